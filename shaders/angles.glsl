@@ -23,13 +23,13 @@
 #endif
 
 // |position|; -2^31 has no absolute value as int, but has one as uint.
-uint vkrope_magnitude(int position) {
+uint vkrope_magnitude(const int position) {
     return position < 0 ? 0u - uint(position) : uint(position);
 }
 
 // Flips the sign of every component if `sign` is 0x80000000, of none if it is 0. Flips bits, since
 // a negation could flush subnormals.
-Unit vkrope_flip(Unit u, uint sign) {
+Unit vkrope_flip(const Unit u, const uint sign) {
     return Unit(uintBitsToFloat(floatBitsToUint(u.a) ^ sign),
                 uintBitsToFloat(floatBitsToUint(u.b) ^ sign));
 }
@@ -37,8 +37,8 @@ Unit vkrope_flip(Unit u, uint sign) {
 #ifdef VKROPE_ANGLE_TEXTURE
 // cos and sin of the n pairs from `pair` on, in table row `row`. Rows are folded: a column of the
 // texture, texels_per_row wide, holds 2^fold_log2 rows.
-void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint texels_per_row,
-                           out Unit c, out Unit s) {
+void vkrope_texture_angles(const uint row, const uint pair, const uint n, const uint fold_log2,
+                           const uint texels_per_row, out Unit c, out Unit s) {
     const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2,
                            row & ((1u << fold_log2) - 1u));
     vec4 t0 = texelFetch(VKROPE_ANGLE_TEXTURE, at, 0);
@@ -54,8 +54,9 @@ void vkrope_texture_angles(uint row, uint pair, uint n, uint fold_log2, uint tex
 }
 
 // The same from a factored table that covers `table_rows` positions.
-void vkrope_factored_angles(uint magnitude, uint table_rows, uint pair, uint n, uint fold_log2,
-                            uint texels_per_row, out Unit c, out Unit s) {
+void vkrope_factored_angles(const uint magnitude, const uint table_rows, const uint pair,
+                            const uint n, const uint fold_log2, const uint texels_per_row,
+                            out Unit c, out Unit s) {
     const uint fine_rows = 1u << fine_digit_bits;
     const uint fine = ((table_rows + fine_rows - 1) >> fine_digit_bits) +
                       (magnitude & (fine_rows - 1));
@@ -70,7 +71,8 @@ void vkrope_factored_angles(uint magnitude, uint table_rows, uint pair, uint n, 
 
 #ifdef VKROPE_TURN_WORDS
 // cos and sin of the n pairs from `pair` on, at |position| `magnitude`.
-void vkrope_computed_angles(uint magnitude, uint pair, uint n, out Unit c, out Unit s) {
+void vkrope_computed_angles(const uint magnitude, const uint pair, const uint n, out Unit c,
+                            out Unit s) {
     const vec4 radians = uintBitsToFloat(VKROPE_TURN_WORDS(0)),
                factor = uintBitsToFloat(VKROPE_TURN_WORDS(1));
     const VkropeTurnFactor a = VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y,
@@ -90,12 +92,13 @@ void vkrope_computed_angles(uint magnitude, uint pair, uint n, out Unit c, out U
 
 #ifdef VKROPE_ANGLE_WORD
 // (cos, sin) at word `index`.
-vec2 vkrope_angle(uint index) {
+vec2 vkrope_angle(const uint index) {
     return uintBitsToFloat(uvec2(VKROPE_ANGLE_WORD(index), VKROPE_ANGLE_WORD(index + 1)));
 }
 
 // cos and sin of the n pairs from `pair` on, in the table row that starts at word `row_word`.
-void vkrope_buffer_angles(uint row_word, uint pair, uint n, out Unit c, out Unit s) {
+void vkrope_buffer_angles(const uint row_word, const uint pair, const uint n, out Unit c,
+                          out Unit s) {
     const uint at = row_word + 2 * pair;
     vec4 p01 = vec4(0), p23 = vec4(0), p45 = vec4(0), p67 = vec4(0);
 #ifdef VKROPE_ANGLE_QUAD
@@ -124,8 +127,8 @@ void vkrope_buffer_angles(uint row_word, uint pair, uint n, out Unit c, out Unit
 #ifdef VKROPE_SIN_WORD
 // cos and sin of one pair from separate buffers of `element`: element `at` after word cos_word or
 // sin_word.
-void vkrope_angle_apart(uint element, uint cos_word, uint sin_word, uint at, out Unit c,
-                        out Unit s) {
+void vkrope_angle_apart(const uint element, const uint cos_word, const uint sin_word, const uint at,
+                        out Unit c, out Unit s) {
     const uint word = element == element_f32 ? at : at / 2;
     uvec4 bits = uvec4(VKROPE_ANGLE_WORD(cos_word + word), VKROPE_SIN_WORD(sin_word + word), 0, 0);
     vec4 value = uintBitsToFloat(bits);

@@ -22,7 +22,7 @@
 #endif
 
 // x * 2^64 for |x| < 2^-40, from where a subnormal cannot come back.
-vec4 vkrope_lift(vec4 x) {
+vec4 vkrope_lift(const vec4 x) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
     precise vec4 subnormal = vec4(magnitude) * 2.5849394142282115e-26;  // 2^-85
@@ -40,7 +40,7 @@ struct VkropeBlock {
     float least;    // what is subtracted from such channels
 };
 
-VkropeBlock vkrope_block(uint type, VkropeExtremes extremes) {
+VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
     uint d, m = 0;
     VkropeBlock block;
     block.least = 0.0;
@@ -80,7 +80,7 @@ VkropeBlock vkrope_block(uint type, VkropeExtremes extremes) {
 }
 
 // The codes of four channels, one a component. A NaN has that of 0, or of the least channel.
-uvec4 vkrope_block_codes(uint type, vec4 x, VkropeBlock block) {
+uvec4 vkrope_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
     const uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
     vec4 y = x;
     if (block.lifted) y = vkrope_lift(x);
@@ -103,31 +103,32 @@ uvec4 vkrope_block_codes(uint type, vec4 x, VkropeBlock block) {
 
 // ---- Bytes ----
 
-bool vkrope_has_fifth_bit(uint type) {
+bool vkrope_has_fifth_bit(const uint type) {
     return type == element_q5_0 || type == element_q5_1;
 }
 
 // The fifth bits of a word of four codes, from bit 0 on. The products of the single bits do not
 // overlap.
-uint vkrope_fifth_bits(uint word) {
+uint vkrope_fifth_bits(const uint word) {
     return ((((word >> 4) & 0x01010101u) * 0x01020408u) >> 24) & 15u;
 }
 
 // Halves of a block, and of its header.
-uint vkrope_header_halves(uint type) {
+uint vkrope_header_halves(const uint type) {
     return 1u + (vkrope_has_minimum(type) ? 1u : 0u) + (vkrope_has_fifth_bit(type) ? 2u : 0u);
 }
-uint vkrope_block_halves(uint type) {
+uint vkrope_block_halves(const uint type) {
     return vkrope_header_halves(type) + (type == element_q8_0 ? 16u : 8u);
 }
 
 // Bytes of a block, or of an element that stands alone.
-uint vkrope_block_bytes(uint type) {
+uint vkrope_block_bytes(const uint type) {
     return type < element_q8_0 ? 1u : 2u * vkrope_block_halves(type);
 }
 
 // Half `index` of the header.
-uint vkrope_header_half(uint type, uint index, uint scales, uint fifth_bits) {
+uint vkrope_header_half(const uint type, const uint index, const uint scales,
+                        const uint fifth_bits) {
     const uint first = vkrope_has_minimum(type) ? 2u : 1u;  // half of the fifth bits
     const uint word = index < first ? scales : fifth_bits;
     const uint half_of_word = index < first ? index : index - first;
@@ -135,13 +136,13 @@ uint vkrope_header_half(uint type, uint index, uint scales, uint fifth_bits) {
 }
 
 // The first of the two channels of half `index`, which is not of the header.
-uint vkrope_channel_of_half(uint type, uint index) {
+uint vkrope_channel_of_half(const uint type, const uint index) {
     return 2u * (index - vkrope_header_halves(type));
 }
 
 // That half, from the packed words with the codes of its `channel` and of channel + 16; the latter
 // word counts for types with less than 8 bits only.
-uint vkrope_code_half(uint type, uint channel, uint word, uint word_16) {
+uint vkrope_code_half(const uint type, const uint channel, const uint word, const uint word_16) {
     const uint shift = 8u * (channel & 2u);
     const uint low = (word >> shift) & 0xffffu;
     const uint high = (word_16 >> shift) & 0x0f0fu;

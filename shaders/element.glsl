@@ -25,14 +25,14 @@ struct Unit {
 };
 
 // a if `first`, else b; without a branch.
-Unit vkrope_either(bool first, Unit a, Unit b) {
+Unit vkrope_either(const bool first, const Unit a, const Unit b) {
     return Unit(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
 }
 
 // binary16 bits (in the low half of each component) to the same value in binary32. A subnormal is
 // an integer times 2^-24: conversion and product are exact, and no binary32 subnormal appears that
 // a device could flush.
-vec4 vkrope_widen_f16(uvec4 h) {
+vec4 vkrope_widen_f16(const uvec4 h) {
     const uvec4 sign = (h & 0x8000u) << 16;
     const uvec4 magnitude = h & 0x7fffu;
     const uvec4 normal = (magnitude << 13) + (112u << 23);
@@ -46,7 +46,7 @@ vec4 vkrope_widen_f16(uvec4 h) {
 // binary32 to the nearest binary16, ties to even; overflow to infinity; a NaN stays a NaN. Below
 // 2^-14 the spacing of binary16 is 2^-24, which is the spacing of binary32 in [0.5, 1), so adding
 // 0.5 rounds.
-uvec4 vkrope_narrow_f16(vec4 f) {
+uvec4 vkrope_narrow_f16(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
     const uvec4 normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23)) >> 13;
@@ -60,20 +60,20 @@ uvec4 vkrope_narrow_f16(vec4 f) {
 
 // binary32 to the nearest bfloat16, ties to even, in the upper half of each component; the lower
 // half is undefined. NaNs may become infinities.
-uvec4 vkrope_round_bf16(vec4 f) {
+uvec4 vkrope_round_bf16(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return bits + 0x7fffu + ((bits >> 16) & 1u);
 }
 
 // The same, but a NaN stays a NaN.
-uvec4 vkrope_round_bf16_or_nan(vec4 f) {
+uvec4 vkrope_round_bf16_or_nan(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return mix(vkrope_round_bf16(f), bits | 0x400000u,
                greaterThan(bits & 0x7fffffffu, uvec4(0x7f800000u)));
 }
 
 // Packs the elements with even and with odd indices into words.
-uvec4 vkrope_pack_bf16(vec4 even, vec4 odd) {
+uvec4 vkrope_pack_bf16(const vec4 even, const vec4 odd) {
     uvec4 low, high;
 #ifdef VKROPE_RARE_BRANCHES
     if (VKROPE_RARE_BRANCHES) {
@@ -94,7 +94,7 @@ uvec4 vkrope_pack_bf16(vec4 even, vec4 odd) {
     return (low >> 16) | (high & 0xffff0000u);
 }
 
-vec4 vkrope_widen(uint element, uvec4 h) {
+vec4 vkrope_widen(const uint element, const uvec4 h) {
     vec4 f = uintBitsToFloat(h << 16);
     if (element == element_f16) f = vkrope_widen_f16(h);
     return f;
@@ -103,30 +103,30 @@ vec4 vkrope_widen(uint element, uvec4 h) {
 #ifdef VKROPE_CONVERSION
 // Converts eight halves to binary32, and back, with OpFConvert. The module of the caller declares
 // the float modes that VKROPE_CONVERSION relies on.
-Unit vkrope_convert_halves(uvec4 w) {
+Unit vkrope_convert_halves(const uvec4 w) {
     return Unit(vec4(unpackFloat2x16(w.x), unpackFloat2x16(w.y)),
                 vec4(unpackFloat2x16(w.z), unpackFloat2x16(w.w)));
 }
 
-uvec4 vkrope_convert_unit(Unit u) {
+uvec4 vkrope_convert_unit(const Unit u) {
     return uvec4(packFloat2x16(f16vec2(u.a.xy)), packFloat2x16(f16vec2(u.a.zw)),
                  packFloat2x16(f16vec2(u.b.xy)), packFloat2x16(f16vec2(u.b.zw)));
 }
 
 // Whether a component lies strictly between 0 and `end`.
-bool vkrope_any_between(uvec4 a, uvec4 b, uint end) {
+bool vkrope_any_between(const uvec4 a, const uvec4 b, const uint end) {
     const uvec4 below = min(a - 1u, b - 1u);
     return min(min(below.x, below.y), min(below.z, below.w)) < end - 1u;
 }
 #endif
 
-Unit vkrope_widen_words(uint element, uvec4 w) {
+Unit vkrope_widen_words(const uint element, const uvec4 w) {
     const vec4 low = vkrope_widen(element, w & 0xffffu);
     const vec4 high = vkrope_widen(element, w >> 16);
     return Unit(vec4(low.x, high.x, low.y, high.y), vec4(low.z, high.z, low.w, high.w));
 }
 
-uvec4 vkrope_narrow_words(uint element, Unit u) {
+uvec4 vkrope_narrow_words(const uint element, const Unit u) {
     const vec4 even = vec4(u.a.xz, u.b.xz), odd = vec4(u.a.yw, u.b.yw);
     uvec4 w;
     if (element == element_f16)
@@ -137,7 +137,7 @@ uvec4 vkrope_narrow_words(uint element, Unit u) {
 }
 
 // The floats of a stored unit. Words beyond the unit decode to values that are not used.
-Unit vkrope_decode(uint element, Words w) {
+Unit vkrope_decode(const uint element, const Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
 #ifdef VKROPE_CONVERSION
     if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {
@@ -153,7 +153,7 @@ Unit vkrope_decode(uint element, Words w) {
     return u;
 }
 
-Words vkrope_encode(uint element, Unit u) {
+Words vkrope_encode(const uint element, const Unit u) {
     Words w = Words(floatBitsToUint(u.a), floatBitsToUint(u.b));
 #ifdef VKROPE_CONVERSION
     if (element == element_f16 && VKROPE_CONVERSION != conversion_integer) {

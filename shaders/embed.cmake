@@ -1,29 +1,51 @@
 # SPDX-License-Identifier: MIT
 # Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array, which host/kernel/spirv/spirv.cpp
-# reads. Every number is little-endian base-128: 7 bits a byte, the top bit set on all but its last.
-# The five words of the header come first, then the number of distinct first words (a first word is
-# the opcode and length of an instruction), then these words. Each instruction follows: the index of
+# reads. Every number is a sequence of octal digits, the lowest first, two to a byte, the lower half
+# first; a digit has 8 added if more follow. First comes the number of words, then the five words of
+# the header, then the number of distinct first words (a first word is the opcode and length of an
+# instruction), then these words, the most frequent first. Each instruction follows: the index of
 # its first word, from 0 on, and its operands, each as its difference d from the same operand of the
-# previous instruction with this first word, 2 d or -2 d - 1. OUTPUT has three tenths of the bytes
-# of INPUT.
+# previous instruction with this first word, 2 d or -2 d - 1. OUTPUT has a quarter of the bytes of
+# INPUT.
 file(READ ${INPUT} hex HEX)
 string(REGEX MATCHALL "........" words "${hex}")
 list(TRANSFORM words REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1")
 
+set(found "")  # distinct first words
+set(left 5)    # words of the header, then of the instruction
+foreach(word IN LISTS words)
+    if(left EQUAL 0)
+        math(EXPR first "${word}")
+        math(EXPR left "${first} >> 16")
+        if(NOT DEFINED count_of_${first})
+            set(count_of_${first} 0)
+            list(APPEND found ${first})
+        endif()
+        math(EXPR count_of_${first} "${count_of_${first}} + 1")
+    endif()
+    math(EXPR left "${left} - 1")
+endforeach()
+set(by_count "")
+foreach(first IN LISTS found)
+    list(APPEND by_count ${count_of_${first}}:${first})
+endforeach()
+list(SORT by_count COMPARE NATURAL ORDER DESCENDING)
+list(TRANSFORM by_count REPLACE ".*:" "" OUTPUT_VARIABLE firsts)
+set(index 0)
+foreach(first IN LISTS firsts)
+    set(index_of_${first} ${index})
+    math(EXPR index "${index} + 1")
+endforeach()
+
 set(header "")
-set(firsts "")  # in the order of appearance
 set(numbers "")
-set(left 5)  # words of the header, then of the instruction
+set(left 5)
 set(first 0)
 set(operand 0)
 foreach(word IN LISTS words)
     if(left EQUAL 0)
         math(EXPR first "${word}")
         math(EXPR left "${first} >> 16")
-        if(NOT DEFINED index_of_${first})
-            list(LENGTH firsts index_of_${first})
-            list(APPEND firsts ${first})
-        endif()
         list(APPEND numbers ${index_of_${first}})
         set(operand 0)
     elseif(first EQUAL 0)
@@ -45,20 +67,35 @@ foreach(word IN LISTS words)
     math(EXPR left "${left} - 1")
 endforeach()
 
+list(LENGTH words count)
 list(LENGTH firsts first_count)
 set(bytes "")
 set(in_line 0)
-foreach(number IN LISTS header first_count firsts numbers)
-    while(number GREATER 127)
-        math(EXPR low "(${number} & 127) | 128")
-        math(EXPR number "${number} >> 7")
-        string(APPEND bytes "${low},")
+set(low "")  # the digit that waits for the other half of its byte
+foreach(number IN LISTS count header first_count firsts numbers)
+    set(more TRUE)
+    while(more)
+        math(EXPR digit "${number} & 7")
+        math(EXPR number "${number} >> 3")
+        if(number EQUAL 0)
+            set(more FALSE)
+        else()
+            math(EXPR digit "${digit} + 8")
+        endif()
+        if(low STREQUAL "")
+            set(low ${digit})
+            continue()
+        endif()
+        math(EXPR byte "${low} + 16 * ${digit}")
+        string(APPEND bytes "${byte},")
+        set(low "")
+        math(EXPR in_line "(${in_line} + 1) % 24")
+        if(in_line EQUAL 0)
+            string(APPEND bytes "\n")
+        endif()
     endwhile()
-    string(APPEND bytes "${number},")
-    math(EXPR in_line "(${in_line} + 1) % 24")
-    if(in_line EQUAL 0)
-        string(APPEND bytes "\n")
-    endif()
 endforeach()
-list(LENGTH words count)
+if(NOT low STREQUAL "")
+    string(APPEND bytes "${low},")
+endif()
 file(WRITE ${OUTPUT} "// ${count} words, ${first_count} first words\n${bytes}\n")

@@ -61,7 +61,7 @@ uint T(absolute_head)(uint head) {
     return first + head;
 }
 
-Unit T(parameters)(uint shape, uint at, uint head, uint channel) {
+Unit T(parameters)(uint shape, const uint at, const uint head, const uint channel) {
     uint index = VKROPE_OFFSET(offset_parameters) + at + channel;
     if (shape == shape_head_channel) index += T(absolute_head)(head) * T(head_dim);
     uvec4 a = uvec4(0), b = uvec4(0);
@@ -81,7 +81,7 @@ struct T(Parameters) {
 };
 
 // Loads what is of one of these shapes.
-void T(load_parameters)(uint shape, uint head, uvec2 channels, inout T(Parameters) p) {
+void T(load_parameters)(uint shape, const uint head, const uvec2 channels, inout T(Parameters) p) {
     if (T(bias) == shape) p.bias = T(parameters)(shape, T(bias_at), head, channels.x);
     if (T(weight) == shape) p.weight = T(parameters)(shape, T(weight_at), head, channels.y);
     if (T(norm_bias) == shape)
@@ -89,7 +89,7 @@ void T(load_parameters)(uint shape, uint head, uvec2 channels, inout T(Parameter
 }
 
 // A unit as f32, plus its bias.
-Unit T(biased)(Words w, uint head, uint channel) {
+Unit T(biased)(Words w, const uint head, const uint channel) {
     Unit u = vkrope_decode(T(element_in), w);
     if (T(bias) != shape_none) u = vkrope_sum(u, T(parameters)(T(bias), T(bias_at), head, channel));
     return u;
@@ -101,7 +101,7 @@ Unit T(rounded)(Unit u) {
     return u;
 }
 
-Unit T(normed)(VkropeNorm norm, Unit u, T(Parameters) p) {
+Unit T(normed)(VkropeNorm norm, Unit u, const T(Parameters) p) {
     if (T(norm) == step_layer) u = vkrope_centred(u, norm.scale, norm.mean);
     if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, norm.scale_d);
     if (T(norm) == step_layer) u = vkrope_centred(u, 1.0, norm.rest);
@@ -112,7 +112,7 @@ Unit T(normed)(VkropeNorm norm, Unit u, T(Parameters) p) {
 }
 
 // Clips the two units of a step, and rotates them if it turns.
-void T(clip_and_turn)(bool turns, Step step, inout Unit a, inout Unit b) {
+void T(clip_and_turn)(bool turns, const Step step, inout Unit a, inout Unit b) {
     if ((T(steps) & step_clip) != 0) {
         a = vkrope_clip(a, uintBitsToFloat(T(clip)));
         b = vkrope_clip(b, uintBitsToFloat(T(clip)));
@@ -128,7 +128,7 @@ void T(clip_and_turn)(bool turns, Step step, inout Unit a, inout Unit b) {
 }
 
 // The factor of a token.
-float T(token_factor)(uint index, uint z) {
+float T(token_factor)(uint index, const uint z) {
     float factor = 1.0;
     if ((T(steps) & step_scale_tokens) != 0) {
         if (!vkrope_has(flag_z_is_group)) index += z * VKROPE_PUSH.tokens;
@@ -138,7 +138,7 @@ float T(token_factor)(uint index, uint z) {
     return factor;
 }
 
-Unit T(scaled)(Unit u, float token_factor) {
+Unit T(scaled)(Unit u, const float token_factor) {
     if ((T(steps) & step_scale_call) != 0)
         u = vkrope_scale(u, uintBitsToFloat(VKROPE_PUSH.q_scale));
     else if ((T(steps) & step_scale) != 0)
@@ -152,7 +152,8 @@ struct T(StepParameters) {
     T(Parameters) a, b;
 };
 
-void T(load_step_parameters)(uint shape, Step step, uint head, inout T(StepParameters) p) {
+void T(load_step_parameters)(uint shape, const Step step, const uint head,
+                             inout T(StepParameters) p) {
     // Biases are of the input's channels, and so are weights before the rotation.
     const uvec2 weighed = T(norm_after) ? step.to : step.from;
     T(load_parameters)(shape, head, uvec2(step.from.x, weighed.x), p.a);
@@ -162,8 +163,8 @@ void T(load_step_parameters)(uint shape, Step step, uint head, inout T(StepParam
 // All steps of two units, from their words to the store at element `to`, or to the row that is
 // staged there. Without any, a unit that does not rotate keeps its bits if its type and pairing
 // stay.
-void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, T(StepParameters) p,
-                     VkropeNorm norm, float token_factor) {
+void T(finish_units)(bool turns, const Step step, const Words A, const Words B, const uint to,
+                     const T(StepParameters) p, const VkropeNorm norm, const float token_factor) {
     Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     if (T(bias) != shape_none) {
         a = vkrope_sum(a, p.a.bias);
@@ -202,7 +203,7 @@ void T(finish_units)(bool turns, Step step, Words A, Words B, uint to, T(StepPar
 
 // What a norm sums: for a layer norm values, then differences, then their squares; for an RMS norm
 // squares of values.
-float T(leaf)(uint what, VkropeNorm norm, Unit u, float scale) {
+float T(leaf)(uint what, const VkropeNorm norm, Unit u, const float scale) {
     if (T(norm) == step_layer && what != sum_values) u = vkrope_centred(u, norm.scale, norm.mean);
     if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, scale);
     if (what == sum_squares) u = vkrope_squares(u);
@@ -227,7 +228,8 @@ struct T(Summed) {
     Unit a, b;
 };
 
-T(Summed) T(summed_of)(Token token, uint index, Words A, Words B, uint head) {
+T(Summed)
+T(summed_of)(Token token, const uint index, const Words A, const Words B, const uint head) {
     uvec2 channels = T(row_channels)(index);
     Unit a = T(biased)(A, head, channels.x), b = T(biased)(B, head, channels.y);
     if (T(norm_after)) {

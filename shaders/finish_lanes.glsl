@@ -16,7 +16,7 @@
 #endif
 
 // The rows of the heads `head_lane`, head_lane + apart, ... of a token.
-void finish_rows(uint index, uint z, uint head_lane, uint apart) {
+void finish_rows(const uint index, const uint z, const uint head_lane, const uint apart) {
     const Token token = vkrope_token(index, z);
     const uint q_heads = VKROPE_PUSH.heads & 0xffffu, k_heads = VKROPE_PUSH.heads >> 16;
     const uint q_row = q_from(index, z), k_row = k_from(index, z), v_row = v_from(index, z);
@@ -52,7 +52,7 @@ void finish_rows(uint index, uint z, uint head_lane, uint apart) {
 }
 
 // A lane's share of the rows of a token. Lanes without a token take the last one and store nothing.
-void finish_shares(uint step_lane, uint head_lane, uint token_lane) {
+void finish_shares(const uint step_lane, const uint head_lane, const uint token_lane) {
     const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
     const bool in_call = wanted < VKROPE_PUSH.tokens;
     const uint index = min(wanted, VKROPE_PUSH.tokens - 1);

@@ -8,7 +8,8 @@ float T(unit_sums)[T(owned_units)];
 float T(head_sums)[T(row_heads)];
 VkropeNorm T(norms)[norms_held];
 
-float T(owned_head)(uint what, Token token, uint from, uint head, VkropeNorm norm, float scale) {
+float T(owned_head)(uint what, const Token token, const uint from, const uint head,
+                    const VkropeNorm norm, const float scale) {
     const uint row = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head;
     if (T(norm_after)) {
         for (uint index = 0; index < T(row_steps); ++index) {
@@ -35,7 +36,8 @@ float T(owned_head)(uint what, Token token, uint from, uint head, VkropeNorm nor
 }
 
 // Of a head, or of all heads of its token.
-float T(owned_sum)(uint what, Token token, uint from, uint head, VkropeNorm norm, float scale) {
+float T(owned_sum)(uint what, const Token token, const uint from, const uint head,
+                   const VkropeNorm norm, const float scale) {
     float sum = 0;
     if (T(whole_token)) {
         for (uint each = 0; each < T(row_heads); ++each)
@@ -53,7 +55,8 @@ float T(owned_sum)(uint what, Token token, uint from, uint head, VkropeNorm norm
 
 // The sum, and if it is not finite the sum of scaled values too. A loop, not a branch: software
 // devices run both sides of a branch, and a loop only while a lane needs it.
-vec2 T(owned_sums)(uint what, Token token, uint from, uint head, VkropeNorm norm) {
+vec2 T(owned_sums)(uint what, const Token token, const uint from, const uint head,
+                   const VkropeNorm norm) {
     vec2 sums = vec2(0);
     uint rounds = 1;
     float scale = 1;
@@ -72,7 +75,7 @@ vec2 T(owned_sums)(uint what, Token token, uint from, uint head, VkropeNorm norm
     return sums;
 }
 
-VkropeNorm T(owned_norm)(Token token, uint from, uint head) {
+VkropeNorm T(owned_norm)(Token token, const uint from, const uint head) {
     VkropeNorm norm = vkrope_no_norm();
     const float inverse_n = uintBitsToFloat(T(inverse_n));
     vec2 sums = vec2(0);
@@ -87,7 +90,8 @@ VkropeNorm T(owned_norm)(Token token, uint from, uint head) {
 
 // Holds the norms of the heads first, first + apart, ... below `heads`. That of a whole token stays
 // from its first heads on: later, in place, they have been stored.
-void T(hold_norms)(Token token, uint from, uint first, uint apart, uint heads) {
+void T(hold_norms)(Token token, const uint from, const uint first, const uint apart,
+                   const uint heads) {
     if (T(norm) != 0) {
         if (T(whole_token)) {
             if (first < min(heads, apart)) T(norms)[0] = T(owned_norm)(token, from, 0);
@@ -99,8 +103,8 @@ void T(hold_norms)(Token token, uint from, uint first, uint apart, uint heads) {
 }
 
 // One step in these heads.
-void T(finish_heads)(bool turns, Step step, uint from, uint to, uint first, uint apart, uint heads,
-                     float token_factor) {
+void T(finish_heads)(bool turns, const Step step, const uint from, const uint to, const uint first,
+                     const uint apart, const uint heads, const float token_factor) {
     T(StepParameters) p;
     T(load_step_parameters)(shape_channel, step, first, p);
     for (uint i = 0; i < norms_held && first + i * apart < heads; ++i) {
@@ -115,7 +119,8 @@ void T(finish_heads)(bool turns, Step step, uint from, uint to, uint first, uint
     }
 }
 
-void T(finish_copied)(uint from, uint to, uint first, uint apart, uint heads, float token_factor) {
+void T(finish_copied)(uint from, const uint to, const uint first, const uint apart,
+                      const uint heads, const float token_factor) {
     for (uint index = T(row_steps) - T(copying); index < T(row_steps); ++index) {
         T(finish_heads)(false, T(copied_step)(index), from, to, first, apart, heads, token_factor);
     }

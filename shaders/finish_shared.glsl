@@ -24,21 +24,22 @@ struct T(Share) {
     Words a, b;  // its words
 };
 
-uint T(shared_head)(T(Share) share, uint i) {
+uint T(shared_head)(T(Share) share, const uint i) {
     uint head = share.head_lane + i * head_lanes;
     if (!T(whole_token)) head += gl_WorkGroupID.y * head_lanes;
     return head;
 }
 
 // Loads the words of step n in head i of a lane.
-void T(load_shared_step)(T(Share) share, uint index, uint head, out Words a, out Words b) {
+void T(load_shared_step)(T(Share) share, const uint index, const uint head, out Words a,
+                         out Words b) {
     const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head +
                      T(row_channels)(index);
     a = T(load)(at.x);
     b = T(load)(at.y);
 }
 
-vec2 T(leaves)(uint what, VkropeNorm norm, Unit u) {
+vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
     vec2 leaves = vec2(T(leaf)(what, norm, u, 1.0));
     if ((T(steps) & step_one_sum) == 0) leaves.y = T(leaf)(what, norm, u, vkrope_small);
     return leaves;
@@ -46,7 +47,7 @@ vec2 T(leaves)(uint what, VkropeNorm norm, Unit u) {
 
 // Exchanges the units of `round_heads` heads of each lane from head number `first` on, and adds
 // them as far as the stages of a tree go.
-void T(exchange_units)(uint what, T(Share) share, VkropeNorm norm, uint first) {
+void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, const uint first) {
     barrier();  // the sums before these have been read
     for (uint i = 0; i < T(round_heads); ++i) {
         const uint head = T(shared_head)(share, first + i);
@@ -78,7 +79,7 @@ vec2 T(row_sum)(uint row) {
     return vkrope_shared_rest(T(levels), vkrope_shared_sums(row * T(units), T(units), T(stages)));
 }
 
-vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
+vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
     vec2 sums;
     if (T(whole_token)) {
         const uint heads_at = group_tokens * T(round_rows) * T(units) +
@@ -111,7 +112,8 @@ vec2 T(shared_sums)(uint what, T(Share) share, VkropeNorm norm) {
 
 T(Share)
 T(begin_share)
-(Token token, uint index, uint z, uint step_lane, uint head_lane, uint token_lane, bool in_call) {
+(const Token token, uint index, const uint z, uint step_lane, uint head_lane, uint token_lane,
+ const bool in_call) {
     T(Share) share;
     share.token = token;
     share.index = index;
@@ -145,7 +147,7 @@ void T(load_share)(inout T(Share) share) {
 }
 
 // Step n of a lane; sets whether it turns.
-Step T(share_step)(T(Share) share, uint n, out bool turns) {
+Step T(share_step)(T(Share) share, const uint n, out bool turns) {
     const uint index = share.step_lane + n * step_lanes;
     Step step = share.step;
     turns = false;
@@ -163,7 +165,7 @@ Step T(share_step)(T(Share) share, uint n, out bool turns) {
 // ---- Rows that are staged: transformed or quantised ----
 
 // A scale that is made for a row, from what its lanes have found.
-VkropeMadeScale T(made_scale)(T(Share) share, VkropeRow row, uint head) {
+VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint head) {
     const uint exchanged_at = head_lanes * group_tokens * T(head_dim) +
                               (gl_LocalInvocationID.x - share.step_lane);
     VKROPE_STAGED(exchanged_at + share.step_lane) = vkrope_staged_most(T(element_out), row);
@@ -194,7 +196,7 @@ float T(given_scale)(uint head) {
     return uintBitsToFloat(VKROPE_PARAMETER_WORD(at));
 }
 
-void T(stage_codes)(T(Share) share, VkropeRow row, uint head) {
+void T(stage_codes)(T(Share) share, const VkropeRow row, const uint head) {
     if (T(in_blocks)) {
         vkrope_stage_blocks(T(element_out), row);
     } else if (T(scale_made)) {
@@ -208,7 +210,7 @@ void T(stage_codes)(T(Share) share, VkropeRow row, uint head) {
 
 // Stores the bytes of a row from byte `to` on. A lane stores whole words; the first and the last
 // one keep the bytes of others.
-void T(store_bytes)(VkropeRow row, uint to) {
+void T(store_bytes)(VkropeRow row, const uint to) {
     const uint bytes = vkrope_row_bytes(T(element_out), T(head_dim));
     for (uint at = to / 4 + row.lane; at <= (to + bytes - 1) / 4; at += row.lanes) {
         const int from = int(4 * at - to), beyond = from + 4 - int(bytes);
@@ -224,7 +226,7 @@ void T(store_bytes)(VkropeRow row, uint to) {
 }
 
 // Stores the staged row of a head. Every lane of the workgroup takes part in the barriers.
-void T(store_staged)(T(Share) share, VkropeRow row, uint head) {
+void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     barrier();
     for (uint level = 0; level < T(hadamard); level += 3) {
         vkrope_hadamard_stage(T(hadamard), level, row);
@@ -235,9 +237,8 @@ void T(store_staged)(T(Share) share, VkropeRow row, uint head) {
     if (T(quantised)) {
         T(stage_codes)(share, row, head);
         barrier();
-        if (stores)
-            T(store_bytes)
-            (row, to * vkrope_block_bytes(T(element_out)) + VKROPE_OFFSET(VKROPE_TENSOR_AT(out)));
+        if (stores) T(store_bytes)
+        (row, to * vkrope_block_bytes(T(element_out)) + VKROPE_OFFSET(VKROPE_TENSOR_AT(out)));
     } else {
         for (uint unit = row.lane; unit < T(units) && stores; unit += row.lanes) {
             const uint channel = unit * unit_elements;
@@ -249,7 +250,7 @@ void T(store_staged)(T(Share) share, VkropeRow row, uint head) {
     barrier();  // the next row takes the place of this one
 }
 
-void T(finish_staged)(T(Share) share, VkropeNorm norm) {
+void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
     const VkropeRow row = VkropeRow((share.token_lane * head_lanes + share.head_lane) * T(head_dim),
                                     T(head_dim), share.step_lane, step_lanes);
     for (uint i = 0; i < T(lane_heads); ++i) {
@@ -273,7 +274,7 @@ void T(finish_staged)(T(Share) share, VkropeNorm norm) {
 
 // ---- Rows that each lane stores its share of ----
 
-void T(finish_direct)(T(Share) share, VkropeNorm norm) {
+void T(finish_direct)(T(Share) share, const VkropeNorm norm) {
     for (uint n = 0; n < T(lane_row_steps); ++n) {
         const uint index = share.step_lane + n * step_lanes;
         bool turns;

@@ -14,7 +14,7 @@
 #endif
 
 // The levels inside a unit of n elements.
-Unit vkrope_butterflies(uint n, uint levels, Unit u) {
+Unit vkrope_butterflies(const uint n, const uint levels, Unit u) {
     if (n >= 2 && levels >= 1) {
         const vec4 even = vec4(u.a.xz, u.b.xz), odd = vec4(u.a.yw, u.b.yw);
         precise vec4 sum = even + odd;
@@ -38,7 +38,7 @@ Unit vkrope_butterflies(uint n, uint levels, Unit u) {
 }
 
 // A unit after the level that joins it with another; `upper`: whether its bit of the level is set.
-Unit vkrope_butterfly(bool upper, Unit own, Unit other) {
+Unit vkrope_butterfly(const bool upper, const Unit own, const Unit other) {
     precise vec4 sum_a = own.a + other.a;
     precise vec4 sum_b = own.b + other.b;
     precise vec4 difference_a = other.a - own.a;
@@ -47,7 +47,7 @@ Unit vkrope_butterfly(bool upper, Unit own, Unit other) {
 }
 
 // The f32 nearest to 2^(-levels / 2): a power of two, times sqrt(1/2) where levels is odd.
-float vkrope_hadamard_factor(uint levels) {
+float vkrope_hadamard_factor(const uint levels) {
     return uintBitsToFloat(((levels & 1u) == 0 ? 0x3f800000u : 0x3f3504f3u) -
                            ((levels >> 1) << 23));
 }

@@ -48,7 +48,7 @@ VkropeNorm vkrope_no_norm() {
                    : 12)
 
 // The sum of the n elements of a unit.
-float vkrope_unit_sum(uint n, Unit u) {
+float vkrope_unit_sum(const uint n, const Unit u) {
     float sum = u.a.x;
     if (n == 8) {
         precise vec4 pairs = vec4(u.a.xz, u.b.xz) + vec4(u.a.yw, u.b.yw);
@@ -64,45 +64,45 @@ float vkrope_unit_sum(uint n, Unit u) {
     return sum;
 }
 
-Unit vkrope_squares(Unit u) {
+Unit vkrope_squares(const Unit u) {
     precise vec4 a = u.a * u.a;
     precise vec4 b = u.b * u.b;
     return Unit(a, b);
 }
 
-Unit vkrope_sum(Unit u, Unit v) {
+Unit vkrope_sum(const Unit u, const Unit v) {
     precise vec4 a = u.a + v.a;
     precise vec4 b = u.b + v.b;
     return Unit(a, b);
 }
 
-Unit vkrope_product(Unit u, Unit v) {
+Unit vkrope_product(const Unit u, const Unit v) {
     precise vec4 a = u.a * v.a;
     precise vec4 b = u.b * v.b;
     return Unit(a, b);
 }
 
 // u * factor - less.
-Unit vkrope_centred(Unit u, float factor, float less) {
+Unit vkrope_centred(const Unit u, const float factor, const float less) {
     precise vec4 a = u.a * factor - less;
     precise vec4 b = u.b * factor - less;
     return Unit(a, b);
 }
 
 // A NaN stays a NaN.
-vec4 vkrope_clip_four(vec4 x, float most) {
+vec4 vkrope_clip_four(const vec4 x, const float most) {
     const float least = uintBitsToFloat(floatBitsToUint(most) | 0x80000000u);
     const vec4 below = mix(x, vec4(most), greaterThan(x, vec4(most)));
     return mix(below, vec4(least), lessThan(x, vec4(least)));
 }
-Unit vkrope_clip(Unit u, float most) {
+Unit vkrope_clip(const Unit u, const float most) {
     return Unit(vkrope_clip_four(u.a, most), vkrope_clip_four(u.b, most));
 }
 
 // 1 / sqrt(v) for v from 2^-100 on, within 2 * 2^-24 of it; 0 for infinity, NaN for a NaN. With v =
 // m 4^e and m in [1, 4), two Newton steps refine a seed of 1 / sqrt(m) and a third one adds what is
 // left; integers apply 2^-e.
-float vkrope_inverse_root(float v) {
+float vkrope_inverse_root(const float v) {
     const uint bits = floatBitsToUint(v);
     const uint exponent = bits >> 23, odd = (exponent & 1u) ^ 1u;  // of m: 0 or 1
     const uint e = (exponent - 127u - odd) << 22;                  // e, in the bits of an exponent
@@ -118,12 +118,12 @@ float vkrope_inverse_root(float v) {
     return root;
 }
 
-bool vkrope_is_finite(float x) {
+bool vkrope_is_finite(const float x) {
     return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u;
 }
 
 // Sets `scale` and `mean` from the sums of a row, as above, and 1 / its length.
-void vkrope_set_mean(inout VkropeNorm norm, vec2 sums, float inverse_n) {
+void vkrope_set_mean(inout VkropeNorm norm, const vec2 sums, const float inverse_n) {
     const bool finite = vkrope_is_finite(sums.x);
     precise float mean = (finite ? sums.x : sums.y) * inverse_n;
     norm.scale = finite ? 1.0 : vkrope_small;
@@ -133,7 +133,8 @@ void vkrope_set_mean(inout VkropeNorm norm, vec2 sums, float inverse_n) {
 // Sets `scale_d`, `rest` and `root` from the sums of d = x * scale - mean and of their squares. For
 // an RMS norm the sums of d are 0. Where values are scaled, eps is too small to matter; 2^-100
 // keeps the root of a row without variance finite.
-void vkrope_set_root(inout VkropeNorm norm, vec2 sums, vec2 squares, float inverse_n, float eps) {
+void vkrope_set_root(inout VkropeNorm norm, const vec2 sums, const vec2 squares,
+                     const float inverse_n, const float eps) {
     const bool overflows = floatBitsToUint(squares.x) == 0x7f800000u;
     const bool scaled = overflows || norm.scale != 1.0;
     precise float rest = (overflows ? sums.y : sums.x) * inverse_n;
@@ -152,7 +153,7 @@ void vkrope_set_root(inout VkropeNorm norm, vec2 sums, vec2 squares, float inver
 float vkrope_waiting[12];
 
 // Adds leaf `index`; leaves come in order. Returns the sum of all once index is the last one.
-float vkrope_tree_add(uint levels, uint index, float leaf) {
+float vkrope_tree_add(const uint levels, const uint index, const float leaf) {
     float sum = leaf;
     bool carries = true;
     for (uint level = 0; level < levels; ++level) {

@@ -8,13 +8,15 @@
 #define VKROPE_PAIRING_GLSL
 
 // Channels of A and B, from the start of the window, for the pairs [pair, pair + n).
-uvec2 vkrope_pair_channels(uint pairing, uint rotary_dim, uint n, uint pair) {
+uvec2 vkrope_pair_channels(const uint pairing, const uint rotary_dim, const uint n,
+                           const uint pair) {
     return pairing == pairing_half_split ? uvec2(pair, pair + rotary_dim / 2)
                                          : uvec2(2 * pair, 2 * pair + n);
 }
 
 // Splits units A and B into the elements x0 and x1 of pairs.
-void vkrope_to_pairs(uint pairing, uint n, Unit A, Unit B, out Unit x0, out Unit x1) {
+void vkrope_to_pairs(const uint pairing, const uint n, const Unit A, const Unit B, out Unit x0,
+                     out Unit x1) {
     if (pairing == pairing_half_split) {
         x0 = A;
         x1 = B;
@@ -34,7 +36,8 @@ void vkrope_to_pairs(uint pairing, uint n, Unit A, Unit B, out Unit x0, out Unit
 }
 
 // The inverse of vkrope_to_pairs.
-void vkrope_from_pairs(uint pairing, uint n, Unit y0, Unit y1, out Unit A, out Unit B) {
+void vkrope_from_pairs(const uint pairing, const uint n, const Unit y0, const Unit y1, out Unit A,
+                       out Unit B) {
     if (pairing == pairing_half_split || n == 1) {
         A = y0;
         B = y1;
@@ -50,7 +53,8 @@ void vkrope_from_pairs(uint pairing, uint n, Unit y0, Unit y1, out Unit A, out U
 
 // y0 = x0 c - x1 s, y1 = x0 s + x1 c. `precise` is local to a function. It prevents fused
 // multiply-adds and reordering, which would change bits.
-void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
+void vkrope_rotate(const Unit x0, const Unit x1, const Unit c, const Unit s, out Unit y0,
+                   out Unit y1) {
     precise vec4 a0 = x0.a * c.a - x1.a * s.a;
     precise vec4 a1 = x0.a * s.a + x1.a * c.a;
     precise vec4 b0 = x0.b * c.b - x1.b * s.b;
@@ -60,7 +64,7 @@ void vkrope_rotate(Unit x0, Unit x1, Unit c, Unit s, out Unit y0, out Unit y1) {
 }
 
 // The first n/2 elements of a, then those of b.
-Unit vkrope_join(uint n, Unit a, Unit b) {
+Unit vkrope_join(const uint n, Unit a, const Unit b) {
     Unit u = Unit(a.a, b.a);
     if (n == 4)
         u.a = vec4(a.a.x, a.a.y, b.a.x, b.a.y);
@@ -69,7 +73,7 @@ Unit vkrope_join(uint n, Unit a, Unit b) {
     return u;
 }
 
-Unit vkrope_scale(Unit u, float factor) {
+Unit vkrope_scale(const Unit u, const float factor) {
     precise vec4 a = u.a * factor;
     precise vec4 b = u.b * factor;
     return Unit(a, b);

@@ -28,15 +28,15 @@ layout(set = 0, binding = position_binding_status, std430) buffer Status {
 };
 // clang-format on
 
-bool has(uint flag) {
+bool has(const uint flag) {
     return (push.flags & flag) != 0;
 }
 
 // 64-bit integers as (low, high).
-uvec2 extend(uint value) {
+uvec2 extend(const uint value) {
     return uvec2(value, 0u - (value >> 31));
 }
-uvec2 sum(uvec2 a, uvec2 b) {
+uvec2 sum(const uvec2 a, const uvec2 b) {
     uint carry;
     const uint low = uaddCarry(a.x, b.x, carry);
     return uvec2(low, a.y + b.y + carry);
@@ -44,13 +44,13 @@ uvec2 sum(uvec2 a, uvec2 b) {
 
 // Start of sequence i in this rank's tokens: cu_seqlens[i] / cp_size. A 64-bit value that does not
 // fit in 32 bits counts as 2^32 - 1.
-uint sequence_start(uint i) {
+uint sequence_start(const uint i) {
     const uint at = (push.offsets & 0xffu) + (has(position_flag_ragged_64) ? 2 * i : i);
     const uint value = has(position_flag_ragged_64) && source[at + 1] != 0 ? ~0u : source[at];
     return value / push.cp_size;
 }
 
-uvec2 offset_of(uint sequence) {
+uvec2 offset_of(const uint sequence) {
     uvec2 value = uvec2(0);
     if (has(position_flag_offsets)) {
         const uint start = (push.offsets >> 8) & 0xffu;

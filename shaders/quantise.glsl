@@ -25,10 +25,10 @@
 
 // Whether the codes of a type count from the smallest channel, or from the channel of the largest
 // magnitude, with its sign.
-bool vkrope_has_minimum(uint type) {
+bool vkrope_has_minimum(const uint type) {
     return type == element_q4_1 || type == element_q5_1;
 }
-bool vkrope_is_signed_block(uint type) {
+bool vkrope_is_signed_block(const uint type) {
     return type == element_q4_0 || type == element_q5_0;
 }
 
@@ -36,7 +36,7 @@ bool vkrope_is_signed_block(uint type) {
 
 // Finite magnitudes other than 0 are mantissa * 2^(exponent - 150), with 24 bits of mantissa. A
 // subnormal is normalised by the conversion from an integer, which is exact.
-uvec4 vkrope_mantissa(uvec4 magnitude, out ivec4 exponent) {
+uvec4 vkrope_mantissa(const uvec4 magnitude, out ivec4 exponent) {
     const bvec4 subnormal = lessThan(magnitude, uvec4(0x800000u));
     const uvec4 bits = mix(magnitude, floatBitsToUint(vec4(magnitude)), subnormal);
     exponent = ivec4(bits >> 23) - mix(ivec4(0), ivec4(149), subnormal);
@@ -45,7 +45,7 @@ uvec4 vkrope_mantissa(uvec4 magnitude, out ivec4 exponent) {
 
 // A float from 24 bits of mantissa (or 2^24), an exponent as above, and a sign. Exponents that are
 // far from any code are cut off: what is below 2^-40 becomes 0, what is above 2^41 stays there.
-uvec4 vkrope_assemble(uvec4 mantissa, ivec4 exponent, uvec4 sign) {
+uvec4 vkrope_assemble(const uvec4 mantissa, const ivec4 exponent, const uvec4 sign) {
     const ivec4 most = ivec4(168);
     const ivec4 limited = mix(exponent, most, greaterThan(exponent, most));
     const uvec4 bits = mantissa + (uvec4(limited - 1) << 23);
@@ -56,7 +56,7 @@ uvec4 vkrope_assemble(uvec4 mantissa, ivec4 exponent, uvec4 sign) {
 
 // magnitude * 2^-lift over the divisor of a type (127, 448, 57344; 8, 16, 15, 31), as f32 bits,
 // rounded to nearest even; the result may be subnormal. Infinity stays, and 0.
-uint vkrope_divided(uint type, uint magnitude, int lift) {
+uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
     ivec4 exponents;
     const uint n = vkrope_mantissa(uvec4(magnitude), exponents).x << 8;
     // The divisor is odd, or 2, times a power of two. Bit `top` of the quotient is the highest, or
@@ -100,7 +100,7 @@ uint vkrope_divided(uint type, uint magnitude, int lift) {
 
 // 2^47 / mantissa, to nearest. Three Newton steps come within 1.5 of it, and the remainder, whose
 // low word is enough, says on which side.
-uint vkrope_reciprocal(uint mantissa) {
+uint vkrope_reciprocal(const uint mantissa) {
     const float m = uintBitsToFloat(mantissa + 0x3f000000u);  // in [1, 2)
     precise float y = uintBitsToFloat(0x7ef311c7u - floatBitsToUint(m));
     y = y * (2.0f - m * y);
@@ -129,7 +129,7 @@ struct VkropeExtremes {
 const uint vkrope_nothing = 0x7fffffffu;
 
 // Of no channel at all.
-VkropeExtremes vkrope_no_extremes(uint type) {
+VkropeExtremes vkrope_no_extremes(const uint type) {
     VkropeExtremes extremes;
     extremes.most = vkrope_has_minimum(type) ? vkrope_nothing | 0x80000000u : 0u;
     extremes.least = vkrope_nothing;
@@ -137,12 +137,13 @@ VkropeExtremes vkrope_no_extremes(uint type) {
 }
 
 // Ascends with the number; the two zeros are equal.
-uint vkrope_rank(uint bits) {
+uint vkrope_rank(const uint bits) {
     return (bits & 0x80000000u) == 0 ? bits : 0u - (bits & 0x7fffffffu);
 }
 
 // Of two groups of channels, of which `first` comes before `second`.
-VkropeExtremes vkrope_join_extremes(uint type, VkropeExtremes first, VkropeExtremes second) {
+VkropeExtremes vkrope_join_extremes(const uint type, const VkropeExtremes first,
+                                    const VkropeExtremes second) {
     VkropeExtremes both = first;
     if (vkrope_has_minimum(type)) {
         if (int(vkrope_rank(second.most)) > int(vkrope_rank(first.most))) both.most = second.most;
@@ -154,7 +155,7 @@ VkropeExtremes vkrope_join_extremes(uint type, VkropeExtremes first, VkropeExtre
     return both;
 }
 
-VkropeExtremes vkrope_extremes_of(uint type, float x) {
+VkropeExtremes vkrope_extremes_of(const uint type, const float x) {
     const uint bits = floatBitsToUint(x);
     const uint magnitude = bits & 0x7fffffffu;
     VkropeExtremes extremes = vkrope_no_extremes(type);
@@ -167,7 +168,7 @@ VkropeExtremes vkrope_extremes_of(uint type, float x) {
     return extremes;
 }
 
-VkropeExtremes vkrope_extremes_of_four(uint type, vec4 x) {
+VkropeExtremes vkrope_extremes_of_four(const uint type, const vec4 x) {
     return vkrope_join_extremes(
         type,
         vkrope_join_extremes(type, vkrope_extremes_of(type, x.x), vkrope_extremes_of(type, x.y)),
@@ -175,7 +176,7 @@ VkropeExtremes vkrope_extremes_of_four(uint type, vec4 x) {
 }
 
 // Of the n elements of a unit.
-VkropeExtremes vkrope_extremes(uint type, uint n, Unit u) {
+VkropeExtremes vkrope_extremes(const uint type, const uint n, const Unit u) {
     VkropeExtremes extremes = vkrope_extremes_of(type, u.a.x);
     if (n == 2)
         extremes = vkrope_join_extremes(type, extremes, vkrope_extremes_of(type, u.a.y));
@@ -190,7 +191,7 @@ VkropeExtremes vkrope_extremes(uint type, uint n, Unit u) {
 // ---- Elements that stand alone ----
 
 // The nearest integers, ties away from zero, at most 127 in size; 0 for a NaN. Bytes.
-uvec4 vkrope_round_int8(vec4 f) {
+uvec4 vkrope_round_int8(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
     const vec4 size = uintBitsToFloat(min(magnitude, uvec4(0x42fe0000u)));
@@ -203,7 +204,7 @@ uvec4 vkrope_round_int8(vec4 f) {
 
 // The nearest 8-bit floats, ties to even, at most the largest finite one; 0x7f for a NaN. Where a
 // result is subnormal its spacing is that of f32 from 2^14 or 2^7 on, so adding this rounds.
-uvec4 vkrope_round_float8(uint type, vec4 f) {
+uvec4 vkrope_round_float8(const uint type, const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
     uvec4 code;
@@ -223,14 +224,14 @@ uvec4 vkrope_round_float8(uint type, vec4 f) {
 }
 
 // Codes, one a component, of numbers that are scaled already.
-uvec4 vkrope_codes(uint type, vec4 scaled) {
+uvec4 vkrope_codes(const uint type, const vec4 scaled) {
     uvec4 codes = vkrope_round_int8(scaled);
     if (type != element_int8) codes = vkrope_round_float8(type, scaled);
     return codes;
 }
 
 // A number that has the code of the f32 product x * given; `given` is finite and not 0.
-vec4 vkrope_times(vec4 x, float given) {
+vec4 vkrope_times(const vec4 x, const float given) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
     const uint factor = floatBitsToUint(given);
@@ -256,7 +257,8 @@ struct VkropeMadeScale {
 };
 
 // The larger of `least` and the f32 quotient of the row's largest magnitude and of the type's.
-VkropeMadeScale vkrope_made_scale(uint type, VkropeExtremes extremes, float least) {
+VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes,
+                                  const float least) {
     VkropeMadeScale scale;
     scale.bits = max(vkrope_divided(type, extremes.most, 0), floatBitsToUint(least));
     ivec4 exponent;
@@ -271,7 +273,7 @@ VkropeMadeScale vkrope_made_scale(uint type, VkropeExtremes extremes, float leas
 // inverse is within 1.5 of the quotient of the mantissas, and the remainder says how it is to be
 // corrected. A tie is impossible: twice a quotient of 24 bits plus 1 would have to divide the
 // mantissa of x, times a power of two.
-vec4 vkrope_quotient(vec4 x, VkropeMadeScale scale) {
+vec4 vkrope_quotient(const vec4 x, const VkropeMadeScale scale) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
     const uvec4 sign = bits & 0x80000000u;
@@ -295,7 +297,7 @@ vec4 vkrope_quotient(vec4 x, VkropeMadeScale scale) {
 }
 
 // A word of four codes.
-uint vkrope_pack_codes(uvec4 codes) {
+uint vkrope_pack_codes(const uvec4 codes) {
     return codes.x | (codes.y << 8) | (codes.z << 16) | (codes.w << 24);
 }
 

@@ -203,7 +203,7 @@ const bool k_later = k_after_q != 0;
 const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) |
                       (v_head_dim ^ (2 * unit_elements * step_lanes));
 
-void load_batches(Lane lane, uint step, out q_Batch q, out k_Batch k, out v_Batch v) {
+void load_batches(const Lane lane, const uint step, out q_Batch q, out k_Batch k, out v_Batch v) {
     const uvec2 from = channels_of(pairing, pairs_of(step));
     if (q_head_dim != 0) {
         if (lane.has_q) q = q_load_batch(lane.q_from, lane.q_head, from + q_rotary_offset);
@@ -216,8 +216,8 @@ void load_batches(Lane lane, uint step, out q_Batch q, out k_Batch k, out v_Batc
     }
 }
 
-void turn_batches(Lane lane, uint n, Token token, uint q_to, uint k_to, uint v_to, q_Batch q,
-                  k_Batch k, v_Batch v) {
+void turn_batches(const Lane lane, const uint n, const Token token, const uint q_to,
+                  const uint k_to, const uint v_to, const q_Batch q, k_Batch k, v_Batch v) {
     const Step step = rotating_step(token, pairs_of(n));
     if (q_head_dim != 0) {
         if (lane.has_q) q_turn_batch(q, step, q_to, lane.q_head);
@@ -240,7 +240,7 @@ void turn_batches(Lane lane, uint n, Token token, uint q_to, uint k_to, uint v_t
     }
 }
 
-Token turn_in_batches(Lane lane, uint index, uint z) {
+Token turn_in_batches(const Lane lane, const uint index, const uint z) {
     Token token;
     q_Batch q;
     k_Batch k;
@@ -266,7 +266,7 @@ Token turn_in_batches(Lane lane, uint index, uint z) {
 
 // Takes all channels of Q before those of K, though K needs the same angles: the lines of all heads
 // of one tensor stay in a processor's cache from step to step, those of two may not.
-Token take_all_heads(Lane lane, uint index, uint z) {
+Token take_all_heads(const Lane lane, const uint index, const uint z) {
     const Token token = vkrope_token(index, z);
     if (q_head_dim != 0) {
         const uint to = q_to(index, z, token);
@@ -294,7 +294,7 @@ Token take_all_heads(Lane lane, uint index, uint z) {
     return token;
 }
 
-void serve(uint index, uint z, uint step_lane, uint head_lane) {
+void serve(const uint index, const uint z, const uint step_lane, const uint head_lane) {
     Lane lane;
     lane.step = step_lane;
     lane.q_head = gl_WorkGroupID.y * q_heads_group + head_lane;

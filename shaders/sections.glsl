@@ -15,7 +15,7 @@ const uint vkrope_section_bits = section_0 | section_1 | section_2 | section_3 |
 #define VKROPE_AXES_MISFIT(n) \
     ((section_order ^ sections_sequential) | (vkrope_section_bits & ((n)-1)))
 
-uint vkrope_axis_of(uint pair) {
+uint vkrope_axis_of(const uint pair) {
     const uint m = pair % vkrope_section_sum;
     uint axis = 0, end = section_0;
     if (section_order == sections_sequential) {

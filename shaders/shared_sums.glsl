@@ -23,25 +23,25 @@ struct SharedSums {
 };
 
 // The sum `index`; +0 beyond the last one.
-vec2 vkrope_shared_one(SharedSums sums, uint index) {
+vec2 vkrope_shared_one(const SharedSums sums, const uint index) {
     const vec2 sum = VKROPE_EXCHANGED(sums.at + min(index, sums.count - 1u) * sums.stride);
     return index < sums.count ? sum : vec2(0);
 }
-vec2 vkrope_shared_two(SharedSums sums, uint first) {
+vec2 vkrope_shared_two(const SharedSums sums, const uint first) {
     precise vec2 sum = vkrope_shared_one(sums, first) + vkrope_shared_one(sums, first + 1u);
     return sum;
 }
-vec2 vkrope_shared_four(SharedSums sums, uint first) {
+vec2 vkrope_shared_four(const SharedSums sums, const uint first) {
     precise vec2 sum = vkrope_shared_two(sums, first) + vkrope_shared_two(sums, first + 2u);
     return sum;
 }
-vec2 vkrope_shared_eight(SharedSums sums, uint first) {
+vec2 vkrope_shared_eight(const SharedSums sums, const uint first) {
     precise vec2 sum = vkrope_shared_four(sums, first) + vkrope_shared_four(sums, first + 4u);
     return sum;
 }
 
 // The tree over the sums that the stages have left; `levels`: of the whole tree, a constant.
-vec2 vkrope_shared_rest(uint levels, SharedSums sums) {
+vec2 vkrope_shared_rest(const uint levels, const SharedSums sums) {
     const uint rest = levels - 3 * VKROPE_STAGES(levels);
     vec2 sum;
     if (rest == 0) {
@@ -60,14 +60,14 @@ vec2 vkrope_shared_rest(uint levels, SharedSums sums) {
 }
 
 // The sums of a tree over `count` sums from `at` on, before stage `stage`.
-SharedSums vkrope_shared_sums(uint at, uint count, uint stage) {
+SharedSums vkrope_shared_sums(const uint at, const uint count, const uint stage) {
     const uint stride = 1u << (3 * stage);
     return SharedSums(at, stride, (count + stride - 1u) >> (3 * stage));
 }
 
 // One stage: `lane` of `lanes` replaces eights of these sums by their sums, each in the place of
 // its first one.
-void vkrope_shared_stage(SharedSums sums, uint lane, uint lanes) {
+void vkrope_shared_stage(const SharedSums sums, const uint lane, const uint lanes) {
     for (uint first = 8u * lane; first < sums.count; first += 8u * lanes) {
         const uint at = sums.at + first * sums.stride;
         const uint count = sums.count % 8u == 0 ? 8u : sums.count - first;

@@ -24,7 +24,7 @@ struct VkropeRow {
 };
 
 // The n values from `at` on, `stride` apart, as a unit.
-Unit vkrope_staged_unit(uint n, uint at, uint stride) {
+Unit vkrope_staged_unit(const uint n, const uint at, const uint stride) {
     uvec4 a = uvec4(VKROPE_STAGED(at), 0, 0, 0), b = uvec4(0);
     if (n >= 2) a.y = VKROPE_STAGED(at + stride);
     if (n >= 4) a.zw = uvec2(VKROPE_STAGED(at + 2 * stride), VKROPE_STAGED(at + 3 * stride));
@@ -34,7 +34,7 @@ Unit vkrope_staged_unit(uint n, uint at, uint stride) {
     return Unit(uintBitsToFloat(a), uintBitsToFloat(b));
 }
 
-void vkrope_stage_unit(uint n, uint at, uint stride, Unit u) {
+void vkrope_stage_unit(const uint n, const uint at, const uint stride, const Unit u) {
     VKROPE_STAGED(at) = floatBitsToUint(u.a.x);
     if (n >= 2) VKROPE_STAGED(at + stride) = floatBitsToUint(u.a.y);
     if (n >= 4) {
@@ -50,7 +50,7 @@ void vkrope_stage_unit(uint n, uint at, uint stride, Unit u) {
 }
 
 // Four channels from channel 4 * quad on; 0 for those beyond the row.
-vec4 vkrope_staged_quad(VkropeRow row, uint quad) {
+vec4 vkrope_staged_quad(const VkropeRow row, const uint quad) {
     const uint last = row.at + row.channels - 1;
     const uvec4 at = row.at + 4 * quad + uvec4(0, 1, 2, 3);
     uvec4 bits = uvec4(VKROPE_STAGED(at.x), 0, 0, 0);
@@ -63,14 +63,14 @@ vec4 vkrope_staged_quad(VkropeRow row, uint quad) {
     }
     return uintBitsToFloat(bits);
 }
-uint vkrope_quads(VkropeRow row) {
+uint vkrope_quads(const VkropeRow row) {
     return (row.channels + 3) / 4;
 }
 
 // ---- Hadamard ----
 
 // The levels from `level` on, one to three of the `all` levels of a block. A barrier must follow.
-void vkrope_hadamard_stage(uint all, uint level, VkropeRow row) {
+void vkrope_hadamard_stage(const uint all, const uint level, const VkropeRow row) {
     const uint levels = min(all - level, 3u), n = 1u << levels, stride = 1u << level;
     for (uint i = row.lane; i < row.channels / n; i += row.lanes) {
         const uint at = row.at + ((i & (stride - 1u)) | ((i >> level) << (level + levels)));
@@ -83,7 +83,7 @@ void vkrope_hadamard_stage(uint all, uint level, VkropeRow row) {
 // ---- Elements that stand alone ----
 
 // The largest magnitude of the lane's channels, as f32 bits.
-uint vkrope_staged_most(uint type, VkropeRow row) {
+uint vkrope_staged_most(const uint type, const VkropeRow row) {
     VkropeExtremes extremes = vkrope_no_extremes(type);
     for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes)
         extremes = vkrope_join_extremes(
@@ -92,7 +92,7 @@ uint vkrope_staged_most(uint type, VkropeRow row) {
 }
 
 // Codes of x * given.
-void vkrope_stage_codes(uint type, VkropeRow row, float given) {
+void vkrope_stage_codes(const uint type, const VkropeRow row, const float given) {
     for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes) {
         const vec4 x = vkrope_times(vkrope_staged_quad(row, quad), given);
         VKROPE_STAGED(row.at + 4 * quad) = vkrope_pack_codes(vkrope_codes(type, x));
@@ -100,7 +100,7 @@ void vkrope_stage_codes(uint type, VkropeRow row, float given) {
 }
 
 // Codes of x / scale.
-void vkrope_stage_codes_of_made(uint type, VkropeRow row, VkropeMadeScale scale) {
+void vkrope_stage_codes_of_made(const uint type, const VkropeRow row, const VkropeMadeScale scale) {
     for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes) {
         const vec4 x = vkrope_quotient(vkrope_staged_quad(row, quad), scale);
         VKROPE_STAGED(row.at + 4 * quad) = vkrope_pack_codes(vkrope_codes(type, x));
@@ -108,7 +108,7 @@ void vkrope_stage_codes_of_made(uint type, VkropeRow row, VkropeMadeScale scale)
 }
 
 // 4 codes from channel `from` on, which is at least -3.
-uint vkrope_staged_codes(VkropeRow row, int from) {
+uint vkrope_staged_codes(const VkropeRow row, const int from) {
     const uint behind = uint(from + 4) / 4, shift = 8u * (uint(from + 4) % 4);
     const uint last = vkrope_quads(row) - 1;
     uint word = VKROPE_STAGED(row.at + 4 * (max(behind, 1u) - 1u));
@@ -119,7 +119,7 @@ uint vkrope_staged_codes(VkropeRow row, int from) {
 
 // ---- Blocks ----
 
-void vkrope_stage_blocks(uint type, VkropeRow row) {
+void vkrope_stage_blocks(const uint type, const VkropeRow row) {
     for (uint i = row.lane; i < row.channels / 32; i += row.lanes) {
         const VkropeRow block_row = VkropeRow(row.at + 32 * i, 32, 0, 1);
         VkropeExtremes extremes = vkrope_no_extremes(type);
@@ -147,7 +147,7 @@ void vkrope_stage_blocks(uint type, VkropeRow row) {
 }
 
 // Half `index` of a row; outside of it, its first or last one.
-uint vkrope_staged_half(uint type, VkropeRow row, int index) {
+uint vkrope_staged_half(const uint type, const VkropeRow row, const int index) {
     const uint halves = vkrope_block_halves(type), header = vkrope_header_halves(type);
     const uint inside = min(index < 0 ? 0u : uint(index), row.channels / 32 * halves - 1);
     const uint at = inside % halves;
@@ -157,13 +157,13 @@ uint vkrope_staged_half(uint type, VkropeRow row, int index) {
 // ---- Bytes ----
 
 // Bytes of a row.
-uint vkrope_row_bytes(uint type, uint channels) {
+uint vkrope_row_bytes(const uint type, const uint channels) {
     return type < element_q8_0 ? channels : channels / 32 * vkrope_block_bytes(type);
 }
 
 // 4 bytes of a row from byte `from` on, which is at least -3, and even for blocks. Bytes that the
 // row does not have are arbitrary.
-uint vkrope_staged_bytes(uint type, VkropeRow row, int from) {
+uint vkrope_staged_bytes(const uint type, const VkropeRow row, const int from) {
     uint word;
     if (type < element_q8_0)
         word = vkrope_staged_codes(row, from);

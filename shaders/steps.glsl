@@ -16,7 +16,7 @@ const uint lane_steps = step_lanes == 1 ? rotating
 // 0: every lane has lane_steps steps. (glslang turns || in a constant into control flow.)
 const uint uneven_steps = step_lanes == 1 ? 0 : rotating % (step_lanes * steps_together);
 
-uint step_of(uint lane, uint n) {
+uint step_of(const uint lane, const uint n) {
     return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
 }
 
@@ -26,14 +26,14 @@ const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
                         pairing_out == pairing_interleaved && unit_elements > 1;
 
 // First pairs of the two runs that a step rotates. The runs are adjacent, or apart like the units.
-uvec2 pairs_of(uint step) {
+uvec2 pairs_of(const uint step) {
     uvec2 pairs = uvec2(step * unit_elements, step * unit_elements + unit_elements / 2);
     if (runs_apart) pairs = uvec2(step, rotating + step) * (unit_elements / 2);
     return pairs;
 }
 
 // (pair in its window, channels of that window, first channel of that window).
-uvec3 window_of(uint pair) {
+uvec3 window_of(const uint pair) {
     uvec3 window = uvec3(pair, window_dim_0, window_at_0);
     if (window_dim_1 != 0 && pair >= window_dim_0 / 2)
         window = uvec3(pair - window_dim_0 / 2, window_dim_1, window_at_1);
@@ -48,7 +48,7 @@ uvec3 window_of(uint pair) {
 }
 
 // First channels of the two units that hold these pairs, under the pairing `order`.
-uvec2 channels_of(uint order, uvec2 pairs) {
+uvec2 channels_of(const uint order, const uvec2 pairs) {
     uvec3 window = window_of(pairs.x);
     uvec2 channels = vkrope_pair_channels(order, window.y, unit_elements, window.x) + window.z;
     if (runs_apart) {
@@ -60,7 +60,8 @@ uvec2 channels_of(uint order, uvec2 pairs) {
 
 // cos and sin of the n pairs from `pair` on, which share one position. Rows outside the table are
 // not read.
-void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out Unit s) {
+void pairs_angles(const bool covered, const Angle angle, const uint pair, const uint n, out Unit c,
+                  out Unit s) {
     const uint row = covered ? angle.row : 0;
     if (angles == angles_texture)
         vkrope_texture_angles(row, pair, n, VKROPE_PUSH.table_stride, VKROPE_PUSH.table_texels, c,
@@ -79,7 +80,7 @@ void pairs_angles(bool covered, Angle angle, uint pair, uint n, out Unit c, out 
     s = vkrope_flip(s, angle.sign);
 }
 
-Angle angle_of(Token token, uint pair) {
+Angle angle_of(const Token token, const uint pair) {
     Angle angle = token.angle;
     if (axes != 0) angle = vkrope_axis_angle(vkrope_axis_of(pair));
     return angle;
@@ -91,7 +92,7 @@ const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
                            (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
 
 // cos and sin of the pairs of a step.
-void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
+void angles_of(const Token token, const uvec2 pairs, out Unit c, out Unit s) {
     if (angles_misfit == 0) {
         pairs_angles(token.covered, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
         if (runs_apart) {
@@ -120,7 +121,7 @@ void angles_of(Token token, uvec2 pairs, out Unit c, out Unit s) {
     }
 }
 
-Step rotating_step(Token token, uvec2 pairs) {
+Step rotating_step(const Token token, const uvec2 pairs) {
     Step step;
     step.rotates = token.covered;
     step.from = channels_of(pairing, pairs);

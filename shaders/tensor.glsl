@@ -50,7 +50,7 @@ bool T(in_place)() {
 
 // Where the rows of a token start, in elements; 0 for an absent tensor. Quantised outputs: in
 // blocks from the first row on.
-uint T(from)(uint index, uint z) {
+uint T(from)(uint index, const uint z) {
     uint start = 0;
     if (T(head_dim) != 0) {
         const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in);
@@ -59,7 +59,7 @@ uint T(from)(uint index, uint z) {
     return start;
 }
 
-uint T(to)(uint index, uint z, Token token) {
+uint T(to)(uint index, const uint z, const Token token) {
     uint start = 0;
     if (T(head_dim) != 0) {
         const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
@@ -105,12 +105,12 @@ Words T(load)(uint at) {
 }
 
 // Replaces the bits of `mask`, which no other invocation writes.
-void T(merge_word)(uint at, uint mask, uint value) {
+void T(merge_word)(uint at, const uint mask, const uint value) {
     atomicAnd(T(out_word)[at], ~mask);
     atomicOr(T(out_word)[at], value);
 }
 
-void T(store)(uint at, Words w) {
+void T(store)(uint at, const Words w) {
     const bool f32 = T(element_out) == element_f32;
     if (access == access_wide) {
         T(out_wide)[f32 ? at / 4 : at / 8] = w.a;
@@ -143,7 +143,7 @@ Words T(converted)(Words w) {
 #if VKROPE_TENSOR_TURNS
 // Elements that do not rotate keep their bits if element type and pairing do not change. With
 // rare_branches, all steps that get here rotate.
-void T(turn)(Step step, uint row, Words A, Words B) {
+void T(turn)(Step step, const uint row, const Words A, const Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     Unit x0, x1, y0, y1, p, q;
     vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
@@ -168,7 +168,7 @@ void T(turn)(Step step, uint row, Words A, Words B) {
     T(store)(row + T(rotary_offset) + step.to.y, Q);
 }
 
-void T(pass)(Step step, uint row, Words A, Words B) {
+void T(pass)(Step step, const uint row, const Words A, const Words B) {
     Words P = T(converted)(A), Q = T(converted)(B);
     if (pairing != pairing_out) {
         Unit x0, x1, p, q;
@@ -220,7 +220,7 @@ uvec2 T(copied_channels)(uint index) {
 // ---- All heads, one after the other ----
 
 #if VKROPE_TENSOR_TURNS
-void T(turn_heads)(Step step, uint from, uint to, uint heads) {
+void T(turn_heads)(Step step, const uint from, const uint to, const uint heads) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     for (uint head = 0; head < heads; ++head) {
@@ -231,7 +231,7 @@ void T(turn_heads)(Step step, uint from, uint to, uint heads) {
 }
 #endif
 
-void T(copy_heads)(uvec2 channels, uint from, uint to, uint heads) {
+void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint heads) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     for (uint head = 0; head < heads; ++head) {
@@ -251,18 +251,18 @@ struct T(Batch) {
 
 // Head `i` of the lane whose first head is `first`. If the lane has fewer heads, its last one
 // again, which need not be stored.
-uint T(head)(uint first, uint i) {
+uint T(head)(uint first, const uint i) {
     uint head = first;
     if (T(batch) > 1)
         head = first + head_lanes * min(i, (VKROPE_TENSOR_HEADS - 1 - first) / head_lanes);
     return head;
 }
 
-bool T(has_head)(uint first, uint i) {
+bool T(has_head)(uint first, const uint i) {
     return whole_batches != 0 || i == 0 || first + head_lanes * i < VKROPE_TENSOR_HEADS;
 }
 
-T(Batch) T(load_batch)(uint from, uint first, uvec2 channels) {
+T(Batch) T(load_batch)(uint from, const uint first, const uvec2 channels) {
     T(Batch) batch;
     for (uint i = 0; i < T(batch_size); ++i) {
         const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head +
@@ -274,7 +274,7 @@ T(Batch) T(load_batch)(uint from, uint first, uvec2 channels) {
 }
 
 #if VKROPE_TENSOR_TURNS
-void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
+void T(turn_batch)(T(Batch) batch, const Step step, const uint to, const uint first) {
     const uint to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     bool turns = true;
     if (rare_branches != 0) turns = step.rotates;
@@ -292,7 +292,7 @@ void T(turn_batch)(T(Batch) batch, Step step, uint to, uint first) {
 }
 #endif
 
-void T(store_batch)(T(Batch) batch, uvec2 channels, uint to, uint first) {
+void T(store_batch)(T(Batch) batch, const uvec2 channels, const uint to, const uint first) {
     for (uint i = 0; i < T(batch_size); ++i) {
         if (T(has_head)(first, i)) {
             const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head +
@@ -304,7 +304,7 @@ void T(store_batch)(T(Batch) batch, uvec2 channels, uint to, uint first) {
 }
 
 // Copies the share of lane `lane` of a row, in the heads of one batch or in all heads.
-void T(copy)(uint lane, uint from, uint to, uint first) {
+void T(copy)(uint lane, const uint from, const uint to, const uint first) {
     for (uint n = 0; n < T(lane_copies); ++n) {
         uint index = lane * T(lane_copies) + n;
         if (units_apart != 0) index = lane + n * step_lanes;

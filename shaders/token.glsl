@@ -26,7 +26,7 @@
 // Byte `which`, a constant, of Push::offsets.
 #define VKROPE_OFFSET(which) ((VKROPE_PUSH.offsets[(which) / 4] >> (8 * ((which) % 4))) & 0xffu)
 
-bool vkrope_has(uint flag) {
+bool vkrope_has(const uint flag) {
     return (VKROPE_PUSH.flags & flag) != 0;
 }
 
@@ -47,7 +47,7 @@ struct Token {
 // Indexed only by literals, so that it needs no memory.
 Angle vkrope_axis_angles[max_axes];
 
-Angle vkrope_axis_angle(uint axis) {
+Angle vkrope_axis_angle(const uint axis) {
     Angle angle = vkrope_axis_angles[0];
     if (axis == 1) angle = vkrope_axis_angles[1];
     if (axes > 2) {
@@ -73,7 +73,7 @@ Angle vkrope_axis_angle(uint axis) {
 
 // The angle of a token on an axis; sets `covered` to false if the table does not cover its
 // position.
-Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
+Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout bool covered) {
     uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.index_z + index;
     bool is_int32 = true;
     if (positions == positions_ids) {
@@ -92,7 +92,7 @@ Angle vkrope_angle_at(uint index, uint z, uint axis, inout bool covered) {
 
 // Finds the cache rows of K and V. Not called if there is neither, since there may be no slots
 // then.
-void vkrope_scatter(uint index, uint z, inout Token token) {
+void vkrope_scatter(const uint index, const uint z, inout Token token) {
     const bool wide_slots = vkrope_has(flag_slot_mapping_64);
     const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z +
                     (wide_slots ? 2 * index : index);
@@ -107,7 +107,7 @@ void vkrope_scatter(uint index, uint z, inout Token token) {
 }
 
 // Sets the angles of a token.
-void vkrope_locate(uint index, uint z, inout Token token) {
+void vkrope_locate(const uint index, const uint z, inout Token token) {
     if (axes == 0) {
         token.angle = vkrope_angle_at(index, z, 0, token.covered);
     } else {
@@ -122,7 +122,7 @@ void vkrope_locate(uint index, uint z, inout Token token) {
     }
 }
 
-Token vkrope_token(uint index, uint z) {
+Token vkrope_token(const uint index, const uint z) {
     Token token;
     token.covered = true;
     if (rotary_dim != 0 || counter != 0) vkrope_locate(index, z, token);
@@ -136,7 +136,7 @@ Token vkrope_token(uint index, uint z) {
 }
 
 // Whether this dispatch counts the token as out of range.
-bool vkrope_counts(Token token, uint z) {
+bool vkrope_counts(const Token token, const uint z) {
     const bool positions_count = vkrope_has(flag_count_positions),
                slots_count = vkrope_has(flag_count_slots);
     const bool shared_z = vkrope_has(flag_z_is_group) && z != 0;

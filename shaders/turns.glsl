@@ -22,8 +22,8 @@ struct VkropeTurnFactor {
 // P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2) are minimax polynomials of degree 7 and 8; the rounding
 // error of 1 - x^2/2 is added back. Multiplying a inside, and not with the result, saves one
 // rounding.
-void vkrope_turn(uvec4 low, uvec4 high, uvec4 magnitude, VkropeTurnFactor a, out vec4 c,
-                 out vec4 s) {
+void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const VkropeTurnFactor a,
+                 out vec4 c, out vec4 s) {
     uvec4 carry, lowest;
     umulExtended(low, magnitude, carry, lowest);
     const uvec4 turns = high * magnitude + carry;
@@ -52,7 +52,8 @@ void vkrope_turn(uvec4 low, uvec4 high, uvec4 magnitude, VkropeTurnFactor a, out
 }
 
 // cos and sin of the sum of two angles.
-void vkrope_add_angles(vec4 c0, vec4 s0, vec4 c1, vec4 s1, out vec4 c, out vec4 s) {
+void vkrope_add_angles(const vec4 c0, const vec4 s0, const vec4 c1, const vec4 s1, out vec4 c,
+                       out vec4 s) {
     precise vec4 cosine = c0 * c1 - s0 * s1;
     precise vec4 sine = s0 * c1 + c0 * s1;
     c = cosine;

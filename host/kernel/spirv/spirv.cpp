@@ -91,23 +91,30 @@ class Specializer {
 
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     Result<Spirv> result;
-    result->words.reset(new (std::nothrow) std::uint32_t[size]);  // each word has at least a byte
-    if (!result->words) {
-        result.status = error(Code::out_of_host_memory,
-                              "not enough memory for a SPIR-V module of %zu packed bytes", size);
-        return result;
-    }
     const std::uint8_t* const end = bytes + size;
+    std::uint32_t digits = 0;  // the next ones, the lowest first; above them a 1
     const auto number = [&] {
         std::uint64_t value = 0;
-        for (std::uint32_t shift = 0; bytes != end; shift += 7) {
-            value |= std::uint64_t(*bytes & 127u) << shift;
-            if (*bytes++ < 128) break;
+        for (std::uint32_t shift = 0;; shift += 3) {
+            if (digits <= 1) {
+                if (bytes == end) return value;
+                digits = 256u | *bytes++;
+            }
+            const std::uint32_t digit = digits;
+            digits >>= 4;
+            value |= std::uint64_t{digit & 7} << shift;
+            if ((digit & 8) == 0) return value;
         }
-        return value;
     };
+    const auto count = std::size_t(number());
+    result->words.reset(new (std::nothrow) std::uint32_t[count]);
+    if (!result->words) {
+        result.status = error(Code::out_of_host_memory,
+                              "not enough memory for a SPIR-V module of %zu words", count);
+        return result;
+    }
     const auto append = [&](std::uint32_t word) { result->words[result->count++] = word; };
-    while (bytes != end && result->count < header_words) append(std::uint32_t(number()));
+    while (result->count < std::min(count, header_words)) append(std::uint32_t(number()));
 
     struct Kind {
         std::uint32_t first;  // word
@@ -121,11 +128,11 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         return result;
     }
     for (std::uint32_t i = 0; i < kind_count; ++i) kinds[i] = {std::uint32_t(number()), 0};
-    while (bytes != end) {
+    while (result->count < count) {
         Kind& kind = kinds[number()];
         const std::size_t at = result->count;
         append(kind.first);
-        for (std::uint32_t i = 1; i < length_of(&kind.first) && bytes != end; ++i) {
+        for (std::uint32_t i = 1; i < length_of(&kind.first) && result->count < count; ++i) {
             const std::uint32_t previous = kind.latest ? result->words[kind.latest + i] : 0;
             const std::uint64_t coded = number();
             append(previous + std::uint32_t(coded & 1 ? ~(coded >> 1) : coded >> 1));

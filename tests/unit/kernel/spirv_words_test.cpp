@@ -67,13 +67,24 @@ TEST_CASE("constants get their values, operations on them are carried out, every
 }
 
 TEST_CASE("packed words come back") {
-    // The header; two kinds of instructions: opcode 61 of 4 words, twice, opcode 300 of 33, once.
-    // Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
-    std::vector<std::uint8_t> packed = {3,    0xff, 1,    0x80, 0x80, 0x04, 0xff, 0xff, 0xff,
-                                        0xff, 0x0f, 0,    2,    0xbd, 0x80, 0x10, 0xac, 0x82,
-                                        0x84, 0x01, 0,    2,    4,    0x80, 0x02, 1,    14,
-                                        0,    0xfc, 0xff, 0xff, 0xff, 0x1f, 1,    127};
-    packed.insert(packed.begin() + 27, 31, 18);
+    // 46 words; the header; two kinds of instructions: opcode 61 of 4 words, twice, opcode 300 of
+    // 33, once. Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
+    std::vector<std::uint64_t> numbers = {46, 3, 255,           65536,          4294967295u,
+                                          0,  2, 4u << 16 | 61, 33u << 16 | 300};
+    numbers.insert(numbers.end(), {0, 2, 4, 256, 1, 14});
+    numbers.insert(numbers.end(), 31, 18);
+    numbers.insert(numbers.end(), {0, 8589934588u, 1, 127});
+    std::vector<std::uint8_t> packed;  // octal digits, two to a byte; 8 is added if more follow
+    bool low = true;
+    for (std::uint64_t number : numbers) {
+        do {
+            const auto digit = std::uint8_t(number % 8 + (number >= 8 ? 8 : 0));
+            if (low) packed.push_back(digit);
+            if (!low) packed.back() = std::uint8_t(packed.back() | digit << 4);
+            low = !low;
+            number /= 8;
+        } while (number != 0);
+    }
     const auto words = unpack(packed.data(), packed.size());
     REQUIRE(words.status);
     std::vector<std::uint32_t> expected = {3, 255, 65536, 4294967295u,     0, 4u << 16 | 61,
