@@ -108,14 +108,14 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                     offsets.of[seen.first_offset + 1]);
         if (of.in_place) in_place |= seen.in_place_flag;
         shader::RowLayout packed;  // the shader knows it
-        if (of.scales.buffer)
-            seen.scales = place(of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
+        if (of.scales)
+            seen.scales = place(*of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
                                 offsets.of[seen.scales_offset]);
-        if (!of.scales_out.buffer) return;
+        if (!of.scales_out) return;
         Box tokens = box;  // of all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
-        seen.scales_out = place(of.scales_out, 1, tokens, false, kernel.storage_limits, packed,
+        seen.scales_out = place(*of.scales_out, 1, tokens, false, kernel.storage_limits, packed,
                                 offsets.of[seen.scales_out_offset]);
     };
     if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
@@ -212,6 +212,7 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
 // first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     for (const BindingOf written : written_bindings) {
+        if (!(earlier.*written).buffer && !(later.*written).buffer) continue;
         for (const BindingOf read : read_bindings) {
             if (overlap(earlier.*written, later.*read) || overlap(earlier.*read, later.*written))
                 return true;

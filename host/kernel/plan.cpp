@@ -124,11 +124,13 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
     if (named.scattered && call.slot_mapping.buffer)
         bound.add("paged_cache.slot_mapping", call.slot_mapping);
-    bound.packed_tokens = tensor.scales.buffer != VK_NULL_HANDLE;
-    if (bound.packed_tokens) bound.add(named.scales, tensor.scales);
-    if (tensor.scales_out.buffer) {
-        bound.add(named.scales_out, tensor.scales_out);
-        bound.packed_tokens = bound.packed_tokens || tensor.scales_out.page_size == 0;
+    if (tensor.scales) {
+        bound.add(named.scales, *tensor.scales);
+        bound.packed_tokens = true;
+    }
+    if (tensor.scales_out) {
+        bound.add(named.scales_out, *tensor.scales_out);
+        bound.packed_tokens = bound.packed_tokens || tensor.scales_out->page_size == 0;
     }
     const Counts whole = {.batch = call.batch,
                           .groups = tensor.heads / group_heads,

@@ -84,18 +84,8 @@ constexpr std::uint32_t block_channels(Element element) noexcept {
 
 /// Bytes of one element, or of one block.
 constexpr std::uint32_t element_bytes(Element element) noexcept {
-    switch (element) {
-        case Element::f32: return 4;
-        case Element::e4m3fn:
-        case Element::e5m2:
-        case Element::int8: return 1;
-        case Element::q8_0: return 34;
-        case Element::q4_0: return 18;
-        case Element::q4_1: return 20;
-        case Element::q5_0: return 22;
-        case Element::q5_1: return 24;
-        default: return 2;
-    }
+    constexpr std::uint32_t bytes[] = {4, 2, 2, 1, 1, 1, 34, 18, 20, 22, 24};
+    return element <= Element::q5_1 ? bytes[std::uint32_t(element)] : 2;
 }
 
 /// Where the shader gets cos and sin. For a given source the output bits are the same on every

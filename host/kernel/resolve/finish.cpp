@@ -177,12 +177,13 @@ Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resol
 
 Status resolve_scale_tokens(const char* name, const Finish& finish,
                             const VkDescriptorBufferInfo& where, const Call& call,
-                            View& view) noexcept {
+                            std::optional<View>& scales) noexcept {
     if (!finish.scale_tokens) {
         if (!where.buffer) return {};
         return error(Code::invalid_argument,
                      "%s is given: the kernel was created without a factor for each token", name);
     }
+    View& view = scales.emplace();
     view.buffer = where.buffer;
     view.first_byte = where.offset;
     view.token = call.tokens > 1 ? 1 : 0;
@@ -199,7 +200,7 @@ Status resolve_scales_out(const char* name, const Finish& finish,
         return error(Code::invalid_argument,
                      "%s is given: the kernel was created without store_scale made", name);
     }
-    View& view = tensor.scales_out;
+    View& view = tensor.scales_out.emplace();
     const std::uint32_t heads = tensor.heads, rows = tensor.out.page_size;
     view.buffer = where.buffer;
     view.first_byte = where.offset;

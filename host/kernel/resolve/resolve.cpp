@@ -78,10 +78,12 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
 
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
                              const HeadFormat& width, View& view) {
-        view.element_bytes = element_bytes(element);
-        view.offset_bytes = is_quantised(element) ? 1 : view.element_bytes;
-        view.channels = block_channels(element);
-        view.head_dim = width.head_dim / view.channels;
+        if (tensor.heads != 0) {
+            view.element_bytes = element_bytes(element);
+            view.offset_bytes = is_quantised(element) ? 1 : view.element_bytes;
+            view.channels = block_channels(element);
+            view.head_dim = view.channels == 1 ? width.head_dim : width.head_dim / view.channels;
+        }
         return TensorRows{name, tensor, call.batch, call.tokens, view};
     };
     TensorRows q_in = rows_of("q_in", call.q_in, info.q.in, info.q, resolved.q.in);

@@ -15,8 +15,8 @@ struct ResolvedTensor {
     /// Heads per group: the greatest common divisor of the group sizes of input and output.
     std::uint32_t group_heads = 1;
     std::uint32_t pages = 1;  ///< of the cache, if scattered
-    View scales;              ///< a factor for each token; without, it has no buffer
-    View scales_out;          ///< scales that are made for its rows; without, it has no buffer
+    std::optional<View> scales;      ///< a factor for each token
+    std::optional<View> scales_out;  ///< scales that are made for its rows
 };
 
 /// A call that breaks no rule.

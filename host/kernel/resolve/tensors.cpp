@@ -11,21 +11,29 @@ namespace vkrope {
 
 namespace {
 
-// `channels`: of an element of the view, which `packed` and `stride` count.
-Status resolve_stride(const char* name, const char* field, std::int64_t given, std::uint64_t packed,
-                      std::uint32_t channels, std::uint64_t& stride, bool& is_packed) noexcept {
+// Sets `stride`, which counts elements of `channels` channels as `packed` does. Returns false if
+// `given` breaks a rule: stride_error() says which.
+bool resolve_stride(std::int64_t given, std::uint64_t packed, std::uint32_t channels,
+                    std::uint64_t& stride, bool& is_packed) noexcept {
+    is_packed = given == 0;
+    stride = is_packed ? packed : std::uint64_t(given);
+    if (channels != 1 && !is_packed) {
+        if (given % channels != 0) return false;
+        stride /= channels;
+    }
+    return given >= 0;
+}
+
+Status stride_error(const char* name, const char* field, std::int64_t given,
+                    std::uint32_t channels) noexcept {
     if (given < 0)
         return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name,
                      field, given);
-    if (given % channels != 0)
-        return error(Code::invalid_argument,
-                     "%s.%s is %" PRId64
-                     ": it counts channels and must be a multiple of the %u of "
-                     "a block",
-                     name, field, given, channels);
-    is_packed = given == 0;
-    stride = is_packed ? packed : std::uint64_t(given) / channels;
-    return {};
+    return error(Code::invalid_argument,
+                 "%s.%s is %" PRId64
+                 ": it counts channels and must be a multiple of the %u of a "
+                 "block",
+                 name, field, given, channels);
 }
 
 Status resolve_heads(TensorRows& rows, bool input) noexcept {
@@ -45,10 +53,9 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
         }
         return {};
     }
-    if (Status s = resolve_stride(rows.name, "head_stride", tensor.head_stride, view.head_dim,
-                                  view.channels, view.head, rows.packed_head);
-        !s)
-        return s;
+    if (!resolve_stride(tensor.head_stride, view.head_dim, view.channels, view.head,
+                        rows.packed_head))
+        return stride_error(rows.name, "head_stride", tensor.head_stride, view.channels);
     if (tensor.heads_per_group == 0) {
         if (tensor.group_stride == 0) return {};
         return error(Code::invalid_argument,
@@ -60,10 +67,8 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
                      rows.name, tensor.heads_per_group, tensor.heads);
     }
     const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
-    if (Status s = resolve_stride(rows.name, "group_stride", tensor.group_stride, packed,
-                                  view.channels, view.group, rows.packed_group);
-        !s)
-        return s;
+    if (!resolve_stride(tensor.group_stride, packed, view.channels, view.group, rows.packed_group))
+        return stride_error(rows.name, "group_stride", tensor.group_stride, view.channels);
     view.heads_per_group = tensor.heads_per_group;
     if (view.heads_per_group == 1) {  // groups of one are heads
         view.head = view.group;
@@ -98,15 +103,13 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     View& view = rows.view;
     if (Status s = resolve_heads(rows, input); !s) return s;
     const std::uint64_t packed_token = std::uint64_t{rows.tensor.heads} * view.head_dim;
-    if (Status s = resolve_stride(rows.name, "token_stride", rows.tensor.token_stride, packed_token,
-                                  view.channels, view.token, rows.packed_token);
-        !s)
-        return s;
+    if (!resolve_stride(rows.tensor.token_stride, packed_token, view.channels, view.token,
+                        rows.packed_token))
+        return stride_error(rows.name, "token_stride", rows.tensor.token_stride, view.channels);
     const std::uint64_t packed_batch = multiply_add(rows.tokens, view.token, 0);
-    if (Status s = resolve_stride(rows.name, "batch_stride", rows.tensor.batch_stride, packed_batch,
-                                  view.channels, view.batch, rows.packed_batch);
-        !s)
-        return s;
+    if (!resolve_stride(rows.tensor.batch_stride, packed_batch, view.channels, view.batch,
+                        rows.packed_batch))
+        return stride_error(rows.name, "batch_stride", rows.tensor.batch_stride, view.channels);
     return resolve_span(rows);
 }
 
@@ -146,15 +149,12 @@ Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     view.page_size = cache.page_size;
     const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
     if (Status s = check_single_rows(rows.name, cache, packed_row * view.channels); !s) return s;
-    if (Status s = resolve_stride("paged_cache", "row_stride", cache.row_stride, packed_row,
-                                  view.channels, view.token, rows.packed_token);
-        !s)
-        return s;
+    if (!resolve_stride(cache.row_stride, packed_row, view.channels, view.token, rows.packed_token))
+        return stride_error("paged_cache", "row_stride", cache.row_stride, view.channels);
     const std::uint64_t packed_page = multiply_add(view.page_size, view.token, 0);
-    if (Status s = resolve_stride("paged_cache", "page_stride", cache.page_stride, packed_page,
-                                  view.channels, view.batch, rows.packed_batch);
-        !s)
-        return s;
+    if (!resolve_stride(cache.page_stride, packed_page, view.channels, view.batch,
+                        rows.packed_batch))
+        return stride_error("paged_cache", "page_stride", cache.page_stride, view.channels);
     if (Status s = resolve_span(rows); !s) return s;
     const std::uint64_t held = tensor.where.range == VK_WHOLE_SIZE
                                    ? 0

@@ -61,17 +61,13 @@ struct Words {
     std::uint64_t first, end;  // bytes
 
     bool overlaps(const Words& other) const {
-        return buffer && buffer == other.buffer && first < other.end && other.first < end;
+        return buffer == other.buffer && first < other.end && other.first < end;
     }
 };
 
 Words words_of(const char* name, const VkDescriptorBufferInfo& where,
                const VkDescriptorBufferInfo& bound) noexcept {
     return {name, bound.buffer, where.offset, bound.offset + bound.range};
-}
-
-Words scales_of(const char* name, const VkDescriptorBufferInfo& where, const View& view) noexcept {
-    return {name, view.buffer, where.offset, where.offset + where.range};
 }
 
 }  // namespace
@@ -84,7 +80,6 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     Words read[8];
     std::size_t count = 0;  // of those that the call has
     const auto read_view = [&](const char* name, const View& view) {
-        if (!view.buffer) return;
         const std::uint64_t bytes = words_of(view, call) * 4;
         read[count++] = {name, view.buffer, view.first_byte, view.first_byte + bytes};
     };
@@ -92,38 +87,46 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
                                 const VkDescriptorBufferInfo& bound) {
         if (bound.buffer) read[count++] = words_of(name, where, bound);
     };
-    read_view("positions.ids", resolved.ids);
-    read_view("paged_cache.slot_mapping", resolved.slot_mapping);
+    if (resolved.ids.buffer) read_view("positions.ids", resolved.ids);
+    if (resolved.slot_mapping.buffer) read_view("paged_cache.slot_mapping", resolved.slot_mapping);
     read_words("angles.buffer", call.angles.buffer, resolved.table);
     read_words("angles.sin", call.angles.sin, resolved.table_sin);
     read_words("parameters", call.parameters, resolved.parameters);
-    read_view("q_scale_tokens", resolved.q.scales);
-    read_view("k_scale_tokens", resolved.k.scales);
-    read_view("v_scale_tokens", resolved.v.scales);
-    const Words written_words[] = {
-        words_of("out_of_range", call.out_of_range, resolved.status),
-        scales_of("q_scales_out", call.q_scales_out, resolved.q.scales_out),
-        scales_of("k_scales_out", call.k_scales_out, resolved.k.scales_out),
-        scales_of("v_scales_out", call.v_scales_out, resolved.v.scales_out)};
+    if (resolved.q.scales) read_view("q_scale_tokens", *resolved.q.scales);
+    if (resolved.k.scales) read_view("k_scale_tokens", *resolved.k.scales);
+    if (resolved.v.scales) read_view("v_scale_tokens", *resolved.v.scales);
+    Words written[4];
+    std::size_t written_count = 0;
+    if (resolved.status.buffer)
+        written[written_count++] = words_of("out_of_range", call.out_of_range, resolved.status);
+    const auto write_scales = [&](const char* name, const VkDescriptorBufferInfo& where,
+                                  bool present) {
+        if (present)
+            written[written_count++] = {name, where.buffer, where.offset,
+                                        where.offset + where.range};
+    };
+    write_scales("q_scales_out", call.q_scales_out, resolved.q.scales_out.has_value());
+    write_scales("k_scales_out", call.k_scales_out, resolved.k.scales_out.has_value());
+    write_scales("v_scales_out", call.v_scales_out, resolved.v.scales_out.has_value());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];
         if (rows.tensor.heads == 0) continue;
         const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(),
                               rows.end_byte()};
-        for (const Words& words : written_words) {
-            if (words.overlaps(tensor)) return overlap(rows.name, words.name);
+        for (std::size_t w = 0; w < written_count; ++w) {
+            if (written[w].overlaps(tensor)) return overlap(rows.name, written[w].name);
         }
-        const bool written = i < tensors.size() / 2;
-        for (std::size_t w = 0; w < count && written; ++w) {
+        const bool is_output = i < tensors.size() / 2;
+        for (std::size_t w = 0; w < count && is_output; ++w) {
             if (read[w].overlaps(tensor)) return overlap(rows.name, read[w].name);
         }
     }
-    for (const Words& words : written_words) {
+    for (std::size_t i = 0; i < written_count; ++i) {
         for (std::size_t w = 0; w < count; ++w) {
-            if (read[w].overlaps(words)) return overlap(read[w].name, words.name);
+            if (read[w].overlaps(written[i])) return overlap(read[w].name, written[i].name);
         }
-        for (const Words& others : written_words) {
-            if (&others < &words && words.overlaps(others)) return overlap(others.name, words.name);
+        for (std::size_t w = 0; w < i; ++w) {
+            if (written[w].overlaps(written[i])) return overlap(written[w].name, written[i].name);
         }
     }
     return {};

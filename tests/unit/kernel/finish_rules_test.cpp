@@ -218,8 +218,8 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     CHECK(resolved->q.out.token == 6);
     CHECK(resolved->q.out.element_bytes == 34);
     CHECK(resolved->k.out.head == 64);
-    CHECK(resolved->k.scales_out.element_bytes == 8);
-    CHECK(resolved->k.scales_out.batch == 4);
+    CHECK(resolved->k.scales_out->element_bytes == 8);
+    CHECK(resolved->k.scales_out->batch == 4);
     const auto refuses_call = [&](const char* sentence, const auto& change) {
         Call changed = good;
         change(changed);
