@@ -39,6 +39,14 @@ void T(load_shared_step)(T(Share) share, const uint index, const uint head, out 
     b = T(load)(at.y);
 }
 
+// 0: a lane has rows for itself.
+const uint T(waits) = (step_lanes - 1) | (T(steps) & step_token);
+
+// Between what a lane writes and what the others of its row, or of its token, read.
+void T(row_barrier)() {
+    if (T(waits) != 0) barrier();
+}
+
 vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
     vec2 leaves = vec2(T(leaf)(what, norm, u, 1.0));
     if ((T(steps) & step_one_sum) == 0) leaves.y = T(leaf)(what, norm, u, vkrope_small);
@@ -48,7 +56,7 @@ vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
 // Exchanges the units of `round_heads` heads of each lane from head number `first` on, and adds
 // them as far as the stages of a tree go.
 void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, const uint first) {
-    barrier();  // the sums before these have been read
+    T(row_barrier)();  // the sums before these have been read
     for (uint i = 0; i < T(round_heads); ++i) {
         const uint head = T(shared_head)(share, first + i);
         const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
@@ -63,14 +71,14 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
             }
         }
     }
-    barrier();
+    T(row_barrier)();
     for (uint stage = 0; stage < T(stages); ++stage) {
         for (uint i = 0; i < T(round_heads); ++i) {
             const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
             vkrope_shared_stage(vkrope_shared_sums(row * T(units), T(units), stage),
                                 share.step_lane, step_lanes);
         }
-        barrier();
+        T(row_barrier)();
     }
 }
 
@@ -169,7 +177,7 @@ VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint he
     const uint exchanged_at = head_lanes * group_tokens * T(head_dim) +
                               (gl_LocalInvocationID.x - share.step_lane);
     VKROPE_STAGED(exchanged_at + share.step_lane) = vkrope_staged_most(T(element_out), row);
-    barrier();
+    T(row_barrier)();
     VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
     for (uint lane = 0; lane < step_lanes; ++lane)
         extremes.most = max(extremes.most, VKROPE_STAGED(exchanged_at + lane));
@@ -225,18 +233,18 @@ void T(store_bytes)(VkropeRow row, const uint to) {
     }
 }
 
-// Stores the staged row of a head. Every lane of the workgroup takes part in the barriers.
+// Stores the staged row of a head. Every lane that waits takes part in the barriers.
 void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
-    barrier();
+    T(row_barrier)();
     for (uint level = 0; level < T(hadamard); level += 3) {
         vkrope_hadamard_stage(T(hadamard), level, row);
-        barrier();
+        T(row_barrier)();
     }
     const bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
     const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
     if (T(quantised)) {
         T(stage_codes)(share, row, head);
-        barrier();
+        T(row_barrier)();
         if (stores) T(store_bytes)
         (row, to * vkrope_block_bytes(T(element_out)) + VKROPE_OFFSET(VKROPE_TENSOR_AT(out)));
     } else {
@@ -247,7 +255,7 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
              vkrope_encode(T(element_out), vkrope_staged_unit(unit_elements, row.at + channel, 1)));
         }
     }
-    barrier();  // the next row takes the place of this one
+    T(row_barrier)();  // the next row takes the place of this one
 }
 
 void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
@@ -268,7 +276,9 @@ void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
                 T(finish_units)(turns, step, A, B, row.at, p, norm, share.token_factor);
             }
         }
-        T(store_staged)(share, row, head);
+        bool takes_part = true;
+        if (T(waits) == 0) takes_part = share.stores && head < VKROPE_TENSOR_HEADS;
+        if (takes_part) T(store_staged)(share, row, head);
     }
 }
 

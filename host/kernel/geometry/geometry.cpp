@@ -192,14 +192,17 @@ Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& 
     return geometry;
 }
 
-// Neighbouring lanes share a row, and a workgroup has all heads that a norm takes as one row.
-Geometry shared(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
+// Neighbouring lanes share a row, and a workgroup has all heads that a norm takes as one row. A
+// lane of a processor has a row for itself, so that it waits for no other one.
+Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
+                const DispatchLimits& limits) {
     const bool whole_token = has_norm_of_token(info);
-    const std::uint32_t lanes = std::min(limits.workgroup_invocations, whole_token ? 128u : 64u);
-    const std::uint64_t wanted = row_steps(info, geometry.unit_elements);
+    const std::uint32_t most = processor ? 32 : whole_token ? 128 : 64;
+    const std::uint32_t lanes = std::min(limits.workgroup_invocations, most);
+    const std::uint64_t wanted = processor ? 1 : row_steps(info, geometry.unit_elements);
     const std::uint32_t heads = std::max({info.q_heads, info.k_heads, info.v_heads});
     geometry.finish = shader::finish_shared;
-    geometry.units_apart = true;
+    geometry.units_apart = !processor;
     geometry.q_batch = geometry.k_batch = 1;
     geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
     geometry.head_lanes = power_of_two_up_to(
@@ -222,8 +225,9 @@ Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept {
     Geometry geometry = {.access = access, .unit_elements = unit_elements(info, access)};
     if (has_finish(info))
-        return load == Load::processor && !stores_together(info) ? owned(info, geometry, limits)
-                                                                 : shared(info, geometry, limits);
+        return load == Load::processor && !stores_together(info)
+                   ? owned(info, geometry, limits)
+                   : shared(info, geometry, load == Load::processor, limits);
     return load == Load::processor ? on_processor(info, geometry, limits)
                                    : on_gpu(info, geometry, load == Load::many_tokens, limits);
 }
