@@ -11,7 +11,7 @@ namespace vkrope {
 struct Bindings {
     VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slot_mapping = {}, table = {},
                            table_sin = {}, parameters = {}, q_scales = {}, k_scales = {},
-                           v_scales = {};                                    ///< read
+                           v_scales = {};  ///< read
     VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {}, q_scales_out = {},
                            k_scales_out = {}, v_scales_out = {};  ///< written
 };

@@ -202,6 +202,29 @@ refuses 'blocks.glsl: include interface.h, element.glsl and quantise.glsl first'
 files='interface.h hadamard.glsl'
 refuses 'hadamard.glsl: include interface.h and element.glsl first' no_element_to_transform '' ''
 
+# Rows that lanes store together, in words that they share.
+shared='#define VKROPE_STAGED(index) words[index].w'
+files='interface.h element.glsl pairing.glsl norm.glsl hadamard.glsl quantise.glsl blocks.glsl
+    staging.glsl'
+files="$files turns.glsl angles.glsl"
+for type in q5_1 e4m3fn; do
+    compiles "staged_$type" "$turns
+$shared" "const uint type = element_$type;"'
+    const VkropeRow staged = VkropeRow(0, 64, at, 8);
+    vkrope_stage_unit(4, at, 1, c);
+    for (uint level = 0; level < 6; level += 3) vkrope_hadamard_stage(6, level, staged);
+    VkropeExtremes extremes = vkrope_no_extremes(type);
+    extremes.most = vkrope_staged_most(type, staged);
+    vkrope_stage_blocks(type, staged);
+    vkrope_stage_codes(type, staged, 2.0);
+    vkrope_stage_codes_of_made(type, staged, vkrope_made_scale(type, extremes, 0.0));
+    words[row].x = vkrope_staged_bytes(type, staged, 4) + vkrope_row_bytes(type, 64);'
+done
+files='interface.h staging.glsl'
+refuses 'staging.glsl: define VKROPE_STAGED(index)' no_staged '' ''
+refuses 'staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl first' \
+    no_codes_to_stage "$shared" ''
+
 # The steps of the finish need all that rope.comp declares: it compiles with the installed files.
 cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
 "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/whole.spv" \

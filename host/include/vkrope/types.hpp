@@ -60,8 +60,8 @@ enum class Element : std::uint32_t {
     bf16 = 2,    ///< bfloat16: the upper half of a binary32
     e4m3fn = 3,  ///< 8-bit float of the Open Compute Project (OFP8), to nearest even, at most 448
                  ///< in size, infinities too; a NaN is 0x7f
-    e5m2 = 4,  ///< likewise, at most 57344 in size
-    int8 = 5,  ///< two's complement, ties away from zero, -127 to 127; a NaN is 0
+    e5m2 = 4,    ///< likewise, at most 57344 in size
+    int8 = 5,    ///< two's complement, ties away from zero, -127 to 127; a NaN is 0
     /// Blocks of 32 channels as ggml's functions quantize_row_*_ref make them. A NaN is left out of
     /// a block's scale and has the code of 0, or for q4_1 and q5_1 of the smallest channel; if the
     /// scale or its reciprocal overflows, all channels have this code.

@@ -14,7 +14,7 @@ struct ResolvedTensor {
     std::uint32_t heads = 0;  ///< 0: absent
     /// Heads per group: the greatest common divisor of the group sizes of input and output.
     std::uint32_t group_heads = 1;
-    std::uint32_t pages = 1;  ///< of the cache, if scattered
+    std::uint32_t pages = 1;         ///< of the cache, if scattered
     std::optional<View> scales;      ///< a factor for each token
     std::optional<View> scales_out;  ///< scales that are made for its rows
 };
