@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "reference/quantise.hpp"
 #include "reference/rows.hpp"
 #include "reference/turns.hpp"
 
@@ -94,6 +95,12 @@ class Token {
             norm();
         }
         scale(index);
+        if (steps_.hadamard != 0) {
+            for (std::size_t first = 0; first < channels_.size(); first += in_.head_dim) {
+                hadamard(std::span(channels_).subspan(first, in_.head_dim), steps_.hadamard,
+                         operation_.absolute_allowance);
+            }
+        }
         return channels_;
     }
 
@@ -314,7 +321,7 @@ void check_steps(const Tensor& in, const Finish& steps) {
 
 bool has_steps(const Finish& steps) {
     return !steps.bias.empty() || steps.norm.kind != NormKind::none || steps.clip != 0 ||
-           steps.scale != 1 || !steps.scale_tokens.empty();
+           steps.scale != 1 || !steps.scale_tokens.empty() || steps.hadamard != 0;
 }
 
 void finish(const Tensor& in, const Operation& operation, const Finish& steps, double bound_u,

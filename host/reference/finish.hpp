@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The oracle of the finish: bias, norm, clip, rotation, norm, scale and store of a tensor, in plain
-// loops of long double, with the error that the contract allows each channel. It shares no code
-// with the library.
+// The oracle of the finish: bias, norm, clip, rotation, norm, scale, Hadamard transform and store
+// of a tensor, in plain loops of long double, with the error that the contract allows each channel.
+// It shares no code with the library.
 #pragma once
 
 #include <span>
@@ -30,13 +30,15 @@ struct Norm {
 };
 
 /// The steps around the rotation, in the order in which they are taken: bias, norm before, clip,
-/// rotation, norm after, scale. They apply to channels outside the windows as well.
+/// rotation, norm after, scale, Hadamard transform. They apply to channels outside the windows as
+/// well.
 struct Finish {
     std::vector<double> bias = {};  // [head_dim] or [heads, head_dim]; empty: none
     Norm norm = {};
     double clip = 0;                        // to +-clip; 0: none
     double scale = 1;                       // exact product of the constant factors
     std::vector<double> scale_tokens = {};  // [batch, tokens]; empty: none
+    std::uint64_t hadamard = 0;  // channels of a block, see hadamard() in quantise.hpp; 0: none
 };
 
 /// Whether a finish changes anything.
@@ -59,6 +61,7 @@ struct Approximate {
 ///   product.
 /// - layer norm: the same with absolute errors, for its sums cancel.
 /// - rotation: bound_u * u * attention factor * (|x0| + |x1|).
+/// - Hadamard transform: see hadamard() in quantise.hpp.
 ///
 /// Each step adds Operation::absolute_allowance. What exceeds the range of f32 between the steps is
 /// not covered.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/rounded.hpp"
 #include "reference/rows.hpp"
 
 namespace vkrope::reference {
@@ -14,29 +15,8 @@ namespace {
 constexpr std::size_t in_block = 32;
 constexpr long double unit = 0x1p-24L;
 
-// One f32 operation each. A double holds so many digits that rounding its result again changes
-// nothing; and no compiler fuses two operations with a conversion between them.
-float product(float a, float b) {
-    return static_cast<float>(double{a} * double{b});
-}
-float sum(float a, float b) {
-    return static_cast<float>(double{a} + double{b});
-}
-float quotient(float a, float b) {
-    return static_cast<float>(double{a} / double{b});
-}
-
-bool has_minimum(Store store) {
-    return store == Store::q4_1 || store == Store::q5_1;
-}
-
 bool has_fifth_bit(Store store) {
     return store == Store::q5_0 || store == Store::q5_1;
-}
-
-/// The code that stands for 0, or for the minimum.
-int middle(Store store) {
-    return store == Store::q4_0 ? 8 : store == Store::q5_0 ? 16 : 0;
 }
 
 void append(std::vector<std::uint8_t>& bytes, std::uint32_t field, int size) {
@@ -188,25 +168,9 @@ void append_block(Store store, std::span<const float> block, std::vector<std::ui
 }
 
 void append_values(Store store, const std::uint8_t* bytes, std::vector<float>& values) {
-    const auto half = [&bytes] {
-        bytes += 2;
-        return widen(Type::f16, field_at(bytes - 2, 2));
-    };
-    const float d = half();
-    const float m = has_minimum(store) ? half() : 0;
-    std::uint32_t fifth_bits = 0;
-    if (has_fifth_bit(store)) {
-        fifth_bits = field_at(bytes, 4);
-        bytes += 4;
-    }
-    for (std::size_t j = 0; j < in_block; ++j) {
-        int code = 0;
-        if (store == Store::q8_0) {
-            code = static_cast<std::int8_t>(bytes[j]);
-        } else {
-            code = j < in_block / 2 ? bytes[j] & 15 : bytes[j - in_block / 2] >> 4;
-            code |= static_cast<int>(fifth_bits >> j & 1) << 4;
-        }
+    const BlockFields fields = fields_of(store, {bytes, block_bytes(store)});
+    const float d = widen(Type::f16, fields.d), m = widen(Type::f16, fields.m);
+    for (const int code : fields.codes) {
         const float value = product(static_cast<float>(code - middle(store)), d);
         values.push_back(has_minimum(store) ? sum(value, m) : value);
     }
@@ -227,6 +191,14 @@ std::uint64_t block_bytes(Store store) {
         case Store::q5_1: return 24;
         default: return 1;
     }
+}
+
+bool has_minimum(Store store) {
+    return store == Store::q4_1 || store == Store::q5_1;
+}
+
+int middle(Store store) {
+    return store == Store::q4_0 ? 8 : store == Store::q5_0 ? 16 : 0;
 }
 
 float largest(Store store) {
@@ -271,6 +243,29 @@ std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> ro
         append_block(store, row.subspan(first, in_block), bytes);
     }
     return bytes;
+}
+
+BlockFields fields_of(Store store, std::span<const std::uint8_t> block) {
+    require(block_channels(store) == in_block && block.size() == block_bytes(store),
+            "oracle: not the bytes of one block");
+    const std::uint8_t* bytes = block.data();
+    const auto field = [&bytes](int size) {
+        bytes += size;
+        return field_at(bytes - size, size);
+    };
+    BlockFields fields;
+    fields.d = field(2);
+    fields.m = has_minimum(store) ? field(2) : 0;
+    const std::uint32_t fifth_bits = has_fifth_bit(store) ? field(4) : 0;
+    for (std::size_t j = 0; j < in_block; ++j) {
+        if (store == Store::q8_0) {
+            fields.codes[j] = static_cast<std::int8_t>(bytes[j]);
+        } else {
+            fields.codes[j] = j < in_block / 2 ? bytes[j] & 15 : bytes[j - in_block / 2] >> 4;
+            fields.codes[j] |= static_cast<int>(fifth_bits >> j & 1) << 4;
+        }
+    }
+    return fields;
 }
 
 std::vector<float> dequantise(Store store, std::span<const std::uint8_t> bytes, float scale) {

@@ -7,6 +7,7 @@
 // it round apart.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,6 +33,12 @@ enum class Store { e4m3fn, e5m2, int8, q8_0, q4_0, q4_1, q5_0, q5_1 };
 /// Channels that share a block, and its bytes; 1 and 1 where an element stands alone.
 std::uint64_t block_channels(Store store);
 std::uint64_t block_bytes(Store store);
+
+/// Whether the blocks have a minimum, m.
+bool has_minimum(Store store);
+
+/// The code that stands for 0, or for m: 0, for q4_0 and q5_0 8 and 16.
+int middle(Store store);
 
 /// The largest finite value of a type whose elements stand alone: 448, 57344, 127.
 float largest(Store store);
@@ -73,6 +80,14 @@ MadeRow quantise_made(Store store, std::span<const float> row, float floor);
 /// - If 1/d overflows, or if d is infinite (from an infinity, or a range beyond f32), all codes are
 ///   these. An infinite d is stored as it is.
 std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> row);
+
+/// The fields of a block: d and m as f16 bits, and the codes of its channels.
+struct BlockFields {
+    std::uint32_t d = 0, m = 0;
+    std::array<int, 32> codes = {};
+};
+
+BlockFields fields_of(Store store, std::span<const std::uint8_t> block);
 
 /// The numbers that bytes stand for, times `scale` where elements stand alone. Each product and
 /// sum is rounded to f32.

@@ -24,7 +24,7 @@ may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-tiers='vkrope/.*|reference/(oracle|finish|element|quantise)\.hpp'
+tiers='vkrope/.*|reference/(oracle|finish|element|quantise|quantise_verdict)\.hpp'
 may_include tools/shell "$tiers|shell/.*"
 may_include tools/files \
     "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"

@@ -21,7 +21,18 @@ reference::Type reference_type(Element element) noexcept {
     return names[static_cast<std::size_t>(element)].reference;
 }
 
+reference::Store reference_store(Element element) noexcept {
+    static_assert(static_cast<int>(Element::q5_1) - static_cast<int>(Element::e4m3fn) ==
+                      static_cast<int>(reference::Store::q5_1),
+                  "quantised types are in one order");
+    return static_cast<reference::Store>(static_cast<int>(element) -
+                                         static_cast<int>(Element::e4m3fn));
+}
+
 npy::Type npy_type(Element element) noexcept {
+    if (is_quantised(element)) {
+        return npy::Type::u1;
+    }
     return names[static_cast<std::size_t>(element)].npy;
 }
 

@@ -9,13 +9,18 @@
 
 #include "files/npy.hpp"
 #include "reference/oracle.hpp"
+#include "reference/quantise.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope::tools {
 
+/// Of an element that is not quantised.
 reference::Type reference_type(Element element) noexcept;
 
-/// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits.
+/// Of a quantised one.
+reference::Store reference_store(Element element) noexcept;
+
+/// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits. Quantised types are bytes.
 npy::Type npy_type(Element element) noexcept;
 
 /// The inverse of npy_type(); none for types that are not an Element.

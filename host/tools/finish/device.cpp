@@ -13,7 +13,7 @@ namespace {
 /// A tensor on the device; an empty one is absent.
 struct Resident {
     Tensor shape;  // without the buffer
-    Buffer in, out;
+    Buffer in, out, scales;
 
     Tensor at(const Buffer& buffer) const {
         Tensor tensor = shape;
@@ -33,7 +33,8 @@ Buffer buffer_of(Device& device, const void* data, std::size_t bytes) {
     return buffer;
 }
 
-Resident resident_of(Device& device, const TensorFile& tensor, std::size_t output_bytes) {
+Resident resident_of(Device& device, const TensorFile& tensor, std::size_t output_bytes,
+                     std::size_t scales_bytes) {
     const reference::Tensor& view = tensor.view;
     if (tensor.array.data.empty()) {
         return {};
@@ -43,7 +44,8 @@ Resident resident_of(Device& device, const TensorFile& tensor, std::size_t outpu
                       .head_stride = static_cast<std::int64_t>(view.head_stride),
                       .batch_stride = static_cast<std::int64_t>(view.batch_stride)},
             .in = buffer_of(device, tensor.array.data.data(), tensor.array.data.size()),
-            .out = buffer_of(device, nullptr, output_bytes)};
+            .out = buffer_of(device, nullptr, output_bytes),
+            .scales = scales_bytes == 0 ? Buffer{} : buffer_of(device, nullptr, scales_bytes)};
 }
 
 KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const AnglePlan& plan) {
@@ -61,7 +63,7 @@ KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const
             continue;
         }
         formats[which]->in = inputs.rotate.element;
-        formats[which]->out = inputs.store;
+        formats[which]->out = inputs.steps[which].store.type;
         formats[which]->head_dim = static_cast<std::uint32_t>(tensors[which]->view.head_dim);
         *heads[which] = static_cast<std::uint32_t>(tensors[which]->view.heads);
         *finishes[which] = inputs.steps[which].finish;
@@ -74,9 +76,13 @@ KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const
 
 std::vector<float> parameters_of(const FinishInputs& inputs, const KernelInfo& info) {
     const ParameterPlan plan = value_of(plan_parameters(info), Subject::device);
+    const OfEachTensor<const Finish*> finishes = {&info.q_finish, &info.k_finish, &info.v_finish};
     const auto sources = [&](TensorIndex which) -> TensorParameterSources {
         const TensorSteps& steps = inputs.steps[which];
-        return {steps.bias.source(), steps.weight.source(), steps.norm_bias.source()};
+        const bool given = finishes[which]->store_scale == StoreScale::given;
+        return {
+            steps.bias.source(), steps.weight.source(), steps.norm_bias.source(),
+            given ? ParameterSource{&steps.store.given_scale, Element::f32, 1} : ParameterSource{}};
     };
     std::vector<float> parameters(plan.bytes / sizeof(float));
     check(
@@ -110,7 +116,7 @@ void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
 }
 
 Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& device,
-             const Measured& measured) {
+             const MeasuredFinish& measured) {
     const RotateInputs& given = inputs.rotate;
     Work work;
     Rotation rotation = given.rotation;
@@ -123,7 +129,8 @@ Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& d
     for (const TensorIndex which : every_tensor) {
         if (given.tensors[which]) {
             work.tensors[which] = resident_of(device, *given.tensors[which],
-                                              measured.outputs[which].size());
+                                              measured.outputs[which].size(),
+                                              measured.scales[which].size() * sizeof(float));
         }
     }
     const KernelInfo info = kernel_of(inputs, rotation, work.table.plan());
@@ -131,13 +138,18 @@ Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& d
     Call& call = work.call;
     call.batch = given.batch;
     call.tokens = given.tokens;
-    const auto place = [&](TensorIndex which, Tensor& in, Tensor& out) {
-        in = work.tensors[which].at(work.tensors[which].in);
-        out = work.tensors[which].at(work.tensors[which].out);
+    const auto place = [&](TensorIndex which, Tensor& in, Tensor& out,
+                           VkDescriptorBufferInfo& scales) {
+        const Resident& tensor = work.tensors[which];
+        in = tensor.at(tensor.in);
+        out = tensor.at(tensor.out);
+        if (in.heads != 0 && !measured.scales[which].empty()) {
+            scales = tensor.scales.whole();
+        }
     };
-    place(Q, call.q_in, call.q_out);
-    place(K, call.k_in, call.k_out);
-    place(V, call.v_in, call.v_out);
+    place(Q, call.q_in, call.q_out, call.q_scales_out);
+    place(K, call.k_in, call.k_out, call.k_scales_out);
+    place(V, call.v_in, call.v_out, call.v_scales_out);
     place_positions(given, device, work);
     if (const std::vector<float> floats = parameters_of(inputs, info); !floats.empty()) {
         work.parameters = buffer_of(device, floats.data(), floats.size() * sizeof(float));
@@ -187,17 +199,22 @@ void run(const FinishOptions& options, Device& device, Work& work, Measured& mea
 
 }  // namespace
 
-Measured finish_on_device(const FinishOptions& options, const FinishInputs& inputs) {
+MeasuredFinish finish_on_device(const FinishOptions& options, const FinishInputs& inputs) {
     Device device = open_device(options.given);
-    Measured measured;
+    MeasuredFinish measured;
     measured.device = device.info();
     const RotateInputs& given = inputs.rotate;
     for (const TensorIndex which : every_tensor) {
         if (const std::optional<TensorFile>& tensor = given.tensors[which]) {
             const std::size_t bytes = tensor->array.data.size();
-            measured.outputs[which].resize(bytes / element_bytes(given.element) *
-                                           element_bytes(inputs.store));
+            const StoreSteps& store = inputs.steps[which].store;
+            measured.outputs[which].resize(store.bytes(bytes / element_bytes(given.element)));
             measured.bytes += bytes + measured.outputs[which].size();
+            if (store.scale == StoreScale::made) {
+                measured.scales[which].resize(bytes / element_bytes(given.element) /
+                                              tensor->view.head_dim);
+                measured.bytes += measured.scales[which].size() * sizeof(float);
+            }
         }
     }
     if (measured.bytes == 0) {
@@ -210,6 +227,11 @@ Measured finish_on_device(const FinishOptions& options, const FinishInputs& inpu
         std::vector<std::byte>& output = measured.outputs[which];
         if (!output.empty()) {
             check(work.tensors[which].out.download(output.data(), output.size()), Subject::device);
+        }
+        std::vector<float>& scales = measured.scales[which];
+        if (!scales.empty()) {
+            check(work.tensors[which].scales.download(scales.data(), scales.size() * sizeof(float)),
+                  Subject::device);
         }
     }
     measured.angles = work.table.plan();

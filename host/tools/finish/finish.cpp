@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "files/array_file.hpp"
+#include "files/element_type.hpp"
 #include "shell/commands.hpp"
 #include "shell/finish_text.hpp"
 #include "shell/terminal.hpp"
@@ -17,6 +19,68 @@ bool is_float(double number) {
     return std::fabs(number) <= std::numeric_limits<float>::max();
 }
 
+bool makes_scales(const FinishInputs& inputs, TensorIndex which) {
+    return inputs.rotate.tensors[which] && inputs.steps[which].store.scale == StoreScale::made;
+}
+
+/// The outputs, and behind them the scales.
+std::vector<OutputArray> arrays_of(const FinishOptions& options, const FinishInputs& inputs) {
+    std::vector<OutputArray> arrays;
+    for (const TensorIndex which : every_tensor) {
+        if (const std::optional<TensorFile>& tensor = inputs.rotate.tensors[which]) {
+            const StoreSteps& store = inputs.steps[which].store;
+            std::vector<std::uint64_t> shape = tensor->array.header.shape;
+            if (is_quantised(store.type)) {
+                shape.back() = store.bytes(shape.back());
+            }
+            arrays.push_back({tensor_names[which].output_option, options.given.outputs[which],
+                              npy_type(store.type), std::move(shape)});
+        }
+    }
+    for (const TensorIndex which : every_tensor) {
+        if (makes_scales(inputs, which)) {
+            std::vector<std::uint64_t> shape = inputs.rotate.tensors[which]->array.header.shape;
+            shape.pop_back();
+            arrays.push_back({scale_file_options[which], options.store.scale_files[which],
+                              npy::Type::f4, std::move(shape)});
+        }
+    }
+    return arrays;
+}
+
+/// Scales [batch, tokens, heads] in the order of the tensor's layout.
+std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float>& scales) {
+    const reference::Tensor& view = tensor.view;
+    std::vector<float> ordered(scales.size());
+    for (std::uint64_t row = 0; row < scales.size(); ++row) {
+        const std::uint64_t token = row / view.heads;
+        const std::uint64_t channel = token / view.tokens * view.batch_stride +
+                                      token % view.tokens * view.token_stride +
+                                      row % view.heads * view.head_stride;
+        ordered[channel / view.head_dim] = scales[row];
+    }
+    return ordered;
+}
+
+/// Weights, biases and factors must not be replaced.
+void check_parameters_stay(const FinishOptions& options, const std::vector<OutputArray>& arrays) {
+    std::vector<std::string> parameters = {options.q_scale_tokens};
+    for (const auto& paths : {options.biases, options.norm_weights, options.norm_biases}) {
+        parameters.insert(parameters.end(), paths.begin(), paths.end());
+    }
+    for (const std::string& parameter : parameters) {
+        for (const OutputArray& array : arrays) {
+            const std::string file = file_of(parameter);
+            std::error_code not_there_yet;
+            if (!file.empty() && (file == array.path ||
+                                  std::filesystem::equivalent(file, array.path, not_there_yet))) {
+                fail(ExitCode::usage, "{}: '{}' is an input as well; it would be replaced",
+                     array.option, parameter);
+            }
+        }
+    }
+}
+
 ExitCode finish(const FinishOptions& options) {
     OfEachTensor<TensorPaths> tensors;
     for (const TensorIndex which : every_tensor) {
@@ -26,22 +90,10 @@ ExitCode finish(const FinishOptions& options) {
     }
     check_tensors(tensors);
     const FinishInputs inputs = read_inputs(options);
-    for (const TensorIndex which : every_tensor) {
-        for (const auto& paths : {options.biases, options.norm_weights, options.norm_biases}) {
-            for (const TensorIndex output : every_tensor) {
-                const std::string& out = options.given.outputs[output];
-                std::error_code not_there_yet;
-                if (!paths[which].empty() &&
-                    (paths[which] == out ||
-                     std::filesystem::equivalent(paths[which], out, not_there_yet))) {
-                    fail(ExitCode::usage, "{}: '{}' is an input as well; it would be replaced",
-                         tensor_names[output].output_option, paths[which]);
-                }
-            }
-        }
-    }
-    std::vector<OutputFile> outputs = open_outputs(options.given, inputs.rotate, inputs.store);
-    const Measured measured = finish_on_device(options, inputs);
+    const std::vector<OutputArray> arrays = arrays_of(options, inputs);
+    check_parameters_stay(options, arrays);
+    std::vector<OutputFile> outputs = open_outputs(options.given, arrays);
+    const MeasuredFinish measured = finish_on_device(options, inputs);
     const FinishVerification verification = verify(options, inputs, measured);
     if (options.given.verify && !verification.passed) {
         report(options, inputs, measured, verification);
@@ -52,6 +104,13 @@ ExitCode finish(const FinishOptions& options) {
     for (const TensorIndex which : every_tensor) {
         if (inputs.rotate.tensors[which]) {
             (output++)->write(measured.outputs[which]);
+        }
+    }
+    for (const TensorIndex which : every_tensor) {
+        if (makes_scales(inputs, which)) {
+            const std::vector<float> scales = in_order_of(*inputs.rotate.tensors[which],
+                                                          measured.scales[which]);
+            (output++)->write(std::as_bytes(std::span(scales)));
         }
     }
     OutputFile::publish(outputs);
@@ -98,7 +157,7 @@ void add_steps(CommandLine& command, FinishOptions& options) {
         "Clamp to -X to X, after a norm before the rotation (the model's).");
     command.add_number(
         "--q-scale", options.q_scale, [](double x) { return x != 0 && is_float(x); },
-        "a number other than 0 that a float holds", "Factor of Q, after all other steps (1).");
+        "a number other than 0 that a float holds", "Factor of Q, after rotation and norms (1).");
     command.add_text("--q-scale-tokens", "FILE", options.q_scale_tokens,
                      "A factor for each token of Q, .npy: float32 [tokens] or [batch, tokens] (by "
                      "position, where the model has a formula).");
@@ -108,12 +167,11 @@ void add_finish(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command("finish",
                                               "Do all that a model does to Q, K and V between "
                                               "projection and attention: bias, norm, clip, "
-                                              "rotation, scale, store.");
+                                              "rotation, scale, Hadamard transform, store.");
     const auto options = std::make_shared<FinishOptions>();
     add_tensor_files(command, options->given, "File for the value tensor, .npy.");
     add_steps(command, *options);
-    command.add_choice("--store", options->store, elements,
-                       "Element type of the outputs (that of the inputs).");
+    add_store(command, options->store);
     add_operation(command, options->given);
     add_run(command, options->given);
     command.on_run([options] { return finish(*options); });

@@ -2,7 +2,9 @@
 // Steps of vkrope finish: read and check everything, finish on the device, verify, report.
 #pragma once
 
+#include "finish/store.hpp"
 #include "reference/finish.hpp"
+#include "reference/quantise_verdict.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
@@ -21,7 +23,7 @@ struct FinishOptions {
     std::optional<std::uint32_t> norm_offset;
     std::optional<double> clip;
     double q_scale = 1;
-    std::optional<Element> store;
+    StoreOptions store;
 };
 
 /// A weight or bias in a file; its shape fits the tensor.
@@ -37,6 +39,7 @@ struct ParameterFile {
 struct TensorSteps {
     Finish finish;
     ParameterFile bias, weight, norm_bias;
+    StoreSteps store;
 };
 
 struct FinishInputs {
@@ -44,7 +47,6 @@ struct FinishInputs {
     OfEachTensor<TensorSteps> steps;
     std::vector<float> q_scale_tokens;  // [batch, tokens]; empty: none
     float q_scale = 1;
-    Element store = Element::f32;
 };
 
 /// Adds the options of norms, bias, clip and scale.
@@ -57,22 +59,27 @@ bool asks_for_steps(const FinishOptions& options);
 /// Throws Failure.
 FinishInputs read_inputs(const FinishOptions& options);
 
+struct MeasuredFinish : Measured {
+    OfEachTensor<std::vector<float>> scales;  // made ones, [batch, tokens, heads]
+};
+
 /// Does everything that needs the device. Throws Failure.
-Measured finish_on_device(const FinishOptions& options, const FinishInputs& inputs);
+MeasuredFinish finish_on_device(const FinishOptions& options, const FinishInputs& inputs);
 
 /// The definition of the steps of a tensor.
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which);
 
 struct FinishVerification {
-    OfEachTensor<std::optional<reference::FinishVerdict>>
-        verdicts;         // none: absent or not asked for
+    // None: absent, not asked for, or the other one.
+    OfEachTensor<std::optional<reference::FinishVerdict>> verdicts;
+    OfEachTensor<std::optional<reference::CodesVerdict>> codes;  // of quantised outputs
     bool passed = false;  // asked for, and every value is within the contract
     std::string failure;  // if asked for and not passed: what was wrong, with the worst value
 };
 
 /// Compares the outputs with the definition of the steps, on the CPU.
 FinishVerification verify(const FinishOptions& options, const FinishInputs& inputs,
-                          const Measured& measured);
+                          const MeasuredFinish& measured);
 
 /// Prints the report to stdout, as text or as JSON.
 void report(const FinishOptions& options, const FinishInputs& inputs, const Measured& measured,

@@ -227,7 +227,14 @@ FinishInputs read_inputs(const FinishOptions& options) {
         fail(ExitCode::usage, "{}: --q is missing",
              options.q_scale != 1 ? "--q-scale" : "--q-scale-tokens");
     }
-    inputs.store = options.store.value_or(inputs.rotate.element);
+    const OfEachTensor<StoreSteps> stores = store_steps(options.store, inputs.rotate);
+    for (const TensorIndex which : every_tensor) {
+        TensorSteps& steps = inputs.steps[which];
+        steps.store = stores[which];
+        steps.finish.hadamard = steps.store.hadamard;
+        steps.finish.store_scale = steps.store.scale;
+        steps.finish.scale_floor = steps.store.scale_floor;
+    }
     return inputs;
 }
 

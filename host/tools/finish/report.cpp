@@ -12,6 +12,25 @@
 namespace vkrope::tools {
 namespace {
 
+/// null: none.
+nlohmann::ordered_json store_scale_json(const StoreSteps& store) {
+    switch (store.scale) {
+        case StoreScale::none: return nullptr;
+        case StoreScale::made: return "row";
+        default: return store.given_scale;
+    }
+}
+
+nlohmann::ordered_json codes_json(const std::optional<reference::CodesVerdict>& verdict) {
+    if (!verdict) {
+        return nullptr;
+    }
+    return {{"compared", verdict->codes},
+            {"with_one_possible_value", verdict->decided},
+            {"scales", verdict->scales},
+            {"wrong", verdict->wrong_codes + verdict->wrong_scales}};
+}
+
 nlohmann::ordered_json tensor_json(const FinishInputs& inputs,
                                    const FinishVerification& verification, TensorIndex which) {
     const std::optional<TensorFile>& tensor = inputs.rotate.tensors[which];
@@ -22,14 +41,18 @@ nlohmann::ordered_json tensor_json(const FinishInputs& inputs,
     const std::optional<reference::FinishVerdict>& verdict = verification.verdicts[which];
     return {{"shape", tensor->array.header.shape},
             {"dtype", word_for(elements, tensor->element)},
-            {"store", word_for(elements, inputs.store)},
+            {"store", word_for(stored_elements, inputs.steps[which].store.type)},
             {"bias", finish.bias != ParameterShape::none},
             {"norm", norm_json(finish.norm)},
             {"clip", finish.clip},
             {"scale", which == Q ? inputs.q_scale : 1.0f},
             {"scale_tokens", finish.scale_tokens},
+            {"hadamard", finish.hadamard},
+            {"store_scale", store_scale_json(inputs.steps[which].store)},
+            {"scale_floor", finish.scale_floor},
             {"share_of_bound", verdict ? nlohmann::ordered_json(verdict->largest_share)
-                                       : nlohmann::ordered_json(nullptr)}};
+                                       : nlohmann::ordered_json(nullptr)},
+            {"codes", codes_json(verification.codes[which])}};
 }
 
 const char* verdict_word(const FinishOptions& options, const FinishVerification& verification) {
@@ -62,6 +85,16 @@ std::string row(const std::string& key, const std::string& value) {
     return fmt::format("{:<11} {}\n", key, value);
 }
 
+/// "q8_0", "int8 with scales of rows".
+std::string store_text(const StoreSteps& store) {
+    const std::string type = word_for(stored_elements, store.type);
+    switch (store.scale) {
+        case StoreScale::none: return type;
+        case StoreScale::made: return type + " with scales of rows";
+        default: return fmt::format("{} times {:g}", type, store.given_scale);
+    }
+}
+
 std::string text_of(const FinishOptions& options, const FinishInputs& inputs,
                     const Measured& measured, const FinishVerification& verification) {
     std::string text = row("device", device_text(measured.device));
@@ -73,11 +106,19 @@ std::string text_of(const FinishOptions& options, const FinishInputs& inputs,
         text += row(
             tensor_names[which].name,
             fmt::format("{} {} to {}: {}", npy::shape_text(tensor->array.header.shape),
-                        word_for(elements, tensor->element), word_for(elements, inputs.store),
+                        word_for(elements, tensor->element), store_text(inputs.steps[which].store),
                         steps_text(inputs.steps[which].finish, which != V)));
         if (const auto& verdict = verification.verdicts[which]) {
             text += row("  error",
                         fmt::format("{:.3g} of what the contract allows", verdict->largest_share));
+        }
+        if (const auto& verdict = verification.codes[which]) {
+            text += row(
+                "  codes",
+                fmt::format(
+                    "{} compared, {} of them with only one possible value{}", verdict->codes,
+                    verdict->decided,
+                    verdict->scales == 0 ? "" : fmt::format("; {} scales", verdict->scales)));
         }
     }
     text += row("angles",

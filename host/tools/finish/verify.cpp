@@ -27,6 +27,34 @@ std::string breach(TensorIndex which, const reference::FinishVerdict& verdict) {
                : fmt::format("{}: {}: {}", tensor_names[which].name, what, verdict.worst);
 }
 
+std::string breach(TensorIndex which, const reference::CodesVerdict& verdict) {
+    return verdict.right() ? ""
+                           : fmt::format(
+                                 "{}: {} of {} codes and {} of {} scales are those of no "
+                                 "row within the contract: {}",
+                                 tensor_names[which].name, verdict.wrong_codes, verdict.codes,
+                                 verdict.wrong_scales, verdict.scales, verdict.first_wrong);
+}
+
+reference::CodesVerdict compare_codes(const FinishOptions& options, const FinishInputs& inputs,
+                                      const MeasuredFinish& measured, TensorIndex which,
+                                      double bound_u, const std::function<void(double)>& progress) {
+    const TensorFile& tensor = *inputs.rotate.tensors[which];
+    const StoreSteps& steps = inputs.steps[which].store;
+    reference::QuantisedStore store = {.type = reference_store(steps.type),
+                                       .made = steps.scale == StoreScale::made,
+                                       .floor = steps.scale_floor};
+    if (steps.scale == StoreScale::given) {
+        store.given = {steps.given_scale};
+    }
+    const std::vector<std::byte>& output = measured.outputs[which];
+    return reference::compare_codes(
+        tensor.view, tensor.view, operation_of(options.given, inputs.rotate, which),
+        steps_of(inputs, which), bound_u, tensor.array.data.data(), store,
+        {reinterpret_cast<const std::uint8_t*>(output.data()), output.size()},
+        measured.scales[which], progress);
+}
+
 }  // namespace
 
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
@@ -42,6 +70,7 @@ reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
     steps.norm.weight_offset = norm.weight_offset;
     steps.norm.bias = given.norm_bias.values();
     steps.clip = given.finish.clip;
+    steps.hadamard = given.finish.hadamard;
     if (which == Q) {
         steps.scale = inputs.q_scale;
         steps.scale_tokens.assign(inputs.q_scale_tokens.begin(), inputs.q_scale_tokens.end());
@@ -50,7 +79,7 @@ reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
 }
 
 FinishVerification verify(const FinishOptions& options, const FinishInputs& inputs,
-                          const Measured& measured) {
+                          const MeasuredFinish& measured) {
     FinishVerification verification;
     if (!options.given.verify) {
         return verification;
@@ -61,9 +90,19 @@ FinishVerification verify(const FinishOptions& options, const FinishInputs& inpu
         if (!tensor) {
             continue;
         }
-        reference::Tensor out = tensor->view;
-        out.type = reference_type(inputs.store);
         ProgressLine progress(fmt::format("verifying {}", tensor_names[which].name));
+        if (is_quantised(inputs.steps[which].store.type)) {
+            const reference::CodesVerdict verdict = compare_codes(
+                options, inputs, measured, which, bound_u,
+                [&progress](double fraction) { progress.update(fraction); });
+            if (verification.failure.empty()) {
+                verification.failure = breach(which, verdict);
+            }
+            verification.codes[which] = verdict;
+            continue;
+        }
+        reference::Tensor out = tensor->view;
+        out.type = reference_type(inputs.steps[which].store.type);
         const reference::FinishVerdict verdict = reference::compare(
             tensor->view, out, operation_of(options.given, inputs.rotate, which),
             steps_of(inputs, which), bound_u, tensor->array.data.data(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The options of vkrope rotate that other commands have as well, and its output files.
 #include "files/array_file.hpp"
-#include "files/element_type.hpp"
 #include "files/model_options.hpp"
 #include "rotate/rotate.hpp"
 #include "shell/command_line.hpp"
@@ -33,22 +32,17 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
 
 }  // namespace
 
-std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs,
-                                     Element element) {
+std::vector<OutputFile> open_outputs(const RotateOptions& options,
+                                     const std::vector<OutputArray>& arrays) {
     std::vector<OutputFile> outputs;
-    for (const TensorIndex which : every_tensor) {
-        if (inputs.tensors[which]) {
-            if (options.outputs[which].ends_with(".safetensors")) {
-                fail(ExitCode::usage, "{}: '{}': outputs are .npy files",
-                     tensor_names[which].output_option, options.outputs[which]);
-            }
-            const npy::Header& header = inputs.tensors[which]->array.header;
-            const npy::Type type = npy_type(element);
-            const std::string start = npy::make_header(type, header.shape);
-            outputs.emplace_back(tensor_names[which].output_option, options.outputs[which],
-                                 start.size() + npy::data_bytes(type, header.shape));
-            outputs.back().write(start);
+    for (const OutputArray& array : arrays) {
+        if (array.path.ends_with(".safetensors")) {
+            fail(ExitCode::usage, "{}: '{}': outputs are .npy files", array.option, array.path);
         }
+        const std::string start = npy::make_header(array.type, array.shape);
+        outputs.emplace_back(array.option, array.path,
+                             start.size() + npy::data_bytes(array.type, array.shape));
+        outputs.back().write(start);
     }
     check_distinct(options, outputs);
     return outputs;

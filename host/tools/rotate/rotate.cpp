@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "files/element_type.hpp"
 #include "shell/command_line.hpp"
 #include "shell/commands.hpp"
 #include "shell/output_file.hpp"
@@ -20,7 +21,14 @@ ExitCode rotate(const RotateOptions& options) {
     }
     check_tensors(paths);
     const RotateInputs inputs = read_inputs(options);
-    std::vector<OutputFile> outputs = open_outputs(options, inputs, inputs.element);
+    std::vector<OutputArray> arrays;
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.tensors[which]) {
+            arrays.push_back({tensor_names[which].output_option, options.outputs[which],
+                              npy_type(inputs.element), inputs.tensors[which]->array.header.shape});
+        }
+    }
+    std::vector<OutputFile> outputs = open_outputs(options, arrays);
     const Measured measured = rotate_on_device(options, inputs);
     const Verification verification = verify(options, inputs, measured);
     if (verification.asked_for && !verification.passed) {

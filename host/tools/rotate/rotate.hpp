@@ -85,10 +85,18 @@ void check_tensors(const OfEachTensor<TensorPaths>& paths);
 /// Throws Failure.
 RotateInputs read_inputs(const RotateOptions& options);
 
-/// Opens one file for each tensor present, with the shape of its input, and rejects one that
-/// replaces an input or another output.
-std::vector<OutputFile> open_outputs(const RotateOptions& options, const RotateInputs& inputs,
-                                     Element element);
+/// An array that a run writes.
+struct OutputArray {
+    const char* option = nullptr;
+    std::string path;
+    npy::Type type = npy::Type::f4;
+    std::vector<std::uint64_t> shape;
+};
+
+/// Opens a file for each array, writes its header, and rejects one that replaces an input or
+/// another output.
+std::vector<OutputFile> open_outputs(const RotateOptions& options,
+                                     const std::vector<OutputArray>& arrays);
 
 struct CopySpeed {
     double nanoseconds = 0;

@@ -48,6 +48,7 @@ std::string steps_text(const Finish& finish, bool rotates) {
     add_if(has_norm && after, norm_text(finish.norm));
     add_if(finish.scale != 1 || finish.scale_call, "scale");
     add_if(finish.scale_tokens, "scale by position");
+    add_if(finish.hadamard != 0, fmt::format("Hadamard transform of {}", finish.hadamard));
     return text.empty() ? "none" : text;
 }
 

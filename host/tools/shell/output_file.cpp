@@ -26,7 +26,7 @@ struct Temporary {
     char path[PATH_MAX] = {};
 };
 static_assert(std::atomic<bool>::is_always_lock_free);
-std::array<Temporary, 3> temporaries;  // a command has at most three outputs: Q, K and V
+std::array<Temporary, 6> temporaries;  // a command has at most six outputs: Q, K, V, their scales
 
 std::filesystem::path existing_target(const std::string& option, const std::string& path,
                                       const struct stat& about) {

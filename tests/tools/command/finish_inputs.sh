@@ -59,7 +59,61 @@ refuse 2 '--norm-offset' plain --q-norm w.npy --norm-offset 2
 refuse 2 '--norm-kind' plain --q-norm w.npy --norm-kind group
 refuse 2 '--norm-span' plain --q-norm w.npy --norm-span row
 refuse 2 '--norm-place' plain --q-norm w.npy --norm-place between
-refuse 2 '--store' plain --store q8_0
+
+# Quantised outputs, their scales and Hadamard transforms.
+types='f32|f16|bf16|e4m3fn|e5m2|int8|q8_0|q4_0|q4_1|q5_0|q5_1'
+refuse 2 "--store: 'q6_k' is not valid; the values are $types" plain --store q6_k
+refuse 2 "--store: 'q6_k' is not valid; the values are $types" plain --store q=f16,k=q6_k
+for parts in x=f16 q=f16,q=f32 q=f16,k 'q=f16,' =f16 q=f16,,k=f16 Q=f16; do
+    refuse 2 "--store: '$parts' must be one value, or some of q=, k= and v= with a value each, once" \
+        plain --store $parts
+done
+refuse 2 '--store: --v is missing' plain --store v=q8_0
+refuse 2 '--hadamard: --v is missing' plain --hadamard q=64,v=64
+refuse 2 '--store-scale: --v is missing' plain --store int8 --store-scale v=2
+refuse 2 '--out-v-scales: --v is missing' plain --store int8 --out-v-scales s.npy
+for block in 3 96; do
+    refuse 2 "--hadamard: '$block' must be a power of two from 2 to 512" plain --hadamard $block
+done
+for block in 0 1 513 1024 -2 x ggml; do
+    refuse 2 "--hadamard: '$block' must be a decimal integer from 2 to 512" \
+        plain --hadamard q=$block
+done
+refuse 2 "--hadamard: blocks have 128 channels; --k 'k.npy' has head_dim 64, which must be a multiple" \
+    plain --hadamard k=128
+refuse 2 '--hadamard: llama.cpp transforms Q as the type of K demands, and --k is missing' \
+    "$vkrope" finish --model plain.json --q q.npy --out-q oq.npy --hadamard llama.cpp
+works "$vkrope" make-input --shape 1,5,2,40 --out narrow.npy
+refuse 2 "--store: blocks of q5_1 have 32 channels; --v 'narrow.npy' has head_dim 40, which must be" \
+    plain --v narrow.npy --out-v ov.npy --store v=q5_1
+for scale in 0 NaN inf 1e39 1e-50 2x rows; do
+    refuse 2 "--store-scale: '$scale' must be row, or a number other than 0 that a float holds" \
+        plain --store int8 --store-scale $scale
+done
+refuse 2 '--store-scale: only e4m3fn, e5m2 and int8 take a scale; --store gives no tensor one of them' \
+    plain --store q8_0 --store-scale 2
+refuse 2 '--store-scale: only e4m3fn, e5m2 and int8 take a scale' plain --store-scale 2
+refuse 2 '--store-scale: Q is stored as q8_0; only e4m3fn, e5m2 and int8 take a scale' \
+    plain --store q=q8_0,k=int8 --store-scale q=2
+refuse 2 '--out-q-scales: missing; --store-scale row makes scales of Q' \
+    plain --store int8 --store-scale row
+refuse 2 '--out-k-scales: no scales are made of K; --store-scale row makes them of e4m3fn, e5m2 and' \
+    plain --store int8 --store-scale 2 --out-k-scales s.npy
+for floor in -1 NaN inf 1e39; do
+    refuse 2 "--scale-floor: '$floor' must be a number from 0 that a float holds" \
+        plain --scale-floor $floor
+done
+refuse 2 '--scale-floor: no scales are made; --store-scale row makes them' \
+    plain --store int8 --store-scale 2 --scale-floor 1
+rows() { plain --store int8 --store-scale row "$@"; }
+refuse 2 "s.npy' is also the file of --out-q-scales; each output must be a separate file" \
+    rows --out-q-scales s.npy --out-k-scales s.npy
+refuse 2 "ok.npy' is also the file of --out-k; each output must be a separate file" \
+    rows --out-q-scales s.npy --out-k-scales ok.npy
+refuse 2 "--out-q-scales: 'scales.npy' is an input as well; it would be replaced" \
+    rows --q-scale-tokens scales.npy --out-q-scales scales.npy --out-k-scales s.npy
+refuse 2 "--out-q-scales: 's.safetensors': outputs are .npy files" \
+    rows --out-q-scales s.safetensors --out-k-scales s.npy
 
 # Parameters.
 refuse 5 "--q-norm: 'missing.npy'" plain --q-norm missing.npy --norm-eps 1e-6
@@ -82,4 +136,7 @@ refuse 2 "--out-q: 'w.npy' is an input as well; it would be replaced" \
 
 # Right inputs get as far as looking for a device.
 refuse 3 '' qwen3 --q-norm w.npy --k-norm w_k.npy
+refuse 3 '' plain --store q8_0 --hadamard 64
+refuse 3 '' plain --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
+refuse 3 '' rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6
 finish

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// How the outputs are stored: their types, the Hadamard transforms before, the scales.
+#pragma once
+
+#include "rotate/rotate.hpp"
+
+namespace vkrope::tools {
+
+/// A value for all tensors, or one for each that is named: "q8_0", "k=q8_0,v=q4_0".
+template <class T>
+struct ForTensors {
+    std::optional<T> all;
+    OfEachTensor<std::optional<T>> named;
+
+    std::optional<T> of(TensorIndex which) const { return named[which] ? named[which] : all; }
+};
+
+/// A factor that is given, or a scale that is made for each row.
+struct ScaleOption {
+    bool of_row = false;
+    float factor = 1;
+};
+
+struct StoreOptions {
+    ForTensors<Element> types;
+    ForTensors<std::uint32_t> hadamard;
+    bool hadamard_of_llama_cpp = false;
+    ForTensors<ScaleOption> scales;
+    std::optional<double> scale_floor;
+    OfEachTensor<std::string> scale_files;  // paths of outputs; empty: not given
+};
+
+/// How one tensor is stored.
+struct StoreSteps {
+    Element type = Element::f32;
+    std::uint32_t hadamard = 0;  // channels of a block; 0: none
+    StoreScale scale = StoreScale::none;
+    float given_scale = 1, scale_floor = 0;
+
+    std::uint64_t bytes(std::uint64_t channels) const noexcept {
+        return channels / block_channels(type) * element_bytes(type);
+    }
+};
+
+inline constexpr OfEachTensor<const char*> scale_file_options = {"--out-q-scales", "--out-k-scales",
+                                                                 "--out-v-scales"};
+
+/// Adds --store, --hadamard, --store-scale and what belongs to it.
+void add_store(CommandLine& command, StoreOptions& options);
+
+/// Checks the options against the tensors. Throws Failure.
+OfEachTensor<StoreSteps> store_steps(const StoreOptions& options, const RotateInputs& inputs);
+
+}  // namespace vkrope::tools

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// `vkrope finish --verify` must detect a wrong code and a wrong scale. No healthy device makes one,
+// so these are made here, from what the definition gives for a V without steps.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "files/element_type.hpp"
+#include "finish/finish.hpp"
+
+using namespace vkrope;
+using namespace vkrope::tools;
+
+namespace {
+
+constexpr std::uint32_t head_dim = 64, tokens = 3;
+
+/// V [1, 3, 1, 64], and its outputs as a device would give them.
+struct Stored {
+    FinishOptions options;
+    FinishInputs inputs;
+    MeasuredFinish measured;
+
+    explicit Stored(StoreSteps store) {
+        options.given.verify = true;
+        inputs.rotate.batch = 1;
+        inputs.rotate.tokens = tokens;
+        inputs.steps[V].store = store;
+        inputs.steps[V].finish.hadamard = store.hadamard;
+        TensorFile v;
+        v.option = "--v";
+        v.array.header.shape = {1, tokens, 1, head_dim};
+        v.view = {.type = reference::Type::f32,
+                  .batch = 1,
+                  .tokens = tokens,
+                  .heads = 1,
+                  .head_dim = head_dim,
+                  .batch_stride = tokens * head_dim,
+                  .token_stride = head_dim,
+                  .head_stride = head_dim};
+        std::vector<float> numbers(tokens * head_dim);
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            numbers[i] = float(i * i % 101) - 50;
+        }
+        const auto bytes = std::as_bytes(std::span(numbers));
+        v.array.data.assign(bytes.begin(), bytes.end());
+        inputs.rotate.tensors[V] = v;
+        for (std::size_t token = 0; token < tokens; ++token) {
+            add_row(store, std::span(numbers).subspan(token * head_dim, head_dim));
+        }
+    }
+
+    void add_row(const StoreSteps& store, std::span<const float> row) {
+        const reference::Store type = reference_store(store.type);
+        std::vector<std::uint8_t> codes;
+        if (block_channels(store.type) != 1) {
+            codes = reference::quantise_blocks(type, row);
+        } else if (store.scale == StoreScale::made) {
+            const reference::MadeRow made = reference::quantise_made(type, row, store.scale_floor);
+            codes = made.codes;
+            measured.scales[V].push_back(made.scale);
+        } else {
+            codes = reference::quantise_given(type, row, store.given_scale);
+        }
+        const auto bytes = std::as_bytes(std::span(codes));
+        measured.outputs[V].insert(measured.outputs[V].end(), bytes.begin(), bytes.end());
+    }
+
+    FinishVerification verified() const { return verify(options, inputs, measured); }
+};
+
+const StoreSteps ways[] = {
+    {.type = Element::q8_0},
+    {.type = Element::q4_1},
+    {.type = Element::int8, .scale = StoreScale::given, .given_scale = 2.5f},
+    {.type = Element::e5m2, .scale = StoreScale::made},
+    {.type = Element::int8, .scale = StoreScale::made, .scale_floor = 0.5f},
+};
+
+}  // namespace
+
+TEST_CASE("codes of the definition pass, and each is compared") {
+    for (const StoreSteps& store : ways) {
+        CAPTURE(int(store.type));
+        const FinishVerification verification = Stored(store).verified();
+        CHECK(verification.passed);
+        CHECK(verification.failure == "");
+        CHECK(verification.codes[V]->codes == tokens * head_dim);
+        CHECK(verification.codes[V]->decided == tokens * head_dim);
+        CHECK(!verification.verdicts[V]);
+        CHECK(!verification.codes[K]);
+    }
+    Stored unverified(ways[0]);
+    unverified.options.given.verify = false;
+    CHECK(!unverified.verified().passed);
+    CHECK(!unverified.verified().codes[V]);
+}
+
+TEST_CASE("a changed byte, scale or factor fails, and so does a Hadamard transform left out") {
+    for (const StoreSteps& store : ways) {
+        CAPTURE(int(store.type));
+        Stored changed(store);
+        changed.measured.outputs[V].back() ^= std::byte{1};
+        CHECK(!changed.verified().passed);
+        CHECK(changed.verified().codes[V]->wrong_codes == 1);
+        StoreSteps with = store;
+        with.hadamard = 64;
+        CHECK(!Stored(with).verified().passed);
+    }
+    Stored scale(ways[3]);
+    scale.measured.scales[V][1] *= 2;
+    CHECK(scale.verified().codes[V]->wrong_scales == 1);
+    Stored floor(ways[4]);
+    floor.inputs.steps[V].store.scale_floor = 1;
+    CHECK(floor.verified().codes[V]->wrong_scales == tokens);
+    Stored factor(ways[2]);
+    factor.inputs.steps[V].store.given_scale = 1 / 2.5f;
+    CHECK(!factor.verified().passed);
+}
+
+TEST_CASE("the failure says how much is wrong, and where it begins") {
+    Stored changed({.type = Element::int8});
+    changed.measured.outputs[V][head_dim + 2] ^= std::byte{0x80};
+    CHECK(
+        changed.verified().failure.find(
+            "V: 1 of 192 codes and 0 of 0 scales are those of no row within the contract: batch 0 "
+            "token 1 head 0 channel 2: code ") == 0);
+}
