@@ -188,7 +188,9 @@ TEST_CASE("kernels with norms break no rule, and only lanes that share a row tak
                 barriers += i.op == op_control_barrier;
                 shared += i.op == op_variable && i.operands[2] == workgroup;
             }
-            CHECK((barriers != 0) == (finish == shader::finish_shared));
+            // A lane that has a row for itself takes none.
+            const bool several_lanes = v.batch != 0 && 16 * v.windows != 2 * v.unit;
+            CHECK((barriers != 0) == (finish == shader::finish_shared && several_lanes));
             CHECK(shared == (finish == shader::finish_shared ? 1 : 0));
         }
     }
