@@ -62,6 +62,7 @@ bool initialize(const Options& options) {
     static std::vector<std::string> kept;  // Google Benchmark keeps a pointer to the program name
     kept = words;
     std::vector<char*> argv;
+    argv.reserve(kept.size() + 1);
     for (std::string& word : kept) argv.push_back(word.data());
     auto argc = int(argv.size());
     argv.push_back(nullptr);

@@ -158,6 +158,8 @@ run_tests_of() {
             -R 'tool_(hostile_models|judge)|conformance_(bad_cases|reports|suite)'
         configure clang clang
         compile clang
+        say 'clang-tidy takes the whole tree (build/tidy.log) ...'
+        quietly tidy sh tests/package/check/tidy.sh build/clang || status=1
         report build/test.log build/test-asan.log build/test-asan-files.log
     fi
     echo "./dev test${1:+ $1} took $((($(date +%s) - began + 59) / 60)) minutes"

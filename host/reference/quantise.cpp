@@ -259,7 +259,7 @@ BlockFields fields_of(Store store, std::span<const std::uint8_t> block) {
     const std::uint32_t fifth_bits = has_fifth_bit(store) ? field(4) : 0;
     for (std::size_t j = 0; j < in_block; ++j) {
         if (store == Store::q8_0) {
-            fields.codes[j] = static_cast<std::int8_t>(bytes[j]);
+            fields.codes[j] = bytes[j] < 128 ? bytes[j] : bytes[j] - 256;
         } else {
             fields.codes[j] = j < in_block / 2 ? bytes[j] & 15 : bytes[j - in_block / 2] >> 4;
             fields.codes[j] |= static_cast<int>(fifth_bits >> j & 1) << 4;

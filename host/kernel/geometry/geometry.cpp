@@ -87,8 +87,9 @@ std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
     constexpr std::uint32_t max_copies = 64;
     const std::uint64_t rotating = rotating_steps(info, unit);
-    return std::max(divide_up(rotating, together),
-                    divide_up(copying_steps(info, unit), rotating == 0 ? together : max_copies));
+    return std::max<std::uint64_t>(
+        {1, divide_up(rotating, together),
+         divide_up(copying_steps(info, unit), rotating == 0 ? together : max_copies)});
 }
 
 std::uint32_t power_of_two_up_to(std::uint32_t value) {

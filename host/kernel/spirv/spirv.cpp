@@ -107,7 +107,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         }
     };
     const auto count = std::size_t(number());
-    result->words.reset(new (std::nothrow) std::uint32_t[count]);
+    result->words.reset(new (std::nothrow) std::uint32_t[count + 1]);
     if (!result->words) {
         result.status = error(Code::out_of_host_memory,
                               "not enough memory for a SPIR-V module of %zu words", count);
@@ -121,7 +121,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         std::size_t latest;   // index of the latest instruction of this kind; 0: none yet
     };
     const auto kind_count = std::uint32_t(number());
-    const std::unique_ptr<Kind[]> kinds(new (std::nothrow) Kind[kind_count]);
+    const std::unique_ptr<Kind[]> kinds(new (std::nothrow) Kind[kind_count + 1]);
     if (!kinds) {
         result.status = error(Code::out_of_host_memory,
                               "not enough memory for %u kinds of instructions", kind_count);

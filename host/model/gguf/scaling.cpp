@@ -87,7 +87,7 @@ class GgufScaling {
         if (!field) {
             return "linear";  // what llama.cpp assumes; without a factor it scales nothing
         }
-        const std::string type = text(field);
+        std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
             fail(Code::not_supported, "%s is \"%s\": it must be none, linear, yarn or longrope",
                  field.name.c_str(), shown_key(type).c_str());

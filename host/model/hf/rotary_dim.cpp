@@ -11,8 +11,7 @@ namespace vkrope {
 namespace {
 
 Field share_of_head(const Source& source, std::vector<std::string>& warnings) {
-    if (const Field own = source.by_type() ? partial_rotary_factor({source.section.scope()})
-                                           : Field()) {
+    if (Field own = source.by_type() ? partial_rotary_factor({source.section.scope()}) : Field()) {
         warn_unless_of_a_type(source, own, {"partial_rotary_factor"}, "partial_rotary_factor",
                               warnings);
         return own;
