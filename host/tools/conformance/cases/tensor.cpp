@@ -164,6 +164,7 @@ CaseTensor read_tensor(const CaseFolder& folder, const std::string& name,
     tensor.heads = heads.steps;
     tensor.head_dim = channels.steps;
     tensor.planes = planes.steps;
+    tensor.has_batch = axis_of(described.layout, 'B') >= 0;
     tensor.has_planes = axis_of(described.layout, 'P') >= 0;
     const std::int64_t offset = tensor.in.offset;
     tensor.in = {.offset = offset,
