@@ -175,7 +175,8 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
             blocks = tensor.get("hadamard", 1)
             largest = max(largest, size, size * abs(factor) * math.sqrt(blocks))
             for head, row in enumerate(token):
-                row = hadamard([x * factor for x in row], blocks)
+                row = [x * factor for x in row]
+                row = hadamard(row, blocks) if blocks > 1 else row
                 if quantised:
                     row, scale = stored_row(out, row, scale_of_head(store_scale, head))
                     no_slot = cache and cache["slots"][place % len(cache["slots"])] < 0

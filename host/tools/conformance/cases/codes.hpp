@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct CodeRows {
     std::span<const std::byte> actual, expected;
     std::uint64_t row_bytes = 1;
     std::vector<bool> written = {};  // rows that a token goes to; empty: all
-    double off_by_one = 0;           // the share of codes that may differ by one
+    /// The share of codes that may differ by one; none: they may differ in no bit.
+    std::optional<double> off_by_one = {};
 };
 
 struct CodeFindings {
@@ -32,8 +34,8 @@ struct CodeFindings {
 ///
 /// - Rows that no token goes to must have the expected bytes.
 /// - Of N codes floor(off_by_one N) may be one step from the expected one, in the order of their
-///   values. In the order of 8-bit floats -0 and +0 are in one place, which still are two codes.
-///   All NaNs are one code.
+///   values. In the order of 8-bit floats -0 and +0 are in one place: how products are summed
+///   decides which it is. All NaNs are one code, with and without off_by_one.
 /// - Of the blocks the same share may have a scale or a minimum that is one unit in the last place
 ///   of f16 from the expected one. -0 and +0 are equal there.
 CodeFindings compare_codes(const CodeRows& rows);

@@ -228,14 +228,14 @@ void compare_unwritten(const Actual& actual, Wrong& wrong) {
     }
 }
 
-/// The share of codes that may differ by one.
-double off_by_one_of(const CaseDescription& description) {
+/// The share of codes that may differ by one, if the case has it.
+std::optional<double> off_by_one_of(const CaseDescription& description) {
     for (const auto* tolerance : {&tolerance_for(description), &description.tolerance}) {
         if (*tolerance && (*tolerance)->off_by_one) {
-            return *(*tolerance)->off_by_one;
+            return (*tolerance)->off_by_one;
         }
     }
-    return 0;
+    return std::nullopt;
 }
 
 void compare_quantised(const CaseFolder& folder, const CaseDescription& description,
