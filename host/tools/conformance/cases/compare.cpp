@@ -254,17 +254,15 @@ void compare_quantised(const CaseFolder& folder, const CaseDescription& descript
     }
 }
 
-/// Scales of all tokens and heads. One sequence may have an axis of its own, or none.
+/// Scales of all tokens and heads. An axis of length 1 may be left out.
 npy::Array read_scales(const CaseFolder& folder, const std::string& file, const std::string& name,
                        const std::vector<std::uint64_t>& shape) {
-    const auto sequence = [](std::vector<std::uint64_t> of) {
-        if (of.size() == 3 && of.front() == 1) {
-            of.erase(of.begin());
-        }
+    const auto longer_axes = [](std::vector<std::uint64_t> of) {
+        std::erase(of, 1u);
         return of;
     };
     npy::Array array = folder.array(file);
-    if (sequence(array.header.shape) != sequence(shape)) {
+    if (longer_axes(array.header.shape) != longer_axes(shape)) {
         wrong_file("{}: has shape {}; {} have {}", file, npy::shape_text(array.header.shape), name,
                    npy::shape_text(shape));
     }

@@ -16,10 +16,13 @@ constexpr std::uint32_t poisoned_scale = 0xa5a5a5a5;
 
 CaseScales::CaseScales(DeviceUnderTest& device, const CaseTensor& tensor, const CaseCache* cache) {
     const std::uint64_t heads = tensor.heads, tokens = std::uint64_t{tensor.batch} * tensor.tokens;
-    shape_ = {tensor.tokens, heads};
     if (tensor.has_batch) {
-        shape_.insert(shape_.begin(), tensor.batch);
+        shape_.push_back(tensor.batch);
     }
+    if (tensor.has_tokens) {
+        shape_.push_back(tensor.tokens);
+    }
+    shape_.push_back(heads);
     room_ = static_cast<std::size_t>((cache != nullptr ? cache->slot_count : tokens) * heads);
     for (std::uint64_t token = 0; token < tokens; ++token) {
         const std::int64_t slot = cache != nullptr ? cache->slots.values[token]

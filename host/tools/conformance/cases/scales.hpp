@@ -12,7 +12,7 @@ struct CaseCache;
 
 /// The made scales of one tensor, one for each row.
 struct MadeScales {
-    std::vector<std::uint64_t> shape;  // [tokens, heads] or [batch, tokens, heads]
+    std::vector<std::uint64_t> shape;  // batch, tokens, heads: the axes of the layout
     std::vector<float> values;         // NaN: the token has no slot
     std::uint64_t stray = 0;           // numbers beside them that have changed
 };
