@@ -8,11 +8,6 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr tools::Choice<Element> stored_elements[] = {
-    {"f32", Element::f32},       {"f16", Element::f16},   {"bf16", Element::bf16},
-    {"e4m3fn", Element::e4m3fn}, {"e5m2", Element::e5m2}, {"int8", Element::int8},
-    {"q8_0", Element::q8_0},     {"q4_0", Element::q4_0}, {"q4_1", Element::q4_1},
-    {"q5_0", Element::q5_0},     {"q5_1", Element::q5_1}};
 enum class ScaleSpan { row };
 constexpr tools::Choice<ScaleSpan> scale_spans[] = {{"row", ScaleSpan::row}};
 
@@ -79,7 +74,7 @@ void check_store(const char* name, const StepsCase& of) {
     if (of.store_scale && !alone) {
         wrong_file("store_scale.{}: only e4m3fn, e5m2 and int8 have a scale, and out_dtype.{} {}",
                    name, name,
-                   of.out ? fmt::format("is {}", tools::word_for(stored_elements, *of.out))
+                   of.out ? fmt::format("is {}", tools::word_for(tools::stored_elements, *of.out))
                           : "is not given");
     }
 }
@@ -120,7 +115,7 @@ OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& prese
         of.hadamard = static_cast<std::uint64_t>(block);
     });
     each("out_dtype", [](Fields& fields, const char* name, StepsCase& of) {
-        of.out = meaning(fields.text(name), fields.name_of(name), stored_elements);
+        of.out = meaning(fields.text(name), fields.name_of(name), tools::stored_elements);
     });
     each("store_scale", [](Fields& fields, const char* name, StepsCase& of) {
         of.store_scale = read_store_scale(fields.required_object(name));
