@@ -8,6 +8,7 @@ import itertools
 import math
 
 from case_files import HALF_ULP, U, Case, base, bf16_bits, inputs, product
+from store_codes import BLOCK_BYTES, LARGEST, hadamard, row_bytes, stored_row
 
 BASE = 10000.0
 
@@ -71,10 +72,28 @@ def steps_of(token, tensor, positions, window):
     return max(sizes)
 
 
+def bytes_like(count, seed):
+    """Bytes of a cache before the call."""
+    return [int(8 * value) & 0xFF for value in inputs(count, seed)]
+
+
+def described_scale(case, which, scale):
+    """A store_scale as the document has it: a list of scales, one for each head, is a file."""
+    if isinstance(scale.get("given"), list):
+        return {"given": case.array(f"store_scale_{which}.npy", "f32", [len(scale["given"])], scale["given"])}
+    return scale
+
+
+def scale_of_head(scale, head):
+    if scale and isinstance(scale.get("given"), list):
+        return {"given": scale["given"][head]}
+    return scale
+
+
 def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_dim=None, rotary_offset=0, clip=None,
-         positions=("offset", 3), files=()):
+         positions=("offset", 3), files=(), prefix="finish_", off_by_one=None):
     """tensors: name -> shape and steps. Each parameter is [shape, values] or [shape, values, kind]."""
-    case = Case("finish_" + name)
+    case = Case(prefix + name)
     d = case.document
     d["schema"] = "rope-case/2"
     first = next(iter(tensors.values()))
@@ -91,7 +110,7 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
         d["clip"] = clip
     for file in files:
         case.array(*file)
-    largest = 0.0
+    largest, scale_kinds = 0.0, {}
     for which, tensor in tensors.items():
         tensor["name"] = which
         shape = tensor["shape"]
@@ -114,22 +133,31 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
             if "weight" in tensor and len(tensor["weight"]) > 2:
                 norm["weight_dtype"] = tensor["weight"][2]
             d.setdefault("norm", {})[which] = norm
-        for key in ("scale", "out"):
+        for key in ("scale", "out", "hadamard"):
             if key in tensor:
                 d.setdefault({"out": "out_dtype"}.get(key, key), {})[which] = tensor[key]
+        store_scale = tensor.get("store_scale")
+        if store_scale:
+            d.setdefault("store_scale", {})[which] = described_scale(case, which, store_scale)
         if "scale_tokens" in tensor:
             scale_file = case.array(f"scale_tokens_{which}.npy", "f32", *tensor["scale_tokens"])
             d.setdefault("scale_tokens", {})[which] = scale_file
         out = tensor.get("out", dtype)
+        quantised = out in LARGEST or out in BLOCK_BYTES
+        last = row_bytes(out, shape[-1]) if quantised else shape[-1]
+        kind = "u8" if quantised else out
         cache = tensor.get("cache")
+        out_shape = shape[:-1] + [last]
         if cache:
-            initial = inputs(product(cache["shape"]), 99)
+            out_shape = [last if letter == "D" else length for letter, length in zip(cache["layout"], cache["shape"])]
+            initial = (bytes_like if quantised else inputs)(product(out_shape), 99)
             result = list(initial)
             d.setdefault("cache", {})[which] = {
-                "slots": cache["slots_file"], "shape": cache["shape"], "layout": cache["layout"],
-                "page_size": cache["page_size"], "initial": case.array(f"{which}_cache.npy", out, cache["shape"], initial)}
+                "slots": cache["slots_file"], "shape": out_shape, "layout": cache["layout"],
+                "page_size": cache["page_size"], "initial": case.array(f"{which}_cache.npy", kind, out_shape, initial)}
         else:
-            result = [0.0] * product(shape)
+            result = [0] * product(out_shape)
+        made = []
         heads = shape[layout.index("H")]
         tokens = [shape[layout.index(letter)] if letter in layout else 1 for letter in "BS"] if "S" in layout else [1, shape[0]]
         for b, t in itertools.product(*map(range, tokens)):
@@ -144,24 +172,41 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
             size = steps_of(token, tensor, position, {"clip": clip, "rotary_dim": rotary_dim, "rotary_offset": rotary_offset, "pairing": pairing})
             scales = tensor.get("scale_tokens", [0, [1.0]])[1]
             factor = tensor.get("scale", 1.0) * scales[place % len(scales)]
-            largest = max(largest, size, size * abs(factor))
+            blocks = tensor.get("hadamard", 1)
+            largest = max(largest, size, size * abs(factor) * math.sqrt(blocks))
             for head, row in enumerate(token):
                 row = [x * factor for x in row]
+                row = hadamard(row, blocks) if blocks > 1 else row
+                if quantised:
+                    row, scale = stored_row(out, row, scale_of_head(store_scale, head))
+                    no_slot = cache and cache["slots"][place % len(cache["slots"])] < 0
+                    made.append(math.nan if no_slot or scale is None else scale)
                 if cache:
                     slot = cache["slots"][place % len(cache["slots"])]
                     if slot < 0:
                         continue
                     where = {"N": slot // cache["page_size"], "P": slot % cache["page_size"], "H": head, "D": 0}
                     first_channel = 0
-                    for letter, length in zip(cache["layout"], cache["shape"]):
+                    for letter, length in zip(cache["layout"], out_shape):
                         first_channel = first_channel * length + where[letter]
                 else:
-                    first_channel = index_of(head, strides)
+                    first_channel = index_of(head, strides) // shape[-1] * last
                 result[first_channel:first_channel + len(row)] = row
-        d["expected"][which] = case.array(f"expected_{which}.npy", out, cache["shape"] if cache else shape, result)
+        d["expected"][which] = case.array(f"expected_{which}.npy", kind, out_shape, result)
+        if store_scale and "made" in store_scale:
+            scales_shape = (tokens if "B" in layout else tokens[1:]) + [heads]
+            case.array(f"expected_{which}_scales.npy", "f32", scales_shape, made)
+            scale_kinds[which] = scales_shape, LARGEST[out]
     kinds = [tensor.get("out", dtype) for tensor in tensors.values()]
-    # A norm over up to 64 channels, a rotation and three products: below 30 u of the largest size.
-    d["tolerance"] = {"atol": 30 * U * largest, "rtol": max(HALF_ULP[kind] for kind in kinds)}
+    # A norm over up to 64 channels, a rotation and three products: below 30 u of the largest size. A
+    # Hadamard transform of up to 64 channels adds 8 u.
+    atol = (38 if "hadamard" in d else 30) * U * largest
+    d["tolerance"] = {"atol": atol, "rtol": max(HALF_ULP.get(kind, 0.0) for kind in kinds)}
+    if off_by_one is not None:
+        d["tolerance"]["codes"] = {"off_by_one": off_by_one}
+    for which, (scales_shape, most) in scale_kinds.items():
+        scale_file = case.array(f"atol_{which}_scales.npy", "f32", scales_shape, [atol / most] * product(scales_shape))
+        d["tolerance"].setdefault("atol_files", {})[which + "_scales"] = scale_file
     case.close()
 
 

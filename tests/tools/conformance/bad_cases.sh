@@ -6,21 +6,6 @@
 # shellcheck disable=SC2016 # sed expressions
 . "$(dirname "$0")/cases.sh"
 
-# changed STATUS CODE TEXT SED_EXPRESSION [NAME]: what becomes of a case with this change in its
-# document.
-changed() {
-    own_case "${5:-half_f32_bshd}" case
-    sed -i "$4" case/case.json
-    ! cmp -s case/case.json "$own/${5:-half_f32_bshd}/case.json" || wrong "changes nothing: $4"
-    find . | sort >"$logs/before"
-    runs "$2" --cases case --write-outputs "$logs/outputs"
-    reports "$1" "$3"
-    find . | sort >"$logs/after"
-    cmp -s "$logs/before" "$logs/after" || wrong "files appeared: $4"
-}
-refused() { changed error 5 "$@"; }
-unsupported() { changed unsupported 1 "$@"; }
-
 # As it is it passes, so that each change is what is refused.
 own_case half_f32_bshd case
 runs 0 --cases case --write-outputs "$logs/outputs"
@@ -155,23 +140,11 @@ a_view unsupported 'has 20000000 tokens; a file of 108 elements allows 16784128'
     '1, 20000000, 0, 8' '"offset": 0, "strides": [0, 0, 0, 1]'
 a_view unsupported 'all tokens are one row' '2, 3, 2, 8' '"offset": 0, "strides": [54, 0, 27, 1]'
 
-# with_file STATUS CODE TEXT NAME FILE COMMAND...: what becomes of a case one of whose files is
-# what COMMAND writes.
-with_file() {
-    status=$1 code=$2 text=$3 name=$4 file=$5
-    shift 5
-    own_case "$name" case
-    "$@" >"$logs/file"
-    mv "$logs/file" "case/$file"
-    runs "$code" --cases case
-    reports "$status" "$text"
-}
 q=$own/half_f32_bshd/q.npy
 for cut in 0 1 7 9 50 127 128 $(($(wc -c <"$q") - 1)); do
     with_file error 5 'q.npy: ' half_f32_bshd q.npy head -c "$cut" "$q"
 done
 with_file error 5 'extra bytes' half_f32_bshd q.npy sh -c 'cat "$1" "$1"' sh "$q"
-array() { zeros "$1" | npy "$2" "$3"; }
 with_file error 5 'has data of type <f2; dtype needs <f4' half_f32_bshd q.npy array 384 '<f2' \
     '(2, 3, 4, 8)'
 with_file unsupported 1 "descr '<c8'" half_f32_bshd q.npy array 1536 '<c8' '(2, 3, 4, 8)'

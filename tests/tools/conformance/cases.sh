@@ -39,3 +39,32 @@ own_case() {
     cp -r "$own/$1" "$2"
     chmod -R u+w "$2"
 }
+
+# changed STATUS CODE TEXT SED_EXPRESSION [NAME]: what becomes of a case with this change in its
+# document.
+changed() {
+    own_case "${5:-half_f32_bshd}" case
+    sed -i "$4" case/case.json
+    ! cmp -s case/case.json "$own/${5:-half_f32_bshd}/case.json" || wrong "changes nothing: $4"
+    find . | sort >"$logs/before"
+    runs "$2" --cases case --write-outputs "$logs/outputs"
+    reports "$1" "$3"
+    find . | sort >"$logs/after"
+    cmp -s "$logs/before" "$logs/after" || wrong "files appeared: $4"
+}
+refused() { changed error 5 "$@"; }
+unsupported() { changed unsupported 1 "$@"; }
+
+# with_file STATUS CODE TEXT NAME FILE COMMAND...: what becomes of a case one of whose files is
+# what COMMAND writes.
+with_file() {
+    status=$1 code=$2 text=$3 name=$4 file=$5
+    shift 5
+    own_case "$name" case
+    "$@" >"$logs/file"
+    mv "$logs/file" "case/$file"
+    runs "$code" --cases case
+    reports "$status" "$text"
+}
+# array BYTES DESCR SHAPE: zeros.
+array() { zeros "$1" | npy "$2" "$3"; }

@@ -3,13 +3,16 @@
 // oracle of the tree is held against them: two definitions, written apart, that must agree.
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "conformance/cases/angles.hpp"
+#include "conformance/cases/codes.hpp"
 #include "conformance/cases/description.hpp"
 #include "conformance/cases/tensor.hpp"
 #include "files/element_type.hpp"
 #include "reference/finish.hpp"
+#include "reference/quantise.hpp"
 
 using namespace vkrope;
 using namespace vkrope::conformance;
@@ -102,13 +105,16 @@ reference::Finish steps_of(const CaseFolder& folder, const StepsCase& given,
     return steps;
 }
 
-/// Index of the first channel of each row in the expected file; -1: the token has no slot.
+/// Index of the first element of each row in the expected file, or of the first byte of a quantised
+/// row of `bytes`; -1: the token has no slot.
 std::int64_t row_in_file(const CaseFolder& folder, const StepsCase& steps, const CaseTensor& tensor,
-                         std::uint64_t token, std::uint64_t head) {
+                         std::uint64_t token, std::uint64_t head, std::uint64_t bytes = 0) {
     if (!steps.cache) {
-        return static_cast<std::int64_t>(token / tensor.tokens) * tensor.out.batch +
-               static_cast<std::int64_t>(token % tensor.tokens) * tensor.out.token +
-               static_cast<std::int64_t>(head) * tensor.out.head;
+        const std::int64_t channel =
+            static_cast<std::int64_t>(token / tensor.tokens) * tensor.out.batch +
+            static_cast<std::int64_t>(token % tensor.tokens) * tensor.out.token +
+            static_cast<std::int64_t>(head) * tensor.out.head;
+        return bytes == 0 ? channel : channel / tensor.head_dim * static_cast<std::int64_t>(bytes);
     }
     const std::int64_t slot = per_token(folder.integers(steps.cache->slots).values, tensor)[token];
     const auto page_size = static_cast<std::int64_t>(steps.cache->page_size);
@@ -124,6 +130,100 @@ std::int64_t row_in_file(const CaseFolder& folder, const StepsCase& steps, const
     return slot < 0 ? -1 : at;
 }
 
+/// Calls visit(token of all sequences, [heads, head_dim]) with the channels before they are stored.
+template <class Visit>
+void each_token(const CaseFolder& folder, const CaseDescription& description,
+                const CaseTensor& tensor, TensorIndex which, const Visit& visit) {
+    const StepsCase& steps = description.steps[which];
+    const auto* input = tensor.parent.data.data() + static_cast<std::size_t>(tensor.in.offset) *
+                                                        element_bytes(description.dtype);
+    reference::finish(layout_of(tensor, tensor.in, description.dtype),
+                      operation_of(folder, description, tensor, which),
+                      steps_of(folder, steps, tensor), 3, input,
+                      [&](std::uint64_t batch, std::uint64_t token,
+                          std::span<const reference::Approximate> channels) {
+                          std::vector<reference::Approximate> row(channels.begin(), channels.end());
+                          reference::hadamard(row, steps.hadamard, 0);
+                          visit(batch * tensor.tokens + token, row);
+                      });
+}
+
+/// The bytes of a row, and its scale if one is made.
+reference::MadeRow stored_row(const CaseFolder& folder, const StepsCase& steps, std::size_t head,
+                              std::span<const float> row) {
+    const reference::Store store = tools::reference_store(*steps.out);
+    if (reference::block_channels(store) != 1) {
+        return {.scale = NAN, .codes = reference::quantise_blocks(store, row)};
+    }
+    if (!steps.store_scale) {
+        return {.scale = NAN, .codes = reference::quantise_given(store, row, 1)};
+    }
+    if (const auto* made = std::get_if<MadeScaleCase>(&*steps.store_scale)) {
+        return reference::quantise_made(store, row, static_cast<float>(made->floor));
+    }
+    const auto& given = std::get<GivenScaleCase>(*steps.store_scale);
+    const auto* file = std::get_if<std::string>(&given);
+    const double scale = file == nullptr ? std::get<double>(given) : numbers(folder, *file)[head];
+    return {.scale = NAN,
+            .codes = reference::quantise_given(store, row, static_cast<float>(scale))};
+}
+
+/// As wrong_values(), of a quantised output: its codes and its scales.
+std::size_t wrong_codes(const CaseFolder& folder, const CaseDescription& description,
+                        TensorIndex which, std::size_t& compared) {
+    const StepsCase& steps = description.steps[which];
+    const TensorCase& described = *description.tensors[which];
+    const CaseTensor tensor = read_tensor(folder, tensor_names[which], described,
+                                          description.dtype);
+    const npy::Array expected = folder.array(described.expected);
+    std::vector<std::byte> bytes = expected.data;
+    const std::uint64_t row_bytes = tensor.head_dim / block_channels(*steps.out) *
+                                    element_bytes(*steps.out);
+    std::vector<bool> written(bytes.size() / row_bytes);
+    const bool made = steps.store_scale &&
+                      std::holds_alternative<MadeScaleCase>(*steps.store_scale);
+    const std::string scales = std::string(tensor_names[which]) + "_scales";
+    const std::vector<double> wanted = numbers(folder, made ? "expected_" + scales + ".npy" : ""),
+                              atol = numbers(folder,
+                                             description.tolerance->scale_atol_files[which]);
+    std::size_t wrong = 0;
+    const auto visit = [&](std::uint64_t token, std::span<const reference::Approximate> channels) {
+        for (std::size_t head = 0; head < tensor.heads; ++head) {
+            std::vector<float> row;
+            for (const auto& channel : channels.subspan(head * tensor.head_dim, tensor.head_dim)) {
+                row.push_back(static_cast<float>(channel.value));
+            }
+            const reference::MadeRow stored = stored_row(folder, steps, head, row);
+            const std::int64_t at = row_in_file(folder, steps, tensor, token, head, row_bytes);
+            if (made) {
+                const std::size_t i = token * tensor.heads + head;
+                const double difference = std::fabs(stored.scale - wanted[i]);
+                wrong += at < 0 ? !std::isnan(wanted[i])
+                                : !(difference <=
+                                    (atol.empty() ? 0 : atol[i]) + 2e-6 * std::fabs(wanted[i]));
+            }
+            if (at >= 0) {
+                std::memcpy(&bytes[static_cast<std::size_t>(at)], stored.codes.data(), row_bytes);
+                written[static_cast<std::size_t>(at) / row_bytes] = true;
+            }
+        }
+    };
+    each_token(folder, description, tensor, which, visit);
+    const CodeFindings findings = compare_codes({.element = *steps.out,
+                                                 .actual = bytes,
+                                                 .expected = expected.data,
+                                                 .row_bytes = row_bytes,
+                                                 .written = written,
+                                                 .off_by_one = description.tolerance->off_by_one});
+    compared += findings.codes;
+    if (wrong + findings.wrong > 0) {
+        std::printf("%s: %s: %zu scales are wrong; byte %zu: %s\n", description.id.c_str(),
+                    tensor_names[which], wrong, static_cast<std::size_t>(findings.byte),
+                    findings.first.c_str());
+    }
+    return wrong + findings.wrong;
+}
+
 /// Compares one tensor; returns the number of values that are wrong.
 std::size_t wrong_values(const CaseFolder& folder, const CaseDescription& description,
                          TensorIndex which, std::size_t& compared) {
@@ -132,42 +232,38 @@ std::size_t wrong_values(const CaseFolder& folder, const CaseDescription& descri
         return 0;
     }
     const StepsCase& steps = description.steps[which];
+    if (steps.out && is_quantised(*steps.out)) {
+        return wrong_codes(folder, description, which, compared);
+    }
     const CaseTensor tensor = read_tensor(folder, tensor_names[which], described,
                                           description.dtype);
     const npy::Array expected = folder.array(described.expected);
     const std::vector<double> atol = numbers(folder, description.tolerance->atol_files[which]);
     const reference::Type stored = tools::reference_type(steps.out.value_or(description.dtype));
-    const auto* input = tensor.parent.data.data() + static_cast<std::size_t>(tensor.in.offset) *
-                                                        element_bytes(description.dtype);
     std::size_t wrong = 0;
-    reference::finish(
-        layout_of(tensor, tensor.in, description.dtype),
-        operation_of(folder, description, tensor, which), steps_of(folder, steps, tensor), 3, input,
-        [&](std::uint64_t batch, std::uint64_t token,
-            std::span<const reference::Approximate> channels) {
-            for (std::size_t i = 0; i < channels.size(); ++i) {
-                const std::int64_t row = row_in_file(
-                    folder, steps, tensor, batch * tensor.tokens + token, i / tensor.head_dim);
-                if (row < 0) {
-                    continue;
-                }
-                const std::size_t at = static_cast<std::size_t>(row) + i % tensor.head_dim;
-                const double wanted = value_at(expected, at);
-                const double got = reference::widen(stored,
-                                                    reference::narrow(stored, channels[i].value));
-                const double allowed = (atol.empty() ? description.tolerance->atol : atol[at]) +
-                                       description.tolerance->rtol * std::fabs(wanted);
-                ++compared;
-                const bool right = std::isnan(wanted)
-                                       ? std::isnan(got)
-                                       : got == wanted || std::fabs(got - wanted) <= allowed;
-                if (!right && wrong++ == 0) {
-                    std::printf("%s: %s: element %zu is %g, expected %g within %g\n",
-                                description.id.c_str(), tensor_names[which], at, got, wanted,
-                                allowed);
-                }
+    const auto visit = [&](std::uint64_t token, std::span<const reference::Approximate> channels) {
+        for (std::size_t i = 0; i < channels.size(); ++i) {
+            const std::int64_t row = row_in_file(folder, steps, tensor, token, i / tensor.head_dim);
+            if (row < 0) {
+                continue;
             }
-        });
+            const std::size_t at = static_cast<std::size_t>(row) + i % tensor.head_dim;
+            const double wanted = value_at(expected, at);
+            const double got = reference::widen(stored,
+                                                reference::narrow(stored, channels[i].value));
+            const double allowed = (atol.empty() ? description.tolerance->atol : atol[at]) +
+                                   description.tolerance->rtol * std::fabs(wanted);
+            ++compared;
+            const bool right = std::isnan(wanted)
+                                   ? std::isnan(got)
+                                   : got == wanted || std::fabs(got - wanted) <= allowed;
+            if (!right && wrong++ == 0) {
+                std::printf("%s: %s: element %zu is %g, expected %g within %g\n",
+                            description.id.c_str(), tensor_names[which], at, got, wanted, allowed);
+            }
+        }
+    };
+    each_token(folder, description, tensor, which, visit);
     return wrong;
 }
 

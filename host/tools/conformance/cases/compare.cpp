@@ -5,28 +5,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "conformance/cases/codes.hpp"
 #include "conformance/suite.hpp"
 #include "files/element_type.hpp"
 
 namespace vkrope::conformance {
 namespace {
-
-struct Allowance {
-    double atol = 0, rtol = 0;
-    std::optional<npy::Array> atol_file;  // one tolerance for each element
-    std::optional<npy::Array> exact_where_0;
-
-    double at(std::uint64_t index, double expected) const {
-        const double absolute = atol_file ? value_at(*atol_file, index) : atol;
-        if (!std::isfinite(absolute) || absolute < 0) {
-            wrong_file("tolerance: element {} may differ by {}", index, absolute);
-        }
-        return absolute + rtol * std::abs(expected);
-    }
-    bool exact(std::uint64_t index) const {
-        return exact_where_0 && value_at(*exact_where_0, index) == 0;
-    }
-};
 
 npy::Array read_as(const CaseFolder& folder, const std::string& file, const Actual& actual) {
     npy::Array array = folder.array(file);
@@ -35,21 +19,47 @@ npy::Array read_as(const CaseFolder& folder, const std::string& file, const Actu
                    npy::shape_text(array.header.shape), actual.tensor.name,
                    npy::shape_text(actual.output.shape));
     }
-    if (array.header.type == npy::Type::i4 || array.header.type == npy::Type::i8 ||
-        array.header.type == npy::Type::u1) {
-        wrong_file("{}: has data of type {}", file, npy::name(array.header.type));
+    const npy::Type type = array.header.type;
+    if (type == npy::Type::i4 || type == npy::Type::i8 ||
+        (type == npy::Type::u1) != is_quantised(actual.output.element)) {
+        wrong_file("{}: has data of type {}; the output of {} has {}", file, npy::name(type),
+                   actual.tensor.name, npy::name(tools::npy_type(actual.output.element)));
     }
     return array;
 }
 
-/// Angles from a base are exact here, so the tighter tolerance applies if there is one. Elements
-/// whose tolerance in an atol file is 0 must pass through in either case.
-Allowance allowance_for(const CaseFolder& folder, const CaseDescription& description,
-                        const Actual& actual) {
+double finite_tolerance(const npy::Array& atol, std::uint64_t index) {
+    const double absolute = value_at(atol, index);
+    if (!std::isfinite(absolute) || absolute < 0) {
+        wrong_file("tolerance: element {} may differ by {}", index, absolute);
+    }
+    return absolute;
+}
+
+struct Allowance {
+    double atol = 0, rtol = 0;
+    std::optional<npy::Array> atol_file;  // one tolerance for each element
+    std::optional<npy::Array> exact_where_0;
+
+    double at(std::uint64_t index, double expected) const {
+        return (atol_file ? finite_tolerance(*atol_file, index) : atol) + rtol * std::abs(expected);
+    }
+    bool exact(std::uint64_t index) const {
+        return exact_where_0 && value_at(*exact_where_0, index) == 0;
+    }
+};
+
+/// Angles from a base are exact here, so the tighter tolerance applies if there is one.
+const std::optional<Tolerance>& tolerance_for(const CaseDescription& description) {
     const bool exact = std::holds_alternative<BaseCase>(description.angles) &&
                        description.tolerance_exact_angles;
-    const std::optional<Tolerance>& tolerance = exact ? description.tolerance_exact_angles
-                                                      : description.tolerance;
+    return exact ? description.tolerance_exact_angles : description.tolerance;
+}
+
+/// Elements whose tolerance in an atol file is 0 must pass through whichever tolerance applies.
+Allowance allowance_for(const CaseFolder& folder, const CaseDescription& description,
+                        const Actual& actual) {
+    const std::optional<Tolerance>& tolerance = tolerance_for(description);
     if (!tolerance) {
         wrong_file("tolerance is missing");
     }
@@ -61,8 +71,8 @@ Allowance allowance_for(const CaseFolder& folder, const CaseDescription& descrip
                            .rtol = tolerance->rtol,
                            .atol_file = file_of(tolerance),
                            .exact_where_0 = {}};
-    allowance.exact_where_0 = allowance.atol_file || !exact ? allowance.atol_file
-                                                            : file_of(description.tolerance);
+    allowance.exact_where_0 = allowance.atol_file ? allowance.atol_file
+                                                  : file_of(description.tolerance);
     return allowance;
 }
 
@@ -197,18 +207,110 @@ void compare_untouched(const CaseDescription& description, const Actual& actual,
 
 /// Checks that rows of a cache that no slot names keep their bytes.
 void compare_unwritten(const Actual& actual, Wrong& wrong) {
-    const Elements before(actual.output.initial, actual.output.element),
-        after(actual.bytes, actual.output.element);
-    const std::uint64_t head_dim = actual.tensor.head_dim;
-    for (std::uint64_t index = 0; index < actual.output.written.size() * head_dim; ++index) {
-        if (!actual.output.written[index / head_dim] && before.bits(index) != after.bits(index)) {
+    const Element element = actual.output.element;
+    const std::uint64_t row_bytes = actual.output.row_bytes,
+                        step = is_quantised(element) ? 1 : element_bytes(element);
+    for (std::uint64_t at = 0; at < actual.output.written.size() * row_bytes; at += step) {
+        const std::byte *before = actual.output.initial.data() + at,
+                        *after = actual.bytes.data() + at;
+        if (actual.output.written[at / row_bytes] || std::memcmp(before, after, step) == 0) {
+            continue;
+        }
+        const auto text = [&](const std::byte* bytes) {
+            return is_quantised(element)
+                       ? fmt::format("{:#04x}", static_cast<unsigned>(*bytes))
+                       : fmt::format("{}", Elements({bytes, step}, element).value(0));
+        };
+        wrong.add([&] {
+            return fmt::format("{} is {}, and was {}: no slot names its row",
+                               place_of(actual, at / step), text(after), text(before));
+        });
+    }
+}
+
+/// The share of codes that may differ by one, if the case has it.
+std::optional<double> off_by_one_of(const CaseDescription& description) {
+    for (const auto* tolerance : {&tolerance_for(description), &description.tolerance}) {
+        if (*tolerance && (*tolerance)->off_by_one) {
+            return (*tolerance)->off_by_one;
+        }
+    }
+    return std::nullopt;
+}
+
+void compare_quantised(const CaseFolder& folder, const CaseDescription& description,
+                       const std::string& file, const Actual& actual, Wrong& wrong) {
+    const npy::Array expected = read_as(folder, file, actual);
+    const CodeFindings findings = compare_codes({.element = actual.output.element,
+                                                 .actual = actual.bytes,
+                                                 .expected = expected.data,
+                                                 .row_bytes = actual.output.row_bytes,
+                                                 .written = actual.output.written,
+                                                 .off_by_one = off_by_one_of(description)});
+    if (findings.wrong > 0) {
+        wrong.add(
+            [&] { return fmt::format("{}: {}", place_of(actual, findings.byte), findings.first); });
+        wrong.count += findings.wrong - 1;
+    }
+}
+
+/// Scales of all tokens and heads. An axis of length 1 may be left out.
+npy::Array read_scales(const CaseFolder& folder, const std::string& file, const std::string& name,
+                       const std::vector<std::uint64_t>& shape) {
+    const auto longer_axes = [](std::vector<std::uint64_t> of) {
+        std::erase(of, 1u);
+        return of;
+    };
+    npy::Array array = folder.array(file);
+    if (longer_axes(array.header.shape) != longer_axes(shape)) {
+        wrong_file("{}: has shape {}; {} have {}", file, npy::shape_text(array.header.shape), name,
+                   npy::shape_text(shape));
+    }
+    if (array.header.type != npy::Type::f4 && array.header.type != npy::Type::f8) {
+        wrong_file("{}: has data of type {}; scales are <f4", file, npy::name(array.header.type));
+    }
+    return array;
+}
+
+/// Compares the scales that the library has made with those of the case, which names no file.
+void compare_scales(const CaseFolder& folder, const CaseDescription& description,
+                    const Actual& actual, Wrong& wrong) {
+    constexpr double relative = 2e-6;
+    const MadeScales& made = *actual.scales;
+    const std::string name = actual.tensor.name + "_scales";
+    const npy::Array expected = read_scales(folder, "expected_" + name + ".npy", name, made.shape);
+    const auto atol_file = [&](const std::optional<Tolerance>& from) {
+        return from ? from->scale_atol_files[actual.which] : std::string();
+    };
+    std::string atol_name = atol_file(tolerance_for(description));
+    atol_name = atol_name.empty() ? atol_file(description.tolerance) : atol_name;
+    std::optional<npy::Array> atol;
+    if (!atol_name.empty()) {
+        atol = read_scales(folder, atol_name, name, made.shape);
+    }
+    for (std::size_t index = 0; index < made.values.size(); ++index) {
+        const double got = made.values[index], wanted = value_at(expected, index);
+        const double absolute = atol && !std::isnan(wanted) ? finite_tolerance(*atol, index) : 0;
+        const double allowed = absolute + relative * std::abs(wanted);
+        if (!close(got, wanted, allowed)) {
             wrong.add([&] {
-                return fmt::format("{} is {}, and was {}: no slot names its row",
-                                   place_of(actual, index), after.value(index),
-                                   before.value(index));
+                return fmt::format("{} is {}, expected {} within {:.3g}",
+                                   place_text(name, made.shape, index), got, wanted, allowed);
             });
         }
     }
+    if (made.stray > 0) {
+        wrong.add([&] {
+            return fmt::format("{}: {} numbers changed beside those of the tokens", name,
+                               made.stray);
+        });
+    }
+}
+
+/// Elements of an output; of a quantised one, its bytes.
+std::uint64_t element_count(const Actual& actual) {
+    const Element element = actual.output.element;
+    return actual.bytes.size() / (is_quantised(element) ? 1 : element_bytes(element));
 }
 
 }  // namespace
@@ -225,13 +327,21 @@ Comparison compare(const CaseFolder& folder, const CaseDescription& description,
     compare_unwritten(actual, wrong);
     if (const std::string& file = description.tensors[actual.which]->expected; !file.empty()) {
         comparison.expected = true;
-        compare_expected(allowance_for(folder, description, actual), read_as(folder, file, actual),
-                         actual, rotated, untouched, comparison, wrong);
+        if (is_quantised(actual.output.element)) {
+            compare_quantised(folder, description, file, actual, wrong);
+        } else {
+            compare_expected(allowance_for(folder, description, actual),
+                             read_as(folder, file, actual), actual, rotated, untouched, comparison,
+                             wrong);
+        }
+        if (actual.scales) {
+            compare_scales(folder, description, actual, wrong);
+        }
     }
     if (wrong.count > 0) {
         comparison.problem = fmt::format(
-            "{} ({} such findings in {} elements)", wrong.first, wrong.count,
-            actual.bytes.size() / element_bytes(actual.output.element));
+            "{} ({} such findings in {} {})", wrong.first, wrong.count, element_count(actual),
+            is_quantised(actual.output.element) ? "bytes" : "elements");
     }
     return comparison;
 }

@@ -9,7 +9,7 @@ namespace vkrope::conformance {
 
 struct Comparison {
     bool expected = false;  // there was an expected file
-    double max_error = 0;   // largest |actual - expected| of finite values
+    double max_error = 0;   // largest |actual - expected| of finite values, not of codes
     std::string problem;    // first wrong element and number of wrong elements; empty: all right
 };
 

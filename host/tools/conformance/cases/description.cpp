@@ -285,31 +285,6 @@ std::optional<SectionsCase> read_sections(std::optional<Fields> fields) {
     return sections;
 }
 
-/// `beside`: an object with atol_files, used if the tolerance has none of its own.
-std::optional<Tolerance> read_tolerance(std::optional<Fields> fields,
-                                        std::optional<Fields> beside) {
-    if (!fields) {
-        return std::nullopt;
-    }
-    Tolerance tolerance;
-    tolerance.atol = fields->number("atol").value_or(0);
-    tolerance.rtol = fields->number("rtol").value_or(0);
-    auto own_files = fields->object("atol_files");
-    if (auto& files = own_files ? own_files : beside) {
-        for (const TensorIndex which : every_tensor) {
-            tolerance.atol_files[which] = files->optional_file(tensor_names[which]);
-        }
-        files->done();
-    } else {
-        fields->required_number("atol");
-    }
-    fields->done();
-    if (tolerance.atol < 0 || tolerance.rtol < 0) {
-        wrong_file("{} is below 0", fields->name_of(tolerance.atol < 0 ? "atol" : "rtol"));
-    }
-    return tolerance;
-}
-
 }  // namespace
 
 nlohmann::json parse_document(std::string_view text) {

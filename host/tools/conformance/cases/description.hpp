@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "conformance/cases/steps.hpp"
+#include "conformance/cases/tolerance.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope::conformance {
@@ -97,11 +98,6 @@ struct SectionsCase {
     SectionMode mode = SectionMode::sequential;
     std::vector<std::uint32_t> sizes;  // pairs
     std::uint32_t leftover_axis = 0;
-};
-
-struct Tolerance {
-    double atol = 0, rtol = 0;
-    OfEachTensor<std::string> atol_files;  // empty: atol applies
 };
 
 struct CaseDescription {

@@ -121,26 +121,36 @@ void CaseFinish::read_cache(DeviceUnderTest& device, const CaseTensor& tensor) {
         const std::size_t letter = letters.find(described.layout[axis]);
         strides[letter] = stride;
         lengths[letter] = described.shape[axis];
-        stride *= static_cast<std::int64_t>(std::max<std::uint64_t>(described.shape[axis], 1));
+        // Strides count channels, whatever the cache has of them.
+        const std::uint64_t steps = letter == 3 ? tensor.head_dim : described.shape[axis];
+        stride *= static_cast<std::int64_t>(std::max<std::uint64_t>(steps, 1));
         if (stride > (std::int64_t{1} << 29)) {
             unsupported("{}.shape {} has more than 2^29 elements", name,
                         npy::shape_text(described.shape));
         }
     }
-    if (lengths[1] != described.page_size || lengths[2] != tensor.heads ||
-        lengths[3] != tensor.head_dim) {
+    const bool counts_bytes = is_quantised(element_);
+    const std::uint64_t last = counts_bytes ? stored_bytes(element_, tensor.head_dim)
+                                            : tensor.head_dim;
+    if (lengths[1] != described.page_size || lengths[2] != tensor.heads || lengths[3] != last) {
         wrong_file(
-            "{}.shape {} in layout {} is for pages of {} rows, {} heads and {} channels; "
-            "page_size is {}, and tensors.{} has {} heads and {} channels",
+            "{}.shape {} in layout {} is for pages of {} rows, {} heads and {} {}; page_size is "
+            "{}, and tensors.{} has {} heads and {} {}",
             name, npy::shape_text(described.shape), described.layout, lengths[1], lengths[2],
-            lengths[3], described.page_size, tensor.name, tensor.heads, tensor.head_dim);
+            lengths[3], counts_bytes ? "bytes" : "channels", described.page_size, tensor.name,
+            tensor.heads, last, counts_bytes ? "bytes of this type" : "channels");
     }
     CaseCache cache;
+    cache.slot_count = lengths[0] * lengths[1];
+    cache.heads_before_rows = described.layout.find('H') < described.layout.find('P');
     const CaseFolder::IntegerList list = folder_.integers(described.slots);
     cache.slots = {
         .shape = {tensor.batch, tensor.tokens}, .values = {}, .wide = list.wide, .bytes = {}};
     for (const std::size_t place : token_places(name_of(described.slots), list.shape, tensor)) {
         const std::int64_t slot = list.values[place];
+        if (slot < -1 || (slot >= 0 && static_cast<std::uint64_t>(slot) >= cache.slot_count)) {
+            wrong_file("{}.slots has {}; the cache has {} slots", name, slot, cache.slot_count);
+        }
         cache.slots.values.push_back(slot);
         const auto narrow = static_cast<std::int32_t>(slot);
         const auto bytes = list.wide ? std::as_bytes(std::span(&slot, 1))
@@ -152,14 +162,61 @@ void CaseFinish::read_cache(DeviceUnderTest& device, const CaseTensor& tensor) {
                    .int64 = list.wide,
                    .page_size = static_cast<std::uint32_t>(described.page_size),
                    .page_stride = strides[0],
-                   .row_stride = strides[1]};
+                   .row_stride = described.page_size == 1 ? strides[0] : strides[1]};
     cache.head_stride = strides[2];
     cache_ = std::move(cache);
 }
 
+void CaseFinish::read_hadamard(const CaseTensor& tensor) {
+    constexpr std::uint64_t most = 512;
+    const std::uint64_t block = steps_.hadamard;
+    if (tensor.head_dim % block != 0) {
+        wrong_file("hadamard.{} is {}: it must divide the {} channels of a head", tensor.name,
+                   block, tensor.head_dim);
+    }
+    if (block > most) {
+        unsupported("hadamard.{} is {}: the library transforms blocks of at most {} channels",
+                    tensor.name, block, most);
+    }
+    finish_.hadamard = block > 1 ? static_cast<std::uint32_t>(block) : 0;
+}
+
+void CaseFinish::read_store_scale(const CaseTensor& tensor) {
+    if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
+        finish_.store_scale = StoreScale::made;
+        finish_.scale_floor = static_cast<float>(made->floor);
+        if (cache_ && cache_->heads_before_rows) {
+            finish_.scale_layout = ScaleLayout::pages_heads;
+        }
+        return;
+    }
+    const auto& given = std::get<GivenScaleCase>(*steps_.store_scale);
+    const auto* file = std::get_if<std::string>(&given);
+    finish_.store_scale = file == nullptr ? StoreScale::given : StoreScale::given_head;
+    if (file == nullptr) {
+        store_scales_ = {static_cast<float>(std::get<double>(given))};
+        return;
+    }
+    const npy::Array array = folder_.array(*file);
+    if (array.header.type != npy::Type::f4) {
+        wrong_file("{}: has data of type {}; scales are <f4", *file, npy::name(array.header.type));
+    }
+    if (array.header.shape != Shape{tensor.heads}) {
+        wrong_file("{}: has shape {}; tensors.{} needs ({},), a scale for each head", *file,
+                   npy::shape_text(array.header.shape), tensor.name, tensor.heads);
+    }
+    for (std::size_t head = 0; head < tensor.heads; ++head) {
+        store_scales_.push_back(static_cast<float>(value_at(array, head)));
+    }
+}
+
 CaseFinish::CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
-                       const CaseTensor& tensor)
-    : folder_(folder), steps_(steps) {
+                       const CaseTensor& tensor, Element element)
+    : folder_(folder), steps_(steps), element_(steps.out.value_or(element)) {
+    if (tensor.head_dim % block_channels(element_) != 0) {
+        wrong_file("out_dtype.{} has blocks of {} channels; tensors.{} has {} channels a head",
+                   tensor.name, block_channels(element_), tensor.name, tensor.head_dim);
+    }
     bias_ = read_parameter(steps.bias, tensor);
     finish_.bias = bias_.shape;
     finish_.clip = static_cast<float>(steps.clip);
@@ -170,47 +227,67 @@ CaseFinish::CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const 
     if (!steps.scale_tokens.empty()) {
         read_scales(device, tensor);
     }
+    read_hadamard(tensor);
     if (steps.cache) {
         read_cache(device, tensor);
+    }
+    if (steps.store_scale) {
+        read_store_scale(tensor);
     }
 }
 
 TensorParameterSources CaseFinish::sources() const noexcept {
-    return {bias_.source(), weight_.source(), norm_bias_.source()};
+    TensorParameterSources sources = {
+        .bias = bias_.source(), .weight = weight_.source(), .norm_bias = norm_bias_.source()};
+    if (!store_scales_.empty()) {
+        sources.store_scale = {store_scales_.data(), Element::f32, store_scales_.size()};
+    }
+    return sources;
 }
 
 VkDescriptorBufferInfo CaseFinish::scale_tokens() const noexcept {
     return finish_.scale_tokens ? scale_tokens_.whole() : VkDescriptorBufferInfo{};
 }
 
-CaseOutput CaseFinish::output(const CaseTensor& tensor, Element element) const {
-    CaseOutput output = {.element = steps_.out.value_or(element),
+VkDescriptorBufferInfo CaseFinish::scales_out() const noexcept {
+    return made_ ? made_->where() : VkDescriptorBufferInfo{};
+}
+
+std::optional<MadeScales> CaseFinish::made_scales(DeviceUnderTest& device) {
+    return made_ ? std::optional(made_->read(device)) : std::nullopt;
+}
+
+CaseOutput CaseFinish::packed_output(const CaseTensor& tensor) const {
+    CaseOutput output = {.element = element_,
                          .shape = tensor.shape,
                          .rows = tensor.out,
+                         .row_bytes = stored_bytes(element_, tensor.head_dim),
                          .initial = {},
                          .written = {}};
-    if (!cache_) {
-        output.initial.assign(tensor.count * element_bytes(output.element), poison);
-        return output;
+    if (is_quantised(element_)) {
+        output.shape.back() = stored_bytes(element_, output.shape.back());
     }
+    output.initial.assign(stored_bytes(element_, tensor.count), poison);
+    return output;
+}
+
+CaseOutput CaseFinish::cache_output(const CaseTensor& tensor) const {
     npy::Array initial = folder_.array(steps_.cache->initial);
     if (initial.header.shape != steps_.cache->shape ||
-        initial.header.type != tools::npy_type(output.element)) {
+        initial.header.type != tools::npy_type(element_)) {
         wrong_file("{}: has shape {} of {}; the cache of {} has {} of {}", steps_.cache->initial,
                    npy::shape_text(initial.header.shape), npy::name(initial.header.type),
                    tensor.name, npy::shape_text(steps_.cache->shape),
-                   npy::name(tools::npy_type(output.element)));
+                   npy::name(tools::npy_type(element_)));
     }
-    output.shape = std::move(initial.header.shape);
-    output.initial = std::move(initial.data);
-    const std::uint64_t rows = output.initial.size() / element_bytes(output.element) /
-                               std::max(tensor.head_dim, 1u);
-    output.written.resize(rows);
-    const std::uint64_t slots = rows / std::max(tensor.heads, 1u);
+    CaseOutput output = {.element = element_,
+                         .shape = std::move(initial.header.shape),
+                         .rows = {},
+                         .row_bytes = stored_bytes(element_, tensor.head_dim),
+                         .initial = std::move(initial.data),
+                         .written = {}};
+    output.written.resize(output.initial.size() / std::max<std::uint64_t>(output.row_bytes, 1));
     for (const std::int64_t slot : cache_->slots.values) {
-        if (slot < -1 || (slot >= 0 && static_cast<std::uint64_t>(slot) >= slots)) {
-            wrong_file("cache.{}.slots has {}; the cache has {} slots", tensor.name, slot, slots);
-        }
         for (std::uint32_t head = 0; slot >= 0 && head < tensor.heads; ++head) {
             const PagedCache& paged = cache_->paged;
             const std::int64_t first = slot / paged.page_size * paged.page_stride +
@@ -218,6 +295,14 @@ CaseOutput CaseFinish::output(const CaseTensor& tensor, Element element) const {
                                        head * cache_->head_stride;
             output.written[static_cast<std::size_t>(first) / tensor.head_dim] = true;
         }
+    }
+    return output;
+}
+
+CaseOutput CaseFinish::output(DeviceUnderTest& device, const CaseTensor& tensor) {
+    CaseOutput output = cache_ ? cache_output(tensor) : packed_output(tensor);
+    if (finish_.store_scale == StoreScale::made) {
+        made_.emplace(device, tensor, cache_ ? &*cache_ : nullptr);
     }
     return output;
 }

@@ -3,24 +3,33 @@
 #pragma once
 
 #include "conformance/cases/folder.hpp"
+#include "conformance/cases/scales.hpp"
 #include "conformance/cases/tensor.hpp"
 #include "conformance/device_under_test.hpp"
 
 namespace vkrope::conformance {
 
+/// Bytes of so many channels, whole blocks of them.
+constexpr std::uint64_t stored_bytes(Element element, std::uint64_t channels) noexcept {
+    return channels / block_channels(element) * element_bytes(element);
+}
+
 /// What the library computes for one tensor: contiguous, all planes; or the whole cache.
 struct CaseOutput {
     Element element = Element::f32;
-    std::vector<std::uint64_t> shape;
-    RowStrides rows;                 // without a cache
-    std::vector<std::byte> initial;  // contents before the call
-    std::vector<bool> written;       // rows of head_dim elements that a token goes to; empty: all
+    std::vector<std::uint64_t> shape;  // quantised: the last axis counts bytes
+    RowStrides rows;                   // without a cache; in channels
+    std::uint64_t row_bytes = 0;       // of the channels of one head
+    std::vector<std::byte> initial;    // contents before the call
+    std::vector<bool> written;         // rows that a token goes to; empty: all
 };
 
 /// The cache of one tensor, and the slot of each token.
 struct CaseCache {
     PagedCache paged;  // without its buffer
     std::int64_t head_stride = 0;
+    bool heads_before_rows = false;  // the layout has H before P
+    std::uint64_t slot_count = 0;
     CaseFolder::IntegerList slots;  // [batch, tokens]
     Buffer slot_mapping;
 };
@@ -28,18 +37,22 @@ struct CaseCache {
 /// The steps of one tensor on the device.
 class CaseFinish {
    public:
-    /// Reads and checks every file of the steps. Throws Refusal.
+    /// Reads and checks every file of the steps. `element` is the type of the output unless the
+    /// steps say otherwise. Throws Refusal.
     CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
-               const CaseTensor& tensor);
+               const CaseTensor& tensor, Element element);
 
     const Finish& finish() const noexcept { return finish_; }
     TensorParameterSources sources() const noexcept;
     VkDescriptorBufferInfo scale_tokens() const noexcept;
     const std::optional<CaseCache>& cache() const noexcept { return cache_; }
+    VkDescriptorBufferInfo scales_out() const noexcept;
+    /// The scales that the library has made; nothing if it makes none.
+    std::optional<MadeScales> made_scales(DeviceUnderTest& device);
 
-    /// The output of `tensor`, whose elements are `element` unless the steps say otherwise: poison
-    /// where the library has to write, and the initial contents of a cache.
-    CaseOutput output(const CaseTensor& tensor, Element element) const;
+    /// The output of `tensor`: poison where the library has to write, and the initial contents of a
+    /// cache. Also makes room for the scales that the library makes.
+    CaseOutput output(DeviceUnderTest& device, const CaseTensor& tensor);
 
    private:
     struct Parameter {
@@ -50,14 +63,21 @@ class CaseFinish {
     Parameter read_parameter(const std::string& file, const CaseTensor& tensor) const;
     void read_norm(const NormCase& norm, const CaseTensor& tensor);
     void read_scales(DeviceUnderTest& device, const CaseTensor& tensor);
+    void read_hadamard(const CaseTensor& tensor);
+    void read_store_scale(const CaseTensor& tensor);
     void read_cache(DeviceUnderTest& device, const CaseTensor& tensor);
+    CaseOutput packed_output(const CaseTensor& tensor) const;
+    CaseOutput cache_output(const CaseTensor& tensor) const;
 
     const CaseFolder& folder_;
     const StepsCase& steps_;
     Finish finish_;
+    Element element_;
     Parameter bias_, weight_, norm_bias_;
+    std::vector<float> store_scales_;  // given: of the tensor, or of each head
     Buffer scale_tokens_;
     std::optional<CaseCache> cache_;
+    std::optional<CaseScales> made_;
 };
 
 /// True if K and V can go to their rows in one call.

@@ -8,12 +8,11 @@ Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer, E
             std::uint32_t sequence) {
     const CaseTensor& shape = part.resident->tensor;
     const VkDescriptorBufferInfo whole = buffer.whole();
-    const std::uint64_t bytes = element_bytes(element);
     const std::int64_t first = strides.offset +
                                strides.plane * static_cast<std::int64_t>(part.plane) +
                                strides.batch * sequence;
-    Tensor tensor = {.where = {whole.buffer, static_cast<VkDeviceSize>(first) * bytes, 0},
-                     .heads = shape.heads};
+    const VkDeviceSize offset = stored_bytes(element, static_cast<std::uint64_t>(first));
+    Tensor tensor = {.where = {whole.buffer, offset, 0}, .heads = shape.heads};
     tensor.where.range = whole.range - tensor.where.offset;
     tensor.buffer_size = whole.range;
     // The library takes a stride of 0 to mean "packed", which makes no difference for an axis
@@ -34,7 +33,8 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
                    std::uint32_t rotary_offset) {
     ParameterSources sources;
     const auto add = [&](const Part* part, HeadFormat& format, std::uint32_t& heads, Finish& finish,
-                         TensorParameterSources& source, VkDescriptorBufferInfo& scale_tokens) {
+                         TensorParameterSources& source, VkDescriptorBufferInfo& scale_tokens,
+                         VkDescriptorBufferInfo& scales_out) {
         if (part == nullptr) {
             return;
         }
@@ -49,15 +49,20 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
         finish = resident.finish.finish();
         source = resident.finish.sources();
         scale_tokens = resident.finish.scale_tokens();
+        scales_out = resident.finish.scales_out();
         if (resident.finish.cache()) {
             call.info.scatter_k = true;
             call.call.paged_cache = resident.finish.cache()->paged;
         }
     };
     KernelInfo& info = call.info;
-    add(members.q, info.q, info.q_heads, info.q_finish, sources.q, call.call.q_scale_tokens);
-    add(members.k, info.k, info.k_heads, info.k_finish, sources.k, call.call.k_scale_tokens);
-    add(members.v, info.v, info.v_heads, info.v_finish, sources.v, call.call.v_scale_tokens);
+    Call& to = call.call;
+    add(members.q, info.q, info.q_heads, info.q_finish, sources.q, to.q_scale_tokens,
+        to.q_scales_out);
+    add(members.k, info.k, info.k_heads, info.k_finish, sources.k, to.k_scale_tokens,
+        to.k_scales_out);
+    add(members.v, info.v, info.v_heads, info.v_finish, sources.v, to.v_scale_tokens,
+        to.v_scales_out);
     return parameters_of(device, info, sources, call.call.parameters);
 }
 

@@ -296,8 +296,10 @@ class Run {
         place(description_, &part, 0, call.call.v_in, call.call.v_out);
         const std::vector<float> zeros(std::size_t{2} * shape.batch * shape.tokens);
         const Buffer from = device_.upload(zeros.data(), zeros.size() * sizeof(float));
+        const std::uint64_t rows = v.output.initial.size() /
+                                   std::max<std::uint64_t>(v.output.row_bytes, 1);
         const std::vector<float> room(
-            std::max(zeros.size(), v.output.initial.size() / element_bytes(v.output.element)));
+            std::max<std::size_t>(zeros.size(), rows * v.tensor.head_dim));
         const Buffer to = device_.upload(room.data(), room.size() * sizeof(float));
         call.call.k_in = {.where = from.whole(), .heads = 1};
         call.call.k_out = {.where = to.whole(), .heads = 1};
@@ -339,8 +341,8 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
         if (description.has_steps && tensor.has_planes) {
             unsupported("the axis P with schema 'rope-case/2'");
         }
-        CaseFinish finish(device, folder, description.steps[which], tensor);
-        CaseOutput output = finish.output(tensor, description.dtype);
+        CaseFinish finish(device, folder, description.steps[which], tensor, description.dtype);
+        CaseOutput output = finish.output(device, tensor);
         pass_planes_through(tensor, rotated_planes(tensor, description), output.initial);
         Buffer parent = device.upload(tensor.parent.data.data(), tensor.parent.data.size());
         residents.push_back({.which = which,
@@ -373,7 +375,8 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
         actual.push_back({.which = resident.which,
                           .tensor = std::move(resident.tensor),
                           .output = std::move(resident.output),
-                          .bytes = std::move(bytes)});
+                          .bytes = std::move(bytes),
+                          .scales = resident.finish.made_scales(device)});
     }
     return actual;
 }

@@ -16,6 +16,7 @@ struct Actual {
     CaseTensor tensor;
     CaseOutput output;  // with its initial contents
     std::vector<std::byte> bytes;
+    std::optional<MadeScales> scales;  // if the library makes them
 };
 
 /// Runs the case and returns Q, K and V, if present. Throws Refusal.

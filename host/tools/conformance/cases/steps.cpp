@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/cases/steps.hpp"
 
-#include <cmath>
+#include <bit>
 
 #include "shell/finish_text.hpp"
 
 namespace vkrope::conformance {
 namespace {
+
+enum class ScaleSpan { row };
+constexpr tools::Choice<ScaleSpan> scale_spans[] = {{"row", ScaleSpan::row}};
 
 NormCase read_norm(Fields fields) {
     NormCase norm;
@@ -41,6 +44,41 @@ CacheOutputCase read_cache(Fields fields) {
     return cache;
 }
 
+StoreScaleCase read_store_scale(Fields fields) {
+    const nlohmann::json* given = fields.find("given");
+    const bool made = fields.find("made") != nullptr;
+    if ((given != nullptr) == made) {
+        wrong_file("{} and {}: one of them must be there, not both", fields.name_of("given"),
+                   fields.name_of("made"));
+    }
+    StoreScaleCase scale;
+    if (made) {
+        meaning(fields.text("made"), fields.name_of("made"), scale_spans);
+        const double floor = fields.number("floor").value_or(0);
+        if (floor < 0) {
+            wrong_file("{} is {}: it must not be below 0", fields.name_of("floor"), floor);
+        }
+        scale = MadeScaleCase{floor};
+    } else if (given->is_string()) {
+        scale = GivenScaleCase(fields.file("given"));
+    } else {
+        scale = GivenScaleCase(fields.required_number("given"));
+    }
+    fields.done();
+    return scale;
+}
+
+/// Checks what two keys say together of one tensor.
+void check_store(const char* name, const StepsCase& of) {
+    const bool alone = of.out && is_quantised(*of.out) && block_channels(*of.out) == 1;
+    if (of.store_scale && !alone) {
+        wrong_file("store_scale.{}: only e4m3fn, e5m2 and int8 have a scale, and out_dtype.{} {}",
+                   name, name,
+                   of.out ? fmt::format("is {}", tools::word_for(tools::stored_elements, *of.out))
+                          : "is not given");
+    }
+}
+
 /// Calls read(object, name, steps) for each tensor that the object `key` names.
 template <class Read>
 void for_each_tensor(Fields& root, const char* key, OfEachTensor<StepsCase>& steps,
@@ -69,22 +107,18 @@ OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& prese
     const auto each = [&](const char* key, const auto& read) {
         for_each_tensor(root, key, steps, present, read);
     };
-    each("hadamard", [](Fields& fields, const char* name, StepsCase&) {
-        unsupported("{}: this version has no Hadamard step", fields.name_of(name));
+    each("hadamard", [](Fields& fields, const char* name, StepsCase& of) {
+        const std::int64_t block = fields.required_integer(name, 1, std::int64_t{1} << 31);
+        if (!std::has_single_bit(static_cast<std::uint64_t>(block))) {
+            wrong_file("{} is {}: it must be a power of two", fields.name_of(name), block);
+        }
+        of.hadamard = static_cast<std::uint64_t>(block);
     });
     each("out_dtype", [](Fields& fields, const char* name, StepsCase& of) {
-        const std::string dtype = fields.text(name);
-        for (const char* quantised :
-             {"e4m3fn", "e5m2", "int8", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"}) {
-            if (dtype == quantised) {
-                unsupported("{} '{}': this version stores f32, f16 and bf16, nothing quantised",
-                            fields.name_of(name), dtype);
-            }
-        }
-        of.out = meaning(dtype, fields.name_of(name), tools::elements);
+        of.out = meaning(fields.text(name), fields.name_of(name), tools::stored_elements);
     });
-    each("store_scale", [](Fields& fields, const char* name, StepsCase&) {
-        wrong_file("{} without a quantised out_dtype", fields.name_of(name));
+    each("store_scale", [](Fields& fields, const char* name, StepsCase& of) {
+        of.store_scale = read_store_scale(fields.required_object(name));
     });
     each("bias",
          [](Fields& fields, const char* name, StepsCase& of) { of.bias = fields.file(name); });
@@ -110,6 +144,9 @@ OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& prese
         for (StepsCase& of : steps) {
             of.clip = *clip;
         }
+    }
+    for (const TensorIndex which : every_tensor) {
+        check_store(tensor_names[which], steps[which]);
     }
     return steps;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What a case.json of "rope-case/2" adds: the steps around the rotation, the element type of the
-// outputs, and caches. As written: no other file is read.
+// outputs with the scales of quantised ones, and caches. As written: no other file is read.
 #pragma once
 
 #include <array>
+#include <variant>
 
 #include "conformance/cases/fields.hpp"
 #include "vkrope/types.hpp"
@@ -36,18 +37,29 @@ struct CacheOutputCase {
     std::string initial;  // file
 };
 
+/// A scale in the document, or the name of the file that has one for each head.
+using GivenScaleCase = std::variant<double, std::string>;
+/// A scale is made for each row.
+struct MadeScaleCase {
+    double floor = 0;
+};
+using StoreScaleCase = std::variant<GivenScaleCase, MadeScaleCase>;
+
 /// The steps of one tensor.
 struct StepsCase {
     std::string bias;  // file; empty: none
     std::optional<NormCase> norm;
     double clip = 0, scale = 1;
     std::string scale_tokens;    // file; empty: none
+    std::uint64_t hadamard = 1;  // channels of a block
     std::optional<Element> out;  // none: as the input
+    std::optional<StoreScaleCase> store_scale;
     std::optional<CacheOutputCase> cache;
 
     /// True if values change outside the rotated windows, too.
     bool change_values() const {
-        return !bias.empty() || norm || clip != 0 || scale != 1 || !scale_tokens.empty();
+        return !bias.empty() || norm || clip != 0 || scale != 1 || !scale_tokens.empty() ||
+               hadamard != 1;
     }
 };
 

@@ -43,14 +43,13 @@ std::vector<fs::path> folders_below(const fs::path& root, const std::string& giv
     return found;
 }
 
-void write_array(const fs::path& file, const Actual& actual,
-                 std::vector<tools::OutputFile>& files) {
-    const std::string header = npy::make_header(tools::npy_type(actual.output.element),
-                                                actual.output.shape);
+void write_array(const fs::path& file, npy::Type type, const std::vector<std::uint64_t>& shape,
+                 std::span<const std::byte> bytes, std::vector<tools::OutputFile>& files) {
+    const std::string header = npy::make_header(type, shape);
     tools::OutputFile& output = files.emplace_back("--write-outputs", file.string(),
-                                                   header.size() + actual.bytes.size());
+                                                   header.size() + bytes.size());
     output.write(header);
-    output.write(std::span(actual.bytes));
+    output.write(bytes);
 }
 
 class CaseCheck : public Check {
@@ -143,9 +142,20 @@ class CaseCheck : public Check {
         }
         try {
             std::vector<tools::OutputFile> files;
+            const auto write_one = [&](const std::string& name, npy::Type type,
+                                       const std::vector<std::uint64_t>& shape,
+                                       std::span<const std::byte> bytes) {
+                const fs::path file = folder / ("actual_" + name + ".npy");
+                check_inside(file);
+                write_array(file, type, shape, bytes, files);
+            };
             for (const Actual& actual : all) {
-                check_inside(folder / ("actual_" + actual.tensor.name + ".npy"));
-                write_array(folder / ("actual_" + actual.tensor.name + ".npy"), actual, files);
+                write_one(actual.tensor.name, tools::npy_type(actual.output.element),
+                          actual.output.shape, actual.bytes);
+                if (actual.scales) {
+                    write_one(actual.tensor.name + "_scales", npy::Type::f4, actual.scales->shape,
+                              std::as_bytes(std::span(actual.scales->values)));
+                }
             }
             tools::OutputFile::publish(files);
         } catch (const tools::Failure& failure) {  // its message contains the whole path

@@ -157,13 +157,15 @@ CaseTensor read_tensor(const CaseFolder& folder, const std::string& name,
         unsupported("tensors.{}: channels are {} elements apart; the library needs neighbours",
                     name, channels.in);
     }
-    const Axis batch = axis('B'), tokens = axis(axis_of(described.layout, 'T') >= 0 ? 'T' : 'S'),
-               planes = axis('P');
+    const char token_letter = axis_of(described.layout, 'T') >= 0 ? 'T' : 'S';
+    const Axis batch = axis('B'), tokens = axis(token_letter), planes = axis('P');
     tensor.batch = batch.steps;
     tensor.tokens = tokens.steps;
     tensor.heads = heads.steps;
     tensor.head_dim = channels.steps;
     tensor.planes = planes.steps;
+    tensor.has_batch = axis_of(described.layout, 'B') >= 0;
+    tensor.has_tokens = axis_of(described.layout, token_letter) >= 0;
     tensor.has_planes = axis_of(described.layout, 'P') >= 0;
     const std::int64_t offset = tensor.in.offset;
     tensor.in = {.offset = offset,

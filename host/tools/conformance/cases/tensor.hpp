@@ -22,10 +22,10 @@ struct CaseTensor {
     std::vector<std::uint64_t> shape;
     std::vector<std::int64_t> strides;  // of the input, in the order of `shape`
     std::uint32_t batch = 1, tokens = 1, heads = 1, head_dim = 1, planes = 1;
-    bool has_planes = false;
-    RowStrides in, out;       // `out` is contiguous
-    npy::Array parent;        // contents of the file
-    std::uint64_t count = 0;  // number of logical elements
+    bool has_batch = false, has_tokens = false, has_planes = false;  // axes of the layout
+    RowStrides in, out;                                              // `out` is contiguous
+    npy::Array parent;                                               // contents of the file
+    std::uint64_t count = 0;                                         // number of logical elements
 
     bool same_tokens(const CaseTensor& other) const noexcept {
         return batch == other.batch && tokens == other.tokens;
