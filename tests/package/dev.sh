@@ -99,6 +99,7 @@ says 0 'installed: ' install prefix
 says 0 'built: ' build
 mkdir -p tests/package/check && echo 'echo "checked $1"' >tests/package/check/check.sh
 says 0 "checked $PWD" check
+echo 'echo "tidy in $1"' >tests/package/check/tidy.sh
 
 # A slow machine has longer time limits.
 says 0 'slow machine: a known piece of work took 2.5 times its usual time; time limits are 3 times as long' test
