@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/builtin/finish_scene.hpp"
 
-#include <bit>
+#include <cstring>
 
 #include "reference/finish.hpp"
+#include "reference/quantise.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -20,8 +21,13 @@ struct Way {
 
 struct Outputs {
     Bytes q, k, v;
+    Bytes q_scales, k_scales, v_scales;  // made ones, f32 [batch, tokens, heads]
     bool operator==(const Outputs&) const = default;
 };
+
+std::size_t stored_bytes(Element element, std::size_t channels) {
+    return channels / block_channels(element) * element_bytes(element);
+}
 
 std::size_t rows_of(std::uint32_t heads) {
     return std::size_t{batch} * tokens * heads;
@@ -60,7 +66,7 @@ KernelInfo kernel_of(const Scene& scene, const Way& way) {
 /// Weights and biases of a kernel: as the device has them, and as the oracle takes them.
 struct Parameters {
     struct OfTensor {
-        std::vector<float> bias, weight, norm_bias;
+        std::vector<float> bias, weight, norm_bias, store_scale;
     };
     std::array<OfTensor, 3> tensors;
     std::vector<float> filled;
@@ -84,6 +90,7 @@ Parameters parameters_of(const KernelInfo& info) {
         sources[i].bias = fill(items[i]->bias, made.tensors[i].bias);
         sources[i].weight = fill(items[i]->weight, made.tensors[i].weight);
         sources[i].norm_bias = fill(items[i]->norm_bias, made.tensors[i].norm_bias);
+        sources[i].store_scale = fill(items[i]->store_scale, made.tensors[i].store_scale);
     }
     made.filled.resize(plan.bytes / sizeof(float));
     check(fill_parameters(plan, {sources[0], sources[1], sources[2]}, made.filled.data(),
@@ -113,26 +120,28 @@ std::vector<float> token_scales() {
 
 /// A tensor of a call, in its own buffers.
 struct Placed {
-    Buffer in, out;
+    Buffer in, out, scales;
     std::size_t lead = 0, bytes = 0;  // of the output
 };
 
 Placed place(DeviceUnderTest& device, const Scene& scene, const Way& way, const Bytes& input,
              std::uint32_t heads, Tensor& in, Tensor& out) {
     const auto led = [&way](Element element, const Bytes& bytes) {
-        Bytes all(way.lead * element_bytes(element) + bytes.size() + 8);
+        Bytes all((way.lead * element_bytes(element) + bytes.size() + 8 + 3) / 4 * 4);
         std::copy(bytes.begin(), bytes.end(),
                   all.begin() + static_cast<std::ptrdiff_t>(way.lead * element_bytes(element)));
         return all;
     };
     const Bytes from = led(scene.in, input),
                 to = led(scene.out,
-                         Bytes(rows_of(heads) * scene.head_dim * element_bytes(scene.out)));
+                         Bytes(rows_of(heads) * stored_bytes(scene.out, scene.head_dim)));
+    const std::vector<float> no_scales(rows_of(heads));
     Placed placed;
+    placed.scales = device.upload(no_scales.data(), no_scales.size() * sizeof(float));
     placed.in = device.upload(from.data(), from.size());
     placed.out = device.upload(to.data(), to.size());
     placed.lead = way.lead * element_bytes(scene.out);
-    placed.bytes = to.size() - placed.lead - 8;
+    placed.bytes = rows_of(heads) * stored_bytes(scene.out, scene.head_dim);
     const auto tensor = [heads](const Buffer& buffer, std::size_t lead, std::size_t bytes) {
         Tensor made = {.where = buffer.whole(), .heads = heads};
         made.buffer_size = made.where.range;
@@ -145,12 +154,11 @@ Placed place(DeviceUnderTest& device, const Scene& scene, const Way& way, const 
     return placed;
 }
 
-/// In a cache, token t of all has the row before the last but t.
-Bytes rows_in_order(const Scene& scene, const Way& way, std::uint32_t heads, const Bytes& bytes) {
-    if (!way.slots) {
+/// In a cache, token t of all has the row before the last but t. `token`: bytes of a token.
+Bytes rows_in_order(const Way& way, std::size_t token, const Bytes& bytes) {
+    if (!way.slots || bytes.empty()) {
         return bytes;
     }
-    const std::size_t token = std::size_t{heads} * scene.head_dim * element_bytes(scene.out);
     Bytes ordered;
     for (std::size_t t = std::size_t{batch} * tokens; t-- > 0;) {
         const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(t * token);
@@ -197,15 +205,36 @@ Outputs run(DeviceUnderTest& device, const Scene& scene, const Way& way) {
                            of.k_out),
                  v = place(device, scene, way, input_of(scene, k_heads, 3), k_heads, of.v_in,
                            of.v_out);
+    const auto made = [](const Finish& finish, const Placed& placed) {
+        return finish.store_scale == StoreScale::made ? placed.scales.whole()
+                                                      : VkDescriptorBufferInfo{};
+    };
+    of.q_scales_out = made(scene.q, q);
+    of.k_scales_out = made(scene.k, k);
+    of.v_scales_out = made(scene.v, v);
     device.rotate(call);
+    const auto fetched_scales = [&](const Finish& finish, const Placed& placed,
+                                    std::uint32_t heads) {
+        Bytes bytes(finish.store_scale == StoreScale::made ? rows_of(heads) * sizeof(float) : 0);
+        if (!bytes.empty()) {
+            check(const_cast<Buffer&>(placed.scales).download(bytes.data(), bytes.size()));
+        }
+        return bytes;
+    };
     const auto fetched = [&](const Placed& placed) {
         Bytes bytes(placed.bytes);
         const Buffer& from = way.in_place ? placed.in : placed.out;
         check(const_cast<Buffer&>(from).download(bytes.data(), bytes.size(), placed.lead));
         return bytes;
     };
-    return {fetched(q), rows_in_order(scene, way, k_heads, fetched(k)),
-            rows_in_order(scene, way, k_heads, fetched(v))};
+    const std::size_t token = k_heads * stored_bytes(scene.out, scene.head_dim),
+                      scales_of_token = k_heads * sizeof(float);
+    return {.q = fetched(q),
+            .k = rows_in_order(way, token, fetched(k)),
+            .v = rows_in_order(way, token, fetched(v)),
+            .q_scales = fetched_scales(scene.q, q, q_heads),
+            .k_scales = rows_in_order(way, scales_of_token, fetched_scales(scene.k, k, k_heads)),
+            .v_scales = rows_in_order(way, scales_of_token, fetched_scales(scene.v, v, k_heads))};
 }
 
 reference::Finish steps_of(const Scene& scene, const Finish& finish,
@@ -226,6 +255,7 @@ reference::Finish steps_of(const Scene& scene, const Finish& finish,
     steps.norm.weight_offset = norm.weight_offset;
     steps.norm.bias = doubles(parameters.norm_bias);
     steps.clip = finish.clip;
+    steps.hadamard = finish.hadamard;
     steps.scale = double{finish.scale} * (finish.scale_call ? double{scene.q_scale} : 1);
     if (finish.scale_tokens) {
         steps.scale_tokens = doubles(token_scales());
@@ -282,17 +312,96 @@ void hold_definition(DeviceUnderTest& device, const Scene& scene, const Outputs&
     }
 }
 
+/// What a quantised type makes of one tensor.
+struct Quantised {
+    std::vector<std::uint8_t> codes;
+    std::vector<float> scales;  // made ones
+};
+
+/// `rows`: f32, before the store. `given`: its scales, if there are any.
+Quantised quantised(const Scene& scene, const Finish& finish, const std::vector<float>& given,
+                    std::uint32_t heads, const Bytes& rows) {
+    const auto store = reference::Store(static_cast<std::uint32_t>(scene.out) -
+                                        static_cast<std::uint32_t>(Element::e4m3fn));
+    Quantised all;
+    std::vector<float> row(scene.head_dim);
+    for (std::size_t i = 0; i < rows_of(heads); ++i) {
+        std::memcpy(row.data(), rows.data() + i * row.size() * sizeof(float),
+                    row.size() * sizeof(float));
+        std::vector<std::uint8_t> codes;
+        if (block_channels(scene.out) != 1) {
+            codes = reference::quantise_blocks(store, row);
+        } else if (finish.store_scale == StoreScale::made) {
+            reference::MadeRow made = reference::quantise_made(store, row, finish.scale_floor);
+            codes = std::move(made.codes);
+            all.scales.push_back(made.scale);
+        } else {
+            const float factor = given.empty() ? 1 : given[i % heads % given.size()];
+            codes = reference::quantise_given(store, row, factor);
+        }
+        all.codes.insert(all.codes.end(), codes.begin(), codes.end());
+    }
+    return all;
+}
+
+/// Compares the codes of one way with the definition of their type, for the rows of f32 that the
+/// device itself stores; and these rows with the oracle.
+void hold_codes(DeviceUnderTest& device, const Scene& scene, const Outputs& outputs,
+                Findings& findings) {
+    Scene plain = scene;
+    plain.out = Element::f32;
+    for (Finish* finish : {&plain.q, &plain.k, &plain.v}) {
+        finish->store_scale = StoreScale::none;
+        finish->scale_floor = 0;
+    }
+    const Outputs rows = run(device, plain, {.mapping = Mapping::cpu});
+    hold_definition(device, plain, rows, findings);
+    const Parameters parameters = parameters_of(kernel_of(scene, {}));
+    const struct {
+        char name;
+        std::uint32_t heads;
+        const Finish& finish;
+        const Bytes &rows, &codes, &scales;
+    } tensors[] = {{'Q', q_heads, scene.q, rows.q, outputs.q, outputs.q_scales},
+                   {'K', k_heads, scene.k, rows.k, outputs.k, outputs.k_scales},
+                   {'V', k_heads, scene.v, rows.v, outputs.v, outputs.v_scales}};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto& [name, heads, finish, floats, codes, scales] = tensors[i];
+        const Quantised expected = quantised(scene, finish, parameters.tensors[i].store_scale,
+                                             heads, floats);
+        std::size_t differing = 0;
+        for (std::size_t at = 0; at < codes.size(); ++at) {
+            differing += std::to_integer<std::uint8_t>(codes[at]) != expected.codes[at];
+        }
+        findings.hold(codes.size() == expected.codes.size() && differing == 0,
+                      "{}: {} of {} bytes are not those of the definition", name, differing,
+                      codes.size());
+        findings.hold(scales == bytes_of(expected.scales),
+                      "{}: a scale is not the one of the definition", name);
+    }
+}
+
 }  // namespace
 
 void hold(DeviceUnderTest& device, const Scene& scene, Findings& findings) {
     const Outputs outputs = run(device, scene, {.mapping = Mapping::cpu});
-    hold_definition(device, scene, outputs, findings);
+    if (is_quantised(scene.out)) {
+        hold_codes(device, scene, outputs, findings);
+    } else {
+        hold_definition(device, scene, outputs, findings);
+    }
     const auto same = [&](const char* what, const Way& way) {
         findings.hold(run(device, scene, way) == outputs, "{} gives different bits", what);
     };
     same("the mapping of GPUs", {.mapping = Mapping::gpu});
+    if (is_quantised(scene.out) && !scene.values.empty()) {
+        return;  // about values, not about where they are
+    }
     same("a tensor that starts in the middle of 16 bytes", {.mapping = Mapping::gpu, .lead = 2});
     same("the same on a processor", {.mapping = Mapping::cpu, .lead = 2});
+    if (is_quantised(scene.out)) {
+        same("an output that starts at any byte", {.mapping = Mapping::gpu, .lead = 3});
+    }
     if (scene.head_dim == usual_head_dim) {  // another kernel
         same("a cache", {.mapping = Mapping::cpu, .slots = true});
     }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Outputs of every quantised type, byte for byte, and Hadamard transforms: on both mappings, from
+// every element type, at any byte, and to slots.
+#include <limits>
+
+#include "conformance/builtin/finish_scene.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+struct Store {
+    const char* name;
+    Element element;
+};
+constexpr Store stores[] = {{"e4m3fn", Element::e4m3fn}, {"e5m2", Element::e5m2},
+                            {"int8", Element::int8},     {"q8_0", Element::q8_0},
+                            {"q4_0", Element::q4_0},     {"q4_1", Element::q4_1},
+                            {"q5_0", Element::q5_0},     {"q5_1", Element::q5_1}};
+
+/// Zeros, ties, tiny and huge numbers, an infinity and a NaN, one row of 32 channels for each.
+Bytes extreme_rows() {
+    std::vector<float> rows;
+    for (const float fill :
+         {0.f, -0.f, 0.5f, 2.5f, 1e-42f, -3e-39f, 3.4e38f, -1e30f,
+          std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+        for (std::uint32_t c = 0; c < 32; ++c) {
+            rows.push_back(c % 4 == 1 ? fill : (static_cast<float>(c) - 16) * 0.5f);
+        }
+    }
+    return bytes_of(rows);
+}
+
+}  // namespace
+
+void add_stores(Checks& checks) {
+    for (const Store& store : stores) {
+        checks.add(store.name, [=](DeviceUnderTest& device, Findings& findings) {
+            const bool scaled = block_channels(store.element) == 1;
+            Scene scene = {.in = Element::f16,
+                           .out = store.element,
+                           .head_dim = usual_head_dim,
+                           .rotary_dim = usual_head_dim};
+            scene.q = {.hadamard = 128,
+                       .store_scale = scaled ? StoreScale::given : StoreScale::none};
+            scene.k = {.hadamard = 32, .store_scale = scaled ? StoreScale::made : StoreScale::none};
+            scene.v = {.store_scale = scaled ? StoreScale::given_head : StoreScale::none};
+            scene.k.norm = {.kind = NormKind::rms, .eps = 1e-6f};
+            hold(device, scene, findings);
+            Scene extremes = {.out = store.element, .head_dim = 32, .rotary_dim = 2};
+            extremes.values = extreme_rows();
+            hold(device, extremes, findings);
+        });
+    }
+    checks.add("hadamard", [](DeviceUnderTest& device, Findings& findings) {
+        for (const auto& [head_dim, block] :
+             {std::pair{usual_head_dim, 64u}, {96u, 32u}, {10u, 2u}, {512u, 512u}}) {
+            Scene scene = {.in = Element::bf16,
+                           .out = Element::f32,
+                           .head_dim = head_dim,
+                           .rotary_dim = 4,
+                           .rotary_offset = 2};
+            scene.q.hadamard = scene.k.hadamard = scene.v.hadamard = block;
+            hold(device, scene, findings);
+        }
+    });
+}
+
+}  // namespace vkrope::conformance
