@@ -42,14 +42,6 @@ constexpr FinishShape cache_shapes[] = {
     {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
     {"decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256}};
 
-constexpr struct {
-    const char* word;
-    Element element;
-} quantised_elements[] = {{"e4m3fn", Element::e4m3fn}, {"e5m2", Element::e5m2},
-                          {"int8", Element::int8},     {"q8_0", Element::q8_0},
-                          {"q4_0", Element::q4_0},     {"q4_1", Element::q4_1},
-                          {"q5_0", Element::q5_0},     {"q5_1", Element::q5_1}};
-
 /// Types of the input, of a pass's result, and of the caches of K and V.
 struct Types {
     Element element, cache;
@@ -352,8 +344,10 @@ void Bench::register_finishes() {
             row(fmt::format("finish/{}/{}", shape.name, word), shape, {element, element});
     }
     for (const FinishShape& shape : cache_shapes) {
-        for (const auto& [word, cache] : quantised_elements)
-            row(fmt::format("cache/{}/{}", shape.name, word), shape, {Element::f32, cache});
+        for (const auto& [word, cache] : tools::stored_elements) {
+            if (is_quantised(cache))
+                row(fmt::format("cache/{}/{}", shape.name, word), shape, {Element::f32, cache});
+        }
     }
 }
 

@@ -114,7 +114,7 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(65, q_norm_bias_at, 0)                                                                       \
     X(66, q_hadamard, 0)      /* levels: log2 of the channels of a block */                        \
     X(67, q_store_scale, 0)   /* store_scale_* */                                                  \
-    X(68, q_store_scale_at, 0)/* floats from the start of the parameters */                        \
+    X(68, q_store_scale_at, 0) /* floats from the start of the parameters */                       \
     X(69, q_scale_floor, 0)   /* f32 bits */                                                       \
     X(70, q_scale_heads, 1)   /* heads of the call: scales of a token */                           \
     X(71, k_steps, 0)                                                                              \

@@ -76,6 +76,10 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
     const auto& of = windows.of;
     const auto& sections = info.sections;
     static_assert(max_windows == shader::max_windows && max_axes == shader::max_axes);
+    // An array that a module does not use is not in it, but has a length.
+    const auto shared = [&geometry](std::uint64_t length) {
+        return geometry.finish == shader::finish_shared && length != 0 ? std::uint32_t(length) : 1u;
+    };
     shader::Constants constants = {
         .workgroup_size = geometry.workgroup_size(),
         .step_lanes = geometry.step_lanes,
@@ -131,11 +135,9 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .k_after_q = geometry.k_after_q,
         .finish = geometry.finish,
         .norms_held = geometry.norms_held,
-        .exchanged = std::uint32_t(
-            geometry.finish == shader::finish_shared ? exchanged(info, geometry) : 1),
+        .exchanged = shared(exchanged(info, geometry)),
         .heads_together = geometry.heads_together,
-        .staged = std::uint32_t(geometry.finish == shader::finish_shared ? staged(info, geometry)
-                                                                         : 1)};
+        .staged = shared(staged(info, geometry))};
     if (geometry.finish == shader::finish_none) return constants;
     set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
     set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);

@@ -51,7 +51,7 @@ std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept {
 }
 
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept {
-    std::uint64_t most = 1;
+    std::uint64_t most = 0;
     for_tensors(info, [&](const Tensor3& tensor) {
         if (tensor.finish.norm.kind == NormKind::none) return;
         const bool token = tensor.finish.norm.span == NormSpan::token;
@@ -65,7 +65,7 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
 }
 
 std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept {
-    std::uint64_t most = 1;
+    std::uint64_t most = 0;
     for_tensors(info, [&](const Tensor3& tensor) {
         if (!stores_together(tensor.finish, tensor.width)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;

@@ -24,6 +24,18 @@ KernelInfo info() {
             .q_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}}};
 }
 
+AnglePlan angle_plan() {
+    AnglePlan plan;
+    plan.source = AngleSource::direct_texture;
+    plan.pairs = 32;
+    plan.rows = 100;
+    plan.bytes = 100 * 32 * 8;
+    plan.row_texels = 16;
+    plan.fold_log2 = 7;
+    plan.extent = {16, 100};
+    return plan;
+}
+
 template <class Change>
 void refuses(Code code, const char* sentence, const Change& change) {
     KernelInfo changed = info();
@@ -83,14 +95,7 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
 }
 
 TEST_CASE("record: rules of parameters and scales") {
-    AnglePlan plan;
-    plan.source = AngleSource::direct_texture;
-    plan.pairs = 32;
-    plan.rows = 100;
-    plan.bytes = 100 * 32 * 8;
-    plan.row_texels = 16;
-    plan.fold_log2 = 7;
-    plan.extent = {16, 100};
+    const AnglePlan plan = angle_plan();
     KernelInfo of = info();
     of.q_finish.norm.weight = ParameterShape::channel;
     of.q_finish.scale_call = of.q_finish.scale_tokens = true;
@@ -191,14 +196,7 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
 }
 
 TEST_CASE("record: strides, offsets and scales of quantised outputs") {
-    AnglePlan plan;
-    plan.source = AngleSource::direct_texture;
-    plan.pairs = 32;
-    plan.rows = 100;
-    plan.bytes = 100 * 32 * 8;
-    plan.row_texels = 16;
-    plan.fold_log2 = 7;
-    plan.extent = {16, 100};
+    const AnglePlan plan = angle_plan();
     KernelInfo of = info();
     of.q.out = Element::q8_0;
     of.k.out = Element::int8;

@@ -4,18 +4,10 @@
 #include <limits>
 
 #include "conformance/builtin/finish_scene.hpp"
+#include "shell/words.hpp"
 
 namespace vkrope::conformance {
 namespace {
-
-struct Store {
-    const char* name;
-    Element element;
-};
-constexpr Store stores[] = {{"e4m3fn", Element::e4m3fn}, {"e5m2", Element::e5m2},
-                            {"int8", Element::int8},     {"q8_0", Element::q8_0},
-                            {"q4_0", Element::q4_0},     {"q4_1", Element::q4_1},
-                            {"q5_0", Element::q5_0},     {"q5_1", Element::q5_1}};
 
 /// Zeros, ties, tiny and huge numbers, an infinity and a NaN, one row of 32 channels for each.
 Bytes extreme_rows() {
@@ -33,11 +25,14 @@ Bytes extreme_rows() {
 }  // namespace
 
 void add_stores(Checks& checks) {
-    for (const Store& store : stores) {
-        checks.add(store.name, [=](DeviceUnderTest& device, Findings& findings) {
-            const bool scaled = block_channels(store.element) == 1;
+    for (const auto& [name, element] : tools::stored_elements) {
+        if (!is_quantised(element)) {
+            continue;
+        }
+        checks.add(name, [out = element](DeviceUnderTest& device, Findings& findings) {
+            const bool scaled = block_channels(out) == 1;
             Scene scene = {.in = Element::f16,
-                           .out = store.element,
+                           .out = out,
                            .head_dim = usual_head_dim,
                            .rotary_dim = usual_head_dim};
             scene.q = {.hadamard = 128,
@@ -46,7 +41,7 @@ void add_stores(Checks& checks) {
             scene.v = {.store_scale = scaled ? StoreScale::given_head : StoreScale::none};
             scene.k.norm = {.kind = NormKind::rms, .eps = 1e-6f};
             hold(device, scene, findings);
-            Scene extremes = {.out = store.element, .head_dim = 32, .rotary_dim = 2};
+            Scene extremes = {.out = out, .head_dim = 32, .rotary_dim = 2};
             extremes.values = extreme_rows();
             hold(device, extremes, findings);
         });
