@@ -51,10 +51,57 @@ int rank_of_code(Store store, std::uint8_t code) {
     return store == Store::int8 ? static_cast<std::int8_t>(code) : rank(code, 0x80);
 }
 
+/// The nearest integer, or the one that the rounding takes instead. `defined` is that of the type
+/// for Rounding::as_defined.
+float rounded(float number, Rounding rounding, Rounding defined) {
+    switch (rounding == Rounding::as_defined ? defined : rounding) {
+        case Rounding::ties_to_even: return std::nearbyint(number);
+        case Rounding::toward_zero: return std::trunc(number);
+        default: return std::round(number);
+    }
+}
+
+/// The code of a number that is scaled already, with the changes that the store has.
+std::uint8_t code_of(const QuantisedStore& store, float number) {
+    if (store.type == Store::int8 && !std::isnan(number)) {
+        const float nearest = rounded(number, store.rounding, Rounding::ties_away);
+        return static_cast<std::uint8_t>(static_cast<int>(std::clamp(nearest, -127.f, 127.f)));
+    }
+    const std::uint8_t code = code_of(store.type, number);
+    if (std::isnan(number) || store.type == Store::int8) {
+        return code;
+    }
+    const double magnitude = std::fabs(double{number});
+    const auto value = [&store](unsigned of) {
+        const auto byte = static_cast<std::uint8_t>(of);
+        return double{dequantise(store.type, {&byte, 1}).front()};
+    };
+    unsigned nearest = code & 0x7fu;
+    const unsigned last = store.type == Store::e4m3fn ? 0x7e : 0x7b;
+    const double last_step = value(last) - value(last - 1);
+    if (!store.saturates && magnitude >= value(last) + last_step / 2) {
+        // Halfway beyond the last value is even for e5m2.
+        const bool tie = magnitude == value(last) + last_step / 2;
+        nearest = tie && store.type == Store::e4m3fn ? last : last + 1;
+    } else if (store.rounding == Rounding::toward_zero && value(nearest) > magnitude) {
+        --nearest;
+    } else if (store.rounding == Rounding::ties_away && nearest < last &&
+               magnitude == (value(nearest) + value(nearest + 1)) / 2) {
+        ++nearest;
+    }
+    return static_cast<std::uint8_t>(nearest | (code & 0x80u));
+}
+
 /// What a code may be.
 struct Codes {
     int low = 0, high = 0;
 };
+
+double relative_error(double got, const Interval& possible) {
+    const double nearest = std::clamp(got, double{possible.low}, double{possible.high});
+    const double error = std::fabs(got - nearest) / std::fabs(nearest);
+    return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+}
 
 /// Counts in a verdict, and describes what is wrong first.
 class Counter {
@@ -66,6 +113,8 @@ class Counter {
         verdict_.decided += possible.low == possible.high ? 1 : 0;
         if (got < possible.low || got > possible.high) {
             ++verdict_.wrong_codes;
+            verdict_.code_distance = std::max(verdict_.code_distance,
+                                              std::max(possible.low - got, got - possible.high));
             char text[120];
             std::snprintf(text, sizeof text, "channel %zu: code %d, must be %d to %d", channel, got,
                           possible.low, possible.high);
@@ -78,6 +127,7 @@ class Counter {
         ++verdict_.scales;
         if (!right) {
             ++verdict_.wrong_scales;
+            verdict_.scale_error = std::max(verdict_.scale_error, relative_error(got, possible));
             char text[120];
             std::snprintf(text, sizeof text, "%s: %.9g, must be %.9g to %.9g", what.c_str(),
                           double{got}, double{possible.low}, double{possible.high});
@@ -121,6 +171,10 @@ Interval scaled(const QuantisedStore& store, const Interval& channel, float give
     }
     if (scale == 0 && !channel.is_nan()) {
         return {0, 0};
+    }
+    if (store.other_division) {
+        const float reciprocal = quotient(1.f, scale);
+        return {product(channel.low, reciprocal), product(channel.high, reciprocal)};
     }
     return {quotient(channel.low, scale), quotient(channel.high, scale)};
 }
@@ -194,56 +248,83 @@ bool is_singular(float d) {
     return d == 0 || std::isinf(d) || std::isinf(quotient(1.f, d));
 }
 
-int code_at(Store store, float from_middle) {
-    const auto most = static_cast<float>(most_code(store));
-    if (store == Store::q8_0) {
-        return static_cast<int>(std::clamp(std::round(from_middle), -most - 1, most + 1));
+int code_at(const QuantisedStore& store, float from_middle) {
+    const auto most = static_cast<float>(most_code(store.type));
+    if (store.type == Store::q8_0) {
+        const float nearest = rounded(from_middle, store.rounding, Rounding::ties_away);
+        return static_cast<int>(std::clamp(nearest, -most - 1, most + 1));
     }
-    const float shifted = sum(from_middle, static_cast<float>(middle(store)) + 0.5f);
-    return static_cast<int>(std::clamp(shifted, 0.f, most));
+    const auto from_zero = static_cast<float>(middle(store.type));
+    float code = 0;
+    switch (store.rounding) {
+        case Rounding::as_defined: code = sum(from_middle, from_zero + 0.5f); break;
+        case Rounding::ties_to_even: code = std::nearbyint(sum(from_middle, from_zero)); break;
+        case Rounding::ties_away: code = std::round(from_middle) + from_zero; break;
+        case Rounding::toward_zero: code = sum(from_middle, from_zero); break;
+    }
+    return static_cast<int>(std::clamp(code, 0.f, most));
+}
+
+/// x / d, in f32.
+float over(const QuantisedStore& store, float x, float d) {
+    return store.other_division ? quotient(x, d) : product(x, quotient(1.f, d));
 }
 
 /// Codes of a channel, or of its distance from m, with the sign that a positive d gives it.
-Codes codes_of(Store store, const Interval& x, const Interval& d) {
+Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d) {
+    const int zero = middle(store.type);
     if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) {
-        return {middle(store), middle(store)};
+        return {zero, zero};
     }
     if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d may be anything
-        return {store == Store::q8_0 ? -most_code(store) : 0, most_code(store)};
+        const int most = most_code(store.type);
+        return {store.type == Store::q8_0 ? -most : 0, most};
     }
-    const float least = quotient(1.f, d.high), most = quotient(1.f, d.low);
-    return {code_at(store, product(x.low, x.low < 0 ? most : least)),
-            code_at(store, product(x.high, x.high < 0 ? least : most))};
+    return {code_at(store, over(store, x.low, x.low < 0 ? d.low : d.high)),
+            code_at(store, over(store, x.high, x.high < 0 ? d.high : d.low))};
 }
 
-void compare_block(Store store, std::span<const Interval> block,
+/// amax / divisor.
+Interval d_of_largest(std::span<const Interval> block, float divisor) {
+    Interval most;
+    for (const Interval& channel : block) {
+        if (!channel.is_nan()) {
+            most = {std::max(most.low, channel.least_magnitude()),
+                    std::max(most.high, channel.most_magnitude())};
+        }
+    }
+    return {quotient(most.low, divisor), quotient(most.high, divisor)};
+}
+
+Interval as_stored(const Interval& d) {
+    return {widen(Type::f16, narrow(Type::f16, d.low)),
+            widen(Type::f16, narrow(Type::f16, d.high))};
+}
+
+void compare_block(const QuantisedStore& store, std::span<const Interval> block,
                    std::span<const std::uint8_t> bytes, std::size_t index, Counter& counter) {
-    const BlockFields fields = fields_of(store, bytes);
+    const BlockFields fields = fields_of(store.type, bytes);
     const std::string d_of = "d of block " + std::to_string(index);
     const float d = widen(Type::f16, fields.d);
     BlockScales scales;
     bool turned = false;  // whether d is negative
-    if (has_minimum(store)) {
-        scales = scales_with_minimum(store, block);
+    const auto from_zero = static_cast<float>(middle(store.type));
+    if (has_minimum(store.type)) {
+        scales = scales_with_minimum(store.type, block);
         const int m = rank(fields.m, 0x8000);
         counter.scale(m >= rank_of_half(scales.m.low) && m <= rank_of_half(scales.m.high),
                       "m of block " + std::to_string(index), widen(Type::f16, fields.m), scales.m);
-    } else if (store == Store::q8_0) {
-        for (const Interval& channel : block) {
-            if (!channel.is_nan()) {
-                scales.d = {std::max(scales.d.low, channel.least_magnitude()),
-                            std::max(scales.d.high, channel.most_magnitude())};
-            }
-        }
-        scales.d = {quotient(scales.d.low, 127.f), quotient(scales.d.high, 127.f)};
+    } else if (store.type == Store::q8_0) {
+        scales.d = d_of_largest(block, 127.f);
+    } else if (store.symmetric) {
+        scales.d = d_of_largest(block, from_zero - 1);
     } else {
         // The sign that was stored, if a row has a d of that sign.
-        const auto divisor = static_cast<float>(middle(store));
         turned = fields.d >= 0x8000;
-        std::optional<Interval> magnitudes = magnitudes_of_d(block, divisor, turned);
+        std::optional<Interval> magnitudes = magnitudes_of_d(block, from_zero, turned);
         if (!magnitudes) {
             turned = !turned;
-            magnitudes = magnitudes_of_d(block, divisor, turned);
+            magnitudes = magnitudes_of_d(block, from_zero, turned);
         }
         scales.d = magnitudes.value_or(Interval{0, 0});
     }
@@ -251,13 +332,14 @@ void compare_block(Store store, std::span<const Interval> block,
     const int stored = rank(fields.d, 0x8000);
     counter.scale(stored >= rank_of_half(signed_d.low) && stored <= rank_of_half(signed_d.high),
                   d_of, d, signed_d);
+    const Interval divisor = store.d_as_stored ? as_stored(scales.d) : scales.d;
     for (std::size_t c = 0; c < block.size(); ++c) {
         Interval x = turned ? block[c].negated() : block[c];
-        if (has_minimum(store)) {
+        if (has_minimum(store.type)) {
             x = {std::max(sum(x.low, -scales.m.high), 0.f), sum(x.high, -scales.m.low)};
             x = block[c].is_nan() ? block[c] : x;
         }
-        counter.code(index * block.size() + c, fields.codes[c], codes_of(store, x, scales.d));
+        counter.code(index * block.size() + c, fields.codes[c], codes_of(store, x, divisor));
     }
 }
 
@@ -284,7 +366,7 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
     }
     if (channels != 1) {
         for (std::size_t i = 0; i * channels < row.size(); ++i) {
-            compare_block(store.type, std::span(intervals).subspan(i * channels, channels),
+            compare_block(store, std::span(intervals).subspan(i * channels, channels),
                           bytes.subspan(i * size, size), i, counter);
         }
         return;
@@ -294,9 +376,13 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
     }
     for (std::size_t c = 0; c < row.size(); ++c) {
         const Interval number = scaled(store, intervals[c], given, scale);
-        counter.code(c, rank_of_code(store.type, bytes[c]),
-                     {rank_of_code(store.type, code_of(store.type, number.low)),
-                      rank_of_code(store.type, code_of(store.type, number.high))});
+        const Codes possible = {rank_of_code(store.type, code_of(store, number.low)),
+                                rank_of_code(store.type, code_of(store, number.high))};
+        int got = rank_of_code(store.type, bytes[c]);
+        if (!store.saturates && bytes[c] == 0x7f && possible.high < 0) {
+            got = rank_of_code(store.type, 0xff);  // a NaN of any sign
+        }
+        counter.code(c, got, possible);
     }
 }
 
@@ -314,19 +400,31 @@ CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation&
     // A device that flushes subnormal numbers does so to inputs that no step changes, too.
     const long double flushed = std::max(operation.absolute_allowance - 0x1p-148, 0.0);
     const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
+    const std::uint64_t row_bytes = in.head_dim / channels * size;
     CodesVerdict verdict;
-    std::vector<Approximate> row(in.head_dim);
+    std::vector<Approximate> row;
+    std::vector<std::uint8_t> bytes;
     finish(in, operation, steps, bound_u, input,
            [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
                const std::uint64_t index = batch * in.tokens + token;
-               for (std::uint64_t head = 0; head < in.heads; ++head) {
+               // With one scale for a token, its heads are one row.
+               const std::uint64_t heads = store.one_of_token ? in.heads : 1;
+               for (std::uint64_t head = 0; head < in.heads; head += heads) {
                    const Place place = {batch, token, head, 0};
-                   const std::uint64_t first = row_of(out, place);
-                   if (first == nowhere) {
-                       continue;
+                   row.clear();
+                   bytes.clear();
+                   for (std::uint64_t h = head; h < head + heads; ++h) {
+                       const std::uint64_t first = row_of(out, {batch, token, h, 0});
+                       if (first == nowhere) {
+                           break;
+                       }
+                       const auto exact = all.subspan(h * in.head_dim, in.head_dim);
+                       row.insert(row.end(), exact.begin(), exact.end());
+                       const std::uint64_t at = first / channels * size;
+                       require(at + row_bytes <= codes.size(), "oracle: the codes end too early");
+                       const auto stored = codes.subspan(at, row_bytes);
+                       bytes.insert(bytes.end(), stored.begin(), stored.end());
                    }
-                   const auto exact = all.subspan(head * in.head_dim, in.head_dim);
-                   row.assign(exact.begin(), exact.end());
                    for (Approximate& channel : row) {
                        const long double magnitude = std::fabs(channel.value);
                        if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
@@ -337,12 +435,11 @@ CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation&
                                        : store.given.size() == 1
                                            ? store.given.front()
                                            : store.given[static_cast<std::size_t>(head)];
-                   const std::uint64_t at = first / channels * size;
-                   const std::uint64_t bytes = in.head_dim / channels * size;
-                   require(at + bytes <= codes.size(), "oracle: the codes end too early");
-                   compare_row(store, given, row, codes.subspan(at, bytes),
-                               store.made ? scales[index * in.heads + head] : 0, text_of(place),
-                               verdict);
+                   if (!row.empty()) {
+                       compare_row(store, given, row, bytes,
+                                   store.made ? scales[index * in.heads + head] : 0, text_of(place),
+                                   verdict);
+                   }
                }
                if (progress) {
                    progress(double(index + 1) / double(in.batch * in.tokens));

@@ -10,6 +10,8 @@
 
 namespace vkrope::reference {
 
+enum class Rounding { as_defined, ties_to_even, ties_away, toward_zero };
+
 /// How a tensor is quantised. The scales of blocks are in their bytes.
 struct QuantisedStore {
     Store type = Store::q8_0;
@@ -17,6 +19,15 @@ struct QuantisedStore {
     std::vector<float> given = {};
     bool made = false;  // a scale for each row, as quantise_made() makes it
     float floor = 0;    // of made scales
+
+    // Changes of the definition, for mistakes. Halves of q4_0 and the like are rounded up.
+    Rounding rounding = Rounding::as_defined;
+    /// By the scale if the definition multiplies by its reciprocal, and the reverse.
+    bool other_division = false;
+    bool saturates = true;      // false: beyond the range e4m3fn is NaN, and e5m2 infinite
+    bool symmetric = false;     // q4_0, q5_0: d = amax / 7 or 15, as if no code were -8 or -16
+    bool d_as_stored = false;   // codes are of d rounded to f16, not of the f32 d
+    bool one_of_token = false;  // a made scale for all heads of a token together
 };
 
 /// Numbers of codes or of scales; d and m of a block are two scales.
@@ -24,6 +35,10 @@ struct CodesVerdict {
     std::uint64_t codes = 0, scales = 0;              // compared
     std::uint64_t decided = 0;                        // codes that could have one value only
     std::uint64_t wrong_codes = 0, wrong_scales = 0;  // that no such row has
+    /// Largest distance of a wrong code from what it may be, in codes; and of a wrong scale,
+    /// relative to that, infinite for a NaN.
+    int code_distance = 0;
+    double scale_error = 0;
     std::string first_wrong;  // "batch 0 token 17 head 3 channel 5: code 7, must be 4 to 6"
 
     bool right() const { return wrong_codes == 0 && wrong_scales == 0; }

@@ -3,8 +3,10 @@
 #include "check/check.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
+#include "files/array_file.hpp"
 #include "files/model_options.hpp"
 #include "shell/command_line.hpp"
 #include "shell/commands.hpp"
@@ -25,6 +27,50 @@ TensorFile read_actual(const char* option, const std::string& path, const Tensor
              npy::shape_text(input.array.header.shape));
     }
     return actual;
+}
+
+/// Reads a quantised output: its rows are the blocks of the input's rows.
+TensorFile read_codes(const char* option, const std::string& path, const TensorFile& input,
+                      const StoreSteps& store) {
+    TensorFile actual = {.option = option,
+                         .path = path,
+                         .array = read_array(option, path),
+                         .element = store.type,
+                         .view = input.view};
+    const npy::Header& header = actual.array.header;
+    std::vector<std::uint64_t> shape = input.array.header.shape;
+    shape.back() = store.bytes(shape.back());
+    if (header.type != npy::Type::u1 || header.shape != shape) {
+        fail(
+            ExitCode::bad_file,
+            "{}: '{}' has shape {} of {}; {} of {} '{}' needs {} of |u1, the bytes of a row on the "
+            "last axis",
+            option, path, npy::shape_text(header.shape), npy::name(header.type),
+            word_for(stored_elements, store.type), input.option, input.path,
+            npy::shape_text(shape));
+    }
+    return actual;
+}
+
+/// Reads made scales, as [batch, tokens, heads].
+std::vector<float> read_made_scales(const char* option, const std::string& path,
+                                    const TensorFile& input) {
+    const npy::Array array = read_array(option, path);
+    std::vector<std::uint64_t> shape = input.array.header.shape;
+    shape.pop_back();
+    if (array.header.type != npy::Type::f4 || array.header.shape != shape) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has shape {} of {}; {} '{}' needs {} of <f4, one for each row", option, path,
+             npy::shape_text(array.header.shape), npy::name(array.header.type), input.option,
+             input.path, npy::shape_text(shape));
+    }
+    std::vector<float> scales(array.data.size() / sizeof(float));
+    for (std::uint64_t row = 0; row < scales.size(); ++row) {
+        std::memcpy(&scales[row],
+                    array.data.data() + scale_in_file(input.view, row) * sizeof(float),
+                    sizeof(float));
+    }
+    return scales;
 }
 
 /// The other RoPEs of the model: those of its other layers, and at the shortest and the greatest
@@ -113,9 +159,26 @@ StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inpu
         if (!input) {
             continue;
         }
-        JudgedSteps judged = {.actual = read_actual(names[which], options.actual[which], *input,
-                                                    options.given.layout),
-                              .judgement = {}};
+        const StoreSteps& store = inputs.steps[which].store;
+        JudgedSteps judged = {
+            .actual = is_quantised(store.type)
+                          ? read_codes(names[which], options.actual[which], *input, store)
+                          : read_actual(names[which], options.actual[which], *input,
+                                        options.given.layout),
+            .judgement = {}};
+        evidence.stored.reset();
+        if (is_quantised(store.type)) {
+            const std::vector<std::byte>& codes = judged.actual.array.data;
+            evidence.stored = {
+                .store = quantised_store(store),
+                .codes = {reinterpret_cast<const std::uint8_t*>(codes.data()), codes.size()},
+                .scales = {}};
+            if (store.scale == StoreScale::made) {
+                const StoreOptions& given = options.steps.store;
+                evidence.stored->scales = read_made_scales(given.scale_options.names[which],
+                                                           given.scale_files[which], *input);
+            }
+        }
         evidence.rotation.in = input->view;
         evidence.rotation.out = judged.actual.view;
         evidence.rotation.input = input->array.data.data();
@@ -191,6 +254,9 @@ void add_files(CommandLine& command, CheckOptions& options) {
                      "The engine's output for --q, .npy or .safetensors.");
     command.add_text("--actual-k", "FILE", options.actual[K], "The engine's output for --k.");
     command.add_text("--actual-v", "FILE", options.actual[V], "The engine's output for --v.");
+    options.steps.store.scale_options = {
+        .names = {"--actual-scales", "--actual-k-scales", "--actual-v-scales"},
+        .help = "The scales that the engine made for {}, .npy or .safetensors"};
     add_positions(command, given);
 }
 
@@ -218,13 +284,14 @@ const Judged& deciding(const CheckResult& result) {
 void add_check(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(
         "check",
-        "Judge another engine's rotation, and the norms and other steps around it, and name the "
-        "mistake that explains it; needs no device.");
+        "Judge another engine's rotation, the norms and other steps around it, and its quantised "
+        "store, and name the mistake that explains it; needs no device.");
     const auto options = std::make_shared<CheckOptions>();
     add_model_options(command, options->given.model);
     add_files(command, *options);
     add_operation(command, *options);
     add_steps(command, options->steps);
+    add_store(command, options->steps.store);
     command.add_number(
         "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },
         "a number above 0 and below 1",

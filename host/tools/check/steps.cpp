@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "check/steps.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <tuple>
@@ -18,6 +21,7 @@ struct Candidate {
     std::string name, meaning;
     Trial trial;
     reference::Finish steps;
+    StoreTrial store;  // of a quantised output
 };
 
 reference::Type element_type(const Evidence& evidence) {
@@ -31,7 +35,11 @@ Candidate right_of(const StepsEvidence& evidence) {
                                  .out = evidence.rotation.out,
                                  .operation = evidence.rotation.operation,
                                  .further = evidence.rotation.further},
-                       .steps = evidence.steps};
+                       .steps = evidence.steps,
+                       .store = {}};
+    if (evidence.stored) {
+        right.store = right_store(*evidence.stored);
+    }
     if (!evidence.rotates) {
         right.trial.operation.inv_freq.clear();
         right.trial.further = {};
@@ -39,14 +47,37 @@ Candidate right_of(const StepsEvidence& evidence) {
     return right;
 }
 
+constexpr std::uint64_t max_hadamard = 512;
+
+/// Other Hadamard transforms of a row, or the right one with another factor.
+template <class Add>
+void add_hadamard(const reference::Finish& steps, std::uint64_t head_dim, const Add& add) {
+    if (steps.hadamard != 0) {
+        add("hadamard_missing", "there was no Hadamard transform",
+            [](reference::Finish& changed) { changed.hadamard = 0; });
+        add("hadamard_unnormalised",
+            fmt::format("the Hadamard transform was not divided by sqrt({})", steps.hadamard),
+            [](reference::Finish& changed) {
+                changed.scale *= std::sqrt(static_cast<double>(changed.hadamard));
+            });
+    }
+    for (std::uint64_t n = 2; n <= max_hadamard && head_dim % n == 0; n *= 2) {
+        if (n != steps.hadamard) {
+            add(fmt::format("hadamard_of_{}", n),
+                fmt::format("a Hadamard transform of blocks of {} channels was taken", n),
+                [n](reference::Finish& changed) { changed.hadamard = n; });
+        }
+    }
+}
+
 /// Every mistake in the steps that suitable data could distinguish from the correct ones.
 std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
     std::vector<Candidate> candidates;
     const Candidate right = right_of(evidence);
-    const auto add = [&](const char* name, const char* meaning, const auto& change) {
+    const auto add = [&](std::string name, std::string meaning, const auto& change) {
         Candidate changed = right;
-        changed.name = name;
-        changed.meaning = meaning;
+        changed.name = std::move(name);
+        changed.meaning = std::move(meaning);
         change(changed.steps);
         candidates.push_back(std::move(changed));
     };
@@ -119,6 +150,18 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
             steps.scale_tokens.clear();
         });
     }
+    if (evidence.stored) {
+        for (StoreMistake& mistake : store_mistakes(*evidence.stored, evidence.rotation.out)) {
+            Candidate changed = right;
+            changed.name = std::move(mistake.name);
+            changed.meaning = std::move(mistake.meaning);
+            changed.store = std::move(mistake.trial);
+            candidates.push_back(std::move(changed));
+        }
+    }
+    if (evidence.stored || evidence.steps.hadamard != 0) {
+        add_hadamard(evidence.steps, evidence.rotation.in.head_dim, add);
+    }
     if (!evidence.rotates) {
         Candidate rotated = right;
         rotated.name = "v_rotated";
@@ -135,32 +178,37 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
     for (Mistake& mistake : mistakes_of(evidence.rotation)) {
         if (mistake.part != Part::layout && mistake.turns.empty()) {
             candidates.push_back({std::move(mistake.name), std::move(mistake.meaning),
-                                  std::move(mistake.trial), evidence.steps});
+                                  std::move(mistake.trial), evidence.steps, right.store});
         }
     }
     return candidates;
 }
 
-/// Keeps evenly spread tokens, including the last, whole: a norm may need all of their heads.
+/// Keeps evenly spread tokens, including the last, whole: a norm may need all of their heads. Of
+/// blocks along another axis, the first ones.
 Candidate sampled(Candidate candidate, std::uint64_t wanted) {
     reference::Tensor &in = candidate.trial.in, &out = candidate.trial.out;
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.batch * in.heads * in.head_dim),
                         most = std::max<std::uint64_t>(1, wanted / of_token), all = in.tokens,
                         step = (all + most - 1) / std::max<std::uint64_t>(1, most);
-    if (step <= 1) {
+    if (step <= 1 || candidate.store.along != BlockAxis::channels) {
         return candidate;
     }
     const std::uint64_t first = (all - 1) % step, count = (all - 1 - first) / step + 1;
-    const auto keep = [&](auto& values) {
+    const auto keep = [&](auto& values, std::uint64_t of_each = 1) {
         auto kept = values;
         kept.clear();
         for (std::uint64_t i = 0; !values.empty() && i < in.batch * count; ++i) {
-            kept.push_back(values[i / count * all + first + i % count * step]);
+            const auto from = values.begin() +
+                              static_cast<std::ptrdiff_t>(
+                                  (i / count * all + first + i % count * step) * of_each);
+            kept.insert(kept.end(), from, from + static_cast<std::ptrdiff_t>(of_each));
         }
         values = std::move(kept);
     };
-    each_axis(candidate.trial, keep);
+    each_axis(candidate.trial, [&](auto& positions) { keep(positions); });
     keep(candidate.steps.scale_tokens);
+    keep(candidate.store.scales, in.heads);
     for (reference::Tensor* tensor : {&in, &out}) {
         tensor->tokens = count;
     }
@@ -211,8 +259,46 @@ double largest_error(const Evidence& evidence, const Trial& trial,
     return largest;
 }
 
+/// The largest code of a type, counted from the one for 0.
+int largest_code(reference::Store type) {
+    switch (type) {
+        case reference::Store::e4m3fn: return 0x7e;
+        case reference::Store::e5m2: return 0x7b;
+        case reference::Store::int8:
+        case reference::Store::q8_0: return 127;
+        case reference::Store::q4_0: return 8;
+        case reference::Store::q4_1: return 15;
+        case reference::Store::q5_0: return 16;
+        case reference::Store::q5_1: return 31;
+    }
+    return 1;
+}
+
+StepsMatch match_of_codes(const StepsEvidence& evidence, const Candidate& candidate,
+                          const Limits& limits, const std::function<void(double)>& progress) {
+    const reference::CodesVerdict verdict = compare_stored(
+        *evidence.stored, candidate.store, candidate.trial, candidate.steps, limits.bound_u,
+        evidence.rotation.input, progress);
+    const std::uint64_t all = verdict.codes + verdict.scales,
+                        wrong = verdict.wrong_codes + verdict.wrong_scales;
+    StepsMatch match;
+    match.mistake = candidate.name;
+    match.meaning = candidate.meaning;
+    match.share_within = all == 0 ? 1 : 1 - double(wrong) / double(all);
+    match.explains = verdict.right();
+    match.worst = verdict.first_wrong;
+    match.largest_error = std::max(
+        double(verdict.code_distance) / largest_code(candidate.store.store.type),
+        verdict.scale_error);
+    match.nearly = verdict.code_distance <= 1 && verdict.scale_error <= limits.tolerance;
+    return match;
+}
+
 StepsMatch match_of(const StepsEvidence& evidence, const Candidate& candidate, const Limits& limits,
                     const std::function<void(double)>& progress = {}) {
+    if (evidence.stored) {
+        return match_of_codes(evidence, candidate, limits, progress);
+    }
     const Trial& trial = candidate.trial;
     const Evidence& given = evidence.rotation;
     const reference::Operation operation = by_axis(trial.operation, trial.further);
@@ -257,6 +343,7 @@ StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
     StepsJudgement judgement;
     const reference::Tensor& in = evidence.rotation.in;
     judgement.elements = in.batch * in.tokens * in.heads * in.head_dim;
+    judgement.quantised = evidence.stored.has_value();
     const Candidate right = right_of(evidence);
     judgement.right = match_of(evidence, right, limits, progress);
     for (const Candidate& candidate : candidates_of(evidence)) {

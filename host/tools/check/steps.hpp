@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Judges another engine's norms, bias, clip and scale around the rotation: every known mistake is
-// the definition of the steps with one change, and the output is compared with each.
+// Judges another engine's norms, bias, clip and scale around the rotation, its Hadamard transform
+// and its quantised store: every known mistake is the definition of the steps with one change, and
+// the output is compared with each.
 #pragma once
 
+#include "check/codes.hpp"
 #include "check/judge.hpp"
 #include "reference/finish.hpp"
 
@@ -10,17 +12,21 @@ namespace vkrope::tools {
 
 /// One tensor and the output of an engine.
 struct StepsEvidence {
-    Evidence rotation;        // V: the rotation that it must not have
-    reference::Finish steps;  // the correct ones
-    bool rotates = true;      // false: V
+    Evidence rotation;                   // V: the rotation that it must not have
+    reference::Finish steps;             // the correct ones
+    bool rotates = true;                 // false: V
+    std::optional<StoredOutput> stored;  // if it is quantised: instead of rotation.output
 };
 
 /// The comparison of an output with the definition, or with it and one change.
 struct StepsMatch {
     std::string mistake, meaning;  // as Match; empty: the correct steps
-    double share_within = 0;       // of the elements, within the error that f32 arithmetic may have
+    /// Share of the elements that are within the error that f32 arithmetic may have; of a quantised
+    /// output, of the codes and scales that a row within this error can have.
+    double share_within = 0;
     /// Largest |actual - exact|, as a share of the largest |exact| of the same head row. Infinite
-    /// if one of the two is NaN.
+    /// if one of the two is NaN. Of a quantised output, the largest distance of a code from what it
+    /// may be, as a share of the largest code, or of a scale, as a share of the scale.
     double largest_error = 0;
     bool explains = false;  // all elements are within that error
     bool nearly = false;    // the largest error is within the tolerance
@@ -31,6 +37,7 @@ struct StepsJudgement {
     Outcome outcome = Outcome::unexplained;
     StepsMatch right;
     std::uint64_t elements = 0;
+    bool quantised = false;
     std::vector<StepsMatch> matches;  // best first
 };
 

@@ -43,7 +43,10 @@ nlohmann::ordered_json tensor_json(const std::optional<JudgedSteps>& judged) {
 
 std::string finding(const StepsJudgement& judgement) {
     switch (judgement.outcome) {
-        case Outcome::pass: return "all values are within the error of f32 arithmetic";
+        case Outcome::pass:
+            return judgement.quantised ? "all codes and scales are those of a row within the error "
+                                         "of f32 arithmetic"
+                                       : "all values are within the error of f32 arithmetic";
         case Outcome::close: return "the steps are right, but in other arithmetic";
         case Outcome::mistake: {
             const StepsMatch& best = judgement.matches.front();
@@ -56,11 +59,18 @@ std::string finding(const StepsJudgement& judgement) {
 }
 
 std::string text_of(TensorIndex which, const StepsJudgement& judgement) {
-    std::string text = fmt::format(
-        "{}  {}: {}\n   {} of {} values are within the error of f32 arithmetic; the largest error "
-        "is {:.2g} of its row\n",
-        tensor_names[which].name, word_of(judgement.outcome), finding(judgement),
-        percent(judgement.right.share_within), judgement.elements, judgement.right.largest_error);
+    std::string text = fmt::format("{}  {}: {}\n", tensor_names[which].name,
+                                   word_of(judgement.outcome), finding(judgement));
+    const std::string share = percent(judgement.right.share_within);
+    text += judgement.quantised
+                ? fmt::format(
+                      "   {} of the codes and scales of {} values are possible; the largest "
+                      "distance is {:.2g} of the largest code or of a scale\n",
+                      share, judgement.elements, judgement.right.largest_error)
+                : fmt::format(
+                      "   {} of {} values are within the error of f32 arithmetic; the "
+                      "largest error is {:.2g} of its row\n",
+                      share, judgement.elements, judgement.right.largest_error);
     if (judgement.outcome == Outcome::pass) {
         return text;
     }

@@ -41,8 +41,8 @@ std::vector<OutputArray> arrays_of(const FinishOptions& options, const FinishInp
         if (makes_scales(inputs, which)) {
             std::vector<std::uint64_t> shape = inputs.rotate.tensors[which]->array.header.shape;
             shape.pop_back();
-            arrays.push_back({scale_file_options[which], options.store.scale_files[which],
-                              npy::Type::f4, std::move(shape)});
+            arrays.push_back({options.store.scale_options.names[which],
+                              options.store.scale_files[which], npy::Type::f4, std::move(shape)});
         }
     }
     return arrays;
@@ -50,14 +50,9 @@ std::vector<OutputArray> arrays_of(const FinishOptions& options, const FinishInp
 
 /// Scales [batch, tokens, heads] in the order of the tensor's layout.
 std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float>& scales) {
-    const reference::Tensor& view = tensor.view;
     std::vector<float> ordered(scales.size());
     for (std::uint64_t row = 0; row < scales.size(); ++row) {
-        const std::uint64_t token = row / view.heads;
-        const std::uint64_t channel = token / view.tokens * view.batch_stride +
-                                      token % view.tokens * view.token_stride +
-                                      row % view.heads * view.head_stride;
-        ordered[channel / view.head_dim] = scales[row];
+        ordered[scale_in_file(tensor.view, row)] = scales[row];
     }
     return ordered;
 }

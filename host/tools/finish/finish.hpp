@@ -49,7 +49,7 @@ struct FinishInputs {
     float q_scale = 1;
 };
 
-/// Adds the options of norms, bias, clip and scale.
+/// Adds the options of norms, bias, clip and scale; those of the store are add_store()'s.
 void add_steps(CommandLine& command, FinishOptions& options);
 
 /// True if one of these options was given.
@@ -68,6 +68,9 @@ MeasuredFinish finish_on_device(const FinishOptions& options, const FinishInputs
 
 /// The definition of the steps of a tensor.
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which);
+
+/// The definition of a quantised output.
+reference::QuantisedStore quantised_store(const StoreSteps& steps);
 
 struct FinishVerification {
     // None: absent, not asked for, or the other one.

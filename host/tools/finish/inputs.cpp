@@ -191,7 +191,7 @@ bool asks_for_steps(const FinishOptions& options) {
     }
     return options.v_norm || !options.q_scale_tokens.empty() || options.q_scale != 1 ||
            options.norm_kind || options.norm_span || options.norm_place || options.norm_eps ||
-           options.norm_offset || options.clip;
+           options.norm_offset || options.clip || asks_for_store(options.store);
 }
 
 FinishInputs read_inputs(const FinishOptions& options) {

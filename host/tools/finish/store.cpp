@@ -113,10 +113,10 @@ void add_scales(CommandLine& command, StoreOptions& options) {
         [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); },
         "a number from 0 that a float holds", "Smallest scale that --store-scale row makes (0).");
     for (const TensorIndex which : every_tensor) {
-        command.add_text(scale_file_options[which], "FILE", options.scale_files[which],
-                         fmt::format("File for the scales made for {}, .npy: float32, the shape of "
-                                     "the tensor without the last axis.",
-                                     tensor_names[which].name));
+        command.add_text(
+            options.scale_options.names[which], "FILE", options.scale_files[which],
+            fmt::format(fmt::runtime(options.scale_options.help), tensor_names[which].name) +
+                ": float32, the shape of the tensor without the last axis.");
     }
 }
 
@@ -125,7 +125,7 @@ void check_absent(const StoreOptions& options, TensorIndex which) {
     const char* given = options.types.named[which]            ? "--store"
                         : options.hadamard.named[which]       ? "--hadamard"
                         : options.scales.named[which]         ? "--store-scale"
-                        : !options.scale_files[which].empty() ? scale_file_options[which]
+                        : !options.scale_files[which].empty() ? options.scale_options.names[which]
                                                               : nullptr;
     if (given != nullptr) {
         fail(ExitCode::usage, "{}: {} is missing", given, tensor_names[which].input_option);
@@ -201,21 +201,39 @@ void choose_scale(const StoreOptions& options, TensorIndex which, StoreSteps& st
     if (made == options.scale_files[which].empty()) {
         if (made) {
             fail(ExitCode::usage, "{}: missing; --store-scale row makes scales of {}",
-                 scale_file_options[which], name);
+                 options.scale_options.names[which], name);
         }
         fail(ExitCode::usage,
              "{}: no scales are made of {}; --store-scale row makes them of "
              "e4m3fn, e5m2 and int8",
-             scale_file_options[which], name);
+             options.scale_options.names[which], name);
     }
 }
 
 }  // namespace
 
+std::uint64_t scale_in_file(const reference::Tensor& view, std::uint64_t row) noexcept {
+    const std::uint64_t token = row / view.heads;
+    const std::uint64_t channel = token / view.tokens * view.batch_stride +
+                                  token % view.tokens * view.token_stride +
+                                  row % view.heads * view.head_stride;
+    return channel / view.head_dim;
+}
+
 void add_store(CommandLine& command, StoreOptions& options) {
     add_types(command, options);
     add_hadamard(command, options);
     add_scales(command, options);
+}
+
+bool asks_for_store(const StoreOptions& options) {
+    bool any = options.types.all || options.hadamard.all || options.hadamard_of_llama_cpp ||
+               options.scales.all || options.scale_floor;
+    for (const TensorIndex which : every_tensor) {
+        any = any || options.types.named[which] || options.hadamard.named[which] ||
+              options.scales.named[which] || !options.scale_files[which].empty();
+    }
+    return any;
 }
 
 OfEachTensor<StoreSteps> store_steps(const StoreOptions& options, const RotateInputs& inputs) {

@@ -21,13 +21,20 @@ struct ScaleOption {
     float factor = 1;
 };
 
+/// The options of files with made scales, and what their help says of them.
+struct ScaleFileOptions {
+    OfEachTensor<const char*> names = {"--out-q-scales", "--out-k-scales", "--out-v-scales"};
+    const char* help = "File for the scales made for {}, .npy";
+};
+
 struct StoreOptions {
     ForTensors<Element> types;
     ForTensors<std::uint32_t> hadamard;
     bool hadamard_of_llama_cpp = false;
     ForTensors<ScaleOption> scales;
     std::optional<double> scale_floor;
-    OfEachTensor<std::string> scale_files;  // paths of outputs; empty: not given
+    ScaleFileOptions scale_options;
+    OfEachTensor<std::string> scale_files;  // paths; empty: not given
 };
 
 /// How one tensor is stored.
@@ -42,11 +49,14 @@ struct StoreSteps {
     }
 };
 
-inline constexpr OfEachTensor<const char*> scale_file_options = {"--out-q-scales", "--out-k-scales",
-                                                                 "--out-v-scales"};
+/// Where the scale of row `row` of [batch, tokens, heads] is in a file with the tensor's layout.
+std::uint64_t scale_in_file(const reference::Tensor& view, std::uint64_t row) noexcept;
 
 /// Adds --store, --hadamard, --store-scale and what belongs to it.
 void add_store(CommandLine& command, StoreOptions& options);
+
+/// True if one of these options was given.
+bool asks_for_store(const StoreOptions& options);
 
 /// Checks the options against the tensors. Throws Failure.
 OfEachTensor<StoreSteps> store_steps(const StoreOptions& options, const RotateInputs& inputs);

@@ -40,22 +40,26 @@ reference::CodesVerdict compare_codes(const FinishOptions& options, const Finish
                                       const MeasuredFinish& measured, TensorIndex which,
                                       double bound_u, const std::function<void(double)>& progress) {
     const TensorFile& tensor = *inputs.rotate.tensors[which];
-    const StoreSteps& steps = inputs.steps[which].store;
+    const std::vector<std::byte>& output = measured.outputs[which];
+    return reference::compare_codes(
+        tensor.view, tensor.view, operation_of(options.given, inputs.rotate, which),
+        steps_of(inputs, which), bound_u, tensor.array.data.data(),
+        quantised_store(inputs.steps[which].store),
+        {reinterpret_cast<const std::uint8_t*>(output.data()), output.size()},
+        measured.scales[which], progress);
+}
+
+}  // namespace
+
+reference::QuantisedStore quantised_store(const StoreSteps& steps) {
     reference::QuantisedStore store = {.type = reference_store(steps.type),
                                        .made = steps.scale == StoreScale::made,
                                        .floor = steps.scale_floor};
     if (steps.scale == StoreScale::given) {
         store.given = {steps.given_scale};
     }
-    const std::vector<std::byte>& output = measured.outputs[which];
-    return reference::compare_codes(
-        tensor.view, tensor.view, operation_of(options.given, inputs.rotate, which),
-        steps_of(inputs, which), bound_u, tensor.array.data.data(), store,
-        {reinterpret_cast<const std::uint8_t*>(output.data()), output.size()},
-        measured.scales[which], progress);
+    return store;
 }
-
-}  // namespace
 
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
     const TensorSteps& given = inputs.steps[which];

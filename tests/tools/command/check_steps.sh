@@ -64,4 +64,38 @@ expect 1 '--actual-v: ' check_v turned.npy
 holds 'v_rotated is named' grep -q '^V  mistake: v_rotated ' "$logs/out"
 works check_v v.npy
 holds 'V passes' grep -q '^V  pass' "$logs/out"
+
+# stored ARGUMENT...: a K that an engine has stored; judge_k ARGUMENT...: what it is taken for.
+stored() {
+    works "$vkrope" finish --model llama.json --k k.npy --out-k codes.npy "$@"
+}
+judge_k() {
+    "$vkrope" check --model llama.json --k k.npy --actual-k codes.npy "$@"
+}
+# named_k MISTAKE ARGUMENT...
+named_k() {
+    name=$1
+    shift
+    expect 1 '--actual-k: batch 0 token ' judge_k "$@"
+    holds "$name is named" sh -c 'head -n 1 "$0" | grep -q "mistake: $1 "' "$logs/out" "$name"
+}
+stored --store q4_0 --hadamard 64
+works judge_k --store q4_0 --hadamard 64
+holds 'codes pass' grep -q '^K  pass: all codes and scales are those of a row' "$logs/out"
+named_k hadamard_of_64 --store q4_0
+stored --store q4_0
+named_k hadamard_missing --store q4_0 --hadamard 64
+stored --store q4_0 --first-position 1
+named_k position_plus_one --store q4_0
+stored --store e4m3fn --store-scale 0.25
+works judge_k --store e4m3fn --store-scale 0.25
+named_k scale_inverted --store e4m3fn --store-scale 4
+stored --store int8 --store-scale row --out-k-scales scales.npy --layout bhsd
+works judge_k --store int8 --store-scale row --actual-k-scales scales.npy --layout bhsd
+expect 5 "--actual-k: 'codes.npy' has shape (2, 7, 2, 64) of |u1; q8_0 of --k 'k.npy' needs" \
+    judge_k --store q8_0
+expect 5 "--actual-k-scales: 'k.npy' has shape (2, 7, 2, 64) of <f4; --k 'k.npy' needs (2, 7, 2)" \
+    judge_k --store int8 --store-scale row --actual-k-scales k.npy
+expect 2 '--actual-k-scales: missing; --store-scale row makes scales of K' \
+    judge_k --store int8 --store-scale row
 finish

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+// `vkrope check` names the mistakes of engines that store codes. The engine here is a loop of its
+// own over a V without steps, whose rows are exact.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "check/steps.hpp"
+#include "reference/element.hpp"
+
+using namespace vkrope;
+using namespace vkrope::tools;
+using reference::Store;
+
+namespace {
+
+constexpr std::size_t tokens = 32, heads = 32, head_dim = 64, count = tokens * heads * head_dim;
+
+using Row = std::vector<float>;
+using Bytes = std::vector<std::uint8_t>;
+
+double round_half_up(double x) {
+    return std::floor(x + 0.5);
+}
+
+/// What an engine does with a row of head_dim channels, or with another row.
+struct Engine {
+    Store type = Store::q8_0;
+    std::function<double(double)> nearest = [](double x) { return std::round(x); };
+    bool divides = false;       // blocks: x / d, not x * (1 / d); made scales: x / scale
+    bool rounds_first = false;  // d to f16
+    float given = 1, d_of_amax = 127;
+    bool made = false;
+
+    float over(float x, float d) const { return divides ? x / d : x * (1 / d); }
+
+    void append_half(Bytes& bytes, float d) const {
+        const std::uint32_t bits = reference::narrow(reference::Type::f16, d);
+        bytes.push_back(static_cast<std::uint8_t>(bits));
+        bytes.push_back(static_cast<std::uint8_t>(bits >> 8));
+    }
+
+    void append_block(Bytes& bytes, const float* x) const {
+        const float* most = std::max_element(
+            x, x + 32, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+        const bool nibbles = type == Store::q4_0;
+        float d = nibbles && d_of_amax == 127 ? *most / -8 : std::fabs(*most) / d_of_amax;
+        append_half(bytes, d);
+        if (rounds_first) {
+            d = reference::widen(reference::Type::f16, reference::narrow(reference::Type::f16, d));
+        }
+        int codes[32];
+        for (int i = 0; i < 32; ++i) {
+            codes[i] = static_cast<int>(nearest(over(x[i], d)));
+            codes[i] = nibbles ? std::min(codes[i] + 8, 15) : codes[i];
+        }
+        for (int i = 0; i < (nibbles ? 16 : 32); ++i) {
+            bytes.push_back(
+                static_cast<std::uint8_t>(nibbles ? codes[i] | codes[i + 16] << 4 : codes[i]));
+        }
+    }
+
+    Bytes stored(const Row& values, std::vector<float>& scales, std::size_t row = head_dim) const {
+        Bytes bytes;
+        for (std::size_t first = 0; first < values.size(); first += row) {
+            const float* x = &values[first];
+            if (type == Store::q8_0 || type == Store::q4_0) {
+                for (std::size_t i = 0; i < row; i += 32) {
+                    append_block(bytes, x + i);
+                }
+                continue;
+            }
+            float amax = 0;
+            for (std::size_t i = 0; i < row; ++i) {
+                amax = std::max(amax, std::fabs(x[i]));
+            }
+            const float scale = amax / reference::largest(type);
+            for (std::size_t i = 0; made && i < row / head_dim; ++i) {
+                scales.push_back(scale);
+            }
+            for (std::size_t i = 0; i < row; ++i) {
+                const float number = made ? over(x[i], scale) : x[i] * given;
+                bytes.push_back(type == Store::int8 ? static_cast<std::uint8_t>(static_cast<int>(
+                                                          std::clamp(nearest(number), -127., 127.)))
+                                                    : reference::code_of(type, number));
+            }
+        }
+        return bytes;
+    }
+};
+
+Row random_values() {
+    Row values(count);
+    std::uint32_t state = 1;
+    for (float& x : values) {
+        state = state * 1664525 + 1013904223;
+        x = float(int(state >> 8) - (1 << 23)) * 0x1p-17f;
+    }
+    return values;
+}
+
+/// Each block of 32 begins with `first`, and all else is half of an odd number, times `unit`.
+Row halves(float first, float unit) {
+    Row values(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const float half = float(int(i * 7 % 13)) - 5.5f;
+        values[i] = i % 32 == 0 ? first : half * unit;
+    }
+    return values;
+}
+
+/// [tokens, heads, head_dim] with another axis innermost.
+Row transposed(const Row& values, bool tokens_innermost) {
+    Row to;
+    if (tokens_innermost) {
+        for (std::size_t i = 0; i < heads * head_dim; ++i) {
+            for (std::size_t t = 0; t < tokens; ++t) {
+                to.push_back(values[t * heads * head_dim + i]);
+            }
+        }
+        return to;
+    }
+    for (std::size_t i = 0; i < tokens * head_dim; ++i) {
+        for (std::size_t h = 0; h < heads; ++h) {
+            to.push_back(values[(i / head_dim * heads + h) * head_dim + i % head_dim]);
+        }
+    }
+    return to;
+}
+
+struct Output {
+    Bytes codes;
+    std::vector<float> scales;
+};
+
+Output output_of(const Engine& engine, const Row& values, std::size_t row = head_dim) {
+    Output output;
+    output.codes = engine.stored(values, output.scales, row);
+    return output;
+}
+
+StepsJudgement judged(const Row& values, const Output& output,
+                      const reference::QuantisedStore& store, const reference::Finish& steps = {}) {
+    StepsEvidence evidence;
+    evidence.rotates = false;
+    evidence.steps = steps;
+    evidence.rotation.in = {.type = reference::Type::f32,
+                            .batch = 1,
+                            .tokens = tokens,
+                            .heads = heads,
+                            .head_dim = head_dim,
+                            .batch_stride = count,
+                            .token_stride = heads * head_dim,
+                            .head_stride = head_dim};
+    evidence.rotation.out = evidence.rotation.in;
+    evidence.rotation.input = values.data();
+    evidence.rotation.operation.positions.assign(tokens, 1);
+    evidence.rotation.operation.inv_freq = {1, 0.5};
+    evidence.stored = {.store = store, .codes = output.codes, .scales = output.scales};
+    return judge_steps(evidence, {});
+}
+
+void check_named(const std::string& mistake, const StepsJudgement& judgement) {
+    CAPTURE(mistake);
+    REQUIRE(!judgement.matches.empty());
+    CHECK(judgement.outcome == Outcome::mistake);
+    CHECK(judgement.matches.front().mistake == mistake);
+    CHECK(judgement.matches.front().explains);
+}
+
+void check_passes(const StepsJudgement& judgement) {
+    CHECK(judgement.outcome == Outcome::pass);
+    CHECK(judgement.right.share_within == 1);
+}
+
+double to_even(double x) {
+    return std::nearbyint(x);
+}
+double toward_zero(double x) {
+    return std::trunc(x);
+}
+
+}  // namespace
+
+TEST_CASE("the rounding of codes") {
+    SUBCASE("int8") {
+        const Row values = halves(100, 1);
+        check_passes(judged(values, output_of({.type = Store::int8}, values), {Store::int8}));
+        check_named("ties_to_even",
+                    judged(values, output_of({.type = Store::int8, .nearest = to_even}, values),
+                           {Store::int8}));
+        check_named("truncated",
+                    judged(values, output_of({.type = Store::int8, .nearest = toward_zero}, values),
+                           {Store::int8}));
+    }
+    SUBCASE("q8_0") {
+        const Row values = halves(127, 1);
+        check_passes(judged(values, output_of({.type = Store::q8_0}, values), {Store::q8_0}));
+        check_named("ties_to_even",
+                    judged(values, output_of({.type = Store::q8_0, .nearest = to_even}, values),
+                           {Store::q8_0}));
+        check_named("truncated",
+                    judged(values, output_of({.type = Store::q8_0, .nearest = toward_zero}, values),
+                           {Store::q8_0}));
+    }
+    SUBCASE("q4_0") {
+        const Row values = halves(-8, 1);
+        const auto engine = [&](double (*nearest)(double)) {
+            return judged(values, output_of({.type = Store::q4_0, .nearest = nearest}, values),
+                          {Store::q4_0});
+        };
+        check_passes(engine(round_half_up));
+        check_named("ties_to_even", engine(to_even));
+        check_named("ties_away", engine([](double x) { return std::round(x); }));
+        // Codes are counted from 0: truncated there, not at the middle.
+        check_named("truncated", engine([](double x) { return std::floor(x); }));
+    }
+    SUBCASE("e4m3fn") {
+        Row values = halves(1, 1);
+        for (std::size_t i = 0; i < count; ++i) {
+            values[i] = float(int(i % 61) - 30);  // steps are 2 from 16 on
+        }
+        Output output = output_of({.type = Store::e4m3fn}, values);
+        check_passes(judged(values, output, {Store::e4m3fn}));
+        for (const bool away : {true, false}) {
+            for (std::size_t i = 0; i < count; ++i) {
+                const float size = std::fabs(values[i]), off = away ? 0.5f : -0.5f;
+                output.codes[i] = reference::code_of(
+                    Store::e4m3fn, std::copysign(size + (size >= 16 ? off : 0), values[i]));
+            }
+            check_named(away ? "ties_away" : "truncated", judged(values, output, {Store::e4m3fn}));
+        }
+    }
+}
+
+TEST_CASE("values beyond fp8") {
+    Row values = random_values();
+    values[5] = 465;
+    values[6] = -70000;
+    for (const Store type : {Store::e4m3fn, Store::e5m2}) {
+        Output output = output_of({.type = type}, values);
+        check_passes(judged(values, output, {type}));
+        const bool e4m3fn = type == Store::e4m3fn;
+        output.codes[5] = e4m3fn ? 0x7f : output.codes[5];
+        for (const std::uint8_t negative : Bytes{0xff, 0x7f}) {  // a NaN of any sign
+            output.codes[6] = e4m3fn ? negative : 0xfc;
+            check_named("not_saturated", judged(values, output, {type}));
+        }
+    }
+}
+
+TEST_CASE("the scale of codes") {
+    const Row values = random_values();
+    SUBCASE("a given one") {
+        const reference::QuantisedStore right = {.type = Store::e4m3fn, .given = {4}};
+        check_passes(judged(values, output_of({.type = Store::e4m3fn, .given = 4}, values), right));
+        check_named(
+            "scale_inverted",
+            judged(values, output_of({.type = Store::e4m3fn, .given = 0.25}, values), right));
+        check_named("scale_not_applied",
+                    judged(values, output_of({.type = Store::e4m3fn}, values), right));
+    }
+    SUBCASE("a made one") {
+        const reference::QuantisedStore right = {.type = Store::int8, .made = true};
+        Output output = output_of({.type = Store::int8, .divides = true, .made = true}, values);
+        check_passes(judged(values, output, right));
+        for (float& scale : output.scales) {
+            scale = 1 / scale;
+        }
+        // 1 / (1 / scale) is the scale for most of them only.
+        const StepsJudgement inverted = judged(values, output, right);
+        CHECK(inverted.matches.front().mistake == "scale_inverted");
+        check_named("scale_of_token",
+                    judged(values,
+                           output_of({.type = Store::int8, .divides = true, .made = true}, values,
+                                     heads * head_dim),
+                           right));
+    }
+    SUBCASE("division or product") {
+        const Row near = halves(100, 100.f / 127);
+        const auto engine = [&](Store type, bool divides) {
+            return output_of({.type = type, .divides = divides, .made = type == Store::int8}, near);
+        };
+        const reference::QuantisedStore made = {.type = Store::int8, .made = true};
+        check_passes(judged(near, engine(Store::int8, true), made));
+        check_named("reciprocal_of_scale", judged(near, engine(Store::int8, false), made));
+        check_passes(judged(near, engine(Store::q8_0, false), {Store::q8_0}));
+        check_named("divided_by_scale", judged(near, engine(Store::q8_0, true), {Store::q8_0}));
+    }
+    SUBCASE("of blocks") {
+        check_named("scale_rounded_first",
+                    judged(values, output_of({.type = Store::q8_0, .rounds_first = true}, values),
+                           {Store::q8_0}));
+        check_named(
+            "symmetric_range",
+            judged(
+                values,
+                output_of({.type = Store::q4_0, .nearest = round_half_up, .d_of_amax = 7}, values),
+                {Store::q4_0}));
+    }
+}
+
+TEST_CASE("the order of codes") {
+    const Row values = random_values();
+    const Engine engine = {.type = Store::q4_0, .nearest = round_half_up};
+    Output right = output_of(engine, values);
+    check_passes(judged(values, right, {Store::q4_0}));
+    SUBCASE("halves of a byte exchanged") {
+        for (std::size_t i = 0; i < right.codes.size(); ++i) {
+            std::uint8_t& byte = right.codes[i];
+            byte = i % 18 < 2 ? byte : static_cast<std::uint8_t>(byte << 4 | byte >> 4);
+        }
+        check_named("nibbles_exchanged", judged(values, right, {Store::q4_0}));
+    }
+    SUBCASE("neighbours in a byte") {
+        for (std::size_t block = 0; block < right.codes.size(); block += 18) {
+            Bytes codes(32);
+            for (std::size_t i = 0; i < 32; ++i) {
+                const std::uint8_t byte = right.codes[block + 2 + i % 16];
+                codes[i] = i < 16 ? byte & 15 : byte >> 4;
+            }
+            for (std::size_t i = 0; i < 16; ++i) {
+                right.codes[block + 2 + i] = static_cast<std::uint8_t>(codes[2 * i] |
+                                                                       codes[2 * i + 1] << 4);
+            }
+        }
+        check_named("nibbles_of_neighbours", judged(values, right, {Store::q4_0}));
+    }
+    SUBCASE("blocks along another axis") {
+        check_named("blocks_along_tokens",
+                    judged(values, output_of(engine, transposed(values, true)), {Store::q4_0}));
+        check_named("blocks_along_heads",
+                    judged(values, output_of(engine, transposed(values, false)), {Store::q4_0}));
+    }
+}
+
+TEST_CASE("the Hadamard transform before the codes") {
+    // Sylvester's matrix, in integers: the numbers are exact, but for the root of 64, which is 8.
+    Row values(count), turned(count), unnormalised(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        values[i] = float(int(i * i % 201) - 100);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        float sum = 0;
+        for (std::size_t j = 0; j < head_dim; ++j) {
+            const bool odd = __builtin_popcountll(i % head_dim & j) % 2 != 0;
+            sum += odd ? -values[i / head_dim * head_dim + j] : values[i / head_dim * head_dim + j];
+        }
+        unnormalised[i] = sum;
+        turned[i] = sum / 8;
+    }
+    const Engine engine = {.type = Store::q8_0};
+    const reference::Finish right = {.hadamard = 64};
+    const auto engine_of = [&](const Row& row) {
+        return judged(values, output_of(engine, row), {Store::q8_0}, right);
+    };
+    check_passes(engine_of(turned));
+    check_named("hadamard_missing", engine_of(values));
+    check_named("hadamard_unnormalised", engine_of(unnormalised));
+    check_named("hadamard_of_64", judged(values, output_of(engine, turned), {Store::q8_0}));
+}
