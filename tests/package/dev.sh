@@ -97,9 +97,24 @@ mkdir -p build/dev/Testing/Temporary && : >build/dev/Testing/Temporary/LastTest.
 says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
 says 0 'built: ' build
-mkdir -p tests/package/check && echo 'echo "checked $1"' >tests/package/check/check.sh
+mkdir -p tests/package/check && cp "$SOURCE/tests/package/check/run.sh" tests/package/check &&
+    echo 'echo "checked $1"' >tests/package/check/check.sh &&
+    echo 'echo "tidy in $*"' >tests/package/check/tidy.sh || exit 1
+
+# What has changed is tidied, and a check that fails fails ./dev check.
 says 0 "checked $PWD" check
-echo 'echo "tidy in $1"' >tests/package/check/tidy.sh
+! grep -q tidy "$SCRATCH/log" || wrong 'without a repository, something is tidied'
+printf 'build\n' >.gitignore
+mkdir -p host && echo 'int one;' >host/one.cpp && echo 'int two;' >host/two.hpp &&
+    printf '#include "two.hpp"\n' >host/three.cpp && git init -q && git add -A &&
+    git -c user.name=t -c user.email=t@t commit -qm 'Begin' || exit 1
+says 0 "checked $PWD" check
+! grep -q tidy "$SCRATCH/log" || wrong 'without a change, something is tidied'
+echo 'int more;' | tee -a host/two.hpp >host/new.cpp
+says 0 'tidy in build/clang host/new.cpp host/three.cpp' check
+echo 'exit 1' >tests/package/check/tidy.sh
+says 1 "checked $PWD" check
+echo 'echo "tidy in $*"' >tests/package/check/tidy.sh
 
 # A slow machine has longer time limits.
 says 0 'slow machine: a known piece of work took 2.5 times its usual time; time limits are 3 times as long' test

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh passes a clean tree and names each violation that is put into one.
+# check.sh and tidy.sh pass a clean tree and name each violation that is put into one.
 # Arguments: the checkout, a folder to work in.
 set -u
 source=$1 work=$2
@@ -56,4 +56,20 @@ printf 'A line of %0110d.\n' 0 >one.md
 seeded 'one.md:1: 121 columns'
 printf 'A [link](nowhere.md).\n' >one.md
 seeded "one.md:1: 'nowhere.md' does not exist"
+
+# tidy: what clang-tidy says of one.cpp.
+tidy() {
+    printf '[{"directory": "%s", "file": "one.cpp", "command": "c++ -std=c++20 -c one.cpp"}]\n' \
+        "$work" >compile_commands.json
+    cp "$source/.clang-tidy" . && sh "$source/tests/package/check/tidy.sh" . one.cpp \
+        >"$work.log" 2>&1
+}
+if ! command -v clang-tidy >/dev/null; then
+    echo 'check_seeded: skipped: there is no clang-tidy' && exit 77
+fi
+tidy || { echo 'FAILED: a clean file is refused:' && cat "$work.log" && failed=1; }
+printf 'const char* one() {\n    return 0;\n}\n' >one.cpp
+if tidy || ! grep -q '^FAILED: one.cpp:2:12: .*nullptr' "$work.log"; then
+    echo 'FAILED: not noticed: 0 for nullptr' && cat "$work.log" && failed=1
+fi
 exit $failed

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# ./dev check: the format of the tree, then clang-tidy on the C++ sources that have changed. ./dev
+# sources this file; its functions are at hand.
+# shellcheck shell=sh
+
+# C++ sources that are not as the main branch of the origin has them, or, without an origin, not
+# committed. For a changed header, one source that includes it.
+changed_sources() {
+    git rev-parse --is-inside-work-tree >/dev/null 2>&1 || return 0
+    base=$(git merge-base HEAD origin/HEAD 2>/dev/null || echo HEAD)
+    {
+        git diff --name-only --diff-filter=d "$base"
+        git ls-files --others --exclude-standard
+    } | grep -E '\.(cpp|hpp)$' | grep -v '^tests/package/consumers/' |
+        while read -r file; do
+            case $file in
+                *.hpp) git grep -l "include \"[a-z_/]*${file##*/}\"" -- '*.cpp' | head -n 1 ;;
+                *) echo "$file" ;;
+            esac
+        done | sort -u
+}
+
+check() {
+    status=0
+    sh tests/package/check/check.sh "$PWD" || status=1
+    changed=$(changed_sources)
+    if [ -n "$changed" ]; then
+        configure clang clang
+        compile clang vkrope_generated
+        # shellcheck disable=SC2086 # a word for each file
+        sh tests/package/check/tidy.sh build/clang $changed || status=1
+    fi
+    exit $status
+}
