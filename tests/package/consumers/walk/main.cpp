@@ -95,7 +95,8 @@ const Program programs[] = {{"paged_decode", paged_decode::steps, llama},
                             {"training", training::steps, llama},
                             {"layer_types", layer_types::steps, gemma},
                             {"packed_qkv", packed_qkv::steps, llama},
-                            {"qwen3_layer", qwen3_layer::steps, qwen3}};
+                            {"qwen3_layer", qwen3_layer::steps, qwen3},
+                            {"qwen3_layer, q8_0", qwen3_layer::quantised_steps, qwen3}};
 
 // Steps that failed, each said; a program without a step is none.
 int walk(const Program& program, const Gpu& gpu, std::size_t& taken) {

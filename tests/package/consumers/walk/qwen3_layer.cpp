@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A decoder layer of Qwen3-8B's shapes, from the packed rows of the QKV product to the paged
 // caches: Q and K are normed with the layer's weights and rotated, Q is scaled, K and V go to their
-// slots, all in one dispatch. The results are held against loops that know nothing of the library.
+// slots, all in one dispatch. Once with caches of f16, and once with caches of q8_0 behind the
+// Hadamard transforms of llama.cpp. The results are held against loops that know nothing of the
+// library.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,17 +24,25 @@ constexpr std::int32_t first_position = 1000;
 constexpr float softmax_scale = 0.0883883461f;  // 1 / sqrt(head_dim)
 constexpr std::size_t kv_row = std::size_t{kv_heads} * head_dim,
                       packed_row = std::size_t{packed_heads} * head_dim;
-constexpr Half unwritten = 0x5a5a;  // what the caches hold before
+constexpr std::byte unwritten = std::byte{0x5a};          // what the caches hold before
+constexpr std::uint32_t in_block = 32, block_bytes = 34;  // of q8_0
 
 // ---- What the engine asks of the library ----
 
 // Norms, their eps and the head counts come from the model.
 vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
-                                               const vkrope::AnglePlan& plan) {
+                                               const vkrope::AnglePlan& plan,
+                                               vkrope::Element cache) {
     auto info = vkrope::kernel_info(rope, plan, vkrope::Element::f16, vkrope::Element::f16,
                                     vkrope::Element::f16);
     info->q_finish.scale_call = true;
     info->scatter_k = true;
+    info->k.out = info->v.out = cache;
+    const bool quantised = vkrope::is_quantised(cache);
+    const vkrope::HadamardBlocks blocks = vkrope::hadamard_of_llama_cpp(head_dim, quantised,
+                                                                        head_dim, quantised);
+    info->q_finish.hadamard = info->k_finish.hadamard = blocks.q_and_k;
+    info->v_finish.hadamard = blocks.v;
     return info;
 }
 
@@ -127,51 +137,123 @@ double value(Half half) {
     return half >> 15 ? -magnitude : magnitude;
 }
 
-// Whether `got` is the half nearest to a value within 24 u of the size of its pair: the contract
-// has 6 u for the rotation, 10.5 for the norm of each member, and 2 for the scale.
-bool is_near(double got, double exact, double size) {
-    const double bound = 24 * 0x1p-24 * size;
-    const int exponent = std::max(std::ilogb(std::abs(exact) + bound), -14);
-    return std::abs(got - exact) <= bound + std::ldexp(1, exponent - 11);
-}
+// A channel as it must be: exactly, and the size of what the contract's errors are relative to.
+struct Exact {
+    double value = 0, size = 0;
+};
+using Row = std::vector<Exact>;
 
 // RMS norm with a weight, the rotation of halves, a factor.
-vkrope::Status is_finished(const char* tensor, std::uint32_t token, std::uint32_t head,
-                           const std::vector<float>& weight, double scale, const Half* in,
-                           const Half* out) {
+Row finished(std::uint32_t token, const std::vector<float>& weight, double scale, const Half* in) {
     double squares = 0;
     for (std::uint32_t c = 0; c < head_dim; ++c) squares += value(in[c]) * value(in[c]);
     const double root = 1 / std::sqrt(squares / head_dim + double(1e-6f));
     const auto normed = [&](std::uint32_t c) { return value(in[c]) * root * double(weight[c]); };
+    Row row(head_dim);
     for (std::uint32_t j = 0; j < head_dim / 2; ++j) {
         const double x0 = normed(j), x1 = normed(j + head_dim / 2);
         const double angle = (first_position + double(token)) * std::pow(1e6, -2.0 * j / head_dim);
         const double c = std::cos(angle), s = std::sin(angle),
                      size = scale * (std::abs(x0) + std::abs(x1));
-        if (!is_near(value(out[j]), scale * (x0 * c - x1 * s), size) ||
-            !is_near(value(out[j + head_dim / 2]), scale * (x0 * s + x1 * c), size)) {
-            return wrong(std::string(tensor) + ": token " + std::to_string(token) + ", head " +
-                         std::to_string(head) + ", pair " + std::to_string(j) +
-                         " is not what the loops have");
+        row[j] = {scale * (x0 * c - x1 * s), size};
+        row[j + head_dim / 2] = {scale * (x0 * s + x1 * c), size};
+    }
+    return row;
+}
+
+Row as_it_is(const Half* in) {
+    Row row(head_dim);
+    for (std::uint32_t c = 0; c < head_dim; ++c) row[c].value = value(in[c]);
+    return row;
+}
+
+// Each block times the matrix whose element (i, j) is -1 to the number of bits that i and j share,
+// over the root of the block's channels.
+Row transformed(const Row& row, std::uint32_t block) {
+    if (block == 0) return row;
+    Row out(row.size());
+    for (std::uint32_t i = 0; i < row.size(); ++i) {
+        for (std::uint32_t j = 0; j < block; ++j) {
+            const Exact& from = row[i / block * block + j];
+            std::uint32_t shared = i % block & j;
+            int sign = 1;
+            for (; shared != 0; shared &= shared - 1) sign = -sign;
+            out[i].value += sign * from.value / std::sqrt(block);
+            out[i].size += (from.size + std::abs(from.value)) / std::sqrt(block);
         }
+    }
+    return out;
+}
+
+// What was stored in a channel, and how far its step may round it.
+struct Stored {
+    double value = 0, rounding = 0;
+};
+
+std::vector<Stored> stored_halves(const std::byte* row) {
+    std::vector<Stored> stored(head_dim);
+    for (Stored& channel : stored) {
+        Half half = 0;
+        std::memcpy(&half, row + (&channel - stored.data()) * sizeof half, sizeof half);
+        channel.value = value(half);
+        channel.rounding = std::ldexp(1, std::max(std::ilogb(channel.value), -14) - 10) / 2;
+    }
+    return stored;
+}
+
+// d and 32 codes. A code rounds by half of d, and the f16 d by 2^-11 of each code.
+std::vector<Stored> stored_q8_0(const std::byte* row) {
+    std::vector<Stored> stored(head_dim);
+    for (std::uint32_t c = 0; c < head_dim; ++c) {
+        const std::byte* block = row + c / in_block * block_bytes;
+        Half d = 0;
+        std::memcpy(&d, block, sizeof d);
+        const auto code = static_cast<std::int8_t>(block[sizeof d + c % in_block]);
+        stored[c] = {value(d) * code, value(d) * (0.5 + std::abs(code) * 0x1p-11) * 1.0001};
+    }
+    return stored;
+}
+
+// The contract has 6 u for the rotation, 10.5 for the norm of each member, 2 for the scale and 9
+// for a Hadamard transform.
+vkrope::Status is_near(const std::string& name, const std::vector<Stored>& stored,
+                       const Row& exact) {
+    for (std::uint32_t c = 0; c < head_dim; ++c) {
+        const double off = std::abs(stored[c].value - exact[c].value);
+        if (!(off <= 36 * 0x1p-24 * exact[c].size + stored[c].rounding))  // a NaN is not near
+            return wrong(name + ", channel " + std::to_string(c) + " is not what the loops have");
     }
     return {};
 }
 
 struct Outcome {
-    std::vector<Half> packed, q, k_cache, v_cache;
+    std::vector<std::byte> packed, q, k_cache, v_cache;
 };
 
-vkrope::Status check_values(const std::vector<Half>& given, const Layer& layer,
-                            const Outcome& got) {
-    if (got.packed != given) return wrong("the inputs have changed");
+// Bytes of the heads of a token in a cache.
+std::size_t cache_row(const vkrope::KernelInfo& info) {
+    return kv_row / vkrope::block_channels(info.k.out) * vkrope::element_bytes(info.k.out);
+}
+
+vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Half>& given,
+                            const Layer& layer, const Outcome& got) {
+    if (std::memcmp(got.packed.data(), given.data(), got.packed.size()) != 0)
+        return wrong("the inputs have changed");
+    const std::size_t row = cache_row(info), head = row / kv_heads;
+    const auto stored = vkrope::is_quantised(info.k.out) ? stored_q8_0 : stored_halves;
     bool named[rows] = {};
     for (std::uint32_t t = 0; t < tokens; ++t) {
         const Half* token = &given[t * packed_row];
+        const auto name = [t](const char* tensor, std::uint32_t h) {
+            return std::string(tensor) + ": token " + std::to_string(t) + ", head " +
+                   std::to_string(h);
+        };
         for (std::uint32_t h = 0; h < q_heads; ++h) {
-            const std::size_t out = (std::size_t{t} * q_heads + h) * head_dim;
-            if (vkrope::Status s = is_finished("Q", t, h, layer.q_norm, softmax_scale,
-                                               token + std::size_t{h} * head_dim, &got.q[out]);
+            const std::size_t out = (std::size_t{t} * q_heads + h) * head_dim * sizeof(Half);
+            const Row q = finished(t, layer.q_norm, softmax_scale,
+                                   token + std::size_t{h} * head_dim);
+            if (vkrope::Status s = is_near(name("Q", h), stored_halves(&got.q[out]),
+                                           transformed(q, info.q_finish.hadamard));
                 !s)
                 return s;
         }
@@ -180,16 +262,23 @@ vkrope::Status check_values(const std::vector<Half>& given, const Layer& layer,
         named[slot] = true;
         for (std::uint32_t h = 0; h < kv_heads; ++h) {
             const Half *k = token + std::size_t{q_heads + h} * head_dim, *v = k + kv_row;
-            const std::size_t to = std::size_t(slot) * kv_row + std::size_t{h} * head_dim;
-            if (vkrope::Status s = is_finished("K", t, h, layer.k_norm, 1, k, &got.k_cache[to]); !s)
+            const std::size_t to = std::size_t(slot) * row + h * head;
+            if (vkrope::Status s = is_near(
+                    name("K", h), stored(&got.k_cache[to]),
+                    transformed(finished(t, layer.k_norm, 1, k), info.k_finish.hadamard));
+                !s)
                 return s;
-            if (std::memcmp(v, &got.v_cache[to], head_dim * sizeof(Half)) != 0)
-                return wrong("V: token " + std::to_string(t) + " did not arrive as it was");
+            if (vkrope::Status s = is_near(name("V", h), stored(&got.v_cache[to]),
+                                           transformed(as_it_is(v), info.v_finish.hadamard));
+                !s)
+                return s;
+            if (!vkrope::is_quantised(info.k.out) && std::memcmp(v, &got.v_cache[to], head) != 0)
+                return wrong(name("V", h) + " did not arrive as it was");
         }
     }
-    for (std::size_t i = 0; i < rows * kv_row; ++i) {
-        if (!named[i / kv_row] && (got.k_cache[i] != unwritten || got.v_cache[i] != unwritten))
-            return wrong("row " + std::to_string(i / kv_row) +
+    for (std::size_t i = 0; i < rows * row; ++i) {
+        if (!named[i / row] && (got.k_cache[i] != unwritten || got.v_cache[i] != unwritten))
+            return wrong("row " + std::to_string(i / row) +
                          " of the caches, which no slot names, has changed");
     }
     return {};
@@ -215,26 +304,24 @@ vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
     return {};
 }
 
-}  // namespace
-
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+std::vector<Step> with_caches(vkrope::Element cache, const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0,
                                     taken);
-    const auto info = kernel_info(model.rope, model.table.plan);
+    const auto info = kernel_info(model.rope, model.table.plan, cache);
     taken.push_back({"kernel info", info.status});
     const Layer layer = {weights(1), weights(2)};
     const auto parameters = parameters_of(info.value, layer);
     taken.push_back({"parameters", parameters.status});
-    const std::vector<Half> given = projection(), q(tokens * q_heads * head_dim),
-                            cache(rows * kv_row, unwritten);
+    const std::vector<Half> given = projection(), q(tokens * q_heads * head_dim);
+    const std::vector<std::byte> empty(rows * cache_row(info.value), unwritten);
     std::vector<std::int32_t> slots;
     for (std::uint32_t t = 0; t < tokens; ++t) slots.push_back(slot_of(t));
     const auto upload = [&](const std::vector<std::byte>& bytes) {
         return gpu.upload_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, bytes);
     };
-    const Tensors on = {upload(bytes_of(given)), upload(bytes_of(q)),     upload(bytes_of(cache)),
-                        upload(bytes_of(cache)), upload(bytes_of(slots)), upload(parameters.value)};
+    const Tensors on = {upload(bytes_of(given)), upload(bytes_of(q)),     upload(empty),
+                        upload(empty),           upload(bytes_of(slots)), upload(parameters.value)};
     const Made made(gpu.ref, info.value);
     taken.push_back({"kernel", made.status});
     const vkrope::Call call = to_cache(on, model.table);
@@ -242,16 +329,20 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
                          return record_for_host(commands, made, call);
                      })});
-    const auto content = [&](const VkDescriptorBufferInfo& buffer) {
-        const std::vector<std::byte> bytes = gpu.download(buffer);
-        std::vector<Half> halves(bytes.size() / sizeof(Half));
-        std::memcpy(halves.data(), bytes.data(), bytes.size());
-        return halves;
-    };
-    taken.push_back({"values", check_values(given, layer,
-                                            {content(on.packed), content(on.q), content(on.k_cache),
-                                             content(on.v_cache)})});
+    taken.push_back({"values", check_values(info.value, given, layer,
+                                            {gpu.download(on.packed), gpu.download(on.q),
+                                             gpu.download(on.k_cache), gpu.download(on.v_cache)})});
     return taken;
+}
+
+}  // namespace
+
+std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+    return with_caches(vkrope::Element::f16, gpu, config_json);
+}
+
+std::vector<Step> quantised_steps(const Gpu& gpu, std::string_view config_json) {
+    return with_caches(vkrope::Element::q8_0, gpu, config_json);
 }
 
 }  // namespace walk::qwen3_layer
