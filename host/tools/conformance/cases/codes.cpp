@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "files/element_type.hpp"
 #include "reference/oracle.hpp"
+#include "reference/quantise.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -44,11 +46,6 @@ std::uint32_t byte_at(std::span<const std::byte> bytes, std::size_t at) {
     return static_cast<std::uint32_t>(bytes[at]);
 }
 
-/// The f16 at a byte.
-CodeNumber half_at(std::span<const std::byte> bytes, std::size_t at) {
-    return float_code(byte_at(bytes, at) | byte_at(bytes, at + 1) << 8, 0x8000, 0x7c00);
-}
-
 /// The code of an element that stands alone.
 CodeNumber code_alone(Element element, std::uint32_t bits) {
     switch (element) {
@@ -58,34 +55,22 @@ CodeNumber code_alone(Element element, std::uint32_t bits) {
     }
 }
 
-/// Where the fields of a block are, in bytes.
-struct BlockFormat {
-    std::size_t halves = 0;  // the scale and, for some, the minimum
-    bool fifth_bits = false;
-    bool bytes = false;  // codes are bytes, not halves of bytes
+/// The byte of a block that has a code: its last bytes do.
+std::size_t byte_of(Element element, std::size_t code) {
+    const std::size_t bytes = element_bytes(element);
+    return element == Element::q8_0 ? bytes - in_block + code
+                                    : bytes - in_block / 2 + code % (in_block / 2);
+}
 
-    explicit BlockFormat(Element element)
-        : halves(element == Element::q4_1 || element == Element::q5_1 ? 2 : 1),
-          fifth_bits(element == Element::q5_0 || element == Element::q5_1),
-          bytes(element == Element::q8_0) {}
+reference::BlockFields fields_of(Element element, std::span<const std::byte> block) {
+    return reference::fields_of(
+        tools::reference_store(element),
+        {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
+}
 
-    /// The first byte of the codes.
-    std::size_t codes() const { return 2 * halves + (fifth_bits ? 4 : 0); }
-    std::size_t byte_of(std::size_t code) const {
-        return codes() + (bytes ? code : code % (in_block / 2));
-    }
-    CodeNumber code(std::span<const std::byte> block, std::size_t index) const {
-        const std::uint32_t byte = byte_at(block, byte_of(index));
-        if (bytes) {
-            return code_alone(Element::int8, byte);
-        }
-        std::uint32_t bits = index < in_block / 2 ? byte & 15 : byte >> 4;
-        if (fifth_bits) {
-            bits |= (byte_at(block, 2 * halves + index / 8) >> index % 8 & 1) << 4;
-        }
-        return {bits, static_cast<int>(bits)};
-    }
-};
+CodeNumber half_code(std::uint32_t bits) {
+    return float_code(bits, 0x8000, 0x7c00);
+}
 
 /// A difference, at the byte where it is.
 struct Difference {
@@ -194,27 +179,30 @@ class Comparer {
             const auto actual = rows_.actual.subspan(at, bytes),
                        expected = rows_.expected.subspan(at, bytes);
             if (!std::equal(actual.begin(), actual.end(), expected.begin())) {
-                compare_halves(actual, expected, at);
-                compare_block(actual, expected, at);
+                const reference::BlockFields got = fields_of(rows_.element, actual),
+                                             wanted = fields_of(rows_.element, expected);
+                compare_halves(got, wanted, at);
+                compare_codes_of(got, wanted, at);
             }
         }
     }
 
     /// The scale and the minimum of a block.
-    void compare_halves(std::span<const std::byte> actual, std::span<const std::byte> expected,
-                        std::uint64_t block) {
-        const BlockFormat format(rows_.element);
+    void compare_halves(const reference::BlockFields& actual,
+                        const reference::BlockFields& expected, std::uint64_t block) {
         OneStep here;
-        for (std::size_t i = 0; i < format.halves; ++i) {
-            const CodeNumber got = half_at(actual, 2 * i), wanted = half_at(expected, 2 * i);
+        const auto compare = [&](const char* name, std::uint32_t half, std::uint32_t expected_half,
+                                 std::uint64_t byte) {
+            const CodeNumber got = half_code(half), wanted = half_code(expected_half);
             if (!got.same_number(wanted)) {
-                add(got, wanted, block + 2 * i,
-                    fmt::format("the {} of the block is {} ({:#06x}), expected {} ({:#06x})",
-                                i == 0 ? "scale" : "minimum", half_value(got), got.bits,
-                                half_value(wanted), wanted.bits),
+                add(got, wanted, byte,
+                    fmt::format("the {} of the block is {} ({:#06x}), expected {} ({:#06x})", name,
+                                half_value(got), got.bits, half_value(wanted), wanted.bits),
                     here);
             }
-        }
+        };
+        compare("scale", actual.d, expected.d, block);
+        compare("minimum", actual.m, expected.m, block + 2);  // equal zeros if there is none
         if (here.count > 0) {
             one_step(blocks_, here.first.byte, std::move(here.first.sentence));
         }
@@ -224,13 +212,12 @@ class Comparer {
         return static_cast<float>(reference::widen(reference::Type::f16, half.bits));
     }
 
-    void compare_block(std::span<const std::byte> actual, std::span<const std::byte> expected,
-                       std::uint64_t block) {
-        const BlockFormat format(rows_.element);
+    void compare_codes_of(const reference::BlockFields& actual,
+                          const reference::BlockFields& expected, std::uint64_t block) {
         for (std::size_t i = 0; i < in_block; ++i) {
-            const CodeNumber got = format.code(actual, i), wanted = format.code(expected, i);
-            if (got.bits != wanted.bits) {
-                add(got, wanted, block + format.byte_of(i),
+            const CodeNumber got = {0, actual.codes[i]}, wanted = {0, expected.codes[i]};
+            if (!got.same_number(wanted)) {
+                add(got, wanted, block + byte_of(rows_.element, i),
                     fmt::format("code {} of the block is {}, expected {}", i, got.order,
                                 wanted.order),
                     codes_);
