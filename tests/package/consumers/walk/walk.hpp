@@ -92,7 +92,7 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 namespace qwen3_layer {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 std::vector<Step> quantised_steps(const Gpu& gpu, std::string_view config_json);
-}
+}  // namespace qwen3_layer
 namespace packed_qkv {
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
 }
