@@ -17,7 +17,7 @@ using reference::Store;
 
 namespace {
 
-constexpr std::size_t tokens = 32, heads = 32, head_dim = 64, count = tokens * heads * head_dim;
+constexpr std::size_t tokens = 32, heads = 32, head_dim = 32, count = tokens * heads * head_dim;
 
 using Row = std::vector<float>;
 using Bytes = std::vector<std::uint8_t>;
@@ -338,27 +338,28 @@ TEST_CASE("the order of codes") {
 }
 
 TEST_CASE("the Hadamard transform before the codes") {
-    // Sylvester's matrix, in integers: the numbers are exact, but for the root of 64, which is 8.
+    // Sylvester's matrix, in integers: the numbers are exact, and so is the root of 16.
+    constexpr std::size_t block = 16;
     Row values(count), turned(count), unnormalised(count);
     for (std::size_t i = 0; i < count; ++i) {
         values[i] = float(int(i * i % 201) - 100);
     }
     for (std::size_t i = 0; i < count; ++i) {
         float sum = 0;
-        for (std::size_t j = 0; j < head_dim; ++j) {
-            const bool odd = __builtin_popcountll(i % head_dim & j) % 2 != 0;
-            sum += odd ? -values[i / head_dim * head_dim + j] : values[i / head_dim * head_dim + j];
+        for (std::size_t j = 0; j < block; ++j) {
+            const bool odd = __builtin_popcountll(i % block & j) % 2 != 0;
+            sum += odd ? -values[i / block * block + j] : values[i / block * block + j];
         }
         unnormalised[i] = sum;
-        turned[i] = sum / 8;
+        turned[i] = sum / 4;
     }
     const Engine engine = {.type = Store::q8_0};
-    const reference::Finish right = {.hadamard = 64};
+    const reference::Finish right = {.hadamard = block};
     const auto engine_of = [&](const Row& row) {
         return judged(values, output_of(engine, row), {Store::q8_0}, right);
     };
     check_passes(engine_of(turned));
     check_named("hadamard_missing", engine_of(values));
     check_named("hadamard_unnormalised", engine_of(unnormalised));
-    check_named("hadamard_of_64", judged(values, output_of(engine, turned), {Store::q8_0}));
+    check_named("hadamard_of_16", judged(values, output_of(engine, turned), {Store::q8_0}));
 }
