@@ -139,7 +139,7 @@ run_tests_of() {
         thorough) run_tests dev build/test.log -C thorough -E '^conformance_some' ;;
         all) # every float, 10^8 elements, minutes of fuzzing
             limit=$time_limit_all
-            export VKROPE_FUZZ_SECONDS="${VKROPE_FUZZ_SECONDS:-300}"
+            export VKROPE_FUZZ_SECONDS="${VKROPE_FUZZ_SECONDS:-120}"
             run_tests dev build/test.log -C all -E '^conformance_some'
             ;;
     esac

@@ -59,17 +59,34 @@ seeded "one.md:1: 'nowhere.md' does not exist"
 
 # tidy: what clang-tidy says of one.cpp.
 tidy() {
-    printf '[{"directory": "%s", "file": "one.cpp", "command": "c++ -std=c++20 -c one.cpp"}]\n' \
-        "$work" >compile_commands.json
-    cp "$source/.clang-tidy" . && sh "$source/tests/package/check/tidy.sh" . one.cpp \
+    printf '[{\n"directory": "%s",\n"command": "c++ -std=c++20 -c one.cpp",\n"file": "%s"\n}]\n' \
+        "$work" "$work/one.cpp" >compile_commands.json
+    cp "$source/.clang-tidy" . && sh "$source/tests/package/check/tidy.sh" . "$@" \
         >"$work.log" 2>&1
 }
 if ! command -v clang-tidy >/dev/null; then
-    echo 'check_seeded: skipped: there is no clang-tidy' && exit 77
+    echo 'check_seeded: skipped: there is no clang-tidy'
+    [ $failed = 0 ] || exit 1
+    exit 77
 fi
-tidy || { echo 'FAILED: a clean file is refused:' && cat "$work.log" && failed=1; }
+tidy one.cpp || { echo 'FAILED: a clean file is refused:' && cat "$work.log" && failed=1; }
 printf 'const char* one() {\n    return 0;\n}\n' >one.cpp
-if tidy || ! grep -q '^FAILED: one.cpp:2:12: .*nullptr' "$work.log"; then
+if tidy one.cpp || ! grep -q '^FAILED: one.cpp:2:12: .*nullptr' "$work.log"; then
     echo 'FAILED: not noticed: 0 for nullptr' && cat "$work.log" && failed=1
+fi
+tree
+printf '#include "nowhere.hpp"\n' >one.cpp
+if tidy one.cpp || ! grep -q '^FAILED: one.cpp:1:10: .*nowhere.hpp' "$work.log"; then
+    echo 'FAILED: not noticed: a header that is not there' && cat "$work.log" && failed=1
+fi
+tree
+printf '#!/bin/sh\nexit 127\n' >clang-tidy && chmod +x clang-tidy
+if PATH=$work:$PATH tidy one.cpp || ! grep -q 'clang-tidy ended with' "$work.log"; then
+    echo 'FAILED: not noticed: clang-tidy cannot start' && cat "$work.log" && failed=1
+fi
+# A source that is not compiled is named; the others are taken.
+cp one.cpp two.cpp
+if ! tidy one.cpp two.cpp || ! grep -q 'skips .*: two.cpp$' "$work.log"; then
+    echo 'FAILED: not named: a source that is not compiled' && cat "$work.log" && failed=1
 fi
 exit $failed

@@ -1,16 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# clang-tidy with .clang-tidy. Prints a line for each finding. Arguments: a folder that is
-# configured for clang++ and has the generated files, then C++ sources; without any, all that git
-# knows but those of consumers, which are built elsewhere.
+# clang-tidy with .clang-tidy. Prints a line for each finding, and for each source that it could
+# not take. Arguments: a folder that is configured for clang++ and has the generated files, then
+# C++ sources; without any, all that this folder compiles. A source that it does not compile (a
+# consumer, or one for a library that is not installed) is skipped and named on standard error.
 set -u
 command -v clang-tidy >/dev/null || { echo "FAILED: there is no clang-tidy" && exit 1; }
 folder=$1
 shift
-[ $# != 0 ] || {
-    # shellcheck disable=SC2046 # a word for each file
-    set -- $(git ls-files '*.cpp' | grep -v '^tests/package/consumers/')
-}
-found=$(printf '%s\n' "$@" | xargs -P "$(nproc)" -n 4 clang-tidy -p "$folder" --quiet 2>/dev/null |
-    grep -E '^/.*: (warning|error): ' | grep -v "$PWD/build/" | sort -u | sed "s|^$PWD/||")
+# shellcheck disable=SC2046 # a word for each file
+[ $# != 0 ] || set -- $(git ls-files '*.cpp' | grep -v '^tests/package/consumers/')
+compiled=$(sed -n "s|^ *\"file\": \"$PWD/\(.*\)\",*\$|\1|p" "$folder/compile_commands.json")
+[ -n "$compiled" ] || { echo "FAILED: $folder is not configured" && exit 1; }
+sources=$(printf '%s\n' "$@" | grep -Fx -e "$compiled")
+skipped=$(printf '%s\n' "$@" | grep -Fxv -e "$compiled")
+[ -z "$skipped" ] ||
+    echo "clang-tidy skips what $folder does not compile:" "$skipped" >&2
+[ -n "$sources" ] || exit 0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+printf '%s\n' "$sources" | xargs -P "$(nproc)" -n 4 clang-tidy -p "$folder" --quiet >"$log" 2>&1
+ended=$?
+found=$(grep -E '^[^ ]*: (warning|error|fatal error): ' "$log" | grep -v "^$PWD/build/" |
+    sort -u | sed "s|^$PWD/||")
 [ -z "$found" ] || { echo "$found" | sed 's/^/FAILED: /' && exit 1; }
+# 123: one of the commands failed, which it does for a finding too; none was found.
+[ "$ended" = 0 ] || { echo "FAILED: clang-tidy ended with $ended" && tail -n 5 "$log" && exit 1; }
