@@ -47,6 +47,15 @@ int rank_of_half(float value) {
     return rank(narrow(Type::f16, value), 0x8000);
 }
 
+/// The code of a rank, as text: a number, or the byte of an fp8.
+std::string text_of_code(Store store, int code) {
+    char text[20];
+    const bool is_float = store == Store::e4m3fn || store == Store::e5m2;
+    std::snprintf(text, sizeof text, is_float ? "0x%02x" : "%d",
+                  is_float && code < 0 ? 0x7f - code : code);
+    return text;
+}
+
 int rank_of_code(Store store, std::uint8_t code) {
     return store == Store::int8 ? static_cast<std::int8_t>(code) : rank(code, 0x80);
 }
@@ -98,7 +107,13 @@ struct Codes {
 };
 
 double relative_error(double got, const Interval& possible) {
+    if (possible.is_nan()) {
+        return std::numeric_limits<double>::infinity();
+    }
     const double nearest = std::clamp(got, double{possible.low}, double{possible.high});
+    if (got == nearest) {  // a zero of the other sign
+        return 0;
+    }
     const double error = std::fabs(got - nearest) / std::fabs(nearest);
     return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
@@ -106,7 +121,8 @@ double relative_error(double got, const Interval& possible) {
 /// Counts in a verdict, and describes what is wrong first.
 class Counter {
    public:
-    Counter(CodesVerdict& verdict, const std::string& place) : verdict_(verdict), place_(place) {}
+    Counter(CodesVerdict& verdict, Store store, const std::string& place)
+        : verdict_(verdict), store_(store), place_(place) {}
 
     void code(std::size_t channel, int got, const Codes& possible) {
         ++verdict_.codes;
@@ -115,10 +131,9 @@ class Counter {
             ++verdict_.wrong_codes;
             verdict_.code_distance = std::max(verdict_.code_distance,
                                               std::max(possible.low - got, got - possible.high));
-            char text[120];
-            std::snprintf(text, sizeof text, "channel %zu: code %d, must be %d to %d", channel, got,
-                          possible.low, possible.high);
-            describe(text);
+            describe("channel " + std::to_string(channel) + ": code " + text_of_code(store_, got) +
+                     ", must be " + text_of_code(store_, possible.low) + " to " +
+                     text_of_code(store_, possible.high));
         }
     }
 
@@ -136,13 +151,14 @@ class Counter {
     }
 
    private:
-    void describe(const char* text) {
+    void describe(const std::string& text) {
         if (verdict_.first_wrong.empty()) {
             verdict_.first_wrong = place_ + text;
         }
     }
 
     CodesVerdict& verdict_;
+    Store store_;
     const std::string& place_;
 };
 
@@ -359,7 +375,7 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
     const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
     require(row.size() % channels == 0 && bytes.size() == row.size() / channels * size,
             "oracle: a row must have its bytes, whole blocks");
-    Counter counter(verdict, place);
+    Counter counter(verdict, store.type, place);
     std::vector<Interval> intervals;
     for (const Approximate& channel : row) {
         intervals.push_back(interval_of(channel));
@@ -378,11 +394,11 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
         const Interval number = scaled(store, intervals[c], given, scale);
         const Codes possible = {rank_of_code(store.type, code_of(store, number.low)),
                                 rank_of_code(store.type, code_of(store, number.high))};
-        int got = rank_of_code(store.type, bytes[c]);
-        if (!store.saturates && bytes[c] == 0x7f && possible.high < 0) {
-            got = rank_of_code(store.type, 0xff);  // a NaN of any sign
+        std::uint8_t code = bytes[c];
+        if (!store.saturates && store.type == Store::e4m3fn && (code & 0x7f) == 0x7f) {
+            code = possible.high < 0 ? 0xff : 0x7f;  // a NaN of any sign
         }
-        counter.code(c, got, possible);
+        counter.code(c, rank_of_code(store.type, code), possible);
     }
 }
 
@@ -435,10 +451,18 @@ CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation&
                                        : store.given.size() == 1
                                            ? store.given.front()
                                            : store.given[static_cast<std::size_t>(head)];
-                   if (!row.empty()) {
-                       compare_row(store, given, row, bytes,
-                                   store.made ? scales[index * in.heads + head] : 0, text_of(place),
-                                   verdict);
+                   if (row.empty()) {
+                       continue;
+                   }
+                   const auto scale = store.made ? scales.subspan(index * in.heads + head, heads)
+                                                 : std::span<const float>();
+                   compare_row(store, given, row, bytes, store.made ? scale.front() : 0,
+                               text_of(place), verdict);
+                   for (std::size_t h = 1; h < scale.size(); ++h) {
+                       const std::string at = text_of({batch, token, head + h, 0});
+                       Counter(verdict, store.type, at)
+                           .scale(scale[h] == scale.front(), "scale", scale[h],
+                                  {scale.front(), scale.front()});
                    }
                }
                if (progress) {

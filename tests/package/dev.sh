@@ -106,12 +106,17 @@ says 0 "checked $PWD" check
 ! grep -q tidy "$SCRATCH/log" || wrong 'without a repository, something is tidied'
 printf 'build\n' >.gitignore
 mkdir -p host && echo 'int one;' >host/one.cpp && echo 'int two;' >host/two.hpp &&
-    printf '#include "two.hpp"\n' >host/three.cpp && git init -q && git add -A &&
+    printf '#include "two.hpp"\n' >host/three.cpp && mkdir tools &&
+    printf '#include "host/two.hpp"\n' >tools/four.cpp &&
+    printf '#include "two.hpp"\n#include "host/atwo.hpp"\n' >tools/five.cpp &&
+    cp host/two.hpp tools && git init -q && git add -A &&
     git -c user.name=t -c user.email=t@t commit -qm 'Begin' || exit 1
 says 0 "checked $PWD" check
 ! grep -q tidy "$SCRATCH/log" || wrong 'without a change, something is tidied'
 echo 'int more;' | tee -a host/two.hpp >host/new.cpp
-says 0 'tidy in build/clang host/new.cpp host/three.cpp' check
+says 0 'tidy in build/clang host/new.cpp tools/four.cpp' check
+rm host/new.cpp && git checkout -q host/two.hpp && echo 'int more;' >>tools/two.hpp
+says 0 'tidy in build/clang tools/five.cpp' check
 echo 'exit 1' >tests/package/check/tidy.sh
 says 1 "checked $PWD" check
 echo 'echo "tidy in $*"' >tests/package/check/tidy.sh

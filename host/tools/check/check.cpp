@@ -160,12 +160,18 @@ StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inpu
             continue;
         }
         const StoreSteps& store = inputs.steps[which].store;
+        const std::optional<Element> stored = options.steps.store.types.of(which);
         JudgedSteps judged = {
             .actual = is_quantised(store.type)
                           ? read_codes(names[which], options.actual[which], *input, store)
                           : read_actual(names[which], options.actual[which], *input,
                                         options.given.layout),
             .judgement = {}};
+        if (stored && judged.actual.element != *stored) {
+            fail(ExitCode::bad_file, "{}: '{}' has elements {}; --store has {}", names[which],
+                 options.actual[which], word_for(stored_elements, judged.actual.element),
+                 word_for(stored_elements, *stored));
+        }
         evidence.stored.reset();
         if (is_quantised(store.type)) {
             const std::vector<std::byte>& codes = judged.actual.array.data;
@@ -296,7 +302,8 @@ void add_check(CommandLine& vkrope) {
         "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },
         "a number above 0 and below 1",
         "Tolerance, as a share of |x0| + |x1|: an output within it passes. Without it, an output "
-        "within 0.01 is called close but does not pass.");
+        "within 0.01 is called close but does not pass. Of codes, this share times the largest "
+        "code, at most a quarter, may be one off.");
     command.add_flag("--json", options->json, "Write JSON.");
     command.on_run([options] { return check_output(*options); });
 }

@@ -162,9 +162,11 @@ reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTr
                         row_bytes = (along_tokens ? in.tokens : in.heads) / channels * size;
     reference::CodesVerdict verdict;
     std::vector<reference::Approximate> values, row(length);
-    for (std::uint64_t token = 0; token < in.batch * in.tokens; token += channels) {
-        const std::uint64_t batch = token / in.tokens, first = token % in.tokens,
-                            tokens = std::min(channels, in.tokens - first);
+    const std::uint64_t parts = (in.tokens + channels - 1) / channels;
+    for (std::uint64_t i_part = 0; i_part < in.batch * parts; ++i_part) {
+        const std::uint64_t batch = i_part / parts, first = i_part % parts * channels,
+                            tokens = std::min(channels, in.tokens - first),
+                            token = batch * in.tokens + first;
         const Trial part = part_of(trial, batch, first, tokens);
         reference::Finish part_steps = steps;
         if (!steps.scale_tokens.empty()) {

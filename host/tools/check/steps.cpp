@@ -184,8 +184,8 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
     return candidates;
 }
 
-/// Keeps evenly spread tokens, including the last, whole: a norm may need all of their heads. Of
-/// blocks along another axis, the first ones.
+/// Keeps evenly spread tokens, including the last, whole: a norm may need all of their heads. Keeps
+/// all where blocks lie along another axis.
 Candidate sampled(Candidate candidate, std::uint64_t wanted) {
     reference::Tensor &in = candidate.trial.in, &out = candidate.trial.out;
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.batch * in.heads * in.head_dim),
@@ -281,16 +281,19 @@ StepsMatch match_of_codes(const StepsEvidence& evidence, const Candidate& candid
         evidence.rotation.input, progress);
     const std::uint64_t all = verdict.codes + verdict.scales,
                         wrong = verdict.wrong_codes + verdict.wrong_scales;
+    const int largest = largest_code(candidate.store.store.type);
     StepsMatch match;
     match.mistake = candidate.name;
     match.meaning = candidate.meaning;
     match.share_within = all == 0 ? 1 : 1 - double(wrong) / double(all);
     match.explains = verdict.right();
     match.worst = verdict.first_wrong;
-    match.largest_error = std::max(
-        double(verdict.code_distance) / largest_code(candidate.store.store.type),
-        verdict.scale_error);
-    match.nearly = verdict.code_distance <= 1 && verdict.scale_error <= limits.tolerance;
+    match.largest_error = std::max(double(verdict.code_distance) / largest, verdict.scale_error);
+    // Values that are off by a share of the largest one move codes by that share of the largest
+    // code, and so at most this share of them to the next one. Another rounding moves a half.
+    const double may_differ = std::min(0.25, limits.tolerance * largest);
+    match.nearly = verdict.code_distance <= 1 && verdict.scale_error <= limits.tolerance &&
+                   double(verdict.wrong_codes) <= may_differ * double(verdict.codes);
     return match;
 }
 
@@ -318,7 +321,14 @@ StepsMatch match_of(const StepsEvidence& evidence, const Candidate& candidate, c
     return match;
 }
 
-Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& matches) {
+/// What a match has missed: of codes the share that is wrong, since most mistakes move some code by
+/// one; else the largest error.
+double missed(const StepsMatch& match, bool quantised) {
+    return quantised ? 1 - match.share_within : match.largest_error;
+}
+
+Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& matches,
+                   bool quantised) {
     if (right.explains) {
         return Outcome::pass;
     }
@@ -329,7 +339,7 @@ Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& match
     // Two definitions that differ little both come close; only a much better match justifies
     // reporting a mistake.
     const bool much_better = best != nullptr && best->nearly &&
-                             4 * best->largest_error <= right.largest_error;
+                             4 * missed(*best, quantised) <= missed(right, quantised);
     if (right.nearly && !much_better) {
         return Outcome::close;
     }
@@ -347,18 +357,23 @@ StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
     const Candidate right = right_of(evidence);
     judgement.right = match_of(evidence, right, limits, progress);
     for (const Candidate& candidate : candidates_of(evidence)) {
-        StepsMatch match = match_of(evidence, sampled(candidate, limits.sampled_elements), limits);
-        if (match.explains || match.nearly) {
+        const Candidate part = sampled(candidate, limits.sampled_elements);
+        StepsMatch match = match_of(evidence, part, limits);
+        if ((match.explains || match.nearly) && part.trial.in.tokens != in.tokens) {
             match = match_of(evidence, candidate, limits);  // on all elements, before reporting it
         }
         judgement.matches.push_back(std::move(match));
     }
     std::stable_sort(judgement.matches.begin(), judgement.matches.end(),
-                     [](const StepsMatch& a, const StepsMatch& b) {
-                         return std::tuple(a.explains, a.nearly, -a.largest_error, a.share_within) >
-                                std::tuple(b.explains, b.nearly, -b.largest_error, b.share_within);
+                     [&judgement](const StepsMatch& a, const StepsMatch& b) {
+                         const auto rank = [&](const StepsMatch& match) {
+                             return std::tuple(match.explains, match.nearly,
+                                               -missed(match, judgement.quantised),
+                                               match.share_within, -match.largest_error);
+                         };
+                         return rank(a) > rank(b);
                      });
-    judgement.outcome = outcome_of(judgement.right, judgement.matches);
+    judgement.outcome = outcome_of(judgement.right, judgement.matches, judgement.quantised);
     return judgement;
 }
 

@@ -29,8 +29,11 @@ struct StepsMatch {
     /// may be, as a share of the largest code, or of a scale, as a share of the scale.
     double largest_error = 0;
     bool explains = false;  // all elements are within that error
-    bool nearly = false;    // the largest error is within the tolerance
-    std::string worst;      // as Verdict::worst; empty if it explains
+    /// The largest error is within the tolerance. Of a quantised output: scales are, no code is
+    /// more than one off, and the share of codes that are is at most min(0.25, tolerance * the
+    /// largest code).
+    bool nearly = false;
+    std::string worst;  // as Verdict::worst; empty if it explains
 };
 
 struct StepsJudgement {

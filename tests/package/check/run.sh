@@ -3,6 +3,16 @@
 # sources this file; its functions are at hand.
 # shellcheck shell=sh
 
+# source_with HEADER: one source that includes it, as FOLDER/NAME or, beside it, as NAME.
+source_with() {
+    name=$(printf '%s' "${1##*/}" | sed 's/\./\\./g')
+    folder=${1%/*}
+    { # without a match, git grep fails
+        git grep --untracked -lE "include [\"<](.*/)?${folder##*/}/${name}[\">]" -- '*.cpp' || :
+        git grep --untracked -lE "include \"$name\"" -- ":(glob)$folder/*.cpp" || :
+    } | grep -v '^tests/package/consumers/' | head -n 1
+}
+
 # C++ sources that are not as the main branch of the origin has them, or, without an origin, not
 # committed. For a changed header, one source that includes it.
 changed_sources() {
@@ -14,7 +24,7 @@ changed_sources() {
     } | grep -E '\.(cpp|hpp)$' | grep -v '^tests/package/consumers/' |
         while read -r file; do
             case $file in
-                *.hpp) git grep -l "include \"[a-z_/]*${file##*/}\"" -- '*.cpp' | head -n 1 ;;
+                *.hpp) source_with "$file" ;;
                 *) echo "$file" ;;
             esac
         done | sort -u

@@ -98,4 +98,6 @@ expect 5 "--actual-k-scales: 'k.npy' has shape (2, 7, 2, 64) of <f4; --k 'k.npy'
     judge_k --store int8 --store-scale row --actual-k-scales k.npy
 expect 2 '--actual-k-scales: missing; --store-scale row makes scales of K' \
     judge_k --store int8 --store-scale row
+stored --store f32
+expect 5 "--actual-k: 'codes.npy' has elements f32; --store has f16" judge_k --store f16
 finish

@@ -143,16 +143,17 @@ Output output_of(const Engine& engine, const Row& values, std::size_t row = head
 }
 
 StepsJudgement judged(const Row& values, const Output& output,
-                      const reference::QuantisedStore& store, const reference::Finish& steps = {}) {
+                      const reference::QuantisedStore& store, const reference::Finish& steps = {},
+                      std::uint64_t batch = 1, const Limits& limits = {}) {
     StepsEvidence evidence;
     evidence.rotates = false;
     evidence.steps = steps;
     evidence.rotation.in = {.type = reference::Type::f32,
-                            .batch = 1,
-                            .tokens = tokens,
+                            .batch = batch,
+                            .tokens = tokens / batch,
                             .heads = heads,
                             .head_dim = head_dim,
-                            .batch_stride = count,
+                            .batch_stride = count / batch,
                             .token_stride = heads * head_dim,
                             .head_stride = head_dim};
     evidence.rotation.out = evidence.rotation.in;
@@ -160,7 +161,7 @@ StepsJudgement judged(const Row& values, const Output& output,
     evidence.rotation.operation.positions.assign(tokens, 1);
     evidence.rotation.operation.inv_freq = {1, 0.5};
     evidence.stored = {.store = store, .codes = output.codes, .scales = output.scales};
-    return judge_steps(evidence, {});
+    return judge_steps(evidence, limits);
 }
 
 void check_named(const std::string& mistake, const StepsJudgement& judgement) {
@@ -176,6 +177,9 @@ void check_passes(const StepsJudgement& judgement) {
     CHECK(judgement.right.share_within == 1);
 }
 
+double half_away(double x) {
+    return std::round(x);
+}
 double to_even(double x) {
     return std::nearbyint(x);
 }
@@ -236,19 +240,66 @@ TEST_CASE("the rounding of codes") {
     }
 }
 
+TEST_CASE("other arithmetic") {
+    const Row values = random_values();
+    // Values that are off by up to 2^-13 of themselves.
+    Row noisy = values;
+    std::uint32_t state = 3;
+    for (float& x : noisy) {
+        state = state * 1664525 + 1013904223;
+        x *= 1 + float(int(state >> 8) - (1 << 23)) * 0x1p-36f;
+    }
+    const auto engine = [&](double (*nearest)(double), const Limits& limits = {}) {
+        return judged(values, output_of({.type = Store::q8_0, .nearest = nearest}, noisy),
+                      {Store::q8_0}, {}, 1, limits);
+    };
+    const StepsJudgement close = engine(half_away);
+    CHECK(close.outcome == Outcome::close);
+    CHECK(close.right.share_within > 0.99);
+    CHECK(close.right.share_within < 1);
+    // Half of the codes are one off, which is not arithmetic.
+    const StepsJudgement truncated = engine(toward_zero);
+    CHECK(truncated.outcome == Outcome::mistake);
+    CHECK(truncated.matches.front().mistake == "truncated");
+    CHECK(!truncated.matches.front().explains);
+    CHECK(!truncated.right.nearly);
+    // The tolerance limits the share of codes that are one off.
+    Limits narrow;
+    narrow.tolerance = 1e-6;
+    CHECK(engine(half_away, narrow).outcome == Outcome::unexplained);
+}
+
+TEST_CASE("a d of zero with the other sign is close") {
+    Row values = random_values();
+    std::fill_n(values.begin(), 32, 0.f);
+    Output output = output_of({.type = Store::q8_0}, values);
+    output.codes[1] = 0x80;
+    std::fill_n(output.codes.begin() + 2, 32, std::uint8_t{0});
+    const StepsJudgement judgement = judged(values, output, {Store::q8_0});
+    CHECK(judgement.outcome == Outcome::close);
+    CHECK(judgement.right.largest_error == 0);
+}
+
 TEST_CASE("values beyond fp8") {
     Row values = random_values();
     values[5] = 465;
     values[6] = -70000;
+    values[7] = 70000;
     for (const Store type : {Store::e4m3fn, Store::e5m2}) {
         Output output = output_of({.type = type}, values);
         check_passes(judged(values, output, {type}));
         const bool e4m3fn = type == Store::e4m3fn;
         output.codes[5] = e4m3fn ? 0x7f : output.codes[5];
-        for (const std::uint8_t negative : Bytes{0xff, 0x7f}) {  // a NaN of any sign
-            output.codes[6] = e4m3fn ? negative : 0xfc;
+        for (const std::uint8_t nan : Bytes{0xff, 0x7f}) {  // of any sign
+            output.codes[6] = e4m3fn ? nan : 0xfc;
+            output.codes[7] = e4m3fn ? nan : 0x7c;
             check_named("not_saturated", judged(values, output, {type}));
         }
+        const std::string text = judged(values, output, {type}).right.worst;
+        CAPTURE(text);
+        CHECK(text.find(e4m3fn
+                            ? "channel 5: code 0x7f, must be 0x7e to 0x7e"
+                            : "channel 6: code 0xfc, must be 0xfb to 0xfb") != std::string::npos);
     }
 }
 
@@ -272,12 +323,14 @@ TEST_CASE("the scale of codes") {
         }
         // 1 / (1 / scale) is the scale for most of them only.
         const StepsJudgement inverted = judged(values, output, right);
+        CHECK(inverted.outcome == Outcome::mistake);
         CHECK(inverted.matches.front().mistake == "scale_inverted");
-        check_named("scale_of_token",
-                    judged(values,
-                           output_of({.type = Store::int8, .divides = true, .made = true}, values,
-                                     heads * head_dim),
-                           right));
+        CHECK(inverted.matches.front().nearly);
+        output = output_of({.type = Store::int8, .divides = true, .made = true}, values,
+                           heads * head_dim);
+        check_named("scale_of_token", judged(values, output, right));
+        output.scales.back() *= 2;  // that of the last head must be the token's, too
+        CHECK(judged(values, output, right).outcome == Outcome::unexplained);
     }
     SUBCASE("division or product") {
         const Row near = halves(100, 100.f / 127);
@@ -332,8 +385,13 @@ TEST_CASE("the order of codes") {
     SUBCASE("blocks along another axis") {
         check_named("blocks_along_tokens",
                     judged(values, output_of(engine, transposed(values, true)), {Store::q4_0}));
-        check_named("blocks_along_heads",
-                    judged(values, output_of(engine, transposed(values, false)), {Store::q4_0}));
+        Output along_heads = output_of(engine, transposed(values, false));
+        check_named("blocks_along_heads", judged(values, along_heads, {Store::q4_0}));
+        // Of several short sequences, the last token counts, too.
+        const auto of_two = [&] { return judged(values, along_heads, {Store::q4_0}, {}, 2); };
+        check_named("blocks_along_heads", of_two());
+        along_heads.codes.back() ^= 0x88;
+        CHECK(of_two().outcome == Outcome::unexplained);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "walk.hpp"
@@ -201,15 +202,24 @@ std::vector<Stored> stored_halves(const std::byte* row) {
     return stored;
 }
 
-// d and 32 codes. A code rounds by half of d, and the f16 d by 2^-11 of each code.
+// d and 32 codes. A code rounds by half of d, and the f16 d by 2^-11 of each code. The largest code
+// is 127: of a d that is too large, no code is near.
 std::vector<Stored> stored_q8_0(const std::byte* row) {
     std::vector<Stored> stored(head_dim);
     for (std::uint32_t c = 0; c < head_dim; ++c) {
         const std::byte* block = row + c / in_block * block_bytes;
         Half d = 0;
         std::memcpy(&d, block, sizeof d);
-        const auto code = static_cast<std::int8_t>(block[sizeof d + c % in_block]);
-        stored[c] = {value(d) * code, value(d) * (0.5 + std::abs(code) * 0x1p-11) * 1.0001};
+        const auto code = [&](std::uint32_t i) {
+            return static_cast<std::int8_t>(block[sizeof d + i]);
+        };
+        int largest = 0;
+        for (std::uint32_t i = 0; i < in_block; ++i) {
+            largest = std::max(largest, std::abs(code(i)));
+        }
+        const double step = largest == 127 ? value(d) : 0;
+        const int of_channel = code(c % in_block);
+        stored[c] = {value(d) * of_channel, step * (0.5 + std::abs(of_channel) * 0x1p-11) * 1.0001};
     }
     return stored;
 }
