@@ -92,7 +92,8 @@ void add_scales(const StoredOutput& stored, const Add& add) {
             [](StoreTrial& trial) { trial.store.one_of_token = true; });
         return;
     }
-    if (!store.given.empty() && store.given.front() != 1) {
+    const auto is_factor = [](float factor) { return factor != 1; };
+    if (std::any_of(store.given.begin(), store.given.end(), is_factor)) {
         add("scale_inverted", "values were divided by the scale, not multiplied",
             [](StoreTrial& trial) {
                 for (float& factor : trial.store.given) {

@@ -76,13 +76,12 @@ KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const
 
 std::vector<float> parameters_of(const FinishInputs& inputs, const KernelInfo& info) {
     const ParameterPlan plan = value_of(plan_parameters(info), Subject::device);
-    const OfEachTensor<const Finish*> finishes = {&info.q_finish, &info.k_finish, &info.v_finish};
     const auto sources = [&](TensorIndex which) -> TensorParameterSources {
         const TensorSteps& steps = inputs.steps[which];
-        const bool given = finishes[which]->store_scale == StoreScale::given;
-        return {
-            steps.bias.source(), steps.weight.source(), steps.norm_bias.source(),
-            given ? ParameterSource{&steps.store.given_scale, Element::f32, 1} : ParameterSource{}};
+        const std::vector<float>& scales = steps.store.given_scales;
+        return {steps.bias.source(), steps.weight.source(), steps.norm_bias.source(),
+                scales.empty() ? ParameterSource{}
+                               : ParameterSource{scales.data(), Element::f32, scales.size()}};
     };
     std::vector<float> parameters(plan.bytes / sizeof(float));
     check(

@@ -17,8 +17,10 @@ nlohmann::ordered_json store_scale_json(const StoreSteps& store) {
     switch (store.scale) {
         case StoreScale::none: return nullptr;
         case StoreScale::made: return "row";
-        default: return store.given_scale;
+        case StoreScale::given_head: return store.given_scales;
+        case StoreScale::given: return store.given_scales.front();
     }
+    return nullptr;
 }
 
 nlohmann::ordered_json codes_json(const std::optional<reference::CodesVerdict>& verdict) {
@@ -91,8 +93,11 @@ std::string store_text(const StoreSteps& store) {
     switch (store.scale) {
         case StoreScale::none: return type;
         case StoreScale::made: return type + " with scales of rows";
-        default: return fmt::format("{} times {:g}", type, store.given_scale);
+        case StoreScale::given_head: return type + " times a scale of each head";
+        case StoreScale::given:
+            return fmt::format("{} times {:g}", type, store.given_scales.front());
     }
+    return type;
 }
 
 std::string text_of(const FinishOptions& options, const FinishInputs& inputs,

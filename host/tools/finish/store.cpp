@@ -4,8 +4,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "files/array_file.hpp"
 #include "shell/command_line.hpp"
 #include "shell/terminal.hpp"
 
@@ -95,19 +97,24 @@ void add_scales(CommandLine& command, StoreOptions& options) {
                     target = ScaleOption{.of_row = true};
                     return;
                 }
+                if (value.ends_with(".npy") || value.find(".safetensors:") != value.npos) {
+                    target = ScaleOption{.of_heads = value};
+                    return;
+                }
                 const double factor = parse_number(
                     value,
                     [](double x) {
                         return static_cast<float>(std::min(std::fabs(x), 1e39)) != 0 &&
                                std::fabs(x) <= std::numeric_limits<float>::max();
                     },
-                    "row, or a number other than 0 that a float holds");
+                    "row, a file, or a number other than 0 that a float holds");
                 target = ScaleOption{.factor = static_cast<float>(factor)};
             });
     };
     command.add_value("--store-scale", "X", parse,
-                      "Factor of e4m3fn, e5m2 and int8 before they are stored (none). row: make a "
-                      "scale for each row, which divides. One for each tensor: k=X,v=X.");
+                      "Factor of e4m3fn, e5m2 and int8 before they are stored (none). FILE.npy, or "
+                      "FILE.safetensors:NAME: float32, one for each head. row: make a scale for "
+                      "each row, which divides. One for each tensor: k=X,v=X.");
     command.add_number(
         "--scale-floor", options.scale_floor,
         [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); },
@@ -184,7 +191,33 @@ void choose_hadamard(const StoreOptions& options, const RotateInputs& inputs,
     }
 }
 
-void choose_scale(const StoreOptions& options, TensorIndex which, StoreSteps& steps) {
+/// A factor for each head of the tensor.
+std::vector<float> read_head_scales(const std::string& path, const TensorFile& tensor) {
+    const npy::Array array = read_array("--store-scale", path);
+    const std::uint64_t heads = tensor.view.heads;
+    if (array.header.type != npy::Type::f4 ||
+        array.header.shape != std::vector<std::uint64_t>{heads}) {
+        fail(ExitCode::bad_file,
+             "--store-scale: '{}' has shape {} of {}; {} '{}' needs ({},) of <f4, one for each "
+             "head",
+             path, npy::shape_text(array.header.shape), npy::name(array.header.type), tensor.option,
+             tensor.path, heads);
+    }
+    std::vector<float> scales(heads);
+    std::memcpy(scales.data(), array.data.data(), heads * sizeof(float));
+    for (std::size_t head = 0; head < scales.size(); ++head) {
+        if (!std::isfinite(scales[head]) || scales[head] == 0) {
+            fail(ExitCode::bad_file,
+                 "--store-scale: '{}' has {} for head {}; it must be finite "
+                 "and not 0",
+                 path, scales[head], head);
+        }
+    }
+    return scales;
+}
+
+void choose_scale(const StoreOptions& options, TensorIndex which, const TensorFile& tensor,
+                  StoreSteps& steps) {
     const char* name = tensor_names[which].name;
     const std::optional<ScaleOption> scale = options.scales.of(which);
     if (options.scales.named[which] && !takes_scale(steps.type)) {
@@ -193,8 +226,15 @@ void choose_scale(const StoreOptions& options, TensorIndex which, StoreSteps& st
              word_for(stored_elements, steps.type));
     }
     if (scale && takes_scale(steps.type)) {
-        steps.scale = scale->of_row ? StoreScale::made : StoreScale::given;
-        steps.given_scale = scale->factor;
+        if (!scale->of_heads.empty()) {
+            steps.scale = StoreScale::given_head;
+            steps.given_scales = read_head_scales(scale->of_heads, tensor);
+        } else if (scale->of_row) {
+            steps.scale = StoreScale::made;
+        } else {
+            steps.scale = StoreScale::given;
+            steps.given_scales = {scale->factor};
+        }
         steps.scale_floor = scale->of_row ? static_cast<float>(options.scale_floor.value_or(0)) : 0;
     }
     const bool made = steps.scale == StoreScale::made;
@@ -249,7 +289,7 @@ OfEachTensor<StoreSteps> store_steps(const StoreOptions& options, const RotateIn
     for (const TensorIndex which : every_tensor) {
         if (inputs.tensors[which]) {
             check_head_dim(*inputs.tensors[which], steps[which]);
-            choose_scale(options, which, steps[which]);
+            choose_scale(options, which, *inputs.tensors[which], steps[which]);
             any_scale = any_scale || steps[which].scale != StoreScale::none;
             any_made = any_made || steps[which].scale == StoreScale::made;
         }

@@ -15,10 +15,11 @@ struct ForTensors {
     std::optional<T> of(TensorIndex which) const { return named[which] ? named[which] : all; }
 };
 
-/// A factor that is given, or a scale that is made for each row.
+/// A factor that is given, a file with one for each head, or a scale that is made for each row.
 struct ScaleOption {
     bool of_row = false;
     float factor = 1;
+    std::string of_heads = {};  // path; empty: the other two
 };
 
 /// The options of files with made scales, and what their help says of them.
@@ -42,7 +43,8 @@ struct StoreSteps {
     Element type = Element::f32;
     std::uint32_t hadamard = 0;  // channels of a block; 0: none
     StoreScale scale = StoreScale::none;
-    float given_scale = 1, scale_floor = 0;
+    std::vector<float> given_scales = {};  // one, or one for each head
+    float scale_floor = 0;
 
     std::uint64_t bytes(std::uint64_t channels) const noexcept {
         return channels / block_channels(type) * element_bytes(type);

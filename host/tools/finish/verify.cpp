@@ -52,13 +52,10 @@ reference::CodesVerdict compare_codes(const FinishOptions& options, const Finish
 }  // namespace
 
 reference::QuantisedStore quantised_store(const StoreSteps& steps) {
-    reference::QuantisedStore store = {.type = reference_store(steps.type),
-                                       .made = steps.scale == StoreScale::made,
-                                       .floor = steps.scale_floor};
-    if (steps.scale == StoreScale::given) {
-        store.given = {steps.given_scale};
-    }
-    return store;
+    return {.type = reference_store(steps.type),
+            .given = steps.given_scales,
+            .made = steps.scale == StoreScale::made,
+            .floor = steps.scale_floor};
 }
 
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {

@@ -87,9 +87,16 @@ works "$vkrope" make-input --shape 1,5,2,40 --out narrow.npy
 refuse 2 "--store: blocks of q5_1 have 32 channels; --v 'narrow.npy' has head_dim 40, which must be" \
     plain --v narrow.npy --out-v ov.npy --store v=q5_1
 for scale in 0 NaN inf 1e39 1e-50 2x rows; do
-    refuse 2 "--store-scale: '$scale' must be row, or a number other than 0 that a float holds" \
+    refuse 2 "--store-scale: '$scale' must be row, a file, or a number other than 0 that a float holds" \
         plain --store int8 --store-scale $scale
 done
+int32 1 2 3 | npy '<f4' '(3,)' >three.npy
+refuse 5 "--store-scale: 'three.npy' has shape (3,) of <f4; --k 'k.npy' needs (2,) of <f4, one for" \
+    plain --store k=int8 --store-scale k=three.npy
+int32 $((0x3f800000)) 0 | npy '<f4' '(2,)' >zero.npy
+refuse 5 "--store-scale: 'zero.npy' has 0 for head 1; it must be finite and not 0" \
+    plain --store k=int8 --store-scale k=zero.npy
+refuse 5 "--store-scale: 'absent.npy'" plain --store k=int8 --store-scale k=absent.npy
 refuse 2 '--store-scale: only e4m3fn, e5m2 and int8 take a scale; --store gives no tensor one of them' \
     plain --store q8_0 --store-scale 2
 refuse 2 '--store-scale: only e4m3fn, e5m2 and int8 take a scale' plain --store-scale 2

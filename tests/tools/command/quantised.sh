@@ -114,6 +114,18 @@ tail -c 512 v.npy >expected
 values_of 512 back.npy
 holds 'there and back' cmp -s values expected
 
+# A scale for each head, 0.5 and 0.125: 63.5 is a tie, away from zero.
+int32 $((0x3f000000)) $((0x3e000000)) | npy '<f4' '(2,)' >heads.npy
+works "$vkrope" finish --model llama.json --layout bhsd --q q2.npy --v v.npy --out-q q_out.npy \
+    --out-v v_out.npy --store v=int8 --store-scale v=heads.npy --verify
+holds 'the report names scales of heads' grep -qF 'f32 to int8 times a scale of each head: none' \
+    "$logs/out"
+for code in 64 127 64 127; do byte $code && repeat 31 0; done >expected
+values_of 128 v_out.npy
+holds 'a scale of each head' cmp -s values expected
+works "$vkrope" check --model llama.json --layout bhsd --q q2.npy --v v.npy --actual q_out.npy \
+    --actual-v v_out.npy --store v=int8 --store-scale v=heads.npy
+
 # What llama.cpp transforms, from f16, to types of their own; the same bytes by SwiftShader.
 works "$vkrope" make-input --shape 2,7,4,64 --dtype f16 --seed 5 --out q.npy
 works "$vkrope" make-input --shape 2,7,2,64 --dtype f16 --seed 6 --out k.npy

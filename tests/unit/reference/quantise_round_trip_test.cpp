@@ -3,8 +3,10 @@
 // guide (host/guide/finish.md) has the numbers that are measured here.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -117,4 +119,21 @@ TEST_CASE("round trip: the errors are those of the guide's table") {
         INFO("measured: ", text);
         CHECK(guide.str().find(text) != std::string::npos);
     }
+}
+
+TEST_CASE("round trip: of a million codes, few differ between x times 1 / scale and x / scale") {
+    Normal normal;
+    int differ = 0, furthest = 0;
+    for (int i = 0; i < 4000000; ++i) {
+        const auto x = static_cast<float>(normal.next());
+        const float scale = 0.013f, product = x * (1 / scale), quotient = x / scale;
+        const auto code = [](float number) {
+            return static_cast<std::int8_t>(quantise_given(Store::int8, {&number, 1}, 1).front());
+        };
+        const int distance = product == quotient ? 0 : std::abs(code(product) - code(quotient));
+        furthest = std::max(furthest, distance);
+        differ += distance;
+    }
+    CHECK(furthest == 1);
+    CHECK(differ <= 4 * 5);
 }
