@@ -89,9 +89,11 @@ Results carry_out(Scene scene, const Way& way) {
                 finish->scale_layout = ScaleLayout::pages_heads;
         }
     }
-    const Owned<Kernel> kernel = make_kernel(
-        device(), scene.info,
-        Forced{.range = way.range, .workgroups = way.workgroups, .mapping = way.mapping});
+    const Owned<Kernel> kernel = make_kernel(device(), scene.info,
+                                             Forced{.range = way.range,
+                                                    .workgroups = way.workgroups,
+                                                    .mapping = way.mapping,
+                                                    .storage_buffers = way.storage_buffers});
     const Rotation turned = rotation_of(scene.info);
     AngleTable table = must(
         AngleTable::make(device(), turned, scene.info.angles, scene.tokens + 3));
@@ -168,7 +170,7 @@ Results carry_out(Scene scene, const Way& way) {
         of.scales = part(of.scales_out, 4 * way.lead, 4 * of.rows);
     }
     const std::uint64_t dispatched = run(device(), *kernel, call);
-    if (way.range != 0 || way.workgroups != 0) CHECK(dispatched > 1);
+    if (way.range != 0 || way.workgroups != 0 || way.storage_buffers != 0) CHECK(dispatched > 1);
     for (OneTensor& of : tensors) {
         if (of.heads == 0) continue;
         const RowOrder order{way, slots, scatters(of)};

@@ -23,6 +23,7 @@ struct Way {
     bool slots = false;                       ///< K and V go to a cache, in reverse order
     std::uint32_t page_rows = 0;              ///< above 0: of such pages, [heads, rows] in each
     std::uint32_t range = 0, workgroups = 0;  ///< above 0: limits that the device reports instead
+    std::uint32_t storage_buffers = 0;        ///< above 0: such a limit
 };
 
 /// Packed; made scales as f32 [batch, tokens, heads], empty without any.

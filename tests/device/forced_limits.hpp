@@ -10,11 +10,13 @@ namespace vkrope::test {
 struct Forced {
     std::uint32_t range = 0, workgroups = 0;  ///< 0: the device's limit
     Mapping mapping = Mapping::by_device;
+    std::uint32_t storage_buffers = 0;  ///< 0: as many as it has
 };
 
 inline Owned<Kernel> make_kernel(Device& on, KernelInfo info, const Forced& limits) {
     // 2 along y: calls of this size would not be cut if 7 were allowed.
-    const DeviceRef ref = reporting(on, {.storage_range = limits.range,
+    const DeviceRef ref = reporting(on, {.storage_buffers = limits.storage_buffers,
+                                         .storage_range = limits.range,
                                          .workgroups_x = limits.workgroups,
                                          .workgroups_y = limits.workgroups ? 2u : 0u,
                                          .workgroups_z = limits.workgroups});

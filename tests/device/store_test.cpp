@@ -247,6 +247,24 @@ TEST_CASE("store: calls that a device of small limits needs many dispatches for"
                           .workgroups = 7}});
 }
 
+TEST_CASE("store: a device with few storage buffers takes several dispatches") {
+    check_stores({.info = {.rotary_dim = 32,
+                           .q = width(Element::f16, Element::e4m3fn, 32),
+                           .k = width(Element::f16, Element::int8, 32),
+                           .v = width(Element::f16, Element::e5m2, 32),
+                           .q_heads = 3,
+                           .k_heads = 2,
+                           .v_heads = 2,
+                           .q_finish = {.store_scale = StoreScale::made},
+                           .k_finish = {.store_scale = StoreScale::made},
+                           .v_finish = {.store_scale = StoreScale::made}},
+                  .q_heads = 3,
+                  .k_heads = 2,
+                  .v_heads = 2},
+                 {{.mapping = Mapping::gpu, .storage_buffers = 7},
+                  {.mapping = Mapping::cpu, .lead = 1, .slots = true, .storage_buffers = 9}});
+}
+
 TEST_CASE("store: long rows, and rows that no device has room for") {
     check_stores(
         {.info = {.rotary_dim = 64,
