@@ -14,9 +14,10 @@ using namespace vkrope::tools;
 
 namespace {
 
-constexpr std::uint32_t head_dim = 64, tokens = 3;
+constexpr std::uint32_t head_dim = 64, heads = 2, tokens = 3;
+constexpr std::uint32_t rows = tokens * heads;
 
-/// V [1, 3, 1, 64], and its outputs as a device would give them.
+/// V [1, 3, 2, 64], and its outputs as a device would give them.
 struct Stored {
     FinishOptions options;
     FinishInputs inputs;
@@ -30,28 +31,28 @@ struct Stored {
         inputs.steps[V].finish.hadamard = store.hadamard;
         TensorFile v;
         v.option = "--v";
-        v.array.header.shape = {1, tokens, 1, head_dim};
+        v.array.header.shape = {1, tokens, heads, head_dim};
         v.view = {.type = reference::Type::f32,
                   .batch = 1,
                   .tokens = tokens,
-                  .heads = 1,
+                  .heads = heads,
                   .head_dim = head_dim,
-                  .batch_stride = tokens * head_dim,
-                  .token_stride = head_dim,
+                  .batch_stride = rows * head_dim,
+                  .token_stride = heads * head_dim,
                   .head_stride = head_dim};
-        std::vector<float> numbers(tokens * head_dim);
+        std::vector<float> numbers(rows * head_dim);
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             numbers[i] = float(i * i % 101) - 50;
         }
         const auto bytes = std::as_bytes(std::span(numbers));
         v.array.data.assign(bytes.begin(), bytes.end());
         inputs.rotate.tensors[V] = v;
-        for (std::size_t token = 0; token < tokens; ++token) {
-            add_row(store, std::span(numbers).subspan(token * head_dim, head_dim));
+        for (std::size_t row = 0; row < rows; ++row) {
+            add_row(store, row % heads, std::span(numbers).subspan(row * head_dim, head_dim));
         }
     }
 
-    void add_row(const StoreSteps& store, std::span<const float> row) {
+    void add_row(const StoreSteps& store, std::size_t head, std::span<const float> row) {
         const reference::Store type = reference_store(store.type);
         std::vector<std::uint8_t> codes;
         if (block_channels(store.type) != 1) {
@@ -61,7 +62,8 @@ struct Stored {
             codes = made.codes;
             measured.scales[V].push_back(made.scale);
         } else {
-            codes = reference::quantise_given(type, row, store.given_scale);
+            const std::vector<float>& scales = store.given_scales;
+            codes = reference::quantise_given(type, row, scales[head % scales.size()]);
         }
         const auto bytes = std::as_bytes(std::span(codes));
         measured.outputs[V].insert(measured.outputs[V].end(), bytes.begin(), bytes.end());
@@ -73,9 +75,10 @@ struct Stored {
 const StoreSteps ways[] = {
     {.type = Element::q8_0},
     {.type = Element::q4_1},
-    {.type = Element::int8, .scale = StoreScale::given, .given_scale = 2.5f},
+    {.type = Element::int8, .scale = StoreScale::given, .given_scales = {2.5f}},
     {.type = Element::e5m2, .scale = StoreScale::made},
     {.type = Element::int8, .scale = StoreScale::made, .scale_floor = 0.5f},
+    {.type = Element::int8, .scale = StoreScale::given_head, .given_scales = {2.5f, 0.5f}},
 };
 
 }  // namespace
@@ -86,8 +89,8 @@ TEST_CASE("codes of the definition pass, and each is compared") {
         const FinishVerification verification = Stored(store).verified();
         CHECK(verification.passed);
         CHECK(verification.failure == "");
-        CHECK(verification.codes[V]->codes == tokens * head_dim);
-        CHECK(verification.codes[V]->decided == tokens * head_dim);
+        CHECK(verification.codes[V]->codes == rows * head_dim);
+        CHECK(verification.codes[V]->decided == rows * head_dim);
         CHECK(!verification.verdicts[V]);
         CHECK(!verification.codes[K]);
     }
@@ -113,17 +116,20 @@ TEST_CASE("a changed byte, scale or factor fails, and so does a Hadamard transfo
     CHECK(scale.verified().codes[V]->wrong_scales == 1);
     Stored floor(ways[4]);
     floor.inputs.steps[V].store.scale_floor = 1;
-    CHECK(floor.verified().codes[V]->wrong_scales == tokens);
+    CHECK(floor.verified().codes[V]->wrong_scales == rows);
     Stored factor(ways[2]);
-    factor.inputs.steps[V].store.given_scale = 1 / 2.5f;
+    factor.inputs.steps[V].store.given_scales = {1 / 2.5f};
     CHECK(!factor.verified().passed);
+    Stored of_heads(ways[5]);
+    of_heads.inputs.steps[V].store.given_scales = {0.5f, 2.5f};
+    CHECK(!of_heads.verified().passed);
 }
 
 TEST_CASE("the failure says how much is wrong, and where it begins") {
-    Stored changed({.type = Element::int8});
-    changed.measured.outputs[V][head_dim + 2] ^= std::byte{0x80};
+    Stored changed({.type = Element::int8, .scale = StoreScale::given, .given_scales = {1}});
+    changed.measured.outputs[V][heads * head_dim + 2] ^= std::byte{0x80};
     CHECK(
         changed.verified().failure.find(
-            "V: 1 of 192 codes and 0 of 0 scales are those of no row within the contract: batch 0 "
+            "V: 1 of 384 codes and 0 of 0 scales are those of no row within the contract: batch 0 "
             "token 1 head 0 channel 2: code ") == 0);
 }
