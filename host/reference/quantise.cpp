@@ -53,20 +53,27 @@ double value_of(const Float8& format, unsigned code) {
                          : std::ldexp(one + fraction, lowest + static_cast<int>(exponent) - 1);
 }
 
-/// Tries all codes.
+/// The middles between the value of each code and the next, ascending.
+std::vector<double> middles_of(const Float8& format) {
+    std::vector<double> middles;
+    for (unsigned code = 0; code < format.largest; ++code) {
+        middles.push_back((value_of(format, code) + value_of(format, code + 1)) / 2);
+    }
+    return middles;
+}
+
 std::uint8_t nearest_float8(Store store, float number) {
     if (std::isnan(number)) {
         return 0x7f;
     }
-    const Float8 format = format_of(store);
+    static const std::vector<double> of_e4m3fn = middles_of(format_of(Store::e4m3fn)),
+                                     of_e5m2 = middles_of(format_of(Store::e5m2));
+    const std::vector<double>& middles = store == Store::e4m3fn ? of_e4m3fn : of_e5m2;
     const double magnitude = std::fabs(double{number});
-    unsigned code = 0;
-    while (code < format.largest) {
-        const double halfway = (value_of(format, code) + value_of(format, code + 1)) / 2;
-        if (magnitude < halfway || (magnitude == halfway && code % 2 == 0)) {
-            break;
-        }
-        ++code;
+    const auto next = std::lower_bound(middles.begin(), middles.end(), magnitude);
+    auto code = static_cast<unsigned>(next - middles.begin());
+    if (next != middles.end() && *next == magnitude && code % 2 != 0) {
+        ++code;  // a tie goes to the even code
     }
     return static_cast<std::uint8_t>(code | (std::signbit(number) ? 0x80u : 0u));
 }
