@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "finish_layer.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "layer.hpp"
+#include "runtime/device_impl.hpp"
+#include "shell/failure.hpp"
+
+namespace vkrope::bench {
+
+using tools::check;
+using tools::Subject;
+using tools::value_of;
+
+FinishLayer::FinishLayer(Device& device, const FinishShape& shape, const FinishTypes& types)
+    : device_(device), shape_(shape), types_(types) {
+    const std::uint32_t dim = shape.head_dim;
+    Rotation rotation{.pairing = shape.pairing, .head_dim = dim, .rotary_dim = dim};
+    rotation.inv_freq.resize(dim / 2);
+    check(default_inv_freq(10000, dim, rotation.inv_freq.data()), Subject::device);
+    table_ = value_of(AngleTable::make(device, rotation, AngleSource::by_default, shape.tokens),
+                      Subject::device);
+    make_tensors();
+    if (shape.norm != NormKind::none)
+        norm_ = {.kind = shape.norm,
+                 .span = shape.span,
+                 .eps = 1e-6f,
+                 .weight = shape.span == NormSpan::token ? ParameterShape::head_channel
+                                                         : ParameterShape::channel};
+    make_whole();
+    make_passes();
+}
+
+double FinishLayer::bytes_of_passes() const {
+    double sum = 0;
+    for (const Pass& pass : passes_) sum += moved(pass);
+    return sum;
+}
+
+Status FinishLayer::record_with_products(VkCommandBuffer commands) {
+    for (auto& [n, product] : products_) {
+        if (Status s = product.reset(); !s) return s;
+    }
+    return record_passes(commands, true);
+}
+
+std::vector<std::byte> FinishLayer::results() {
+    std::vector<std::byte> all(q_.out_bytes + k_.out_bytes + v_.out_bytes);
+    std::size_t at = 0;
+    for (auto* tensor : {&q_, &k_, &v_}) {
+        check(tensor->out.download(all.data() + at, tensor->out_bytes), Subject::device);
+        at += tensor->out_bytes;
+    }
+    return all;
+}
+
+bool FinishLayer::nearly(const std::vector<std::byte>& others) {
+    const std::vector<std::byte> mine = results();
+    const std::size_t count = q_.out_bytes / sizeof(float);
+    std::vector<float> a(count), b(count);
+    std::memcpy(a.data(), mine.data(), q_.out_bytes);
+    std::memcpy(b.data(), others.data(), q_.out_bytes);
+    float largest = 0, difference = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        largest = std::fmax(largest, std::fabs(b[i]));
+        difference = std::fmax(difference, std::fabs(a[i] - b[i]));
+    }
+    std::size_t changed = 0;
+    for (std::size_t i = q_.out_bytes; i < mine.size(); ++i) changed += mine[i] != others[i];
+    return difference <= largest * 0x1p-12f && changed <= (mine.size() - q_.out_bytes) / 100;
+}
+
+Status FinishLayer::record_passes(VkCommandBuffer commands, bool with_products) {
+    for (Pass& pass : passes_) {
+        if (pass.waits) record_barrier(commands);
+        const std::uint32_t n = pass.info.v_finish.hadamard;
+        if (with_products && n != 0) {
+            const Tensor &in = pass.call.v_in, &out = pass.call.v_out;
+            const std::uint32_t rows = shape_.tokens * in.heads * shape_.head_dim / n;
+            products_.at(n).record(commands, in.where, out.where, rows);
+        } else if (Status s = record(commands, pass); !s) {
+            return s;
+        }
+    }
+    return {};
+}
+
+Status FinishLayer::record(VkCommandBuffer commands, Pass& pass) {
+    reset(pass.arena.get());
+    return vkrope::record(commands, pass.kernel.get(), pass.call, pass.arena.get());
+}
+
+void FinishLayer::record_barrier(VkCommandBuffer commands) {
+    const Boundary at = boundary();
+    VkMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = at.output_access;
+    barrier.dstAccessMask = at.in_place_access;
+    device_.impl().vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr,
+                                           0, nullptr);
+}
+
+Buffer FinishLayer::buffer_of(const std::vector<std::byte>& content) {
+    Buffer buffer = value_of(Buffer::make(device_, content.size()), Subject::device);
+    check(buffer.upload(content.data(), content.size()), Subject::device);
+    return buffer;
+}
+
+std::size_t FinishLayer::cache_bytes(std::size_t elements) const {
+    return elements / block_channels(types_.cache) * element_bytes(types_.cache);
+}
+
+void FinishLayer::make_tensors() {
+    const Pattern pattern(types_.element);
+    const auto tensor = [&](Placed& placed, std::uint32_t heads, bool cached) {
+        const std::uint64_t count = std::uint64_t{shape_.tokens} * heads * shape_.head_dim;
+        const std::vector<std::byte> content = pattern.at(0, count);
+        placed.heads = heads;
+        placed.bytes = content.size();
+        placed.out_bytes = cached ? cache_bytes(count) : placed.bytes;
+        for (Buffer* buffer : {&placed.in, &placed.normed, &placed.rotated, &placed.transformed})
+            *buffer = buffer_of(content);
+        placed.out = buffer_of(std::vector<std::byte>(placed.out_bytes));
+    };
+    tensor(q_, shape_.q_heads, false);
+    tensor(k_, shape_.k_heads, true);
+    tensor(v_, shape_.k_heads, true);
+    std::vector<std::int32_t> slots(shape_.tokens);
+    for (std::uint32_t t = 0; t < shape_.tokens; ++t) slots[t] = std::int32_t(t);
+    slots_ = value_of(Buffer::make(device_, slots.size() * 4), Subject::device);
+    check(slots_.upload(slots.data(), slots.size() * 4), Subject::device);
+    const std::vector<float> ones(std::size_t{2} * (shape_.q_heads + 2) * shape_.head_dim, 1);
+    parameters_ = value_of(Buffer::make(device_, ones.size() * 4), Subject::device);
+    check(parameters_.upload(ones.data(), ones.size() * 4), Subject::device);
+}
+
+Tensor FinishLayer::at(const Buffer& buffer, std::uint32_t heads) {
+    return {.where = buffer.whole(), .heads = heads};
+}
+
+FinishLayer::Pass FinishLayer::empty_pass() const {
+    return {
+        .info = {.pairing = shape_.pairing,
+                 .rotary_dim = shape_.head_dim,
+                 .angles = table_.plan().source},
+        .call = {
+            .tokens = shape_.tokens, .angles = table_.angles(), .parameters = parameters_.whole()}};
+}
+
+void FinishLayer::rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
+                          const Buffer& k_out, Element k_type) const {
+    pass.info.q = format(types_.element);
+    pass.info.k = format(k_type);
+    pass.info.q_heads = q_.heads;
+    pass.info.k_heads = k_.heads;
+    pass.call.q_in = at(q, q_.heads), pass.call.q_out = at(q_out, q_.heads);
+    pass.call.k_in = at(k, k_.heads), pass.call.k_out = at(k_out, k_.heads);
+}
+
+void FinishLayer::scatters(Pass& pass) const {
+    pass.info.scatter_k = true;
+    pass.call.paged_cache.slot_mapping = slots_.whole();
+}
+
+FinishLayer::Pass FinishLayer::moves(std::uint32_t heads, const Buffer& from, const Buffer& to,
+                                     Element type) const {
+    Pass pass = empty_pass();
+    pass.info.k = format(types_.element);
+    pass.info.v = format(type);
+    pass.info.k_heads = k_.heads;
+    pass.info.v_heads = heads;
+    pass.call.v_in = at(from, heads), pass.call.v_out = at(to, heads);
+    return pass;
+}
+
+void FinishLayer::make(Pass& pass) {
+    pass.kernel.reset(value_of(create(device_.ref(), pass.info), Subject::device));
+    if (!(device_.ref().enabled & push_descriptor))
+        pass.arena.reset(value_of(create_arena(pass.kernel.get(), 4), Subject::device));
+}
+
+void FinishLayer::make_whole() {
+    const auto whole = [&](Pass& pass) {
+        pass = empty_pass();
+        rotates(pass, q_.in, q_.out, k_.in, k_.out, types_.cache);
+        pass.info.v = format(types_.cache);
+        pass.info.v_heads = v_.heads;
+        pass.call.v_in = at(v_.in, v_.heads), pass.call.v_out = at(v_.out, v_.heads);
+        scatters(pass);
+    };
+    whole(plain_);
+    make(plain_);
+    whole(whole_);
+    whole_.info.q_finish.norm = whole_.info.k_finish.norm = norm_;
+    if (transforms()) {
+        const HadamardBlocks blocks = hadamard_of_llama_cpp(shape_.head_dim, true, shape_.head_dim,
+                                                            true);
+        whole_.info.q_finish.hadamard = whole_.info.k_finish.hadamard = blocks.q_and_k;
+        whole_.info.v_finish.hadamard = blocks.v;
+    }
+    make(whole_);
+}
+
+void FinishLayer::make_passes() {
+    const Element element = types_.element;
+    const Buffer *q = &q_.in, *k = &k_.in;
+    const auto add = [&](Pass&& pass, bool waits) {
+        pass.waits = waits && !passes_.empty();
+        make(pass);
+        passes_.push_back(std::move(pass));
+    };
+    if (norm_.kind != NormKind::none) {
+        for (Placed* placed : {&q_, &k_}) {
+            Pass pass = moves(placed->heads, placed->in, placed->normed, element);
+            pass.info.v_finish.norm = norm_;
+            add(std::move(pass), false);
+        }
+        q = &q_.normed, k = &k_.normed;
+    }
+    const bool transforms = this->transforms();
+    Pass rotation = empty_pass();
+    rotates(rotation, *q, transforms ? q_.rotated : q_.out, *k, transforms ? k_.rotated : k_.out,
+            element);
+    if (!transforms) scatters(rotation);
+    add(std::move(rotation), true);
+    const Buffer* v = &v_.in;
+    if (transforms) {
+        const struct {
+            const Placed& placed;
+            const Buffer &from, &to;
+            std::uint32_t block;
+        } each[] = {{q_, q_.rotated, q_.out, whole_.info.q_finish.hadamard},
+                    {k_, k_.rotated, k_.transformed, whole_.info.k_finish.hadamard},
+                    {v_, v_.in, v_.transformed, whole_.info.v_finish.hadamard}};
+        for (const auto& [placed, from, to, block] : each) {
+            Pass pass = moves(placed.heads, from, to, element);
+            pass.info.v_finish.hadamard = block;
+            if (products_.count(block) == 0) products_.try_emplace(block, device_, block);
+            add(std::move(pass), &placed == &q_);
+        }
+        Pass store = moves(k_.heads, k_.transformed, k_.out, types_.cache);
+        scatters(store);
+        add(std::move(store), true);
+        v = &v_.transformed;
+    }
+    Pass store = moves(v_.heads, *v, v_.out, types_.cache);
+    scatters(store);
+    add(std::move(store), false);
+}
+
+double FinishLayer::moved(const Pass& pass) {
+    double sum = 0;
+    for (const Tensor* tensor : {&pass.call.q_in, &pass.call.q_out, &pass.call.k_in,
+                                 &pass.call.k_out, &pass.call.v_in, &pass.call.v_out}) {
+        if (tensor->heads != 0) sum += double(tensor->where.range);
+    }
+    return sum;
+}
+
+}  // namespace vkrope::bench

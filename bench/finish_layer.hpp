@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// A layer's step from the projection to the cache: in one dispatch, and as separate passes.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "matrix_product.hpp"
+#include "vkrope/runtime.hpp"
+
+namespace vkrope::bench {
+
+struct FinishShape {
+    const char *name, *model;
+    std::uint32_t tokens, q_heads, k_heads, head_dim;
+    NormKind norm = NormKind::rms;
+    NormSpan span = NormSpan::head;
+    Pairing pairing = Pairing::half_split;
+};
+
+/// Types of the input, of a pass's result, and of the caches of K and V.
+struct FinishTypes {
+    Element element, cache;
+};
+
+/// The tensors and the kernels of a shape. After each way results() has the same values.
+class FinishLayer {
+   public:
+    FinishLayer(Device& device, const FinishShape& shape, const FinishTypes& types);
+
+    /// Bytes that the one dispatch, and the passes, read and write.
+    double bytes() const { return moved(whole_); }
+    double bytes_of_passes() const;
+    std::size_t passes() const { return passes_.size(); }
+    /// Hadamard transforms are among the steps where the cache is quantised.
+    bool transforms() const { return is_quantised(types_.cache); }
+
+    Status record_fused(VkCommandBuffer commands) { return record(commands, whole_); }
+    Status record_plain(VkCommandBuffer commands) { return record(commands, plain_); }
+    Status record_passes(VkCommandBuffer commands) { return record_passes(commands, false); }
+    /// The same passes, with a product by a matrix for each Hadamard transform.
+    Status record_with_products(VkCommandBuffer commands);
+
+    /// The outputs, one after the other.
+    std::vector<std::byte> results();
+    /// Whether the results differ from `others` as sums in another order do: Q by 2^-12 of its
+    /// largest magnitude, and of the bytes of K and V one in a hundred.
+    bool nearly(const std::vector<std::byte>& others);
+
+   private:
+    struct Placed {
+        std::uint32_t heads = 0;
+        Buffer in, normed, rotated, transformed, out;
+        std::size_t bytes = 0, out_bytes = 0;
+    };
+    struct Pass {
+        KernelInfo info;
+        Call call;
+        bool waits = false;  ///< for the pass before it
+        Owned<Kernel> kernel = {};
+        Owned<DescriptorArena> arena = {};
+    };
+
+    Status record_passes(VkCommandBuffer commands, bool with_products);
+    Status record(VkCommandBuffer commands, Pass& pass);
+    void record_barrier(VkCommandBuffer commands);
+    Buffer buffer_of(const std::vector<std::byte>& content);
+    std::size_t cache_bytes(std::size_t elements) const;
+    void make_tensors();
+    HeadFormat format(Element out) const { return {types_.element, out, shape_.head_dim, 0}; }
+    static Tensor at(const Buffer& buffer, std::uint32_t heads);
+    /// A pass without tensors.
+    Pass empty_pass() const;
+    void rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
+                 const Buffer& k_out, Element k_type) const;
+    void scatters(Pass& pass) const;
+    /// A tensor that is not rotated is a V; a kernel has one that it could rotate, too.
+    Pass moves(std::uint32_t heads, const Buffer& from, const Buffer& to, Element type) const;
+    void make(Pass& pass);
+    void make_whole();
+    /// As graph engines dispatch them. Those that do not wait do not depend on each other.
+    void make_passes();
+    static double moved(const Pass& pass);
+
+    Device& device_;
+    FinishShape shape_;
+    FinishTypes types_;
+    Norm norm_;
+    AngleTable table_;
+    Buffer parameters_, slots_;
+    Placed q_, k_, v_;
+    Pass whole_, plain_;
+    std::vector<Pass> passes_;
+    std::map<std::uint32_t, MatrixProduct> products_;  // by the channels of a block
+};
+
+}  // namespace vkrope::bench

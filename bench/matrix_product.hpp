@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// A Hadamard transform as a product with its matrix.
+#pragma once
+
+#include "roof/shader.hpp"
+
+namespace vkrope::bench {
+
+/// Move-only.
+class MatrixProduct {
+   public:
+    /// The orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of two, at
+    /// least 4.
+    MatrixProduct(Device& device, std::uint32_t n);
+
+    /// Frees the descriptor sets of earlier records: their commands must have ended.
+    Status reset() { return shader_.take_sets(max_records); }
+    static constexpr std::uint32_t max_records = 3;
+
+    /// out[r] = matrix * in[r], for f32 rows [rows, n]
+    void record(VkCommandBuffer commands, const VkDescriptorBufferInfo& in,
+                const VkDescriptorBufferInfo& out, std::uint32_t rows) const;
+
+   private:
+    std::uint32_t n_;
+    Buffer matrix_;
+    Shader shader_;
+};
+
+}  // namespace vkrope::bench
