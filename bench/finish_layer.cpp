@@ -118,8 +118,7 @@ void FinishLayer::make_tensors() {
         const std::uint64_t count = std::uint64_t{shape_.tokens} * heads * shape_.head_dim;
         const std::vector<std::byte> content = pattern.at(0, count);
         placed.heads = heads;
-        placed.bytes = content.size();
-        placed.out_bytes = cached ? cache_bytes(count) : placed.bytes;
+        placed.out_bytes = cached ? cache_bytes(count) : content.size();
         for (Buffer* buffer : {&placed.in, &placed.normed, &placed.rotated, &placed.transformed})
             *buffer = buffer_of(content);
         placed.out = buffer_of(std::vector<std::byte>(placed.out_bytes));

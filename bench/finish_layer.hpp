@@ -38,7 +38,7 @@ class FinishLayer {
     Status record_fused(VkCommandBuffer commands) { return record(commands, whole_); }
     Status record_plain(VkCommandBuffer commands) { return record(commands, plain_); }
     Status record_passes(VkCommandBuffer commands) { return record_passes(commands, false); }
-    /// The same passes, with a product by a matrix for each Hadamard transform.
+    /// The same passes, with a matrix product for each Hadamard transform.
     Status record_with_products(VkCommandBuffer commands);
 
     /// The outputs, one after the other.
@@ -51,7 +51,7 @@ class FinishLayer {
     struct Placed {
         std::uint32_t heads = 0;
         Buffer in, normed, rotated, transformed, out;
-        std::size_t bytes = 0, out_bytes = 0;
+        std::size_t out_bytes = 0;
     };
     struct Pass {
         KernelInfo info;

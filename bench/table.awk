@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# awk -f table.awk RESULT.json...: two Markdown tables, of what was measured on and of the default source of angles against the roof
-# and the rivals, from the medians that vkrope-bench left. It reads one value a line, which is how Google Benchmark writes its JSON:
-# README.md beside this file says which.
+# awk -f table.awk RESULT.json...: two Markdown tables, of what was measured on and of the default
+# source of angles against the roof and the rivals, from the medians that vkrope-bench left. It
+# reads one value a line, which is how Google Benchmark writes its JSON: README.md beside this file
+# says which.
 function value(line) {
     sub(/^[^:]*: "?/, "", line)
     sub(/"?,?$/, "", line)
@@ -9,10 +10,11 @@ function value(line) {
     gsub(/\|/, "\\|", line)
     return line
 }
-function keep(   part, row, who) {
+function keep(   part, row, who, format) {
     if (!median) return
     split(name, part, "/")
-    if (part[1] == "rope" && part[4] == "factored_texture" && (part[5] == "out_of_place" || part[2] ~ /^decode/)) {
+    if (part[1] == "rope" && part[4] == "factored_texture" &&
+        (part[5] == "out_of_place" || part[2] ~ /^decode/)) {
         row = run SUBSEP part[2] "/" part[3]
         if (!(row in rate)) order[++rows] = row
         rate[row] = sprintf("%.1f", bytes / 1e9)
@@ -20,7 +22,8 @@ function keep(   part, row, who) {
     } else if (part[1] == "rival" || part[1] == "cpu") { # in bold: a loss
         who = part[1] == "cpu" ? "cpu" : part[2]
         row = part[1] == "cpu" ? part[2] "/" part[3] : part[3] "/" part[4]
-        faster[run, row, who] = sprintf(speedup < 1 ? "**%.2f x**" : speedup < 10 ? "%.2f x" : "%.0f x", speedup)
+        format = speedup < 1 ? "**%.2f x**" : speedup < 10 ? "%.2f x" : "%.0f x"
+        faster[run, row, who] = sprintf(format, speedup)
     }
 }
 FNR == 1 { run++; median = 0 }
@@ -36,14 +39,17 @@ FNR == 1 { run++; median = 0 }
 /^ *}/ { keep(); median = 0 }
 END {
     if (!rows) {
-        print "table.awk: no medians of a rotation: these are no results of vkrope-bench with repetitions" >"/dev/stderr"
+        print "table.awk: no medians of a rotation: these are no results of vkrope-bench" \
+            " with repetitions" >"/dev/stderr"
         exit 1
     }
     print "| device | driver | date | commit |"
     print "|---|---|---|---|"
-    for (r = 1; r <= run; r++) printf "| %s | %s | %s | %s |\n", device[r], driver[r], date[r], commit[r]
+    for (r = 1; r <= run; r++)
+        printf "| %s | %s | %s | %s |\n", device[r], driver[r], date[r], commit[r]
     print ""
-    print "| device | row | GB/s | of the roof | over ggml's way | over that along x | over ONNX Runtime's | over ncnn's | over two dispatches | over the processor |"
+    print "| device | row | GB/s | of the roof | over ggml's way | over that along x " \
+        "| over ONNX Runtime's | over ncnn's | over two dispatches | over the processor |"
     print "|---|---|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= rows; i++) {
         split(order[i], at, SUBSEP)

@@ -1,51 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Everything here is monotonic: roundings, products with a factor of one sign, and codes in the
-// order of their values. So the ends of a channel's interval give the ends of what it may become.
 #include "reference/quantise_verdict.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <optional>
 
-#include "reference/rounded.hpp"
 #include "reference/rows.hpp"
 
 namespace vkrope::reference {
 namespace {
-
-/// The numbers of f32 from `low` to `high`; for a channel that is a NaN, both are.
-struct Interval {
-    float low = 0, high = 0;
-
-    bool is_nan() const { return std::isnan(low) || std::isnan(high); }
-    float least_magnitude() const {
-        return low <= 0 && high >= 0 ? 0 : std::min(std::fabs(low), std::fabs(high));
-    }
-    float most_magnitude() const { return std::max(std::fabs(low), std::fabs(high)); }
-    Interval negated() const { return {-high, -low}; }
-};
-
-Interval interval_of(const Approximate& channel) {
-    const auto rounded = [](long double value) {
-        return widen(Type::f32, narrow(Type::f32, value));
-    };
-    if (channel.error == 0) {  // a sum would lose the sign of a zero
-        return {rounded(channel.value), rounded(channel.value)};
-    }
-    return {rounded(channel.value - channel.error), rounded(channel.value + channel.error)};
-}
-
-/// Bits of a float of which `sign` is the highest, as integers in the order of the values; -0 is
-/// below 0.
-int rank(std::uint32_t bits, std::uint32_t sign) {
-    return bits < sign ? static_cast<int>(bits) : -1 - static_cast<int>(bits - sign);
-}
-
-int rank_of_half(float value) {
-    return rank(narrow(Type::f16, value), 0x8000);
-}
 
 /// The code of a rank, as text: a number, or the byte of an fp8.
 std::string text_of_code(Store store, int code) {
@@ -55,56 +19,6 @@ std::string text_of_code(Store store, int code) {
                   is_float && code < 0 ? 0x7f - code : code);
     return text;
 }
-
-int rank_of_code(Store store, std::uint8_t code) {
-    return store == Store::int8 ? static_cast<std::int8_t>(code) : rank(code, 0x80);
-}
-
-/// The nearest integer, or the one that the rounding takes instead. `defined` is that of the type
-/// for Rounding::as_defined.
-float rounded(float number, Rounding rounding, Rounding defined) {
-    switch (rounding == Rounding::as_defined ? defined : rounding) {
-        case Rounding::ties_to_even: return std::nearbyint(number);
-        case Rounding::toward_zero: return std::trunc(number);
-        default: return std::round(number);
-    }
-}
-
-/// The code of a number that is scaled already, with the changes that the store has.
-std::uint8_t code_of(const QuantisedStore& store, float number) {
-    if (store.type == Store::int8 && !std::isnan(number)) {
-        const float nearest = rounded(number, store.rounding, Rounding::ties_away);
-        return static_cast<std::uint8_t>(static_cast<int>(std::clamp(nearest, -127.f, 127.f)));
-    }
-    const std::uint8_t code = code_of(store.type, number);
-    if (std::isnan(number) || store.type == Store::int8) {
-        return code;
-    }
-    const double magnitude = std::fabs(double{number});
-    const auto value = [&store](unsigned of) {
-        const auto byte = static_cast<std::uint8_t>(of);
-        return double{dequantise(store.type, {&byte, 1}).front()};
-    };
-    unsigned nearest = code & 0x7fu;
-    const unsigned last = store.type == Store::e4m3fn ? 0x7e : 0x7b;
-    const double last_step = value(last) - value(last - 1);
-    if (!store.saturates && magnitude >= value(last) + last_step / 2) {
-        // Halfway beyond the last value is even for e5m2.
-        const bool tie = magnitude == value(last) + last_step / 2;
-        nearest = tie && store.type == Store::e4m3fn ? last : last + 1;
-    } else if (store.rounding == Rounding::toward_zero && value(nearest) > magnitude) {
-        --nearest;
-    } else if (store.rounding == Rounding::ties_away && nearest < last &&
-               magnitude == (value(nearest) + value(nearest + 1)) / 2) {
-        ++nearest;
-    }
-    return static_cast<std::uint8_t>(nearest | (code & 0x80u));
-}
-
-/// What a code may be.
-struct Codes {
-    int low = 0, high = 0;
-};
 
 double relative_error(double got, const Interval& possible) {
     if (possible.is_nan()) {
@@ -162,200 +76,27 @@ class Counter {
     const std::string& place_;
 };
 
-// ---- Elements that stand alone ----
-
-void compare_made_scale(const QuantisedStore& store, std::span<const Interval> row, float scale,
-                        Counter& counter) {
-    Interval most = {0, 0};
-    for (const Interval& channel : row) {
-        if (!channel.is_nan()) {
-            most = {std::max(most.low, channel.least_magnitude()),
-                    std::max(most.high, channel.most_magnitude())};
-        }
-    }
-    const float divisor = largest(store.type);
-    const Interval possible = {std::max(quotient(most.low, divisor), store.floor),
-                               std::max(quotient(most.high, divisor), store.floor)};
-    counter.scale(scale >= possible.low && scale <= possible.high && !std::signbit(scale), "scale",
-                  scale, possible);
-}
-
-Interval scaled(const QuantisedStore& store, const Interval& channel, float given, float scale) {
-    if (!store.made) {
-        const Interval factors = given < 0 ? channel.negated() : channel;
-        return {product(factors.low, std::fabs(given)), product(factors.high, std::fabs(given))};
-    }
-    if (scale == 0 && !channel.is_nan()) {
-        return {0, 0};
-    }
-    if (store.other_division) {
-        const float reciprocal = quotient(1.f, scale);
-        return {product(channel.low, reciprocal), product(channel.high, reciprocal)};
-    }
-    return {quotient(channel.low, scale), quotient(channel.high, scale)};
-}
-
-// ---- Blocks ----
-
-int most_code(Store store) {
-    return store == Store::q8_0 ? 127 : store == Store::q4_0 || store == Store::q4_1 ? 15 : 31;
-}
-
-/// d before it is rounded to f16, without its sign, and m.
-struct BlockScales {
-    Interval d, m;
-};
-
-/// The magnitudes of d = x* / divisor that have this sign; none if no row has such a d.
-///
-/// The first channel of largest magnitude is one whose magnitude may exceed those of the channels
-/// before it, and equal those of the channels after it.
-std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float divisor,
-                                        bool negative) {
-    float most_low = 0;
-    for (const Interval& channel : block) {
-        most_low = channel.is_nan() ? most_low : std::max(most_low, channel.least_magnitude());
-    }
-    std::optional<Interval> all;
-    const auto add = [&all](float low, float high) {
-        all = all ? Interval{std::min(all->low, low), std::max(all->high, high)}
-                  : Interval{low, high};
-    };
-    if (negative && most_low == 0) {
-        add(0, 0);  // -0, for zeros
-    }
-    for (std::size_t c = 0; c < block.size(); ++c) {
-        const Interval x = negative ? block[c] : block[c].negated();  // where x* has a sign too
-        bool may_be_it = !x.is_nan() && x.high > 0 && x.high >= most_low;
-        for (std::size_t j = 0; j < c && may_be_it; ++j) {
-            may_be_it = block[j].is_nan() || x.high > block[j].least_magnitude();
-        }
-        if (may_be_it) {
-            add(quotient(std::max(x.low, most_low), divisor), quotient(x.high, divisor));
-        }
-    }
-    return all;
-}
-
-BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
-    Interval min, max;
-    bool any = false;
-    for (const Interval& x : block) {
-        if (x.is_nan()) {
-            continue;
-        }
-        // Of equal zeros the first.
-        min = {!any || x.low < min.low ? x.low : min.low,
-               !any || x.high < min.high ? x.high : min.high};
-        max = {!any || x.low > max.low ? x.low : max.low,
-               !any || x.high > max.high ? x.high : max.high};
-        any = true;
-    }
-    const auto d = [store](float largest_channel, float smallest_channel) {
-        const bool infinite = std::isinf(largest_channel) || std::isinf(smallest_channel);
-        const float range = infinite ? HUGE_VALF : sum(largest_channel, -smallest_channel);
-        return quotient(std::max(range, 0.f), static_cast<float>(most_code(store)));
-    };
-    return {{d(max.low, min.high), d(max.high, min.low)}, min};
-}
-
-/// Whether 1 / d is 0 or no number, so that all codes are the middle.
-bool is_singular(float d) {
-    return d == 0 || std::isinf(d) || std::isinf(quotient(1.f, d));
-}
-
-int code_at(const QuantisedStore& store, float from_middle) {
-    const auto most = static_cast<float>(most_code(store.type));
-    if (store.type == Store::q8_0) {
-        const float nearest = rounded(from_middle, store.rounding, Rounding::ties_away);
-        return static_cast<int>(std::clamp(nearest, -most - 1, most + 1));
-    }
-    const auto from_zero = static_cast<float>(middle(store.type));
-    float code = 0;
-    switch (store.rounding) {
-        case Rounding::as_defined: code = sum(from_middle, from_zero + 0.5f); break;
-        case Rounding::ties_to_even: code = std::nearbyint(sum(from_middle, from_zero)); break;
-        case Rounding::ties_away: code = std::round(from_middle) + from_zero; break;
-        case Rounding::toward_zero: code = sum(from_middle, from_zero); break;
-    }
-    return static_cast<int>(std::clamp(code, 0.f, most));
-}
-
-/// x / d, in f32.
-float over(const QuantisedStore& store, float x, float d) {
-    return store.other_division ? quotient(x, d) : product(x, quotient(1.f, d));
-}
-
-/// Codes of a channel, or of its distance from m, with the sign that a positive d gives it.
-Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d) {
-    const int zero = middle(store.type);
-    if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) {
-        return {zero, zero};
-    }
-    if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d may be anything
-        const int most = most_code(store.type);
-        return {store.type == Store::q8_0 ? -most : 0, most};
-    }
-    return {code_at(store, over(store, x.low, x.low < 0 ? d.low : d.high)),
-            code_at(store, over(store, x.high, x.high < 0 ? d.high : d.low))};
-}
-
-/// amax / divisor.
-Interval d_of_largest(std::span<const Interval> block, float divisor) {
-    Interval most;
-    for (const Interval& channel : block) {
-        if (!channel.is_nan()) {
-            most = {std::max(most.low, channel.least_magnitude()),
-                    std::max(most.high, channel.most_magnitude())};
-        }
-    }
-    return {quotient(most.low, divisor), quotient(most.high, divisor)};
-}
-
-Interval as_stored(const Interval& d) {
-    return {widen(Type::f16, narrow(Type::f16, d.low)),
-            widen(Type::f16, narrow(Type::f16, d.high))};
+/// Whether a stored f16 is one that a number of the interval is rounded to.
+bool rounds_to(const Interval& possible, std::uint32_t half) {
+    const auto rank_of = [](float value) { return rank(narrow(Type::f16, value), 0x8000); };
+    const int stored = rank(half, 0x8000);
+    return stored >= rank_of(possible.low) && stored <= rank_of(possible.high);
 }
 
 void compare_block(const QuantisedStore& store, std::span<const Interval> block,
                    std::span<const std::uint8_t> bytes, std::size_t index, Counter& counter) {
     const BlockFields fields = fields_of(store.type, bytes);
-    const std::string d_of = "d of block " + std::to_string(index);
-    const float d = widen(Type::f16, fields.d);
-    BlockScales scales;
-    bool turned = false;  // whether d is negative
-    const auto from_zero = static_cast<float>(middle(store.type));
+    const BlockScales scales = possible_scales(store, block, fields.d >= 0x8000);
     if (has_minimum(store.type)) {
-        scales = scales_with_minimum(store.type, block);
-        const int m = rank(fields.m, 0x8000);
-        counter.scale(m >= rank_of_half(scales.m.low) && m <= rank_of_half(scales.m.high),
-                      "m of block " + std::to_string(index), widen(Type::f16, fields.m), scales.m);
-    } else if (store.type == Store::q8_0) {
-        scales.d = d_of_largest(block, 127.f);
-    } else if (store.symmetric) {
-        scales.d = d_of_largest(block, from_zero - 1);
-    } else {
-        // The sign that was stored, if a row has a d of that sign.
-        turned = fields.d >= 0x8000;
-        std::optional<Interval> magnitudes = magnitudes_of_d(block, from_zero, turned);
-        if (!magnitudes) {
-            turned = !turned;
-            magnitudes = magnitudes_of_d(block, from_zero, turned);
-        }
-        scales.d = magnitudes.value_or(Interval{0, 0});
+        counter.scale(rounds_to(scales.m, fields.m), "m of block " + std::to_string(index),
+                      widen(Type::f16, fields.m), scales.m);
     }
-    const Interval signed_d = turned ? scales.d.negated() : scales.d;
-    const int stored = rank(fields.d, 0x8000);
-    counter.scale(stored >= rank_of_half(signed_d.low) && stored <= rank_of_half(signed_d.high),
-                  d_of, d, signed_d);
-    const Interval divisor = store.d_as_stored ? as_stored(scales.d) : scales.d;
+    const Interval d = scales.negative_d ? scales.d.negated() : scales.d;
+    counter.scale(rounds_to(d, fields.d), "d of block " + std::to_string(index),
+                  widen(Type::f16, fields.d), d);
     for (std::size_t c = 0; c < block.size(); ++c) {
-        Interval x = turned ? block[c].negated() : block[c];
-        if (has_minimum(store.type)) {
-            x = {std::max(sum(x.low, -scales.m.high), 0.f), sum(x.high, -scales.m.low)};
-            x = block[c].is_nan() ? block[c] : x;
-        }
-        counter.code(index * block.size() + c, fields.codes[c], codes_of(store, x, divisor));
+        counter.code(index * block.size() + c, fields.codes[c],
+                     possible_codes(store, block[c], scales));
     }
 }
 
@@ -388,12 +129,12 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
         return;
     }
     if (store.made) {
-        compare_made_scale(store, intervals, scale, counter);
+        const Interval possible = possible_scale(store, intervals);
+        counter.scale(scale >= possible.low && scale <= possible.high && !std::signbit(scale),
+                      "scale", scale, possible);
     }
     for (std::size_t c = 0; c < row.size(); ++c) {
-        const Interval number = scaled(store, intervals[c], given, scale);
-        const Codes possible = {rank_of_code(store.type, code_of(store, number.low)),
-                                rank_of_code(store.type, code_of(store, number.high))};
+        const Codes possible = possible_codes(store, intervals[c], given, scale);
         std::uint8_t code = bytes[c];
         if (!store.saturates && store.type == Store::e4m3fn && (code & 0x7f) == 0x7f) {
             code = possible.high < 0 ? 0xff : 0x7f;  // a NaN of any sign

@@ -6,29 +6,9 @@
 #include <functional>
 #include <string>
 
-#include "reference/quantise.hpp"
+#include "reference/possible_codes.hpp"
 
 namespace vkrope::reference {
-
-enum class Rounding { as_defined, ties_to_even, ties_away, toward_zero };
-
-/// How a tensor is quantised. The scales of blocks are in their bytes.
-struct QuantisedStore {
-    Store type = Store::q8_0;
-    /// For elements that stand alone: factors that multiply, one, or one for each head.
-    std::vector<float> given = {};
-    bool made = false;  // a scale for each row, as quantise_made() makes it
-    float floor = 0;    // of made scales
-
-    // Changes of the definition, for mistakes. Halves of q4_0 and the like are rounded up.
-    Rounding rounding = Rounding::as_defined;
-    /// By the scale if the definition multiplies by its reciprocal, and the reverse.
-    bool other_division = false;
-    bool saturates = true;      // false: beyond the range e4m3fn is NaN, and e5m2 infinite
-    bool symmetric = false;     // q4_0, q5_0: d = amax / 7 or 15, as if no code were -8 or -16
-    bool d_as_stored = false;   // codes are of d rounded to f16, not of the f32 d
-    bool one_of_token = false;  // a made scale for all heads of a token together
-};
 
 /// Numbers of codes or of scales; d and m of a block are two scales.
 struct CodesVerdict {

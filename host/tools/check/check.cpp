@@ -3,7 +3,6 @@
 #include "check/check.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "files/array_file.hpp"
@@ -55,20 +54,13 @@ TensorFile read_codes(const char* option, const std::string& path, const TensorF
 /// Reads made scales, as [batch, tokens, heads].
 std::vector<float> read_made_scales(const char* option, const std::string& path,
                                     const TensorFile& input) {
-    const npy::Array array = read_array(option, path);
     std::vector<std::uint64_t> shape = input.array.header.shape;
     shape.pop_back();
-    if (array.header.type != npy::Type::f4 || array.header.shape != shape) {
-        fail(ExitCode::bad_file,
-             "{}: '{}' has shape {} of {}; {} '{}' needs {} of <f4, one for each row", option, path,
-             npy::shape_text(array.header.shape), npy::name(array.header.type), input.option,
-             input.path, npy::shape_text(shape));
-    }
-    std::vector<float> scales(array.data.size() / sizeof(float));
-    for (std::uint64_t row = 0; row < scales.size(); ++row) {
-        std::memcpy(&scales[row],
-                    array.data.data() + scale_in_file(input.view, row) * sizeof(float),
-                    sizeof(float));
+    const std::vector<float> in_file = read_floats(
+        option, path, shape, fmt::format("{} '{}'", input.option, input.path), "row");
+    std::vector<float> scales;
+    for (std::uint64_t row = 0; row < in_file.size(); ++row) {
+        scales.push_back(in_file[scale_in_file(input.view, row)]);
     }
     return scales;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // vkrope dequantise: the numbers that the codes of a quantised tensor stand for.
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -48,19 +47,9 @@ npy::Array read_codes(const DequantiseOptions& options) {
 
 /// A factor for each row.
 std::vector<float> read_scales(const DequantiseOptions& options, const npy::Header& codes) {
-    const npy::Array array = read_array("--scales", *options.scales);
     const std::vector<std::uint64_t> rows(codes.shape.begin(), codes.shape.end() - 1);
-    if (array.header.type != npy::Type::f4 || array.header.shape != rows) {
-        fail(ExitCode::bad_file,
-             "--scales: '{}' has shape {} of {}; --codes '{}' needs {} of <f4, one for each row",
-             *options.scales, npy::shape_text(array.header.shape), npy::name(array.header.type),
-             options.codes, npy::shape_text(rows));
-    }
-    std::vector<float> scales(array.data.size() / sizeof(float));
-    if (!scales.empty()) {
-        std::memcpy(scales.data(), array.data.data(), array.data.size());
-    }
-    return scales;
+    return read_floats("--scales", *options.scales, rows,
+                       fmt::format("--codes '{}'", options.codes), "row");
 }
 
 std::uint64_t checked_bytes(const DequantiseOptions& options,

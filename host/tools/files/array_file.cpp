@@ -2,6 +2,7 @@
 #include "files/array_file.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "files/safetensors.hpp"
@@ -86,6 +87,22 @@ npy::Array read_array(const std::string& option, const std::string& path) {
     } catch (const safetensors::Error& error) {
         fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
     }
+}
+
+std::vector<float> read_floats(const std::string& option, const std::string& path,
+                               const std::vector<std::uint64_t>& shape, const std::string& tensor,
+                               const char* each) {
+    const npy::Array array = read_array(option, path);
+    if (array.header.type != npy::Type::f4 || array.header.shape != shape) {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {} of {}; {} needs {} of <f4, one for each {}",
+             option, path, npy::shape_text(array.header.shape), npy::name(array.header.type),
+             tensor, npy::shape_text(shape), each);
+    }
+    std::vector<float> numbers(array.data.size() / sizeof(float));
+    if (!numbers.empty()) {
+        std::memcpy(numbers.data(), array.data.data(), array.data.size());
+    }
+    return numbers;
 }
 
 std::string file_of(const std::string& path) {

@@ -2,7 +2,9 @@
 // An array that an option names: a .npy file, or one tensor of a .safetensors file.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "files/npy.hpp"
 
@@ -12,6 +14,15 @@ namespace vkrope::tools {
 /// dtypes F32, F16, BF16, F64, I32, I64 and U8 become the types of .npy that hold them. Throws
 /// Failure, which names the option.
 npy::Array read_array(const std::string& option, const std::string& path);
+
+/// Reads numbers of f32 that a tensor needs, in this shape. Throws Failure, which names the option,
+/// the tensor and what there must be one of.
+///
+/// tensor  "--k 'k.npy'"
+/// each    "row"
+std::vector<float> read_floats(const std::string& option, const std::string& path,
+                               const std::vector<std::uint64_t>& shape, const std::string& tensor,
+                               const char* each);
 
 /// The file in such a path, without the name of a tensor.
 std::string file_of(const std::string& path);

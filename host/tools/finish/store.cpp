@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "files/array_file.hpp"
@@ -193,18 +192,9 @@ void choose_hadamard(const StoreOptions& options, const RotateInputs& inputs,
 
 /// A factor for each head of the tensor.
 std::vector<float> read_head_scales(const std::string& path, const TensorFile& tensor) {
-    const npy::Array array = read_array("--store-scale", path);
-    const std::uint64_t heads = tensor.view.heads;
-    if (array.header.type != npy::Type::f4 ||
-        array.header.shape != std::vector<std::uint64_t>{heads}) {
-        fail(ExitCode::bad_file,
-             "--store-scale: '{}' has shape {} of {}; {} '{}' needs ({},) of <f4, one for each "
-             "head",
-             path, npy::shape_text(array.header.shape), npy::name(array.header.type), tensor.option,
-             tensor.path, heads);
-    }
-    std::vector<float> scales(heads);
-    std::memcpy(scales.data(), array.data.data(), heads * sizeof(float));
+    std::vector<float> scales = read_floats("--store-scale", path, {tensor.view.heads},
+                                            fmt::format("{} '{}'", tensor.option, tensor.path),
+                                            "head");
     for (std::size_t head = 0; head < scales.size(); ++head) {
         if (!std::isfinite(scales[head]) || scales[head] == 0) {
             fail(ExitCode::bad_file,
@@ -231,11 +221,11 @@ void choose_scale(const StoreOptions& options, TensorIndex which, const TensorFi
             steps.given_scales = read_head_scales(scale->of_heads, tensor);
         } else if (scale->of_row) {
             steps.scale = StoreScale::made;
+            steps.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
         } else {
             steps.scale = StoreScale::given;
             steps.given_scales = {scale->factor};
         }
-        steps.scale_floor = scale->of_row ? static_cast<float>(options.scale_floor.value_or(0)) : 0;
     }
     const bool made = steps.scale == StoreScale::made;
     if (made == options.scale_files[which].empty()) {
