@@ -52,7 +52,17 @@ struct Rotation {
     std::uint32_t rotary_dim = 0;       ///< rotated channels: even, 2 to head_dim
     std::uint32_t q_rotary_offset = 0;  ///< first rotated channel of a query row
     std::uint32_t k_rotary_offset = 0;  ///< first rotated channel of a key row
-    std::vector<double> inv_freq = {};  ///< [rotary_dim / 2] radians per position; from any formula
+    /// Radians per position, from any formula: [rotary_dim / 2]; with SectionOrder::sum
+    /// [axes, rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these.
+    std::vector<double> inv_freq = {};
+    /// [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
+    /// position * inv_freq + phase. Of magnitude below 2048; empty: none. Exact in every source:
+    /// each is rounded to the nearest 2^-64 turn.
+    std::vector<double> phase = {};
+    /// Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
+    /// 65535. 1: all heads share them. Above 1 requires AngleSource::computed, and heads of Q and K
+    /// that are multiples of it.
+    std::uint32_t head_groups = 1;
     double base = 0;  ///< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or
                       ///< another formula
     Sections sections = {};  ///< which axis rotates which pairs; 0 axes: one position per token

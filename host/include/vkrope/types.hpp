@@ -130,13 +130,18 @@ enum class SectionOrder : std::uint32_t {
     sequential = 0,  ///< the section that contains m: Qwen2-VL; vision, where each axis has its own
                      ///< frequencies
     interleaved = 1,  ///< axis m mod 3 if m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL
+    /// No pair has an axis of its own: each turns by the sum over all axes of position times
+    /// frequency. Every axis has frequencies for every pair, and `pairs` are 0.
+    /// AngleSource::computed only: Mochi, RoPE-ViT with learned frequencies.
+    sum = 2,
 };
 inline constexpr std::uint32_t max_axes = 8;
 /// Which axis rotates which pairs.
 struct Sections {
     SectionOrder order = SectionOrder::sequential;
     std::uint32_t axes = 0;  ///< 0: one position per token; else 2 to max_axes, interleaved: 3 or 4
-    std::uint32_t pairs[max_axes] = {};  ///< pairs of each section; the sum is above 0
+    std::uint32_t pairs[max_axes] = {};  ///< pairs of each section; the sum is above 0, except in
+                                         ///< SectionOrder::sum
     std::uint32_t leftover_axis = 0;     ///< interleaved only
 };
 /// True if both assign the same axis to every pair. Ignores fields that have no effect.
@@ -189,10 +194,15 @@ struct AnglePlan {
     /// Sections of the rotation; record() rejects a kernel created for different ones. A
     /// cos_sin_cache has none.
     Sections sections = {};
+    bool phase = false;             ///< each pair has a phase: Rotation::phase
+    std::uint32_t head_groups = 1;  ///< groups of heads with frequencies of their own
     // cos_sin_cache:
     Element element = Element::f32;  ///< element type of cos and sin
-    std::uint32_t row_stride =
-        0;  ///< elements from one row to the next; only the first `pairs` of a row are used
+    std::uint32_t row_stride = 0;  ///< elements from one row to the next; only the first `pairs` of
+                                   ///< a row are used, or 2 * pairs with channel_angles
+    /// Each channel has cos and sin of its own, in the order of the rotated channels:
+    /// y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1].
+    bool channel_angles = false;
 };
 
 /// Division of a table into lines: texel lines of a texture, positions of a buffer. Computed angles
@@ -204,7 +214,8 @@ struct AngleLines {
 inline AngleLines angle_lines(const AnglePlan& plan) noexcept {
     if (plan.source == AngleSource::computed) return {1, plan.bytes};
     if (plan.source == AngleSource::direct_buffer)
-        return {plan.rows, std::size_t{plan.pairs} * 8};               // cos and sin, a float each
+        return {plan.phase ? 2 * plan.rows - 1 : plan.rows,  // with phases, -rows + 1 to rows - 1
+                std::size_t{plan.pairs} * 8};                // cos and sin, a float each
     return {plan.extent.height, std::size_t{plan.extent.width} * 16};  // texels of four floats
 }
 
@@ -376,8 +387,14 @@ struct KernelInfo {
     /// vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
     /// window.
     Window windows[max_windows] = {};
-    Sections sections = {};        ///< required for PositionSource::axis_ids, else 0 axes
+    Sections sections = {};  ///< required for PositionSource::axis_ids, else 0 axes
+    bool phase = false;      ///< AnglePlan::phase of the plan that each call names
+    /// AnglePlan::head_groups of the plan: 1 to 65535, and above 1 only with computed angles. Heads
+    /// of Q and of K are divided into that number of groups of consecutive heads, each with
+    /// frequencies of its own; V has none.
+    std::uint32_t head_groups = 1;
     Element table = Element::f32;  ///< cos_sin_cache: element type of cos and sin
+    bool channel_angles = false;   ///< cos_sin_cache: AnglePlan::channel_angles; one window
     Conversion conversion = Conversion::by_device;
     /// Heads of Q, K and V in every call that has the tensor; 0: any number. On a GPU, lanes are
     /// distributed accordingly.
