@@ -53,40 +53,98 @@ void vkrope_texture_angles(const uint row, const uint pair, const uint n, const 
     s = Unit(vec4(t0.yw, t1.yw), vec4(t2.yw, t3.yw));
 }
 
-// The same from a factored table that covers `table_rows` positions.
+// The same from two rows of a factored table: the sum of the angle of row `coarse`, negated if
+// coarse_sign is 0x80000000, and that of row `fine`.
+void vkrope_summed_angles(const uint coarse, const uint coarse_sign, const uint fine,
+                          const uint pair, const uint n, const uint fold_log2,
+                          const uint texels_per_row, out Unit c, out Unit s) {
+    Unit c0, s0, c1, s1;
+    vkrope_texture_angles(coarse, pair, n, fold_log2, texels_per_row, c0, s0);
+    vkrope_texture_angles(fine, pair, n, fold_log2, texels_per_row, c1, s1);
+    s0 = vkrope_flip(s0, coarse_sign);
+    c.b = s.b = vec4(0);
+    vkrope_add_angles(c0.a, s0.a, c1.a, s1.a, c.a, s.a);
+    if (n == 8) vkrope_add_angles(c0.b, s0.b, c1.b, s1.b, c.b, s.b);
+}
+
+// The same from a factored table without phases that covers `table_rows` positions.
 void vkrope_factored_angles(const uint magnitude, const uint table_rows, const uint pair,
                             const uint n, const uint fold_log2, const uint texels_per_row,
                             out Unit c, out Unit s) {
     const uint fine_rows = 1u << fine_digit_bits;
     const uint fine = ((table_rows + fine_rows - 1) >> fine_digit_bits) +
                       (magnitude & (fine_rows - 1));
-    Unit c0, s0, c1, s1;
-    vkrope_texture_angles(magnitude >> fine_digit_bits, pair, n, fold_log2, texels_per_row, c0, s0);
-    vkrope_texture_angles(fine, pair, n, fold_log2, texels_per_row, c1, s1);
-    c.b = s.b = vec4(0);
-    vkrope_add_angles(c0.a, s0.a, c1.a, s1.a, c.a, s.a);
-    if (n == 8) vkrope_add_angles(c0.b, s0.b, c1.b, s1.b, c.b, s.b);
+    vkrope_summed_angles(magnitude >> fine_digit_bits, 0, fine, pair, n, fold_log2, texels_per_row,
+                         c, s);
+}
+
+// With phases, for any position, an int32: the fine digit of -1 is 2047, and its coarse one is -1.
+void vkrope_phased_angles(const uint position, const uint table_rows, const uint pair, const uint n,
+                          const uint fold_log2, const uint texels_per_row, out Unit c, out Unit s) {
+    const uint fine_rows = 1u << fine_digit_bits;
+    const uint coarse = vkrope_magnitude(int(position) >> fine_digit_bits);
+    const uint fine = ((table_rows + fine_rows - 2) >> fine_digit_bits) + 1 +
+                      (position & (fine_rows - 1));
+    vkrope_summed_angles(coarse, position & 0x80000000u, fine, pair, n, fold_log2, texels_per_row,
+                         c, s);
 }
 #endif
 
 #ifdef VKROPE_TURN_WORDS
-// cos and sin of the n pairs from `pair` on, at |position| `magnitude`.
-void vkrope_computed_angles(const uint magnitude, const uint pair, const uint n, out Unit c,
-                            out Unit s) {
+VkropeTurnFactor vkrope_turn_factor() {
     const vec4 radians = uintBitsToFloat(VKROPE_TURN_WORDS(0)),
                factor = uintBitsToFloat(VKROPE_TURN_WORDS(1));
-    const VkropeTurnFactor a = VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y,
-                                                radians.z);
-    const uint at = turn_header_vec4s + pair / 2;
+    return VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y, radians.z);
+}
+
+// The fractions of the first four, or of the last four of eight, of the n pairs from `pair` on:
+// low and high words. Fractions start at vec4 `start`.
+void vkrope_fractions(const uint start, const uint pair, const uint n, out uvec4 low,
+                      out uvec4 high) {
+    const uint at = start + pair / 2;
     uvec4 f0 = VKROPE_TURN_WORDS(at), f1 = uvec4(0);
     if (n == 1 && (pair & 1u) == 1u) f0 = f0.zwxy;
     if (n >= 4) f1 = VKROPE_TURN_WORDS(at + 1);
+    low = uvec4(f0.xz, f1.xz);
+    high = uvec4(f0.yw, f1.yw);
+}
+
+// cos and sin of the n pairs from `pair` on, at |position| `magnitude`.
+void vkrope_computed_angles(const uint magnitude, const uint pair, const uint n, out Unit c,
+                            out Unit s) {
+    const VkropeTurnFactor a = vkrope_turn_factor();
+    uvec4 low, high;
+    vkrope_fractions(turn_header_vec4s, pair, n, low, high);
     c.b = s.b = vec4(0);
-    vkrope_turn(uvec4(f0.xz, f1.xz), uvec4(f0.yw, f1.yw), uvec4(magnitude), a, c.a, s.a);
+    vkrope_turn(low, high, uvec4(magnitude), a, c.a, s.a);
     if (n == 8) {
-        const uvec4 f2 = VKROPE_TURN_WORDS(at + 2), f3 = VKROPE_TURN_WORDS(at + 3);
-        vkrope_turn(uvec4(f2.xz, f3.xz), uvec4(f2.yw, f3.yw), uvec4(magnitude), a, c.b, s.b);
+        vkrope_fractions(turn_header_vec4s, pair + 4, n, low, high);
+        vkrope_turn(low, high, uvec4(magnitude), a, c.b, s.b);
     }
+}
+
+// The angles of the n pairs from `pair` on, in units of 2^-64 turn.
+struct VkropeTurns {
+    uvec4 low_a, high_a, low_b, high_b;
+};
+
+// Adds position * fraction; fractions start at vec4 `start`.
+void vkrope_add_axis(const uint start, const uint position, const uint pair, const uint n,
+                     inout VkropeTurns turns) {
+    uvec4 low, high;
+    vkrope_fractions(start, pair, n, low, high);
+    vkrope_add_turns(low, high, position, turns.low_a, turns.high_a);
+    if (n == 8) {
+        vkrope_fractions(start, pair + 4, n, low, high);
+        vkrope_add_turns(low, high, position, turns.low_b, turns.high_b);
+    }
+}
+
+void vkrope_turned_angles(const VkropeTurns turns, const uint n, out Unit c, out Unit s) {
+    const VkropeTurnFactor a = vkrope_turn_factor();
+    c.b = s.b = vec4(0);
+    vkrope_cos_sin(turns.high_a, a, c.a, s.a);
+    if (n == 8) vkrope_cos_sin(turns.high_b, a, c.b, s.b);
 }
 #endif
 

@@ -40,7 +40,7 @@ Step T(copied_step)(uint index) {
     Step step;
     step.from = step.to = T(copied_channels)(index - (T(row_steps) - T(copying)));
     step.rotates = false;
-    step.c = step.s = Unit(vec4(0), vec4(0));
+    step.c = step.s = step.c1 = step.s1 = Unit(vec4(0), vec4(0));
     return step;
 }
 
@@ -120,7 +120,7 @@ void T(clip_and_turn)(bool turns, const Step step, inout Unit a, inout Unit b) {
     if (turns) {
         Unit x0, x1, y0, y1;
         vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
-        vkrope_rotate(x0, x1, step.c, step.s, y0, y1);
+        vkrope_rotate_channels(x0, x1, step.c, step.s, step.c1, step.s1, y0, y1);
         y0 = vkrope_either(step.rotates, y0, x0);
         y1 = vkrope_either(step.rotates, y1, x1);
         vkrope_from_pairs(pairing_out, unit_elements, y0, y1, a, b);

@@ -19,13 +19,13 @@ VKROPE_CONSTANT binding_q_in = 0;
 VKROPE_CONSTANT binding_q_out = 1;  // the same buffer as q_in when in place
 VKROPE_CONSTANT binding_k_in = 2;
 VKROPE_CONSTANT binding_k_out = 3;
-VKROPE_CONSTANT binding_ids = 4;         // positions
-VKROPE_CONSTANT binding_slot_mapping = 5;       // destination rows of K and V
-VKROPE_CONSTANT binding_table = 6;       // (cos, sin) pairs, or cos alone
-VKROPE_CONSTANT binding_table_sin = 7;   // sin, if separate from cos
-VKROPE_CONSTANT binding_status = 8;      // counter of tokens whose position or slot is out of range
-VKROPE_CONSTANT binding_turns = 9;       // uniforms: constants for computed angles
-VKROPE_CONSTANT binding_texture = 10;    // rows of the angle table
+VKROPE_CONSTANT binding_ids = 4;           // positions
+VKROPE_CONSTANT binding_slot_mapping = 5;  // destination rows of K and V
+VKROPE_CONSTANT binding_table = 6;         // (cos, sin) pairs, or cos alone
+VKROPE_CONSTANT binding_table_sin = 7;     // sin, if separate from cos
+VKROPE_CONSTANT binding_status = 8;    // counter of tokens whose position or slot is out of range
+VKROPE_CONSTANT binding_turns = 9;     // uniforms: constants for computed angles
+VKROPE_CONSTANT binding_texture = 10;  // rows of the angle table
 VKROPE_CONSTANT binding_v_in = 11;
 VKROPE_CONSTANT binding_v_out = 12;
 VKROPE_CONSTANT binding_parameters = 13;  // weights, biases, given scales
@@ -46,113 +46,117 @@ VKROPE_CONSTANT position_binding_offsets = 3;
 // Specialisation constants: they differ between kernels, or between the pipelines of a kernel.
 // X(id, name, default), in the order of ids. Id 0 is the workgroup size:
 // step_lanes * head_lanes * group_tokens.
-#define VKROPE_CONSTANTS(X)                                                                        \
-    X(1, step_lanes, 1)       /* lanes per row in a workgroup */                                   \
-    X(2, head_lanes, 1)       /* heads of a token side by side in a workgroup */                   \
-    X(3, group_tokens, 1)     /* tokens side by side in a workgroup */                             \
-    X(4, steps_together, 1)   /* consecutive steps that a lane rotates */                          \
-    X(5, units_apart, 0)      /* 1: adjacent units go to adjacent lanes; 0: to one lane */         \
-    X(6, rare_branches, 0)    /* 1: rare cases have a branch; 0 on CPUs, which run every branch */ \
-    X(7, q_batch, 0)          /* heads of Q that a lane loads together; 0: all, one by one */      \
-    X(8, k_batch, 0)                                                                               \
-    X(9, whole_batches, 0)    /* 1: lanes have full batches, unless a call is split by heads */    \
-    X(10, access, 0)          /* access_* */                                                       \
-    X(11, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                                \
-    X(12, conversion, 0)      /* conversion_* */                                                   \
-    X(13, q_head_dim, 2)      /* 0: the tensor is absent; for K and V too */                       \
-    X(14, q_rotary_offset, 0) /* channel from which window_at_* count */                           \
-    X(15, q_element_in, 0)    /* element_* */                                                      \
-    X(16, q_element_out, 0)                                                                        \
-    X(17, k_head_dim, 2)                                                                           \
-    X(18, k_rotary_offset, 0)                                                                      \
-    X(19, k_element_in, 0)                                                                         \
-    X(20, k_element_out, 0)                                                                        \
-    X(21, v_head_dim, 0)      /* V beside K: it has K's strides, heads and batch */                \
-    X(22, v_element_in, 0)                                                                         \
-    X(23, v_element_out, 0)                                                                        \
-    X(24, scatter, 0)         /* 1: rows of K and V go to the slots of slot_mapping */             \
-    X(25, pairing, 0)         /* pairing_* */                                                      \
-    X(26, pairing_out, 0)                                                                          \
-    X(27, rotary_dim, 2)      /* of all windows together; 0: nothing rotates */                    \
-    X(28, window_dim_0, 2)    /* channels of a window; 0: absent */                                \
-    X(29, window_dim_1, 0)                                                                         \
-    X(30, window_dim_2, 0)                                                                         \
-    X(31, window_dim_3, 0)                                                                         \
-    X(32, window_at_0, 0)     /* first channel, from rotary_offset on */                           \
-    X(33, window_at_1, 0)                                                                          \
-    X(34, window_at_2, 0)                                                                          \
-    X(35, window_at_3, 0)                                                                          \
-    X(36, angles, 0)          /* angles_* */                                                       \
-    X(37, positions, 0)       /* positions_* */                                                    \
-    X(38, axes, 0)            /* 0: one position per token */                                      \
-    X(39, section_order, 0)   /* sections_* */                                                     \
-    X(40, leftover_axis, 0)                                                                        \
-    X(41, section_0, 1)       /* pairs of a section */                                             \
-    X(42, section_1, 0)                                                                            \
-    X(43, section_2, 0)                                                                            \
-    X(44, section_3, 0)                                                                            \
-    X(45, section_4, 0)                                                                            \
-    X(46, section_5, 0)                                                                            \
-    X(47, section_6, 0)                                                                            \
-    X(48, section_7, 0)                                                                            \
-    X(49, counter, 0)         /* 1: may count tokens whose position or slot is out of range */     \
-    X(50, k_after_q, 0)       /* 1: loads K after storing Q, for lack of registers */              \
-    X(51, finish, 0)          /* finish_*: who takes the steps of q_steps, k_steps, v_steps */     \
-    X(52, norms_held, 1)      /* rows of a tensor whose norms a lane holds */                      \
-    X(53, exchanged, 1)       /* sums of units that the lanes of a workgroup share */              \
-    X(54, q_steps, 0)         /* step_* */                                                         \
-    X(55, q_row_heads, 1)     /* heads that a norm takes as one row */                             \
-    X(56, q_inverse_n, 0)     /* f32 bits: 1 / channels of such a row */                           \
-    X(57, q_eps, 0)           /* f32 bits */                                                       \
-    X(58, q_clip, 0)          /* f32 bits */                                                       \
-    X(59, q_factor, 0)        /* f32 bits; step_scale */                                           \
-    X(60, q_bias, 0)          /* shape_* */                                                        \
-    X(61, q_bias_at, 0)       /* floats from the start of the parameters */                        \
-    X(62, q_weight, 0)        /* shape_* */                                                        \
-    X(63, q_weight_at, 0)                                                                          \
-    X(64, q_norm_bias, 0)     /* shape_* */                                                        \
-    X(65, q_norm_bias_at, 0)                                                                       \
-    X(66, q_hadamard, 0)      /* levels: log2 of the channels of a block */                        \
-    X(67, q_store_scale, 0)   /* store_scale_* */                                                  \
-    X(68, q_store_scale_at, 0) /* floats from the start of the parameters */                       \
-    X(69, q_scale_floor, 0)   /* f32 bits */                                                       \
-    X(70, q_scale_heads, 1)   /* heads of the call: scales of a token */                           \
-    X(71, k_steps, 0)                                                                              \
-    X(72, k_row_heads, 1)                                                                          \
-    X(73, k_inverse_n, 0)                                                                          \
-    X(74, k_eps, 0)                                                                                \
-    X(75, k_clip, 0)                                                                               \
-    X(76, k_factor, 0)                                                                             \
-    X(77, k_bias, 0)                                                                               \
-    X(78, k_bias_at, 0)                                                                            \
-    X(79, k_weight, 0)                                                                             \
-    X(80, k_weight_at, 0)                                                                          \
-    X(81, k_norm_bias, 0)                                                                          \
-    X(82, k_norm_bias_at, 0)                                                                       \
-    X(83, k_hadamard, 0)                                                                           \
-    X(84, k_store_scale, 0)                                                                        \
-    X(85, k_store_scale_at, 0)                                                                     \
-    X(86, k_scale_floor, 0)                                                                        \
-    X(87, k_scale_heads, 1)                                                                        \
-    X(88, v_steps, 0)                                                                              \
-    X(89, v_row_heads, 1)                                                                          \
-    X(90, v_inverse_n, 0)                                                                          \
-    X(91, v_eps, 0)                                                                                \
-    X(92, v_clip, 0)                                                                               \
-    X(93, v_factor, 0)                                                                             \
-    X(94, v_bias, 0)                                                                               \
-    X(95, v_bias_at, 0)                                                                            \
-    X(96, v_weight, 0)                                                                             \
-    X(97, v_weight_at, 0)                                                                          \
-    X(98, v_norm_bias, 0)                                                                          \
-    X(99, v_norm_bias_at, 0)                                                                       \
-    X(100, v_hadamard, 0)                                                                          \
-    X(101, v_store_scale, 0)                                                                       \
-    X(102, v_store_scale_at, 0)                                                                    \
-    X(103, v_scale_floor, 0)                                                                       \
-    X(104, v_scale_heads, 1)                                                                       \
-    X(105, heads_together, 1) /* finish_shared: heads whose units a lane exchanges at once */      \
-    X(106, staged, 1)         /* words of rows that the lanes of a workgroup store together */
+#define VKROPE_CONSTANTS(X)                                                                      \
+    X(1, step_lanes, 1)     /* lanes per row in a workgroup */                                   \
+    X(2, head_lanes, 1)     /* heads of a token side by side in a workgroup */                   \
+    X(3, group_tokens, 1)   /* tokens side by side in a workgroup */                             \
+    X(4, steps_together, 1) /* consecutive steps that a lane rotates */                          \
+    X(5, units_apart, 0)    /* 1: adjacent units go to adjacent lanes; 0: to one lane */         \
+    X(6, rare_branches, 0)  /* 1: rare cases have a branch; 0 on CPUs, which run every branch */ \
+    X(7, q_batch, 0)        /* heads of Q that a lane loads together; 0: all, one by one */      \
+    X(8, k_batch, 0)                                                                             \
+    X(9, whole_batches, 0)    /* 1: lanes have full batches, unless a call is split by heads */  \
+    X(10, access, 0)          /* access_* */                                                     \
+    X(11, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                              \
+    X(12, conversion, 0)      /* conversion_* */                                                 \
+    X(13, q_head_dim, 2)      /* 0: the tensor is absent; for K and V too */                     \
+    X(14, q_rotary_offset, 0) /* channel from which window_at_* count */                         \
+    X(15, q_element_in, 0)    /* element_* */                                                    \
+    X(16, q_element_out, 0)                                                                      \
+    X(17, k_head_dim, 2)                                                                         \
+    X(18, k_rotary_offset, 0)                                                                    \
+    X(19, k_element_in, 0)                                                                       \
+    X(20, k_element_out, 0)                                                                      \
+    X(21, v_head_dim, 0) /* V beside K: it has K's strides, heads and batch */                   \
+    X(22, v_element_in, 0)                                                                       \
+    X(23, v_element_out, 0)                                                                      \
+    X(24, scatter, 0) /* 1: rows of K and V go to the slots of slot_mapping */                   \
+    X(25, pairing, 0) /* pairing_* */                                                            \
+    X(26, pairing_out, 0)                                                                        \
+    X(27, rotary_dim, 2)   /* of all windows together; 0: nothing rotates */                     \
+    X(28, window_dim_0, 2) /* channels of a window; 0: absent */                                 \
+    X(29, window_dim_1, 0)                                                                       \
+    X(30, window_dim_2, 0)                                                                       \
+    X(31, window_dim_3, 0)                                                                       \
+    X(32, window_at_0, 0) /* first channel, from rotary_offset on */                             \
+    X(33, window_at_1, 0)                                                                        \
+    X(34, window_at_2, 0)                                                                        \
+    X(35, window_at_3, 0)                                                                        \
+    X(36, angles, 0)        /* angles_* */                                                       \
+    X(37, positions, 0)     /* positions_* */                                                    \
+    X(38, axes, 0)          /* 0: one position per token */                                      \
+    X(39, section_order, 0) /* sections_* */                                                     \
+    X(40, leftover_axis, 0)                                                                      \
+    X(41, section_0, 1) /* pairs of a section */                                                 \
+    X(42, section_1, 0)                                                                          \
+    X(43, section_2, 0)                                                                          \
+    X(44, section_3, 0)                                                                          \
+    X(45, section_4, 0)                                                                          \
+    X(46, section_5, 0)                                                                          \
+    X(47, section_6, 0)                                                                          \
+    X(48, section_7, 0)                                                                          \
+    X(49, counter, 0)     /* 1: may count tokens whose position or slot is out of range */       \
+    X(50, k_after_q, 0)   /* 1: loads K after storing Q, for lack of registers */                \
+    X(51, finish, 0)      /* finish_*: who takes the steps of q_steps, k_steps, v_steps */       \
+    X(52, norms_held, 1)  /* rows of a tensor whose norms a lane holds */                        \
+    X(53, exchanged, 1)   /* sums of units that the lanes of a workgroup share */                \
+    X(54, q_steps, 0)     /* step_* */                                                           \
+    X(55, q_row_heads, 1) /* heads that a norm takes as one row */                               \
+    X(56, q_inverse_n, 0) /* f32 bits: 1 / channels of such a row */                             \
+    X(57, q_eps, 0)       /* f32 bits */                                                         \
+    X(58, q_clip, 0)      /* f32 bits */                                                         \
+    X(59, q_factor, 0)    /* f32 bits; step_scale */                                             \
+    X(60, q_bias, 0)      /* shape_* */                                                          \
+    X(61, q_bias_at, 0)   /* floats from the start of the parameters */                          \
+    X(62, q_weight, 0)    /* shape_* */                                                          \
+    X(63, q_weight_at, 0)                                                                        \
+    X(64, q_norm_bias, 0) /* shape_* */                                                          \
+    X(65, q_norm_bias_at, 0)                                                                     \
+    X(66, q_hadamard, 0)       /* levels: log2 of the channels of a block */                     \
+    X(67, q_store_scale, 0)    /* store_scale_* */                                               \
+    X(68, q_store_scale_at, 0) /* floats from the start of the parameters */                     \
+    X(69, q_scale_floor, 0)    /* f32 bits */                                                    \
+    X(70, q_scale_heads, 1)    /* heads of the call: scales of a token */                        \
+    X(71, k_steps, 0)                                                                            \
+    X(72, k_row_heads, 1)                                                                        \
+    X(73, k_inverse_n, 0)                                                                        \
+    X(74, k_eps, 0)                                                                              \
+    X(75, k_clip, 0)                                                                             \
+    X(76, k_factor, 0)                                                                           \
+    X(77, k_bias, 0)                                                                             \
+    X(78, k_bias_at, 0)                                                                          \
+    X(79, k_weight, 0)                                                                           \
+    X(80, k_weight_at, 0)                                                                        \
+    X(81, k_norm_bias, 0)                                                                        \
+    X(82, k_norm_bias_at, 0)                                                                     \
+    X(83, k_hadamard, 0)                                                                         \
+    X(84, k_store_scale, 0)                                                                      \
+    X(85, k_store_scale_at, 0)                                                                   \
+    X(86, k_scale_floor, 0)                                                                      \
+    X(87, k_scale_heads, 1)                                                                      \
+    X(88, v_steps, 0)                                                                            \
+    X(89, v_row_heads, 1)                                                                        \
+    X(90, v_inverse_n, 0)                                                                        \
+    X(91, v_eps, 0)                                                                              \
+    X(92, v_clip, 0)                                                                             \
+    X(93, v_factor, 0)                                                                           \
+    X(94, v_bias, 0)                                                                             \
+    X(95, v_bias_at, 0)                                                                          \
+    X(96, v_weight, 0)                                                                           \
+    X(97, v_weight_at, 0)                                                                        \
+    X(98, v_norm_bias, 0)                                                                        \
+    X(99, v_norm_bias_at, 0)                                                                     \
+    X(100, v_hadamard, 0)                                                                        \
+    X(101, v_store_scale, 0)                                                                     \
+    X(102, v_store_scale_at, 0)                                                                  \
+    X(103, v_scale_floor, 0)                                                                     \
+    X(104, v_scale_heads, 1)                                                                     \
+    X(105, heads_together, 1) /* finish_shared: heads whose units a lane exchanges at once */    \
+    X(106, staged, 1)         /* words of rows that the lanes of a workgroup store together */   \
+    X(107, phase, 0)          /* 1: a phase is added to the angle of each pair */                \
+    X(108, head_groups, 1)    /* groups of heads with frequencies of their own; computed */      \
+    X(109, channel_angles,                                                                       \
+      0) /* 1: the channels of a pair have angles of their own; cos_sin_cache */
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 VKROPE_CONSTANT max_batch = 4;  // heads
@@ -187,11 +191,11 @@ VKROPE_CONSTANT finish_shared = 2;  // the lanes of a row exchange their sums
 // Bits of q_steps, k_steps and v_steps.
 VKROPE_CONSTANT step_rms = 1;
 VKROPE_CONSTANT step_layer = 2;
-VKROPE_CONSTANT step_token = 4;    // a norm takes all heads of a token as one row
-VKROPE_CONSTANT step_before = 8;   // a norm comes before the rotation
-VKROPE_CONSTANT step_after = 16;   // or after it
-VKROPE_CONSTANT step_rounds = 32;  // Norm::round_between
-VKROPE_CONSTANT step_one_sum = 64; // squares cannot overflow
+VKROPE_CONSTANT step_token = 4;     // a norm takes all heads of a token as one row
+VKROPE_CONSTANT step_before = 8;    // a norm comes before the rotation
+VKROPE_CONSTANT step_after = 16;    // or after it
+VKROPE_CONSTANT step_rounds = 32;   // Norm::round_between
+VKROPE_CONSTANT step_one_sum = 64;  // squares cannot overflow
 VKROPE_CONSTANT step_clip = 128;
 VKROPE_CONSTANT step_scale = 256;
 VKROPE_CONSTANT step_scale_call = 512;  // Push::q_scale is the factor
@@ -213,6 +217,7 @@ VKROPE_CONSTANT positions_ids = 1;  // one per token, or one per token and axis
 
 VKROPE_CONSTANT sections_sequential = 0;
 VKROPE_CONSTANT sections_interleaved = 1;
+VKROPE_CONSTANT sections_sum = 2;  // every pair turns by the sum over all axes
 
 // Source of cos and sin: a texture with a row for each |position|, or for each of its two digits;
 // computed; a buffer of f32 pairs with a row for each |position|; separate buffers of cos and sin
@@ -224,8 +229,11 @@ VKROPE_CONSTANT angles_pairs = 3;
 VKROPE_CONSTANT angles_cos_sin_cache = 4;  // plus element_*
 
 // Factored: bits of the fine digit. The coarse rows, coarse_rows(table_rows) of them, come first.
+// With phases, positions below 0 have digits of their own: the coarse one is negative, and one more
+// coarse row is for it.
 VKROPE_CONSTANT fine_digit_bits = 11;
-// Computed: vec4s before the fractions. A vec4 holds two fractions: low, high, low, high.
+// Computed: vec4s before the fractions. A vec4 holds two fractions: low, high, low, high. Each head
+// group has the fractions of every pair, axis after axis if axes are summed, then the phases.
 VKROPE_CONSTANT turn_header_vec4s = 2;
 
 // Width of buffer accesses: the widest that the layouts of all tensors of a call allow.
@@ -237,14 +245,14 @@ VKROPE_CONSTANT access_narrow = 2;  // one element; 16-bit ones are merged into 
 VKROPE_CONSTANT flag_inverse = 1;
 VKROPE_CONSTANT flag_q_in_place = 2;
 VKROPE_CONSTANT flag_k_in_place = 4;
-VKROPE_CONSTANT flag_count_positions = 8;  // count positions outside the table
-VKROPE_CONSTANT flag_count_slots = 16;     // count slots outside the cache, of covered positions
-VKROPE_CONSTANT flag_z_is_group = 32;      // z counts groups of heads, which share ids and slots
-VKROPE_CONSTANT flag_slot_mapping_64 = 64;        // slots are int64
-VKROPE_CONSTANT flag_ids_64 = 128;         // ids are int64
-VKROPE_CONSTANT flag_v = 256;              // V is copied along with K; it is not in place
-VKROPE_CONSTANT flag_v_scales_out = 512;   // six bits from here on are V's offset_*_scales_out
-VKROPE_CONSTANT flag_first_head = 65536;   // from here on: the first head of this dispatch
+VKROPE_CONSTANT flag_count_positions = 8;   // count positions outside the table
+VKROPE_CONSTANT flag_count_slots = 16;      // count slots outside the cache, of covered positions
+VKROPE_CONSTANT flag_z_is_group = 32;       // z counts groups of heads, which share ids and slots
+VKROPE_CONSTANT flag_slot_mapping_64 = 64;  // slots are int64
+VKROPE_CONSTANT flag_ids_64 = 128;          // ids are int64
+VKROPE_CONSTANT flag_v = 256;               // V is copied along with K; it is not in place
+VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from here on are V's offset_*_scales_out
+VKROPE_CONSTANT flag_first_head = 65536;    // from here on: the first head of this dispatch
 
 // Bytes of Push::offsets: where each item starts in its binding, in elements or words; a quantised
 // output: in bytes.
@@ -274,38 +282,42 @@ struct RowLayout {
 // 128 bytes, the minimum that every device supports.
 struct Push {
     RowLayout q_in, q_out, k_in, k_out;  //  48
-    uint offsets[4];                //  64  a byte for each offset_*
-    uint tokens;                    //  68
-    uint heads;                     //  72  Q's | K's << 16; V has K's
-    uint flags;                     //  76
-    uint first_position;            //  80  implicit: int32 bits
-    uint index_z;                   //  84  z stride: words of ids, or implicit positions
-    uint index_axis, index_token;   //  92  strides of ids, in words
-    uint slot_z;                    //  96  z stride, in words
-    uint page_size;                 // 100  rows per page
-    uint slot_first, slot_rows;     // 108  contiguous slots that this dispatch stores to
-    uint table_rows;                // 112  positions with |position| < table_rows are covered
-    uint table_stride;              // 116  log2 of rows per column; words, or elements, per row
-    uint table_texels;              // 120  texels per row; separate sin: where it starts, in words
-    uint gain;                      // 124  f32 bits: cos and sin are multiplied by it
-    uint q_scale;                   // 128  f32 bits; step_scale_call
+    uint offsets[4];                     //  64  a byte for each offset_*
+    uint tokens;                         //  68
+    uint heads;                          //  72  Q's | K's << 16; V has K's
+    uint flags;                          //  76
+    uint first_position;                 //  80  implicit: int32 bits
+    uint index_z;                        //  84  z stride: words of ids, or implicit positions
+    uint index_axis, index_token;        //  92  strides of ids, in words
+    uint slot_z;                         //  96  z stride, in words
+    uint page_size;                      // 100  rows per page
+    uint slot_first, slot_rows;          // 108  contiguous slots that this dispatch stores to
+    uint table_rows;                     // 112  positions with |position| < table_rows are covered
+    uint table_stride;  // 116  log2 of rows per column; words, or elements, per row;
+                        //      computed: the first head group of this dispatch
+    uint table_texels;  // 120  texels per row; separate sin: where it starts, in words
+    uint gain;          // 124  f32 bits: cos and sin are multiplied by it
+    uint q_scale;       // 128  f32 bits; step_scale_call
 };
 
 // Flags of positions.comp, which writes int32 ids.
-VKROPE_CONSTANT position_flag_ids = 1;         // 64-bit ids, instead of offsets
+VKROPE_CONSTANT position_flag_ids = 1;  // 64-bit ids, instead of offsets
 VKROPE_CONSTANT position_flag_offsets = 2;
 VKROPE_CONSTANT position_flag_offsets_64 = 4;
-VKROPE_CONSTANT position_flag_ragged = 8;      // cu_seqlens
+VKROPE_CONSTANT position_flag_ragged = 8;  // cu_seqlens
 VKROPE_CONSTANT position_flag_ragged_64 = 16;
 VKROPE_CONSTANT position_flag_count = 32;
+VKROPE_CONSTANT position_flag_ids_f32 = 64;         // ids are f32; they become multiples of
+                                                    // 2^-fraction_bits
+VKROPE_CONSTANT position_flag_fraction_bits = 256;  // from here on: 0 to 63
 
 struct PositionPush {
-    uint total;                // ids to write
-    uint tokens;               // per sequence
-    uint flags;                // position_flag_*
-    uint first;                // int32 bits
-    uint sequences;            // ragged
-    uint cp_size, cp_rank;     // shards per sequence, and the index of this one
+    uint total;             // ids to write
+    uint tokens;            // per sequence
+    uint flags;             // position_flag_*
+    uint first;             // int32 bits
+    uint sequences;         // ragged
+    uint cp_size, cp_rank;  // shards per sequence, and the index of this one
     // Words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 |
     // out << 24.
     uint offsets;
@@ -325,16 +337,22 @@ VKROPE_CONSTANTS(VKROPE_IN_ORDER)
 inline constexpr uint constant_count = sizeof(Constants) / 4;
 
 // Coarse rows, and all rows, of a factored table for `positions` positions.
-constexpr std::uint64_t coarse_rows(std::uint64_t positions) {
-    return (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
+constexpr std::uint64_t coarse_rows(std::uint64_t positions, bool phased) {
+    return phased ? ((positions + (1u << fine_digit_bits) - 2) >> fine_digit_bits) + 1
+                  : (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
 }
-constexpr std::uint64_t factored_rows(std::uint64_t positions) {
-    const bool fine_alone = positions >> fine_digit_bits == 0;
-    return coarse_rows(positions) + (fine_alone ? positions : 1u << fine_digit_bits);
+constexpr std::uint64_t factored_rows(std::uint64_t positions, bool phased) {
+    const bool fine_alone = !phased && positions >> fine_digit_bits == 0;
+    return coarse_rows(positions, phased) + (fine_alone ? positions : 1u << fine_digit_bits);
+}
+// Rows of a direct table: with phases, positions from 0 on, then those from -1 down.
+constexpr std::uint64_t direct_rows(std::uint64_t positions, bool phased) {
+    return phased ? 2 * positions - 1 : positions;
 }
 // Bytes of the uniforms from which the angles of `pairs` pairs are computed.
-constexpr std::uint64_t turn_bytes(std::uint64_t pairs) {
-    return 16 * (turn_header_vec4s + (pairs + 1) / 2);
+constexpr std::uint64_t turn_bytes(std::uint64_t pairs, std::uint64_t groups, std::uint64_t axes,
+                                   bool phased) {
+    return 16 * (turn_header_vec4s + (pairs + 1) / 2 * groups * (axes + (phased ? 1 : 0)));
 }
 static_assert(sizeof(PositionPush) == 32);
 static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, gain) == 120);

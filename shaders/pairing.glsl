@@ -51,16 +51,22 @@ void vkrope_from_pairs(const uint pairing, const uint n, const Unit y0, const Un
     }
 }
 
-// y0 = x0 c - x1 s, y1 = x0 s + x1 c. `precise` is local to a function. It prevents fused
+// y0 = x0 c0 - x1 s0, y1 = x0 s1 + x1 c1. `precise` is local to a function. It prevents fused
 // multiply-adds and reordering, which would change bits.
-void vkrope_rotate(const Unit x0, const Unit x1, const Unit c, const Unit s, out Unit y0,
-                   out Unit y1) {
-    precise vec4 a0 = x0.a * c.a - x1.a * s.a;
-    precise vec4 a1 = x0.a * s.a + x1.a * c.a;
-    precise vec4 b0 = x0.b * c.b - x1.b * s.b;
-    precise vec4 b1 = x0.b * s.b + x1.b * c.b;
+void vkrope_rotate_channels(const Unit x0, const Unit x1, const Unit c0, const Unit s0,
+                            const Unit c1, const Unit s1, out Unit y0, out Unit y1) {
+    precise vec4 a0 = x0.a * c0.a - x1.a * s0.a;
+    precise vec4 a1 = x0.a * s1.a + x1.a * c1.a;
+    precise vec4 b0 = x0.b * c0.b - x1.b * s0.b;
+    precise vec4 b1 = x0.b * s1.b + x1.b * c1.b;
     y0 = Unit(a0, b0);
     y1 = Unit(a1, b1);
+}
+
+// The same with one angle for both channels of a pair: the rotation.
+void vkrope_rotate(const Unit x0, const Unit x1, const Unit c, const Unit s, out Unit y0,
+                   out Unit y1) {
+    vkrope_rotate_channels(x0, x1, c, s, c, s, y0, y1);
 }
 
 // The first n/2 elements of a, then those of b.
@@ -83,7 +89,8 @@ Unit vkrope_scale(const Unit u, const float factor) {
 struct Step {
     uvec2 from, to;  // first channels in input and output, from rotary_offset on
     bool rotates;    // if false they are copied, bit for bit unless element type or pairing changes
-    Unit c, s;       // cos and sin of their pairs
+    Unit c, s;       // cos and sin of their pairs, or of the first channels of these
+    Unit c1, s1;     // of the second channels, which are the same without channel_angles
 };
 
 #endif

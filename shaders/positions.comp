@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Writes an int32 position id for each token, from 64-bit ids, sequence offsets, ragged batches or
-// zig-zag shards of sequences. Runs once per step, for all layers, with one invocation per token.
-// Never accesses memory outside the buffers, whatever they hold.
+// Writes an int32 position id for each token, from 64-bit or f32 ids, sequence offsets, ragged
+// batches or zig-zag shards of sequences. Runs once per step, for all layers, with one invocation
+// per token. Never accesses memory outside the buffers, whatever they hold.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -62,6 +62,21 @@ uvec2 offset_of(const uint sequence) {
     return value;
 }
 
+// value * 2^fraction_bits, which fits in int32 only if it is a whole number; anything else, and
+// infinities and NaN, become 2^32.
+uvec2 fixed_point(const uint bits) {
+    const uint exponent = (bits >> 23) & 255u;
+    const uint mantissa = (bits & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);
+    const int shift = int(max(exponent, 1u)) - 150 + int(push.flags / position_flag_fraction_bits);
+    const uint left = uint(clamp(shift, 0, 31)), right = uint(clamp(-shift, 0, 31));
+    const uint magnitude = (mantissa << left) >> right;
+    const bool whole = ((magnitude << right) >> left) == mantissa &&
+                       (shift <= 31 || mantissa == 0) && exponent != 255;
+    const bool negative = (bits >> 31) != 0;
+    const bool fits = magnitude <= (negative ? 0x80000000u : 0x7fffffffu);
+    return whole && fits ? extend(negative ? 0u - magnitude : magnitude) : uvec2(0, 1);
+}
+
 void main() {
     const uint index = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) *
                            gl_WorkGroupSize.x +
@@ -95,6 +110,8 @@ void main() {
             const uint at = (push.offsets & 0xffu) + 2 * index;
             position = uvec2(source[at], source[at + 1]);
         }
+        if (has(position_flag_ids_f32))
+            position = fixed_point(source[(push.offsets & 0xffu) + index]);
         const bool inside = position.y == 0u - (position.x >> 31);
         if (!inside && member && has(position_flag_count))
             atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);

@@ -103,7 +103,8 @@ layout(set = 0, binding = binding_status, std430) buffer Status {
     uint status[];
 };
 layout(set = 0, binding = binding_turns, std140) uniform Turns {
-    uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2];
+    uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2 * head_groups *
+                                        (phase + (section_order == sections_sum ? axes : 1))];
 };
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on

@@ -58,20 +58,48 @@ uvec2 channels_of(const uint order, const uvec2 pairs) {
     return channels;
 }
 
+// Axes whose products are added, and the vec4s with fractions of one axis.
+const uint summed_axes = section_order == sections_sum ? axes : 1;
+const uint fractions_vec4s = (rotary_dim / 2 + 1) / 2;
+
+// cos and sin, computed from the position of a token or from its positions on all axes.
+void turned_angles(const Token token, const uint position, const uint pair, const uint n,
+                   out Unit c, out Unit s) {
+    VkropeTurns turns = VkropeTurns(uvec4(0), uvec4(0), uvec4(0), uvec4(0));
+    uint at = turn_header_vec4s + token.head_group * ((summed_axes + phase) * fractions_vec4s);
+    if (section_order == sections_sum) {
+        for (uint axis = 0; axis < axes; ++axis)
+            vkrope_add_axis(at + axis * fractions_vec4s, vkrope_axis_angle(axis).row, pair, n,
+                            turns);
+    } else {
+        vkrope_add_axis(at, position, pair, n, turns);
+    }
+    at += summed_axes * fractions_vec4s;
+    if (phase != 0) vkrope_add_axis(at, 1, pair, n, turns);
+    vkrope_turned_angles(turns, n, c, s);
+}
+
 // cos and sin of the n pairs from `pair` on, which share one position. Rows outside the table are
 // not read.
-void pairs_angles(const bool covered, const Angle angle, const uint pair, const uint n, out Unit c,
+void pairs_angles(const Token token, const Angle angle, const uint pair, const uint n, out Unit c,
                   out Unit s) {
-    const uint row = covered ? angle.row : 0;
+    const uint row = token.covered ? angle.row : 0;
     if (angles == angles_texture)
         vkrope_texture_angles(row, pair, n, VKROPE_PUSH.table_stride, VKROPE_PUSH.table_texels, c,
                               s);
-    else if (angles == angles_factored)
-        vkrope_factored_angles(row, VKROPE_PUSH.table_rows, pair, n, VKROPE_PUSH.table_stride,
-                               VKROPE_PUSH.table_texels, c, s);
-    else if (angles == angles_computed)
-        vkrope_computed_angles(row, pair, n, c, s);
-    else if (angles == angles_pairs)
+    else if (angles == angles_factored) {
+        if (phase == 0)
+            vkrope_factored_angles(row, VKROPE_PUSH.table_rows, pair, n, VKROPE_PUSH.table_stride,
+                                   VKROPE_PUSH.table_texels, c, s);
+        else
+            vkrope_phased_angles(row, VKROPE_PUSH.table_rows, pair, n, VKROPE_PUSH.table_stride,
+                                 VKROPE_PUSH.table_texels, c, s);
+    } else if (angles == angles_computed) {
+        if (vkrope_signed_positions == 0)
+            vkrope_computed_angles(row, pair, n, c, s);
+        else
+            turned_angles(token, row, pair, n, c, s);
+    } else if (angles == angles_pairs)
         vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * VKROPE_PUSH.table_stride, pair, n,
                              c, s);
     else
@@ -82,23 +110,36 @@ void pairs_angles(const bool covered, const Angle angle, const uint pair, const 
 
 Angle angle_of(const Token token, const uint pair) {
     Angle angle = token.angle;
-    if (axes != 0) angle = vkrope_axis_angle(vkrope_axis_of(pair));
+    if (axes != 0) {
+        angle = vkrope_axis_angles[0];
+        if (section_order != sections_sum) angle = vkrope_axis_angle(vkrope_axis_of(pair));
+    }
     return angle;
 }
 
 const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
 // 0: all pairs of a run take their angles from one row of a vkrope table (not cos_sin_cache).
 const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
-                           (axes == 0 ? 0 : VKROPE_AXES_MISFIT(run_elements));
+                           (axes == 0                       ? 0
+                            : section_order == sections_sum ? 0
+                                                            : VKROPE_AXES_MISFIT(run_elements));
 
-// cos and sin of the pairs of a step.
-void angles_of(const Token token, const uvec2 pairs, out Unit c, out Unit s) {
+// Where a row of a cos_sin_cache has the angle of a pair, or of its channel 0 or 1.
+uint angle_index(const uint pair, const uint channel) {
+    uint index = pair;
+    if (channel_angles != 0)
+        index = pairing == pairing_half_split ? pair + channel * (rotary_dim / 2)
+                                              : 2 * pair + channel;
+    return index;
+}
+
+// cos and sin of the pairs of a step, or of their channels 0 or 1.
+void angles_of(const Token token, const uvec2 pairs, const uint channel, out Unit c, out Unit s) {
     if (angles_misfit == 0) {
-        pairs_angles(token.covered, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
+        pairs_angles(token, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
         if (runs_apart) {
             Unit other_c, other_s;
-            pairs_angles(token.covered, angle_of(token, pairs.y), pairs.y, run_elements, other_c,
-                         other_s);
+            pairs_angles(token, angle_of(token, pairs.y), pairs.y, run_elements, other_c, other_s);
             c = vkrope_join(unit_elements, c, other_c);
             s = vkrope_join(unit_elements, s, other_s);
         }
@@ -109,7 +150,7 @@ void angles_of(const Token token, const uvec2 pairs, out Unit c, out Unit s) {
             if (i < unit_elements) {
                 const uint pair = i < unit_elements / 2 ? pairs.x + i
                                                         : pairs.y + i - unit_elements / 2;
-                pairs_angles(token.covered, angle_of(token, pair), pair, 1, c, s);
+                pairs_angles(token, angle_of(token, pair), angle_index(pair, channel), 1, c, s);
                 cosines[i] = c.a.x;
                 sines[i] = s.a.x;
             }
@@ -126,9 +167,22 @@ Step rotating_step(const Token token, const uvec2 pairs) {
     step.rotates = token.covered;
     step.from = channels_of(pairing, pairs);
     step.to = pairing == pairing_out ? step.from : channels_of(pairing_out, pairs);
-    angles_of(token, pairs, step.c, step.s);
+    angles_of(token, pairs, 0, step.c, step.s);
     step.c = vkrope_scale(step.c, uintBitsToFloat(VKROPE_PUSH.gain));
     step.s = vkrope_scale(step.s, uintBitsToFloat(VKROPE_PUSH.gain));
+    step.c1 = step.c;
+    step.s1 = step.s;
+    if (channel_angles != 0) {
+        angles_of(token, pairs, 1, step.c1, step.s1);
+        step.c1 = vkrope_scale(step.c1, uintBitsToFloat(VKROPE_PUSH.gain));
+        step.s1 = vkrope_scale(step.s1, uintBitsToFloat(VKROPE_PUSH.gain));
+        // The gradient transposes the matrix of a pair.
+        if (vkrope_has(flag_inverse)) {
+            const Unit other = step.s;
+            step.s = step.s1;
+            step.s1 = other;
+        }
+    }
     return step;
 }
 

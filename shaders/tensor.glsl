@@ -147,7 +147,7 @@ void T(turn)(Step step, const uint row, const Words A, const Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     Unit x0, x1, y0, y1, p, q;
     vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
-    vkrope_rotate(x0, x1, step.c, step.s, y0, y1);
+    vkrope_rotate_channels(x0, x1, step.c, step.s, step.c1, step.s1, y0, y1);
     if (rare_branches == 0) {
         if (pairing != pairing_out || T(element_in) != T(element_out)) {
             y0 = vkrope_either(step.rotates, y0, x0);

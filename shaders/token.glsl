@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A token: its angles, the cache rows of its K and V, and whether it is out of range. Needs
-// interface.h, angles.glsl, and the constants rotary_dim, axes, angles, positions, scatter and
-// counter (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size. Define three
-// macros:
+// interface.h, angles.glsl, and the constants rotary_dim, axes, section_order, angles, phase,
+// head_groups, positions, scatter and counter (VKROPE_CONSTANTS). Declares no binding, push
+// constant or workgroup size. Define three macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions
@@ -30,7 +30,12 @@ bool vkrope_has(const uint flag) {
     return (VKROPE_PUSH.flags & flag) != 0;
 }
 
-// Where an angle is read: the position or its magnitude, and the sign bit to flip in sin.
+// 1: the angle at -position is not the negated one, or is one of several that are added, so that an
+// angle has the position and not its magnitude. (glslang turns || in a constant into control flow.)
+const uint vkrope_signed_positions = phase | (head_groups == 1 ? 0 : 1) |
+                                     (section_order == sections_sum ? 1 : 0);
+
+// Where an angle is read: the position, its magnitude or a row; and the sign bit to flip in sin.
 struct Angle {
     uint row, sign;
 };
@@ -38,6 +43,7 @@ struct Angle {
 struct Token {
     bool covered;     // the angle table covers its position on every axis
     Angle angle;      // if there is one axis
+    uint head_group;  // the frequencies of its heads
     uint page, line;  // of the cache rows of K and V
     bool stored;      // this dispatch stores its K and V
     bool slot_outside;
@@ -87,6 +93,14 @@ Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout boo
     angle.sign = ((VKROPE_PUSH.flags & flag_inverse) << 31) ^
                  (angles < angles_cos_sin_cache ? low & 0x80000000u : 0u);
     covered = covered && is_int32 && angle.row < VKROPE_PUSH.table_rows;
+    if (vkrope_signed_positions != 0) {
+        const bool below_0 = (low >> 31) != 0;
+        angle.sign = (VKROPE_PUSH.flags & flag_inverse) << 31;
+        if (angles == angles_computed || angles == angles_factored)
+            angle.row = low;
+        else if (below_0)
+            angle.row += VKROPE_PUSH.table_rows - 1;
+    }
     return angle;
 }
 
@@ -126,6 +140,11 @@ Token vkrope_token(const uint index, const uint z) {
     Token token;
     token.covered = true;
     if (rotary_dim != 0 || counter != 0) vkrope_locate(index, z, token);
+    token.head_group = 0;
+    if (head_groups != 1) {
+        token.head_group = VKROPE_PUSH.table_stride;
+        if (vkrope_has(flag_z_is_group)) token.head_group += z;
+    }
     token.page = token.line = 0;
     token.stored = true;
     token.slot_outside = false;

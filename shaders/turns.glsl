@@ -12,21 +12,15 @@ struct VkropeTurnFactor {
     float radians;                    // a times one unit
 };
 
-// a * cos and a * sin of magnitude * fraction, for four pairs; `fraction` in units of 2^-64 turn,
-// as low and high words.
+// a * cos and a * sin of an angle in units of 2^-32 turn, for four pairs.
 //
-// The product wraps like turns do; f32 can represent no more than its high word. The nearest
-// quarter turn is subtracted in integers. The remaining 30 bits become floats as 18 and 12 bits,
-// both exactly, so that no rounding mode of a conversion matters. x is the angle, within an eighth
-// of a turn, and ax = a * x; each is rounded once, since the first product is exact. sin = x + x^3
-// P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2) are minimax polynomials of degree 7 and 8; the rounding
-// error of 1 - x^2/2 is added back. Multiplying a inside, and not with the result, saves one
-// rounding.
-void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const VkropeTurnFactor a,
-                 out vec4 c, out vec4 s) {
-    uvec4 carry, lowest;
-    umulExtended(low, magnitude, carry, lowest);
-    const uvec4 turns = high * magnitude + carry;
+// The nearest quarter turn is subtracted in integers. The remaining 30 bits become floats as 18 and
+// 12 bits, both exactly, so that no rounding mode of a conversion matters. x is the angle, within
+// an eighth of a turn, and ax = a * x; each is rounded once, since the first product is exact.
+// sin = x + x^3 P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2) are minimax polynomials of degree 7 and 8;
+// the rounding error of 1 - x^2/2 is added back. Multiplying a inside, and not with the result,
+// saves one rounding.
+void vkrope_cos_sin(const uvec4 turns, const VkropeTurnFactor a, out vec4 c, out vec4 s) {
     const uvec4 quadrant = (turns + 0x20000000u) >> 30;
     const ivec4 rest = ivec4(turns - (quadrant << 30));
     const vec4 rest_high = vec4(rest >> 12), rest_low = vec4(rest & 4095);
@@ -49,6 +43,25 @@ void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const
     const uvec4 cosine_bits = floatBitsToUint(cosine), sine_bits = floatBitsToUint(sine);
     c = uintBitsToFloat(mix(cosine_bits, sine_bits, swap) ^ (((quadrant + 1u) & 2u) << 30));
     s = uintBitsToFloat(mix(sine_bits, cosine_bits, swap) ^ ((quadrant & 2u) << 30));
+}
+
+// The same of magnitude * fraction; `fraction` in units of 2^-64 turn, as low and high words. The
+// product wraps like turns do; f32 can represent no more than its high word.
+void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const VkropeTurnFactor a,
+                 out vec4 c, out vec4 s) {
+    uvec4 carry, lowest;
+    umulExtended(low, magnitude, carry, lowest);
+    vkrope_cos_sin(high * magnitude + carry, a, c, s);
+}
+
+// Adds position * fraction to an angle of 64 bits, modulo a turn; `position` is an int32.
+void vkrope_add_turns(const uvec4 low, const uvec4 high, const uint position, inout uvec4 angle_low,
+                      inout uvec4 angle_high) {
+    uvec4 product_low, product_high, carry;
+    umulExtended(low, uvec4(position), product_high, product_low);
+    angle_low = uaddCarry(angle_low, product_low, carry);
+    // As unsigned, a position below 0 is 2^32 too large.
+    angle_high += high * position + product_high + carry - low * (position >> 31);
 }
 
 // cos and sin of the sum of two angles.

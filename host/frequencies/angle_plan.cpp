@@ -65,7 +65,7 @@ Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
 }
 
 std::uint64_t buffer_bytes(const AnglePlan& plan) noexcept {
-    return std::uint64_t{plan.rows} * plan.pairs * pair_bytes;
+    return shader::direct_rows(plan.rows, plan.phase) * plan.pairs * pair_bytes;
 }
 
 Status plan_buffer(AnglePlan& plan) noexcept {
@@ -91,10 +91,45 @@ Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     return plan_texture(plan, max_image_side);
 }
 
+std::uint64_t turn_bytes(const AnglePlan& plan) noexcept {
+    return shader::turn_bytes(plan.pairs, plan.head_groups, summed_axes(plan.sections), plan.phase);
+}
+
 void plan_turns(AnglePlan& plan) noexcept {
     plan.rows = std::uint32_t(max_positions) + 1;  // covers -2^31 too
     plan.usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
-    plan.bytes = std::size_t(shader::turn_bytes(plan.pairs));
+    plan.bytes = std::size_t(turn_bytes(plan));
+}
+
+Status check_sum(const Sections& sections) noexcept {
+    if (sections.order != SectionOrder::sum) return {};
+    if (sections.axes < 2 || sections.axes > max_axes)
+        return error(Code::invalid_argument,
+                     "rotation.sections.axes is %u: a sum must have 2 to %u axes", sections.axes,
+                     max_axes);
+    for (std::uint32_t i = 0; i < max_axes; ++i) {
+        if (sections.pairs[i] != 0)
+            return error(Code::invalid_argument,
+                         "rotation.sections.pairs[%u] is %u: in a sum every axis turns every pair, "
+                         "so it must be 0",
+                         i, sections.pairs[i]);
+    }
+    return {};
+}
+
+// Frequencies, or phases: numbers that become fractions of a turn.
+Status check_radians(const char* name, const std::vector<double>& radians, std::uint64_t count,
+                     const char* shape) noexcept {
+    if (radians.size() != count)
+        return error(Code::invalid_argument, "rotation.%s has %llu elements: it must be %s = %llu",
+                     name, ull{radians.size()}, shape, ull{count});
+    for (std::size_t j = 0; j < radians.size(); ++j) {
+        if (!(std::fabs(radians[j]) < 0x1p11))
+            return error(Code::invalid_argument,
+                         "rotation.%s[%llu] is %g: it must be finite, of magnitude below 2048",
+                         name, ull{j}, radians[j]);
+    }
+    return {};
 }
 
 }  // namespace
@@ -109,18 +144,19 @@ Status check(const Rotation& rotation) noexcept {
         return error(Code::invalid_argument, "rotation.rotary_dim is %u: it must be even, 2 to %u",
                      rotation.rotary_dim, max_rotary_dim);
     }
-    if (rotation.inv_freq.size() != rotation.rotary_dim / 2) {
-        return error(Code::invalid_argument,
-                     "rotation.inv_freq has %llu elements: it must be rotary_dim / 2 = %u",
-                     ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
-    }
-    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
-        if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
-            return error(
-                Code::invalid_argument,
-                "rotation.inv_freq[%llu] is %g: it must be finite, of magnitude below 2048", ull{j},
-                rotation.inv_freq[j]);
-        }
+    if (rotation.head_groups == 0 || rotation.head_groups > 65535)
+        return error(Code::invalid_argument, "rotation.head_groups is %u: it must be 1 to 65535",
+                     rotation.head_groups);
+    if (Status s = check_sum(rotation.sections); !s) return s;
+    const std::uint64_t pairs = std::uint64_t{rotation.rotary_dim / 2} * rotation.head_groups;
+    const std::uint32_t axes = summed_axes(rotation.sections);
+    const char* shape = axes > 1                   ? "head_groups * sections.axes * rotary_dim / 2"
+                        : rotation.head_groups > 1 ? "head_groups * rotary_dim / 2"
+                                                   : "rotary_dim / 2";
+    if (Status s = check_radians("inv_freq", rotation.inv_freq, pairs * axes, shape); !s) return s;
+    if (!rotation.phase.empty()) {
+        shape = rotation.head_groups > 1 ? "head_groups * rotary_dim / 2" : "rotary_dim / 2";
+        if (Status s = check_radians("phase", rotation.phase, pairs, shape); !s) return s;
     }
     // Outside this range, products with it could overflow or lose precision.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
@@ -131,31 +167,43 @@ Status check(const Rotation& rotation) noexcept {
     return {};
 }
 
-Status check_product(const Rotation& rotation, AngleSource source) noexcept {
-    const bool direct = source == AngleSource::direct_texture ||
-                        source == AngleSource::direct_buffer;
-    if (rotation.precision == AnglePrecision::exact ||
-        (rotation.precision == AnglePrecision::float32 && direct))
-        return {};
+Status check_source(const Rotation& rotation, AngleSource source) noexcept {
     if (rotation.precision > AnglePrecision::float32) {
         return error(Code::invalid_argument,
                      "rotation.precision is %u: it must be an AnglePrecision",
                      unsigned(rotation.precision));
     }
+    if (needs_computed(rotation) && source != AngleSource::computed) {
+        if (rotation.head_groups != 1)
+            return error(Code::invalid_argument,
+                         "rotation.head_groups is %u: source must be computed, but it is %u",
+                         rotation.head_groups, unsigned(source));
+        return error(Code::invalid_argument,
+                     "rotation.sections.order is sum: source must be computed, but it is %u",
+                     unsigned(source));
+    }
+    if (rotation.precision == AnglePrecision::exact) return {};
+    if (source != AngleSource::direct_texture && source != AngleSource::direct_buffer)
+        return error(Code::invalid_argument,
+                     "rotation.precision is float32: source must be direct_texture or "
+                     "direct_buffer, but it is %u",
+                     unsigned(source));
+    if (rotation.phase.empty()) return {};
     return error(Code::invalid_argument,
-                 "rotation.precision is float32: source must be direct_texture or direct_buffer, "
-                 "but it is %u",
-                 unsigned(source));
+                 "rotation.precision is float32: rotation.phase has %llu elements, but only exact "
+                 "angles have phases",
+                 ull{rotation.phase.size()});
 }
 
 std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
-    return plan.source == AngleSource::factored_texture ? shader::factored_rows(plan.rows)
-                                                        : plan.rows;
+    return plan.source == AngleSource::factored_texture
+               ? shader::factored_rows(plan.rows, plan.phase)
+               : shader::direct_rows(plan.rows, plan.phase);
 }
 
 bool consistent(const AnglePlan& plan) noexcept {
     if (plan.source == AngleSource::computed) {
-        return plan.bytes == shader::turn_bytes(plan.pairs);
+        return plan.head_groups != 0 && plan.bytes == turn_bytes(plan);
     }
     if (plan.rows == 0 || plan.rows > max_positions) {
         return false;
@@ -180,7 +228,8 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
         return {status, {}};
     }
     if (source == AngleSource::by_default) {
-        source = default_angles(rotation.precision, max_position);
+        source = needs_computed(rotation) ? AngleSource::computed
+                                          : default_angles(rotation.precision, max_position);
     }
     const std::uint64_t most = max_positions + (source == AngleSource::computed ? 1 : 0);
     if (max_position == 0 || max_position > most) {
@@ -188,7 +237,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
                       ull{max_position}, ull{most}),
                 {}};
     }
-    if (Status status = check_product(rotation, source); !status) {
+    if (Status status = check_source(rotation, source); !status) {
         return {status, {}};
     }
     AnglePlan plan;
@@ -197,6 +246,8 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
     plan.rows = std::uint32_t(max_position);
     plan.attention_factor = rotation.attention_factor;
     plan.sections = rotation.sections;
+    plan.phase = !rotation.phase.empty();
+    plan.head_groups = rotation.head_groups;
     Status status;
     switch (source) {
         case AngleSource::direct_texture: status = plan_texture(plan, max_image_side); break;
@@ -220,7 +271,8 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
 }
 
 Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
-                                     std::uint32_t row_stride, Element element) {
+                                     std::uint32_t row_stride, Element element,
+                                     bool channel_angles) {
     if (pairs == 0 || pairs > max_rotary_dim / 2)
         return {error(Code::invalid_argument, "pairs is %u: it must be 1 to %u", pairs,
                       max_rotary_dim / 2),
@@ -229,15 +281,16 @@ Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
         return {error(Code::invalid_argument, "rows is %u: it must be 1 to %llu", rows,
                       ull{max_positions}),
                 {}};
-    if (row_stride < pairs)
-        return {error(Code::invalid_argument, "row_stride is %u: it must be at least pairs, %u",
-                      row_stride, pairs),
+    const std::uint32_t used = channel_angles ? 2 * pairs : pairs;
+    if (row_stride < used)
+        return {error(Code::invalid_argument, "row_stride is %u: it must be at least %s, %u",
+                      row_stride, channel_angles ? "2 * pairs" : "pairs", used),
                 {}};
     if (element > Element::bf16)
         return {error(Code::invalid_argument, "element is %u: it must be an Element",
                       unsigned(element)),
                 {}};
-    const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + pairs;  // below 2^63
+    const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + used;  // below 2^63
     if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
         return {error(Code::limit_exceeded,
                       "rows is %u: with row_stride %u they span %llu elements, but a storage "
@@ -254,6 +307,7 @@ Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
     plan.rows = rows;
     plan.row_stride = row_stride;
     plan.element = element;
+    plan.channel_angles = channel_angles;
     return {{}, plan};
 }
 

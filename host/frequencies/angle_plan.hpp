@@ -8,8 +8,13 @@ namespace vkrope {
 
 Status check(const Rotation& rotation) noexcept;
 
-/// Whether tables of this source can have the rotation's precision.
-Status check_product(const Rotation& rotation, AngleSource source) noexcept;
+/// Whether tables of this source can have the rotation's precision, head groups and summed axes.
+Status check_source(const Rotation& rotation, AngleSource source) noexcept;
+
+/// Whether only computed angles can have the rotation's head groups or summed axes.
+inline bool needs_computed(const Rotation& rotation) noexcept {
+    return rotation.head_groups != 1 || rotation.sections.order == SectionOrder::sum;
+}
 
 /// Rows of a texture: positions, or the coarse rows and then the fine ones of a factored table.
 std::uint64_t texture_rows(const AnglePlan& plan) noexcept;

@@ -22,41 +22,64 @@ class RowWriter {
         : rotation_(rotation), next_(static_cast<float*>(memory)) {
         for (std::size_t j = 0; j < std::min(rotation.inv_freq.size(), fractions_.size()); ++j) {
             fractions_[j] = turn_fraction(rotation.inv_freq[j]);
+            if (!rotation.phase.empty()) phases_[j] = turn_fraction(rotation.phase[j]);
         }
     }
 
-    void row(std::uint64_t position) noexcept { row(position, rotation_.attention_factor); }
-
-    void row(std::uint64_t position, double factor) noexcept {
+    /// cos and sin of position * inv_freq + phase, times the attention factor.
+    void row(std::int64_t position) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
-            const CosSin entry = rotation_.precision == AnglePrecision::exact
-                                     ? table_entry(position * fraction(j), factor)
-                                     : float32_entry(position, rotation_.inv_freq[j], factor);
-            *next_++ = entry.cos;
-            *next_++ = entry.sin;
+            write(rotation_.precision == AnglePrecision::exact
+                      ? table_entry(std::uint64_t(position) * fraction(j) + phase(j),
+                                    rotation_.attention_factor)
+                      : float32_entry(std::uint64_t(position), rotation_.inv_freq[j],
+                                      rotation_.attention_factor));
         }
+    }
+
+    /// cos and sin of position * inv_freq.
+    void plain_row(std::uint64_t position) noexcept {
+        for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j)
+            write(table_entry(position * fraction(j), 1));
     }
 
     void zeros(std::size_t floats) noexcept { next_ = std::fill_n(next_, floats, 0.0f); }
 
    private:
+    void write(const CosSin& entry) noexcept {
+        *next_++ = entry.cos;
+        *next_++ = entry.sin;
+    }
+
     std::uint64_t fraction(std::size_t j) const noexcept {
         return j < fractions_.size() ? fractions_[j] : turn_fraction(rotation_.inv_freq[j]);
+    }
+
+    std::uint64_t phase(std::size_t j) const noexcept {
+        return j < phases_.size() || rotation_.phase.empty() ? phases_[j % phases_.size()]
+                                                             : turn_fraction(rotation_.phase[j]);
     }
 
     const Rotation& rotation_;
     float* next_;
     // Fractions of the first pairs: enough for head_dim 512, small enough for any stack.
-    std::array<std::uint64_t, 256> fractions_ = {};
+    std::array<std::uint64_t, 256> fractions_ = {}, phases_ = {};
 };
+
+/// Rows beyond those of positions from 0 on are for -1 and below.
+std::int64_t direct_position(const AnglePlan& plan, std::uint64_t row) noexcept {
+    const auto position = std::int64_t(row);
+    return row < plan.rows ? position : std::int64_t(plan.rows) - 1 - position;
+}
 
 void write_texture_row(const AnglePlan& plan, std::uint64_t row, RowWriter& writer) noexcept {
     if (plan.source == AngleSource::direct_texture) {
-        writer.row(row);
-    } else if (const std::uint64_t coarse = shader::coarse_rows(plan.rows); row < coarse) {
-        writer.row(row << shader::fine_digit_bits, 1);
+        writer.row(direct_position(plan, row));
+    } else if (const std::uint64_t coarse = shader::coarse_rows(plan.rows, plan.phase);
+               row < coarse) {
+        writer.plain_row(row << shader::fine_digit_bits);
     } else {
-        writer.row(row - coarse);
+        writer.row(std::int64_t(row - coarse));
     }
 }
 
@@ -76,7 +99,8 @@ void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& wri
 }
 
 /// Writes what vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from radians_high on, the
-/// two parts of the attention factor, then the fractions of a turn.
+/// two parts of the attention factor, then the fractions of a turn, with those of phases after
+/// those of each head group.
 void write_turns(const Rotation& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
     const double factor = rotation.attention_factor,
@@ -94,12 +118,23 @@ void write_turns(const Rotation& rotation, void* memory) noexcept {
                             0};
     static_assert(sizeof header == 16 * shader::turn_header_vec4s);
     for (const float number : header) *next++ = std::bit_cast<std::uint32_t>(number);
-    for (const double inv_freq : rotation.inv_freq) {
-        const std::uint64_t fraction = turn_fraction(inv_freq);
-        *next++ = std::uint32_t(fraction);
-        *next++ = std::uint32_t(fraction >> 32);
+    const std::size_t pairs = rotation.rotary_dim / 2;
+    const auto set = [&](const double* angles) {
+        for (std::size_t j = 0; j < pairs; ++j) {
+            const std::uint64_t fraction = turn_fraction(angles[j]);
+            *next++ = std::uint32_t(fraction);
+            *next++ = std::uint32_t(fraction >> 32);
+        }
+        if (pairs % 2 != 0) next = std::fill_n(next, 2, 0u);
+    };
+    const double* inv_freq = rotation.inv_freq.data();
+    for (std::size_t group = 0; group < rotation.head_groups; ++group) {
+        for (std::uint32_t axis = 0; axis < summed_axes(rotation.sections); ++axis) {
+            set(inv_freq);
+            inv_freq += pairs;
+        }
+        if (!rotation.phase.empty()) set(rotation.phase.data() + group * pairs);
     }
-    if (rotation.inv_freq.size() % 2 != 0) std::fill_n(next, 2, 0u);
 }
 
 }  // namespace
@@ -119,13 +154,20 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
                      "plan.source is %u: it must be the source that plan_angles chose",
                      unsigned(plan.source));
     }
-    if (Status status = check_product(rotation, plan.source); !status) {
+    if (Status status = check_source(rotation, plan.source); !status) {
         return status;
     }
     if (plan.pairs != rotation.rotary_dim / 2) {
         return error(Code::invalid_argument,
                      "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u", plan.pairs,
                      rotation.rotary_dim / 2);
+    }
+    if (plan.phase == rotation.phase.empty() || plan.head_groups != rotation.head_groups ||
+        summed_axes(plan.sections) != summed_axes(rotation.sections)) {
+        return error(Code::invalid_argument,
+                     "plan.phase is %s, plan.head_groups is %u and plan.sections sum %u axes: they "
+                     "differ from the rotation's; make the plan from this rotation",
+                     plan.phase ? "true" : "false", plan.head_groups, summed_axes(plan.sections));
     }
     if (!consistent(plan)) {
         return error(
@@ -155,7 +197,7 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     RowWriter writer(rotation, memory);
     for (std::uint32_t line = first_line; line < first_line + lines; ++line) {
         if (plan.source == AngleSource::direct_buffer) {
-            writer.row(line);
+            writer.row(direct_position(plan, line));
         } else {
             fill_texture_line(plan, line, writer);
         }

@@ -42,6 +42,14 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                       "make the plan from this rotation"),
                 {}};
     }
+    if (!of_caller &&
+        (plan.phase == rotation.phase.empty() || plan.head_groups != rotation.head_groups)) {
+        return {error(Code::invalid_argument,
+                      "plan.phase is %s and plan.head_groups is %u: they differ from the "
+                      "rotation's; make the plan from this rotation",
+                      plan.phase ? "true" : "false", plan.head_groups),
+                {}};
+    }
     if (!q && !k)
         return {
             error(Code::invalid_argument, "q and k are both absent: there is nothing to rotate"),
@@ -56,7 +64,13 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
         info.k = {*k, *k, row_channels(rotation, rotation.k_rotary_offset),
                   rotation.k_rotary_offset};
     info.angles = plan.source;
-    if (of_caller) info.table = plan.element;
+    if (of_caller) {
+        info.table = plan.element;
+        info.channel_angles = plan.channel_angles;
+    } else {
+        info.phase = plan.phase;
+        info.head_groups = plan.head_groups;
+    }
     if (rotation.sections.axes != 0) info.positions = PositionSource::axis_ids;
     info.sections = rotation.sections;
     return {{}, info};

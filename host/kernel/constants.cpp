@@ -123,7 +123,7 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .axes = sections.axes,
         .section_order = std::uint32_t(sections.order),
         .leftover_axis = sections.leftover_axis,
-        .section_0 = sections.pairs[0],
+        .section_0 = sections.order == SectionOrder::sum ? 1 : sections.pairs[0],
         .section_1 = sections.pairs[1],
         .section_2 = sections.pairs[2],
         .section_3 = sections.pairs[3],
@@ -137,7 +137,10 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .norms_held = geometry.norms_held,
         .exchanged = shared(exchanged(info, geometry)),
         .heads_together = geometry.heads_together,
-        .staged = shared(staged(info, geometry))};
+        .staged = shared(staged(info, geometry)),
+        .phase = info.phase,
+        .head_groups = info.head_groups,
+        .channel_angles = info.channel_angles};
     if (geometry.finish == shader::finish_none) return constants;
     set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
     set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);

@@ -186,6 +186,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
             push.table_texels = resolved.table_sin_offset;
             break;
         case AngleSource::direct_buffer: push.table_stride = 2 * plan.pairs; break;
+        case AngleSource::computed: push.table_stride = box.first.groups; break;
         default: push.table_stride = plan.fold_log2; push.table_texels = plan.row_texels;
     }
     return dispatch;

@@ -137,7 +137,9 @@ Status choose_conversion(Kernel& kernel) {
 }
 
 Status check_limits(const Kernel& kernel) {
-    const std::uint64_t turns = shader::turn_bytes(kernel.info.rotary_dim / 2);
+    const std::uint64_t turns = shader::turn_bytes(
+        kernel.info.rotary_dim / 2, kernel.info.head_groups, summed_axes(kernel.info.sections),
+        kernel.info.phase);
     if (kernel.info.angles == AngleSource::computed &&
         turns > kernel.storage_limits.uniform_range) {
         return error(Code::limit_exceeded,

@@ -35,7 +35,8 @@ struct Buffers {
     Numbers out, source, offsets, counter;
 
     explicit Buffers(const PositionCall& call) noexcept
-        : out{"out", call.out, tokens(call) * 4}, source{"ids", call.ids, tokens(call) * 8},
+        : out{"out", call.out, tokens(call) * 4}, source{"ids", call.ids,
+                                                         tokens(call) * (call.ids_f32 ? 4 : 8)},
           offsets{"offsets", call.offsets,
                   std::uint64_t{call.batch} * (call.offsets_int64 ? 8 : 4)},
           counter{"out_of_range", call.out_of_range, 4} {
@@ -78,6 +79,12 @@ Status check(const PositionCall& call) noexcept {
         return error(Code::invalid_argument,
                      "ids is given: cu_seqlens, offsets, first and cp_size must then not be set");
     }
+    if (call.ids_f32 && !ids)
+        return error(Code::invalid_argument, "ids_f32 is set: ids must then be given");
+    if (call.fraction_bits > 63 || (call.fraction_bits != 0 && !call.ids_f32))
+        return error(Code::invalid_argument,
+                     "fraction_bits is %u: it must be 0 to 63, and 0 without ids_f32",
+                     call.fraction_bits);
     if (ragged != (call.sequences != 0)) {
         return error(Code::invalid_argument, "sequences is %u: it must be %s", call.sequences,
                      ragged ? "at least 1 with cu_seqlens" : "0 without cu_seqlens");
@@ -127,7 +134,9 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
     shader::PositionPush push = {};
     push.total = std::uint32_t(Buffers::tokens(call));
     push.tokens = call.tokens;
-    push.flags = (call.ids.buffer ? shader::position_flag_ids : 0) |
+    push.flags = (call.ids.buffer && !call.ids_f32 ? shader::position_flag_ids : 0) |
+                 (call.ids_f32 ? shader::position_flag_ids_f32 : 0) |
+                 call.fraction_bits * shader::position_flag_fraction_bits |
                  (call.offsets.buffer ? shader::position_flag_offsets : 0) |
                  (call.offsets_int64 ? shader::position_flag_offsets_64 : 0) |
                  (call.cu_seqlens.buffer ? shader::position_flag_ragged : 0) |

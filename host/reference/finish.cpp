@@ -250,6 +250,7 @@ class Token {
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
             const std::span<Approximate> row = std::span(channels_).subspan(head * in_.head_dim,
                                                                             in_.head_dim);
+            const std::size_t group = head / (in_.heads / operation_.head_groups);
             row_.assign(row.begin(), row.end());
             for (std::size_t j = 0; j < pairs_.size(); ++j) {
                 const Approximate &x0 = row_[pairs_[j].in[0]], &x1 = row_[pairs_[j].in[1]];
@@ -259,7 +260,7 @@ class Token {
                     y1 = x1;
                     continue;
                 }
-                const auto [c, s] = turns_[j];
+                const auto [c, s] = turns_[group * pairs_.size() + j];
                 const long double size = std::fabs(x0.value) + x0.error + std::fabs(x1.value) +
                                          x1.error;
                 const long double rounding = bound_u_ * unit * factor_ * size + allowance_;

@@ -86,6 +86,7 @@ class Comparison {
         const auto input = [&](std::uint64_t channel) -> long double {
             return in_element_.widen(load(input_, bytes_of(in_.type), from + channel));
         };
+        const std::uint64_t group = place.head / (in_.heads / operation_.head_groups);
         for (std::size_t j = 0; j < pairs_.size(); ++j) {
             const Pair& pair = pairs_[j];
             if (!covered) {
@@ -97,7 +98,7 @@ class Comparison {
                 continue;
             }
             const long double x0 = input(pair.in[0]), x1 = input(pair.in[1]);
-            const CosSin& a = angles_[j];
+            const CosSin& a = angles_[group * pairs_.size() + j];
             const double scale = unit * double(factor_) * double(std::fabs(x0) + std::fabs(x1));
             place.channel = pair.out[0];
             rotated(place, to + pair.out[0], x0 * a.cos - x1 * a.sin, scale);

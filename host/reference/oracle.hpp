@@ -62,6 +62,9 @@ struct CosSin {
 /// cos and sin of position * inv_freq, an exact product.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq);
 
+/// cos and sin of the sum of two angles.
+CosSin sum_of(const CosSin& a, const CosSin& b);
+
 /// The operation: the windows of every row are rotated, the rest passes through.
 struct Operation {
     bool interleaved = false;
@@ -69,7 +72,9 @@ struct Operation {
     bool inverse = false;
     std::uint64_t rotary_offset = 0;
     std::vector<Window> windows = {};  // ascending, disjoint; none: one with all pairs, at 0
-    std::vector<double> inv_freq;      // [pairs of all windows] radians per position
+    std::vector<double> inv_freq;      // [head_groups, pairs of all windows] radians per position
+    std::vector<double> phase = {};    // as inv_freq, radians; empty: none
+    std::uint64_t head_groups = 1;     // consecutive heads with frequencies of their own
     double attention_factor = 1.0;
     Gain gain = Gain::apply;
     std::vector<std::int64_t> positions;   // [batch, tokens]
@@ -78,8 +83,9 @@ struct Operation {
     /// Tokens with |position| < `covered` are rotated. The pairs of other tokens are only
     /// rearranged as interleaved_out says.
     std::uint64_t covered = std::numeric_limits<std::uint64_t>::max();
-    /// Replaces exact_cos_sin(position, inv_freq[pair]), for other arithmetic or a mistake. The
-    /// factor and the direction are applied to its result.
+    /// Replaces exact_cos_sin(position, inv_freq[pair]) with its phase, for other arithmetic or a
+    /// mistake; `pair` is an index in inv_freq. The factor and the direction are applied to its
+    /// result.
     std::function<CosSin(std::int64_t position, std::size_t pair)> cos_sin = {};
     std::vector<double> limits_u = {};  // limits for Verdict::within, in units of largest_error_u
     std::vector<bool> rows = {};        // [batch, tokens, heads] rows to compare; empty: all

@@ -15,7 +15,7 @@ std::vector<Window> windows_of(const Operation& operation) {
     if (!operation.windows.empty()) {
         return operation.windows;
     }
-    return {{0, operation.inv_freq.size()}};
+    return {{0, operation.inv_freq.size() / operation.head_groups}};
 }
 
 }  // namespace
@@ -28,6 +28,10 @@ CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
     const long double rest = std::fma(p, f, -angle);
     const long double c = std::cos(angle), s = std::sin(angle);
     return {c - rest * s, s + rest * c};
+}
+
+CosSin sum_of(const CosSin& a, const CosSin& b) {
+    return {a.cos * b.cos - a.sin * b.sin, a.sin * b.cos + a.cos * b.sin};
 }
 
 std::vector<Pair> pairs_of(const Operation& operation) {
@@ -66,8 +70,10 @@ void turn_to(const Operation& operation, std::int64_t position, std::vector<CosS
     const long double factor = factor_of(operation);
     turns.resize(operation.inv_freq.size());
     for (std::size_t j = 0; j < turns.size(); ++j) {
-        const CosSin turn = operation.cos_sin ? operation.cos_sin(position, j)
-                                              : exact_cos_sin(position, operation.inv_freq[j]);
+        CosSin turn = operation.cos_sin ? operation.cos_sin(position, j)
+                                        : exact_cos_sin(position, operation.inv_freq[j]);
+        if (!operation.cos_sin && !operation.phase.empty())
+            turn = sum_of(turn, exact_cos_sin(1, operation.phase[j]));
         turns[j] = {factor * turn.cos, factor * (operation.inverse ? -turn.sin : turn.sin)};
     }
 }
@@ -81,8 +87,12 @@ void check_operation(const Operation& operation, const Tensor& in) {
         end = window.offset + 2 * window.pairs;
         pairs += window.pairs;
     }
-    require(pairs == operation.inv_freq.size(),
-            "oracle: inv_freq must have an element for each pair of the windows");
+    require(pairs * operation.head_groups == operation.inv_freq.size(),
+            "oracle: inv_freq must have an element for each head group and pair of the windows");
+    require(operation.phase.empty() || operation.phase.size() == operation.inv_freq.size(),
+            "oracle: phase must be empty or have as many elements as inv_freq");
+    require(operation.head_groups != 0 && in.heads % operation.head_groups == 0,
+            "oracle: heads must be a multiple of head_groups");
     require(operation.rotary_offset + end <= in.head_dim,
             "oracle: the window must lie inside head_dim");
 }

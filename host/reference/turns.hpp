@@ -21,7 +21,7 @@ long double factor_of(const Operation& operation);
 /// True if tokens with this position are rotated.
 bool is_covered(const Operation& operation, std::int64_t position);
 
-/// cos and sin of every pair, with factor and direction.
+/// cos and sin of every pair, with factor and direction: [head_groups, pairs].
 void turn_to(const Operation& operation, std::int64_t position, std::vector<CosSin>& turns);
 
 /// Throws std::invalid_argument unless the windows ascend, lie inside head_dim and have the

@@ -56,8 +56,8 @@ struct Rotation {
     /// [axes, rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these.
     std::vector<double> inv_freq = {};
     /// [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
-    /// position * inv_freq + phase. Of magnitude below 2048; empty: none. Exact in every source:
-    /// each is rounded to the nearest 2^-64 turn.
+    /// position * inv_freq + phase. Finite, of magnitude below 2048; empty: none. Every source adds
+    /// them as multiples of 2^-64 turn, so that error bounds do not change.
     std::vector<double> phase = {};
     /// Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
     /// 65535. 1: all heads share them. Above 1 requires AngleSource::computed, and heads of Q and K
@@ -294,6 +294,7 @@ inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 inline constexpr std::uint64_t max_factored_positions = std::uint64_t{1} << 22;
 
 /// What AngleSource::by_default means, on every device. float32 precision requires a direct table.
+/// plan_angles chooses computed for head groups and SectionOrder::sum, whatever the length.
 constexpr AngleSource default_angles(AnglePrecision precision,
                                      std::uint64_t max_position) noexcept {
     if (precision == AnglePrecision::float32) return AngleSource::direct_texture;
@@ -335,9 +336,13 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
 /// pairs       rotary_dim / 2
 /// rows        1 to 2^31
 /// row_stride  elements; at least `pairs`; 16-bit rows may start in the middle of a word
+/// channel_angles  full-width tables whose halves may differ (V-JEPA 2, tables of Hugging Face
+///                 transformers as they are): a row has cos and sin of each rotated channel, and
+///                 row_stride is at least 2 * pairs. The gradient transposes the matrix of a pair.
 /// `bytes` of the result is the size of cos and of sin each, in whole words.
 Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
-                                     std::uint32_t row_stride, Element element);
+                                     std::uint32_t row_stride, Element element,
+                                     bool channel_angles = false);
 
 /// Channels of a query or key row: head_dim. With latent attention the window lies beyond head_dim,
 /// and the row ends with the window; a key row is then a row of the latent cache.

@@ -313,7 +313,8 @@ Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_
 /// Computes int32 ids, once per step for all layers. Three forms:
 ///
 /// - One row per sequence, no `cu_seqlens`: `out` is [batch, tokens]. The position of token t of
-///   sequence b is offsets[b] + first + t, or ids[b, t] (int64).
+///   sequence b is offsets[b] + first + t, or ids[b, t] (int64), or ids[b, t] 2^fraction_bits (f32:
+///   seconds, patch centres, interpolated grids).
 /// - Ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens]. The position of token t of packed
 ///   sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t - cu_seqlens[i].
 ///   A token of no sequence has position 0.
@@ -322,12 +323,16 @@ Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_
 ///   TransformerEngine. `tokens` counts the tokens of this rank; cu_seqlens counts those of all
 ///   ranks, padded to multiples of 2 cp_size.
 ///
-/// A position that does not fit in int32 becomes -2^31 and increments out_of_range. No table covers
+/// An f32 id times 2^fraction_bits must be a whole number; the rotation then has frequencies times
+/// 2^-fraction_bits: scale_positions (frequencies.hpp).
+///
+/// A position that does not fit in int32, or is no whole number, becomes -2^31 and increments
+/// out_of_range. No table covers
 /// -2^31, but computed angles do.
 struct PositionCall {
     std::uint32_t batch = 1, tokens = 0;  ///< of `out`; 0 tokens records nothing
     std::int32_t first = 0;
-    /// Optional: int64 [batch, tokens], instead of offsets and first.
+    /// Optional: int64 or f32 [batch, tokens], instead of offsets and first.
     VkDescriptorBufferInfo ids = {};
     VkDescriptorBufferInfo offsets = {};  ///< optional: int32 or int64, one per sequence
     /// Optional: int32 or int64, ascending from 0. No value causes accesses outside the buffers.
@@ -337,6 +342,8 @@ struct PositionCall {
     std::uint32_t cp_size = 1,
                   cp_rank = 0;        ///< number of shards, and index of this one; tokens (or each
                                       ///< sequence) is a multiple of 2
+    bool ids_f32 = false;             ///< ids are f32
+    std::uint32_t fraction_bits = 0;  ///< of f32 ids, 0 to 63
     VkDescriptorBufferInfo out = {};  ///< int32 [batch, tokens]
     VkDescriptorBufferInfo out_of_range = {};  ///< optional uint32 counter, as Call::out_of_range
 };

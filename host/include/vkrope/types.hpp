@@ -144,6 +144,11 @@ struct Sections {
                                          ///< SectionOrder::sum
     std::uint32_t leftover_axis = 0;     ///< interleaved only
 };
+/// Axes whose products of position and frequency are added in the angle of one pair.
+constexpr std::uint32_t summed_axes(const Sections& sections) noexcept {
+    return sections.order == SectionOrder::sum ? sections.axes : 1;
+}
+
 /// True if both assign the same axis to every pair. Ignores fields that have no effect.
 constexpr bool operator==(const Sections& a, const Sections& b) noexcept {
     if (a.axes != b.axes) return false;

@@ -14,19 +14,20 @@ namespace {
 bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.rows == 0) return false;
     if (plan.source == AngleSource::direct_buffer)
-        return std::uint64_t{plan.rows} * plan.pairs * 8 <= plan.bytes;
+        return shader::direct_rows(plan.rows, plan.phase) * plan.pairs * 8 <= plan.bytes;
     if (plan.source == AngleSource::computed) {
-        return shader::turn_bytes(plan.pairs) <= plan.bytes;
+        return shader::turn_bytes(plan.pairs, plan.head_groups, summed_axes(plan.sections),
+                                  plan.phase) <= plan.bytes;
     }
     if (plan.source == AngleSource::cos_sin_cache) {
-        return plan.row_stride >= plan.pairs &&
-               (std::uint64_t{plan.rows} - 1) * plan.row_stride + plan.pairs <=
-                   plan.bytes / element_bytes(plan.element);
+        const std::uint32_t used = plan.channel_angles ? 2 * plan.pairs : plan.pairs;
+        return plan.row_stride >= used && (std::uint64_t{plan.rows} - 1) * plan.row_stride + used <=
+                                              plan.bytes / element_bytes(plan.element);
     }
     if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
     const std::uint64_t rows = plan.source == AngleSource::factored_texture
-                                   ? shader::factored_rows(plan.rows)
-                                   : plan.rows;
+                                   ? shader::factored_rows(plan.rows, plan.phase)
+                                   : shader::direct_rows(plan.rows, plan.phase);
     const std::uint64_t columns = ((rows - 1) >> plan.fold_log2) + 1;
     return columns * plan.row_texels <= plan.extent.width &&
            std::min(rows, std::uint64_t{1} << plan.fold_log2) <= plan.extent.height;
@@ -56,6 +57,14 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
         return error(Code::invalid_argument,
                      "angles.plan->sections differ from the kernel's in order, pairs or "
                      "leftover_axis; make both from one rotation");
+    }
+    if (angles.plan->phase != info.phase || angles.plan->head_groups != info.head_groups ||
+        angles.plan->channel_angles != info.channel_angles) {
+        return error(Code::invalid_argument,
+                     "angles.plan: its phase is %d, head_groups %u and channel_angles %d, but the "
+                     "kernel was created for %d, %u and %d; make both from one rotation",
+                     angles.plan->phase, angles.plan->head_groups, angles.plan->channel_angles,
+                     info.phase, info.head_groups, info.channel_angles);
     }
     if (!holds_its_rows(*angles.plan)) {
         return error(Code::invalid_argument,

@@ -98,11 +98,21 @@ Status check_sections(const KernelInfo& info) noexcept {
         return error(Code::invalid_argument, "sections.axes is %u: without axis_ids it must be 0",
                      sections.axes);
     if (!several) return {};
-    if (sections.order > SectionOrder::interleaved)
+    if (sections.order > SectionOrder::sum)
         return error(Code::invalid_argument, "sections.order is %u: not a valid order",
                      unsigned(sections.order));
+    const bool summed = sections.order == SectionOrder::sum;
+    if (summed && info.angles != AngleSource::computed)
+        return error(Code::invalid_argument,
+                     "sections.order is sum: angles must be computed, but it is %u",
+                     unsigned(info.angles));
     std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < max_axes; ++i) {
+        if (summed && sections.pairs[i] != 0)
+            return error(Code::invalid_argument,
+                         "sections.pairs[%u] is %u: in a sum every axis turns every pair, so it "
+                         "must be 0",
+                         i, sections.pairs[i]);
         if (sections.pairs[i] > 32767 || (i >= sections.axes && sections.pairs[i] != 0)) {
             return error(
                 Code::invalid_argument,
@@ -111,6 +121,7 @@ Status check_sections(const KernelInfo& info) noexcept {
         }
         sum += sections.pairs[i];
     }
+    if (summed) return {};
     if (sum == 0)
         return error(Code::invalid_argument,
                      "sections.pairs are all 0: at least one axis must rotate a pair");
@@ -122,6 +133,41 @@ Status check_sections(const KernelInfo& info) noexcept {
     return error(Code::invalid_argument,
                  "sections.leftover_axis is %u: it must be below sections.axes, %u",
                  sections.leftover_axis, sections.axes);
+}
+
+// Phases, head groups and angles of channels, each of which only some sources have.
+Status check_angles(const KernelInfo& info) noexcept {
+    const bool caller = info.angles == AngleSource::cos_sin_cache;
+    if (info.phase && caller)
+        return error(Code::invalid_argument,
+                     "phase is true: a cos_sin_cache holds whole angles, so it must be false");
+    if (info.channel_angles && !caller)
+        return error(Code::invalid_argument,
+                     "channel_angles is true: angles must be cos_sin_cache, but it is %u",
+                     unsigned(info.angles));
+    if (info.channel_angles && info.windows[1].rotary_dim != 0)
+        return error(Code::invalid_argument,
+                     "windows[1].rotary_dim is %u: with channel_angles there must be one window",
+                     info.windows[1].rotary_dim);
+    if (info.head_groups == 0 || info.head_groups > 65535)
+        return error(Code::invalid_argument, "head_groups is %u: it must be 1 to 65535",
+                     info.head_groups);
+    if (info.head_groups == 1) return {};
+    if (info.angles != AngleSource::computed)
+        return error(Code::invalid_argument,
+                     "head_groups is %u: angles must be computed, but it is %u", info.head_groups,
+                     unsigned(info.angles));
+    const struct {
+        const char* name;
+        std::uint32_t heads;
+    } tensors[] = {{"q_heads", info.q_heads}, {"k_heads", info.k_heads}};
+    for (const auto& [name, heads] : tensors) {
+        if (heads % info.head_groups != 0)
+            return error(Code::invalid_argument,
+                         "%s is %u: it must be a multiple of head_groups, %u", name, heads,
+                         info.head_groups);
+    }
+    return {};
 }
 
 }  // namespace
@@ -161,6 +207,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
                      "q.head_dim and k.head_dim are both 0: there is nothing to rotate");
     if (Status s = check_windows(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;
+    if (Status s = check_angles(info); !s) return s;
     if (info.table > Element::bf16)
         return error(Code::invalid_argument, "table is %u: not a valid element type",
                      unsigned(info.table));

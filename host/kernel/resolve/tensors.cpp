@@ -290,6 +290,19 @@ Status resolve_tensor(const KernelInfo& info, const HeadFormat& width, const Pag
     resolved.in_place = same.value;
     resolved.heads = in.tensor.heads;
     resolved.group_heads = std::gcd(resolved.in.heads_per_group, resolved.out.heads_per_group);
+    if (rotates && info.head_groups != 1) {
+        const std::uint32_t heads = in.tensor.heads, one_group = heads / info.head_groups;
+        if (heads % info.head_groups != 0)
+            return error(Code::invalid_argument,
+                         "%s.heads is %u: it must be a multiple of the kernel's head_groups, %u",
+                         in.name, heads, info.head_groups);
+        if (resolved.group_heads % one_group != 0)
+            return error(Code::not_supported,
+                         "%s.heads_per_group is %u: it must be a multiple of the %u heads that "
+                         "share frequencies (heads / head_groups)",
+                         in.name, resolved.group_heads, one_group);
+        resolved.group_heads = one_group;
+    }
     resolved.pages = out.pages;
     return same.status;
 }
