@@ -40,7 +40,8 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
     return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && a.q == b.q && a.k == b.k &&
            a.v == b.v && a.angles == b.angles && a.positions == b.positions &&
            a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
-           a.conversion == b.conversion && a.sections == b.sections;
+           a.conversion == b.conversion && a.sections == b.sections && a.phase == b.phase &&
+           a.head_groups == b.head_groups;
 }
 
 }  // namespace

@@ -249,14 +249,13 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         impl.device = &device.impl();
         impl.rotation = rotation;
         impl.shape = shape;
-        if (shape.axes == 0) impl.rotation.sections = {};  // one position rotates all pairs
+        if (shape.axes == 0 && rotation.sections.order != SectionOrder::sum)
+            impl.rotation.sections = {};  // one position rotates all pairs
         if (shape.axes != impl.rotation.sections.axes) {
             return {error(Code::invalid_argument, "axes is %u: the rotation's sections have %u",
                           shape.axes, rotation.sections.axes),
                     {}};
         }
-        if (shape.angles == AngleSource::by_default)
-            impl.shape.angles = default_angles(rotation.precision, table_length(shape));
         if (impl.shape.q_head_dim == 0)
             impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
         if (impl.shape.k_head_dim == 0)
@@ -267,6 +266,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
                                       table_length(shape));
         if (status = table.status; !status) return made;
         impl.table = std::move(table.value);
+        impl.shape.angles = impl.table.plan().source;
         if (status = impl.make_kernel(); !status) return made;
         if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim);
             !status)
