@@ -67,11 +67,12 @@ uvec2 offset_of(const uint sequence) {
 uvec2 fixed_point(const uint bits) {
     const uint exponent = (bits >> 23) & 255u;
     const uint mantissa = (bits & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);
-    const int shift = int(max(exponent, 1u)) - 150 + int(push.flags / position_flag_fraction_bits);
-    const uint left = uint(clamp(shift, 0, 31)), right = uint(clamp(-shift, 0, 31));
+    // The value is mantissa * 2^(shift - 150).
+    const uint shift = max(exponent, 1u) + push.flags / position_flag_fraction_bits;
+    const uint left = min(max(shift, 150u) - 150u, 31u), right = min(150u - min(shift, 150u), 31u);
     const uint magnitude = (mantissa << left) >> right;
     const bool whole = ((magnitude << right) >> left) == mantissa &&
-                       (shift <= 31 || mantissa == 0) && exponent != 255;
+                       (shift <= 181 || mantissa == 0) && exponent != 255;
     const bool negative = (bits >> 31) != 0;
     const bool fits = magnitude <= (negative ? 0x80000000u : 0x7fffffffu);
     return whole && fits ? extend(negative ? 0u - magnitude : magnitude) : uvec2(0, 1);

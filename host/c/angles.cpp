@@ -57,6 +57,9 @@ Status read_plan(const vkrope_angle_plan* from, const char* name, AnglePlan& pla
     plan.sections.axes = c.axes;
     std::copy(std::begin(c.section_pairs), std::end(c.section_pairs), plan.sections.pairs);
     plan.sections.leftover_axis = c.leftover_axis;
+    plan.phase = c.phase;
+    if (c.head_groups != 0) plan.head_groups = c.head_groups;
+    plan.channel_angles = c.channel_angles;
     return {};
 }
 
@@ -79,6 +82,9 @@ vkrope_angle_plan to_c(const AnglePlan& plan) noexcept {
     c.axes = plan.sections.axes;
     std::copy(std::begin(plan.sections.pairs), std::end(plan.sections.pairs), c.section_pairs);
     c.leftover_axis = plan.sections.leftover_axis;
+    c.phase = plan.phase;
+    c.head_groups = plan.head_groups;
+    c.channel_angles = plan.channel_angles;
     return c;
 }
 
@@ -109,11 +115,11 @@ vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_s
 }
 
 vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t row_stride,
-                                        vkrope_element element, vkrope_angle_plan* plan,
-                                        vkrope_error* error) {
+                                        vkrope_element element, VkBool32 channel_angles,
+                                        vkrope_angle_plan* plan, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        const Result<AnglePlan> made = plan_cos_sin_cache(pairs, rows, row_stride,
-                                                          enum_from<Element>(element));
+        const Result<AnglePlan> made = plan_cos_sin_cache(
+            pairs, rows, row_stride, enum_from<Element>(element), channel_angles);
         if (!made) return made.status;
         return write(c::to_c(made.value), "plan", plan);
     });

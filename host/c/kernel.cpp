@@ -166,6 +166,8 @@ Status read_position_call(const vkrope_position_call* from, PositionCall& call) 
     call.cp_rank = c.cp_rank;
     call.out = c.out;
     call.out_of_range = c.out_of_range;
+    call.ids_f32 = c.ids_f32;
+    call.fraction_bits = c.fraction_bits;
     return {};
 }
 
@@ -190,6 +192,9 @@ Status vkrope::c::read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     if (c.pairing_out) info.pairing_out = enum_from<Pairing>(*c.pairing_out);
     info.scatter_k = c.scatter_k;
     info.table = enum_from<Element>(c.table);
+    info.phase = c.phase;
+    if (c.head_groups != 0) info.head_groups = c.head_groups;
+    info.channel_angles = c.channel_angles;
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
     for (std::uint32_t i = 0; i < max_windows; ++i)
         info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
@@ -247,6 +252,9 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
         c.k = k;
         if (made->sections.axes != 0) c.sections = &rotation->sections;
         c.table = vkrope_element(made->table);
+        c.phase = made->phase;
+        c.head_groups = made->head_groups;
+        c.channel_angles = made->channel_angles;
         return write(c, "info", info);
     });
 }

@@ -23,7 +23,7 @@ bool rotates(const vkrope_rotation_info& info) {
     return !info.rotates || *info.rotates;
 }
 
-Status check(const vkrope_rotation_info& info) {
+Status check(const vkrope_rotation_info& info, const Sections& sections) {
     if (enum_from<Pairing>(info.pairing) > Pairing::interleaved) {
         return error(Code::invalid_argument, "info.pairing is %u: it must be a vkrope_pairing",
                      unsigned(enum_from<Pairing>(info.pairing)));
@@ -36,12 +36,23 @@ Status check(const vkrope_rotation_info& info) {
     // Arrays come without their size, so a count that does not match rotary_dim must not be
     // trusted.
     const std::size_t count = info.inv_freq_count;
-    if (count != info.rotary_dim / 2 && !(!rotates(info) && count == 0)) {
-        return error(Code::invalid_argument,
-                     "info.inv_freq_count is %llu: it must be rotary_dim / 2 = %u", ull{count},
-                     info.rotary_dim / 2);
+    const std::uint64_t phases = std::uint64_t{info.rotary_dim / 2} *
+                                 std::max(info.head_groups, 1u);
+    const std::uint64_t frequencies = phases * summed_axes(sections);
+    if (count != frequencies && !(!rotates(info) && count == 0)) {
+        return error(
+            Code::invalid_argument, "info.inv_freq_count is %llu: it must be %s = %llu", ull{count},
+            frequencies == info.rotary_dim / 2 ? "rotary_dim / 2"
+                                               : "head_groups * sections.axes * rotary_dim / 2",
+            ull{frequencies});
     }
     if (Status s = not_null(info.inv_freq, "info.inv_freq"); !s && count != 0) return s;
+    if (info.phase_count != 0 && info.phase_count != phases)
+        return error(Code::invalid_argument,
+                     "info.phase_count is %llu: it must be 0, or head_groups * rotary_dim / 2 = "
+                     "%llu",
+                     ull{info.phase_count}, ull{phases});
+    if (Status s = not_null(info.phase, "info.phase"); !s && info.phase_count != 0) return s;
     if (Status s = not_null(info.warnings, "info.warnings"); !s && info.warning_count != 0)
         return s;
     for (std::size_t i = 0; i < info.warning_count; ++i) {
@@ -64,6 +75,8 @@ Rotation to_cpp(const vkrope_rotation_info& info) {
     rotation.max_position = info.max_position;
     rotation.longest_seq_len = info.longest_seq_len;
     rotation.base = info.base;
+    if (info.phase_count != 0) rotation.phase.assign(info.phase, info.phase + info.phase_count);
+    if (info.head_groups != 0) rotation.head_groups = info.head_groups;
     rotation.precision = enum_from<AnglePrecision>(info.precision);
     rotation.rotates = rotates(info);
     if (info.rope_type) rotation.rope_type = info.rope_type;
@@ -86,6 +99,9 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
     info.max_position = rotation.of.max_position;
     info.longest_seq_len = rotation.of.longest_seq_len;
     info.base = rotation.of.base;
+    info.phase = rotation.of.phase.empty() ? nullptr : rotation.of.phase.data();
+    info.phase_count = rotation.of.phase.size();
+    info.head_groups = rotation.of.head_groups;
     info.precision = vkrope_angle_precision(rotation.of.precision);
     info.rope_type = rotation.of.rope_type.c_str();
     info.warnings = rotation.warnings.data();
@@ -102,7 +118,7 @@ Status read_sections(const vkrope_sections* from, const char* name, Sections& se
     vkrope_sections c;
     if (Status s = read_optional(from, name, c); !s) return s;
     sections.order = enum_from<SectionOrder>(c.order);
-    if (sections.order > SectionOrder::interleaved)
+    if (sections.order > SectionOrder::sum)
         return error(Code::invalid_argument, "%s.order is %u: it must be a vkrope_section_order",
                      name, unsigned(sections.order));
     sections.axes = c.axes;
@@ -135,9 +151,11 @@ vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info, vkrope_ro
     return making(rotation, "rotation", error, [&]() -> Status {
         vkrope_rotation_info c;
         if (Status s = read(info, "info", c); !s) return s;
-        if (Status s = check(c); !s) return s;
+        Sections sections;
+        if (Status s = read_sections(c.sections, "info.sections", sections); !s) return s;
+        if (Status s = check(c, sections); !s) return s;
         Rotation made = to_cpp(c);
-        if (Status s = read_sections(c.sections, "info.sections", made.sections); !s) return s;
+        made.sections = sections;
         *rotation = wrap(std::move(made)).release();
         return {};
     });
@@ -163,4 +181,10 @@ uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair) {
     Sections read;
     return read_sections(sections, "sections", read) && read.axes <= max_axes ? axis_of(read, pair)
                                                                               : 0;
+}
+
+uint32_t vkrope_summed_axes(const vkrope_sections* sections) {
+    Sections read;
+    return read_sections(sections, "sections", read) && read.axes <= max_axes ? summed_axes(read)
+                                                                              : 1;
 }

@@ -61,6 +61,10 @@ constexpr Renamed renamed[] = {
      "returned",
      "angles.plan: its # rows do not fit in its # bytes; it must be a plan that vkrope_plan_angles "
      "returned"},
+    {"phase is true: a cos_sin_cache holds whole angles, so it must be false",
+     "phase is VK_TRUE: a VKROPE_ANGLES_COS_SIN_CACHE holds whole angles, so it must be VK_FALSE"},
+    {"channel_angles is true: angles must be cos_sin_cache, but it is #",
+     "channel_angles is VK_TRUE: angles must be VKROPE_ANGLES_COS_SIN_CACHE, but it is #"},
     {"sections.axes is #: with axis_ids it must be 2 to #",
      "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
     {"sections.axes is #: without axis_ids it must be 0",

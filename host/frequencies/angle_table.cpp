@@ -165,9 +165,9 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     if (plan.phase == rotation.phase.empty() || plan.head_groups != rotation.head_groups ||
         summed_axes(plan.sections) != summed_axes(rotation.sections)) {
         return error(Code::invalid_argument,
-                     "plan.phase is %s, plan.head_groups is %u and plan.sections sum %u axes: they "
+                     "plan.phase is %d, plan.head_groups is %u and plan.sections sum %u axes: they "
                      "differ from the rotation's; make the plan from this rotation",
-                     plan.phase ? "true" : "false", plan.head_groups, summed_axes(plan.sections));
+                     plan.phase, plan.head_groups, summed_axes(plan.sections));
     }
     if (!consistent(plan)) {
         return error(

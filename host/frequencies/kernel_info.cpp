@@ -45,9 +45,9 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
     if (!of_caller &&
         (plan.phase == rotation.phase.empty() || plan.head_groups != rotation.head_groups)) {
         return {error(Code::invalid_argument,
-                      "plan.phase is %s and plan.head_groups is %u: they differ from the "
+                      "plan.phase is %d and plan.head_groups is %u: they differ from the "
                       "rotation's; make the plan from this rotation",
-                      plan.phase ? "true" : "false", plan.head_groups),
+                      plan.phase, plan.head_groups),
                 {}};
     }
     if (!q && !k)

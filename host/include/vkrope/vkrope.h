@@ -192,6 +192,10 @@ typedef enum vkrope_section_order {
                                        axis has its own frequencies */
     VKROPE_SECTIONS_INTERLEAVED =
         1, /**< axis m mod 3 if m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL */
+    /** No pair has an axis of its own: each turns by the sum over all axes of position times
+     * frequency. Every axis has frequencies for every pair, and `pairs` are 0.
+     * VKROPE_ANGLES_COMPUTED only: Mochi, RoPE-ViT with learned frequencies. */
+    VKROPE_SECTIONS_SUM = 2,
     VKROPE_SECTIONS_MAX_ENUM = 0x7fffffff
 } vkrope_section_order;
 
@@ -200,7 +204,8 @@ typedef struct vkrope_sections {
     size_t struct_size;              /**< sizeof this struct */
     vkrope_section_order order;      /**< order of the axes */
     uint32_t axes;                   /**< 2 to VKROPE_MAX_AXES, interleaved: 3 or 4 */
-    uint32_t pairs[VKROPE_MAX_AXES]; /**< pairs of each section; the sum is above 0 */
+    uint32_t pairs[VKROPE_MAX_AXES]; /**< pairs of each section; the sum is above 0, except in
+                                        VKROPE_SECTIONS_SUM */
     uint32_t leftover_axis;          /**< interleaved only */
     uint32_t reserved;               /**< 0 */
 } vkrope_sections;
@@ -586,8 +591,10 @@ typedef struct vkrope_rotation_info {
     uint32_t k_rotary_offset; /**< first rotated channel of a key row */
     const VkBool32* rotates;  /**< false for a layer without RoPE, which needs no frequencies; null:
                                  true */
-    const double* inv_freq;   /**< [rotary_dim / 2] radians per position; from any formula */
-    size_t inv_freq_count;    /**< numbers in inv_freq: rotary_dim / 2 */
+    /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM
+     * [axes, rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
+    const double* inv_freq;
+    size_t inv_freq_count;   /**< numbers in inv_freq */
     double attention_factor; /**< multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0:
                                 1 */
     double softmax_scale;    /**< factor for the caller's softmax scale; never applied here; 0: 1 */
@@ -607,6 +614,16 @@ typedef struct vkrope_rotation_info {
     uint32_t reserved; /**< 0 */
     double base; /**< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or another
                     formula */
+    /** [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
+     * position * inv_freq + phase. Finite, of magnitude below 2048; null: none. Every source adds
+     * them as multiples of 2^-64 turn, so that error bounds do not change. */
+    const double* phase;
+    size_t phase_count; /**< numbers in phase */
+    /** Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
+     * 65535. 0 or 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q
+     * and K that are multiples of it. */
+    uint32_t head_groups;
+    uint32_t reserved_2; /**< 0 */
 } vkrope_rotation_info;
 
 /**
@@ -793,14 +810,18 @@ typedef struct vkrope_angle_plan {
     double attention_factor; /**< factor that the table contains; finite and above 0; 0: 1 */
     vkrope_element element;  /**< cos_sin_cache: element type of cos and sin */
     uint32_t row_stride;     /**< cos_sin_cache: elements from one row to the next; only the first
-                                `pairs` of a row are used */
+                                `pairs` of a row are used, or 2 * pairs with channel_angles */
     /** Sections of the rotation, as in vkrope_sections; vkrope_record rejects a kernel created
      * for different ones. A cos_sin_cache has none. */
     vkrope_section_order section_order;
     uint32_t axes;                           /**< 0: one position per token */
     uint32_t section_pairs[VKROPE_MAX_AXES]; /**< pairs of each section */
     uint32_t leftover_axis;                  /**< interleaved only */
-    uint32_t reserved;                       /**< 0 */
+    VkBool32 phase;       /**< each pair has a phase: vkrope_rotation_info::phase */
+    uint32_t head_groups; /**< groups of heads with frequencies of their own; 0: 1 */
+    /** cos_sin_cache: each channel has cos and sin of its own, in the order of the rotated
+     * channels: y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1]. */
+    VkBool32 channel_angles;
 } vkrope_angle_plan;
 
 /**
@@ -849,17 +870,19 @@ VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attentio
  * @param rows        1 to 2^31
  * @param row_stride  elements; at least `pairs`; 16-bit rows may start in the middle of a word
  * @param element     element type of cos and sin
+ * @param channel_angles  full-width tables whose halves may differ (V-JEPA 2, tables of Hugging
+ *                    Face transformers as they are): a row has cos and sin of each rotated channel,
+ *                    and row_stride is at least 2 * pairs. The gradient transposes the matrix of a
+ *                    pair.
  * @param plan        struct_size set; receives the rest; `bytes` is the size of cos and of sin
  *                    each, in whole words
  * @param error       optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range;
  *         VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit in a storage buffer
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows,
-                                                                    uint32_t row_stride,
-                                                                    vkrope_element element,
-                                                                    vkrope_angle_plan* plan,
-                                                                    vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_cos_sin_cache(
+    uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
+    VkBool32 channel_angles, vkrope_angle_plan* plan, vkrope_error* error);
 
 /**
  * Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded
@@ -1228,6 +1251,13 @@ typedef struct vkrope_kernel_info {
     const vkrope_finish* q_finish;
     const vkrope_finish* k_finish; /**< of K, as q_finish */
     const vkrope_finish* v_finish; /**< of V, as q_finish */
+    VkBool32 phase;                /**< vkrope_angle_plan::phase of the plan that each call names */
+    /** vkrope_angle_plan::head_groups of the plan: 1 to 65535, and above 1 only with computed
+     * angles; 0: 1. Heads of Q and of K are divided into that number of groups of consecutive
+     * heads, each with frequencies of its own; V has none. */
+    uint32_t head_groups;
+    VkBool32 channel_angles; /**< cos_sin_cache: vkrope_angle_plan::channel_angles; one window */
+    uint32_t reserved_2;     /**< 0 */
 } vkrope_kernel_info;
 
 /** Place of a weight, bias or scale in a parameter buffer. Has no size: it never changes. */
@@ -1342,6 +1372,12 @@ VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_d
  * that break their rules.
  */
 VKROPE_API uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair);
+
+/**
+ * Axes whose products of position and frequency are added in the angle of one pair; 1 without
+ * sections (null), and for sections that break their rules.
+ */
+VKROPE_API uint32_t vkrope_summed_axes(const vkrope_sections* sections);
 
 /**
  * Channels of a query or key row: head_dim; for latent attention, whose window starts beyond
@@ -1751,7 +1787,8 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * Conversion to int32 ids. Three forms:
  *
  * - One row per sequence, no `cu_seqlens`: `out` is [batch, tokens]. The position of token t of
- *   sequence b is offsets[b] + first + t, or ids[b, t].
+ *   sequence b is offsets[b] + first + t, or ids[b, t] (int64), or ids[b, t] 2^fraction_bits
+ *   (f32: seconds, patch centres, interpolated grids).
  * - Ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens]. The position of token t of packed
  *   sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t - cu_seqlens[i].
  *   A token of no sequence has position 0.
@@ -1759,8 +1796,12 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  *   holds chunk cp_rank, followed by chunk 2 cp_size - 1 - cp_rank. `tokens` counts the tokens of
  *   this rank; cu_seqlens counts those of all ranks, padded to multiples of 2 cp_size.
  *
- * A position that does not fit in int32 becomes -2^31 and increments out_of_range. No table covers
- * -2^31, but computed angles do. No value causes accesses outside the buffers.
+ * An f32 id times 2^fraction_bits must be a whole number; the rotation then has frequencies times
+ * 2^-fraction_bits: vkrope_scale_positions.
+ *
+ * A position that does not fit in int32, or is no whole number, becomes -2^31 and increments
+ * out_of_range. No table covers -2^31, but computed angles do. No value causes accesses outside the
+ * buffers.
  */
 typedef struct vkrope_position_call {
     size_t struct_size; /**< sizeof this struct */
@@ -1769,7 +1810,7 @@ typedef struct vkrope_position_call {
     int32_t first;      /**< added to every position */
     uint32_t sequences; /**< sequences in cu_seqlens */
     VkDescriptorBufferInfo
-        ids; /**< optional: int64 [batch, tokens], instead of offsets and first */
+        ids; /**< optional: int64 or f32 [batch, tokens], instead of offsets and first */
     VkDescriptorBufferInfo offsets;      /**< optional: int32 or int64, one per sequence */
     VkDescriptorBufferInfo cu_seqlens;   /**< optional: int32 or int64, ascending from 0 */
     VkBool32 offsets_int64;              /**< offsets are int64 */
@@ -1779,6 +1820,8 @@ typedef struct vkrope_position_call {
     VkDescriptorBufferInfo out;          /**< int32 [batch, tokens] */
     VkDescriptorBufferInfo out_of_range; /**< optional uint32 counter: incremented for each position
                                             that does not fit in int32 */
+    VkBool32 ids_f32;                    /**< ids are f32 */
+    uint32_t fraction_bits;              /**< of f32 ids, 0 to 63 */
 } vkrope_position_call;
 
 /**

@@ -162,10 +162,11 @@ TEST_CASE("C: numbers that are no enumerators are refused, and named") {
                                                        vkrope_error* error) {
         return as_in_c(vkrope_plan_angles)(rotation.get(), number_in(source), 4, 16, &plan, error);
     });
-    refuses_numbers<vkrope_element>(
-        "element", [&](const vkrope_element& element, vkrope_error* error) {
-            return as_in_c(vkrope_plan_cos_sin_cache)(2, 4, 2, number_in(element), &plan, error);
-        });
+    refuses_numbers<vkrope_element>("element",
+                                    [&](const vkrope_element& element, vkrope_error* error) {
+                                        return as_in_c(vkrope_plan_cos_sin_cache)(
+                                            2, 4, 2, number_in(element), VK_FALSE, &plan, error);
+                                    });
     refuses_numbers<vkrope_angle_source>(
         "plan.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
             vkrope_angle_plan other = plan;

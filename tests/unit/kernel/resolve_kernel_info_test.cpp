@@ -56,13 +56,52 @@ TEST_CASE("sections: which axis turns a pair") {
     breaks({.axes = 2}, "sections.pairs are all 0");
     breaks({.axes = 2, .pairs = {4, 2, 2}}, "sections.pairs[2] is 2");
     breaks({.axes = 2, .pairs = {40000, 2}}, "sections.pairs[0] is 40000");
-    breaks({.order = SectionOrder(2), .axes = 2, .pairs = {4, 4}}, "sections.order is 2");
+    breaks({.order = SectionOrder(3), .axes = 2, .pairs = {4, 4}}, "sections.order is 3");
+    breaks({.order = SectionOrder::sum, .axes = 2},
+           "sections.order is sum: angles must be computed");
     breaks({.order = SectionOrder::interleaved, .axes = 2, .pairs = {4, 4}},
            "sections.axes is 2: interleaved sections must have 3 or 4");
     breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
            "sections.leftover_axis is 3");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; },
                   "sections.axes is 2: without axis_ids");
+}
+
+TEST_CASE("phases, head groups and angles of channels: only with sources that have them") {
+    const auto breaks = [](void (*change)(KernelInfo&), const char* names) {
+        breaks_create([=](DeviceRef&, KernelInfo& i) { change(i); }, names);
+    };
+    KernelInfo good = info();
+    good.angles = AngleSource::computed;
+    good.phase = true;
+    good.head_groups = 4;
+    good.q_heads = 8;
+    good.positions = PositionSource::axis_ids;
+    good.sections = {.order = SectionOrder::sum, .axes = 8};
+    CHECK(check(device(), good));
+    breaks([](KernelInfo& i) { i.angles = AngleSource::cos_sin_cache, i.phase = true; },
+           "phase is true: a cos_sin_cache holds whole angles");
+    breaks([](KernelInfo& i) { i.channel_angles = true; },
+           "channel_angles is true: angles must be cos_sin_cache, but it is 3");
+    breaks(
+        [](KernelInfo& i) {
+            i.angles = AngleSource::cos_sin_cache, i.channel_angles = true;
+            i.windows[0] = {0, 8}, i.windows[1] = {8, 8};
+        },
+        "windows[1].rotary_dim is 8: with channel_angles there must be one window");
+    breaks([](KernelInfo& i) { i.head_groups = 0; }, "head_groups is 0: it must be 1 to 65535");
+    breaks([](KernelInfo& i) { i.head_groups = 65536; }, "head_groups is 65536");
+    breaks([](KernelInfo& i) { i.head_groups = 2; },
+           "head_groups is 2: angles must be computed, but it is 3");
+    breaks(
+        [](KernelInfo& i) { i.angles = AngleSource::computed, i.head_groups = 4, i.k_heads = 6; },
+        "k_heads is 6: it must be a multiple of head_groups, 4");
+    breaks(
+        [](KernelInfo& i) {
+            i.angles = AngleSource::computed, i.positions = PositionSource::axis_ids;
+            i.sections = {.order = SectionOrder::sum, .axes = 2, .pairs = {0, 4}};
+        },
+        "sections.pairs[1] is 4: in a sum every axis turns every pair, so it must be 0");
 }
 
 TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Tables of rotations whose angle is more than position times one frequency: their sizes, their
+// content by long double, and what no source can have.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope {
+
+namespace {
+
+Rotation phased_rotation() {
+    Rotation rotation{.head_dim = 6, .rotary_dim = 6, .inv_freq = {1, 0.1, -0.01}};
+    rotation.phase = {0.5, -3, 100};
+    rotation.attention_factor = 1.5;
+    return rotation;
+}
+
+std::vector<float> table_of(const Rotation& rotation, const AnglePlan& plan) {
+    std::vector<float> table(plan.bytes / 4);
+    const Status status = fill_angles(rotation, plan, table.data(), plan.bytes);
+    INFO(status.what);
+    REQUIRE(bool(status));
+    return table;
+}
+
+void refused(const Rotation& rotation, AngleSource source, const char* sentence) {
+    const Result<AnglePlan> plan = plan_angles(rotation, source, 100, 16384);
+    INFO(plan.status.what);
+    CHECK(plan.status.code == Code::invalid_argument);
+    CHECK(std::strstr(plan.status.what, sentence));
+}
+
+}  // namespace
+
+TEST_CASE("phases: a direct table has rows for -max_position + 1 to max_position - 1") {
+    const Rotation rotation = phased_rotation();
+    for (const AngleSource source : {AngleSource::direct_buffer, AngleSource::direct_texture}) {
+        const AnglePlan plan = plan_angles(rotation, source, 5, 16384).value;
+        CHECK(plan.rows == 5);
+        CHECK(plan.phase);
+        const std::vector<float> table = table_of(rotation, plan);
+        const bool buffer = source == AngleSource::direct_buffer;
+        REQUIRE(table.size() >= 9 * 6);
+        if (buffer) CHECK(angle_lines(plan).count == 9);
+        const std::size_t stride = buffer ? 6 : plan.row_texels * 4;
+        for (std::int64_t position = -4; position <= 4; ++position) {
+            const auto row = std::size_t(position < 0 ? 4 - position : position);
+            for (std::size_t j = 0; j < 3; ++j) {
+                const long double angle =
+                    static_cast<long double>(position) * rotation.inv_freq[j] + rotation.phase[j];
+                CAPTURE(position);
+                CAPTURE(j);
+                const float* entry = &table[row * stride + 2 * j];
+                CHECK(std::fabs(entry[0] - 1.5L * std::cos(angle)) <= 0x1.8p-24L);
+                CHECK(std::fabs(entry[1] - 1.5L * std::sin(angle)) <= 0x1.8p-24L);
+            }
+        }
+    }
+}
+
+TEST_CASE("phases: the fine rows of a factored table have them, the coarse ones do not") {
+    const Rotation rotation = phased_rotation();
+    for (const std::uint32_t rows : {1u, 2u, 2048u, 2049u, 2050u, 5000u}) {
+        const AnglePlan plan =
+            plan_angles(rotation, AngleSource::factored_texture, rows, 16384).value;
+        const std::vector<float> table = table_of(rotation, plan);
+        const std::size_t stride = plan.row_texels * 4;
+        // The lowest position, 1 - rows, has the coarse digit of the multiple of 2048 below it.
+        const std::size_t coarse = (rows - 1 + 2047) / 2048 + 1;
+        REQUIRE(table.size() >= (coarse + 2048) * stride);
+        const auto entry = [&](std::size_t row) { return &table[row * stride]; };
+        const std::size_t height = plan.extent.height;
+        REQUIRE(height >= coarse + 2048);  // one column: rows are where they are counted
+        CHECK(entry(0)[0] == 1.0f);
+        CHECK(std::fabs(entry(coarse)[0] - 1.5L * std::cos(0.5L)) <= 0x1.8p-24L);
+        CHECK(std::fabs(entry(coarse + 2047)[1] - 1.5L * std::sin(2047.5L)) <= 0x1.8p-24L);
+    }
+}
+
+TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
+    Rotation rotation = phased_rotation();
+    rotation.sections = {.order = SectionOrder::sum, .axes = 2};
+    rotation.head_groups = 2;
+    rotation.inv_freq = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    rotation.phase = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
+    const AnglePlan plan = plan_angles(rotation, AngleSource::by_default, 100, 0).value;
+    CHECK(plan.source == AngleSource::computed);
+    CHECK(plan.head_groups == 2);
+    CHECK(plan.sections == rotation.sections);
+    // Three pairs take two vec4s; a group has two axes and the phases.
+    REQUIRE(plan.bytes == 16 * (2 + 2 * 3 * 2));
+    std::vector<std::uint64_t> words(plan.bytes / 8);
+    REQUIRE(bool(fill_angles(rotation, plan, words.data(), plan.bytes)));
+    const std::vector<double> expected = {1, 2, 3, 0, 4,  5,  6,  0, 0.1, 0.2, 0.3, 0,
+                                          7, 8, 9, 0, 10, 11, 12, 0, 0.4, 0.5, 0.6, 0};
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        CHECK(words[4 + i] == turn_fraction(expected[i]));
+    const Result<KernelInfo> info = kernel_info(rotation, plan, Element::f32, Element::f32);
+    REQUIRE(bool(info));
+    CHECK(info->phase);
+    CHECK(info->head_groups == 2);
+    CHECK(info->sections == rotation.sections);
+}
+
+TEST_CASE("phases, sums and head groups: what is refused, by name") {
+    Rotation rotation = phased_rotation();
+    rotation.phase.pop_back();
+    refused(rotation, AngleSource::computed,
+            "rotation.phase has 2 elements: it must be rotary_dim / 2 = 3");
+    rotation.phase = {0, 0, std::numeric_limits<double>::quiet_NaN()};
+    refused(rotation, AngleSource::computed,
+            "rotation.phase[2] is nan: it must be finite, of magnitude below 2048");
+    rotation.phase = {0, 2048, 0};
+    refused(rotation, AngleSource::computed, "rotation.phase[1] is 2048");
+    rotation = phased_rotation();
+    rotation.precision = AnglePrecision::float32;
+    refused(rotation, AngleSource::direct_buffer, "rotation.precision is float32");
+    rotation = phased_rotation();
+    rotation.head_groups = 0;
+    refused(rotation, AngleSource::computed, "rotation.head_groups is 0: it must be 1 to 65535");
+    rotation.head_groups = 2;
+    refused(rotation, AngleSource::computed,
+            "rotation.inv_freq has 3 elements: it must be head_groups * rotary_dim / 2 = 6");
+    rotation.inv_freq.resize(6);
+    refused(rotation, AngleSource::computed,
+            "rotation.phase has 3 elements: it must be head_groups * rotary_dim / 2 = 6");
+    rotation.phase = {};
+    refused(rotation, AngleSource::factored_texture,
+            "rotation.head_groups is 2: source must be computed, but it is 1");
+    rotation = phased_rotation();
+    rotation.sections = {.order = SectionOrder::sum, .axes = 1};
+    refused(rotation, AngleSource::computed,
+            "rotation.sections.axes is 1: a sum must have 2 to 8 axes");
+    rotation.sections.axes = 2;
+    refused(rotation, AngleSource::computed,
+            "rotation.inv_freq has 3 elements: it must be head_groups * sections.axes * "
+            "rotary_dim / 2 = 6");
+    rotation.inv_freq.resize(6);
+    refused(rotation, AngleSource::direct_texture,
+            "rotation.sections.order is sum: source must be computed, but it is 3");
+    rotation.sections.pairs[1] = 3;
+    refused(rotation, AngleSource::computed, "rotation.sections.pairs[1] is 3");
+}
+
+TEST_CASE("a table is filled only with the rotation that it was planned for") {
+    const Rotation phased = phased_rotation();
+    Rotation plain = phased;
+    plain.phase = {};
+    const AnglePlan plan = plan_angles(phased, AngleSource::direct_buffer, 5, 0).value;
+    std::vector<float> memory(plan.bytes / 4);
+    const Status status = fill_angles(plain, plan, memory.data(), plan.bytes);
+    CHECK(status.code == Code::invalid_argument);
+    CHECK(std::strstr(status.what, "make the plan from this rotation"));
+    CHECK(std::strstr(kernel_info(plain, plan, Element::f32, {}).status.what,
+                      "make the plan from this rotation"));
+}
+
+TEST_CASE("angles of channels: a row of a cos_sin_cache has two for each pair") {
+    const Result<AnglePlan> plan = plan_cos_sin_cache(10, 7, 20, Element::f16, true);
+    REQUIRE(bool(plan));
+    CHECK(plan->channel_angles);
+    CHECK(plan->bytes == 7 * 20 * 2);
+    const Status narrow = plan_cos_sin_cache(10, 7, 19, Element::f16, true).status;
+    CHECK(std::strstr(narrow.what, "row_stride is 19: it must be at least 2 * pairs, 20"));
+}
+
+}  // namespace vkrope
