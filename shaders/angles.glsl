@@ -97,8 +97,8 @@ VkropeTurnFactor vkrope_turn_factor() {
     return VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y, radians.z);
 }
 
-// The fractions of the first four, or of the last four of eight, of the n pairs from `pair` on:
-// low and high words. Fractions start at vec4 `start`.
+// The fractions of the first four of the n pairs from `pair` on: low and high words. Fractions
+// start at vec4 `start`; those of the last four of eight pairs are found two vec4s further on.
 void vkrope_fractions(const uint start, const uint pair, const uint n, out uvec4 low,
                       out uvec4 high) {
     const uint at = start + pair / 2;
@@ -118,7 +118,7 @@ void vkrope_computed_angles(const uint magnitude, const uint pair, const uint n,
     c.b = s.b = vec4(0);
     vkrope_turn(low, high, uvec4(magnitude), a, c.a, s.a);
     if (n == 8) {
-        vkrope_fractions(turn_header_vec4s, pair + 4, n, low, high);
+        vkrope_fractions(turn_header_vec4s + 2, pair, n, low, high);
         vkrope_turn(low, high, uvec4(magnitude), a, c.b, s.b);
     }
 }
@@ -135,7 +135,7 @@ void vkrope_add_axis(const uint start, const uint position, const uint pair, con
     vkrope_fractions(start, pair, n, low, high);
     vkrope_add_turns(low, high, position, turns.low_a, turns.high_a);
     if (n == 8) {
-        vkrope_fractions(start, pair + 4, n, low, high);
+        vkrope_fractions(start + 2, pair, n, low, high);
         vkrope_add_turns(low, high, position, turns.low_b, turns.high_b);
     }
 }

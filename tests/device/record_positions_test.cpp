@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // record_positions(): 64-bit ids, offsets, ragged batches and shards become int32 ids.
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 
 #include "rotated_ids.hpp"
 
@@ -83,6 +86,56 @@ TEST_CASE(
         CHECK(wrong == 0);
         CHECK(outside == far);
         CHECK(far < ids.size());
+    }
+}
+
+TEST_CASE(
+    "ids of f32, times 2^fraction_bits, are whole numbers of int32; anything else is -2^31, and "
+    "counts") {
+    constexpr float infinity = std::numeric_limits<float>::infinity(),
+                    nan = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> special = {0.0f,        -0.0f,      1.0f,       -1.0f,    0.5f,
+                                  -0.5f,       0.75f,      2.5f,       -3.25f,   1.0f / 256,
+                                  3.0f / 256,  1.0f / 512, 0x1p31f,    -0x1p31f, 0x1.fffffep30f,
+                                  0x1p30f,     -0x1p30f,   0x1p23f,    0x1p24f,  0x1.000002p23f,
+                                  -0x1.fep31f, 0x1p32f,    -0x1p32f,   0x1p63f,  0x1p64f,
+                                  0x1p-31f,    -0x1p-32f,  0x1p-63f,   0x3p-63f, 0x1p-64f,
+                                  0x1p-126f,   0x1p-149f,  -0x1p-149f, 0x1p127f, -0x1.fffffep127f,
+                                  infinity,    -infinity,  nan,        -nan};
+    std::mt19937 generator(29);
+    for (const std::uint32_t fraction_bits : {0u, 1u, 8u, 31u, 63u}) {
+        // Multiples of 2^-fraction_bits of every size, some half a unit beside one; then any bits.
+        std::vector<float> ids = special;
+        for (int i = 0; i < 400; ++i) {
+            const auto whole = std::int32_t(generator()) >> generator() % 32;
+            const auto units = float(whole) + (i % 4 == 0 ? 0.5f : 0.0f);
+            ids.push_back(std::ldexp(units, -int(fraction_bits)));
+        }
+        for (int i = 0; i < 400; ++i)
+            ids.push_back(std::bit_cast<float>(std::uint32_t(generator())));
+        const auto count = std::uint32_t(ids.size());
+        Buffer buffer = upload(device(), bytes_of(ids));
+        std::uint32_t outside = 0, expected_outside = 0;
+        const auto got = expand(device(),
+                                {.tokens = count,
+                                 .ids = buffer.whole(),
+                                 .ids_f32 = true,
+                                 .fraction_bits = fraction_bits},
+                                &outside);
+        std::size_t fractions = 0;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const long double units = std::ldexp(static_cast<long double>(ids[i]),
+                                                 int(fraction_bits));
+            const bool fits = units == std::floor(units) && units >= lowest && units <= INT32_MAX;
+            expected_outside += !fits;
+            fractions += std::isfinite(ids[i]) && units != std::floor(units);
+            INFO(ids[i], " with ", fraction_bits, " fraction bits");
+            CHECK(got[i] == (fits ? std::int64_t(units) : lowest));
+        }
+        CHECK(outside == expected_outside);
+        CHECK(expected_outside > 5);
+        CHECK(fractions > 10);
+        CHECK(count - expected_outside > 200);
     }
 }
 
@@ -219,6 +272,21 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     breaks([&](PositionCall& c) { c.ids = part(buffer, 128, 124); },
            "ids.range is 124 bytes: it must be at least 128");
     breaks([&](PositionCall& c) { c.ids = part(buffer, 128, 128), c.first = 1; }, "ids is given");
+    breaks([](PositionCall& c) { c.ids_f32 = true; }, "ids_f32 is set: ids must then be given");
+    breaks([&](PositionCall& c) { c.ids = part(buffer, 128, 128), c.fraction_bits = 1; },
+           "fraction_bits is 1: it must be 0 to 63, and 0 without ids_f32");
+    breaks(
+        [&](PositionCall& c) {
+            c.ids = part(buffer, 128, 64), c.ids_f32 = true, c.fraction_bits = 64;
+        },
+        "fraction_bits is 64");
+    breaks([&](PositionCall& c) { c.ids = part(buffer, 128, 60), c.ids_f32 = true; },
+           "ids.range is 60 bytes: it must be at least 64");
+    breaks(
+        [&](PositionCall& c) {
+            c.ids = part(buffer, 128, 64), c.ids_f32 = true, c.offsets = part(buffer, 256, 8);
+        },
+        "ids is given");
     breaks([&](PositionCall& c) { c.cu_seqlens = part(buffer, 128, 8); }, "sequences is 0");
     breaks([](PositionCall& c) { c.sequences = 2; },
            "sequences is 2: it must be 0 without cu_seqlens");

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "conformance/shader_source/shader.hpp"
@@ -26,18 +27,33 @@ inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     return {numbers[4], numbers[5], numbers[0], numbers[1], numbers[2]};
 }
 
+/// Which frequencies a pair has besides its own.
+struct Turning {
+    std::vector<double> phase = {};  // [head_groups, pairs]; empty: none
+    std::uint32_t head_groups = 1;
+    std::uint32_t axes = 1;  // whose products are added
+};
+
 class Angles {
    public:
-    Angles(const std::vector<double>& inv_freq, double attention_factor)
-        : attention_factor_(attention_factor), turn_factor_(turn_factor(attention_factor)) {
+    /// inv_freq  [head_groups, axes, pairs]
+    Angles(const std::vector<double>& inv_freq, double attention_factor,
+           const Turning& turning = {})
+        : attention_factor_(attention_factor), turn_factor_(turn_factor(attention_factor)),
+          axes_(turning.axes), pairs_(inv_freq.size() / turning.axes / turning.head_groups),
+          has_phases_(!turning.phase.empty()),
+          signed_(has_phases_ || turning.head_groups != 1 || turning.axes != 1) {
         for (const double f : inv_freq) fractions_.push_back(turn_fraction(f));
         fractions_.resize((inv_freq.size() + 3) / 4 * 4);
+        for (const double phase : turning.phase) phases_.push_back(turn_fraction(phase));
+        phases_.resize(fractions_.size());
     }
 
     double attention_factor() const { return attention_factor_; }
 
     /// Returns cos and sin, times the attention factor, of the pairs [pair, pair + 4); `pair` is a
-    /// multiple of 4.
+    /// multiple of 4. For angles without phases, head groups and further axes, where -position has
+    /// the negated angle.
     void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c,
             glsl::vec4& s) const {
         const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position)
@@ -62,7 +78,9 @@ class Angles {
         if (position < 0) s = {-s.x, -s.y, -s.z, -s.w};
     }
 
+    /// The same of one pair; `pair` counts [head_groups, pairs].
     CosSin at(AngleSource source, std::int64_t position, std::size_t pair) const {
+        if (signed_) return signed_at(source, position, pair);
         glsl::vec4 c, s;
         at(source, position, pair / 4 * 4, c, s);
         switch (pair % 4) {
@@ -73,7 +91,43 @@ class Angles {
         }
     }
 
+    /// Of the sum over all axes; `positions` has one of each.
+    CosSin sum_at(std::span<const std::int64_t> positions, std::size_t pair) const {
+        const std::size_t first = pair / pairs_ * axes_ * pairs_ + pair % pairs_;
+        glsl::uvec4 low(0u), high(0u);
+        const auto add = [&](std::uint64_t fraction, std::uint32_t times) {
+            shader::vkrope_add_turns(glsl::uvec4(std::uint32_t(fraction)),
+                                     glsl::uvec4(std::uint32_t(fraction >> 32)), times, low, high);
+        };
+        for (std::size_t axis = 0; axis < axes_; ++axis)
+            add(fractions_[first + axis * pairs_], std::uint32_t(positions[axis]));
+        if (has_phases_) add(phases_[pair], 1);
+        glsl::vec4 c, s;
+        shader::vkrope_cos_sin(high, turn_factor_, c, s);
+        return {c.x, s.x};
+    }
+
    private:
+    /// A position below 0 has digits, or a row, of its own.
+    CosSin signed_at(AngleSource source, std::int64_t position, std::size_t pair) const {
+        if (source == AngleSource::computed) return sum_at({&position, 1}, pair);
+        const std::uint64_t fraction = fractions_[pair], phase = phases_[pair];
+        if (source != AngleSource::factored_texture)
+            return table_entry(std::uint64_t(position) * fraction + phase, attention_factor_);
+        constexpr std::int64_t fine_rows = 1 << shader::fine_digit_bits;
+        std::int64_t fine = position % fine_rows;
+        if (fine < 0) fine += fine_rows;
+        const std::int64_t coarse = position - fine;
+        CosSin coarse_row = table_entry(std::uint64_t(std::abs(coarse)) * fraction, 1);
+        if (coarse < 0) coarse_row.sin = -coarse_row.sin;
+        const CosSin fine_row = table_entry(std::uint64_t(fine) * fraction + phase,
+                                            attention_factor_);
+        glsl::vec4 c, s;
+        shader::vkrope_add_angles(glsl::vec4(coarse_row.cos), glsl::vec4(coarse_row.sin),
+                                  glsl::vec4(fine_row.cos), glsl::vec4(fine_row.sin), c, s);
+        return {c.x, s.x};
+    }
+
     void rows(std::uint64_t position, std::size_t pair, double factor, glsl::vec4& c,
               glsl::vec4& s) const {
         std::array<CosSin, 4> e;
@@ -85,7 +139,9 @@ class Angles {
 
     double attention_factor_;
     shader::VkropeTurnFactor turn_factor_;
-    std::vector<std::uint64_t> fractions_;  // units of 2^-64 turn
+    std::size_t axes_, pairs_;
+    bool has_phases_, signed_;
+    std::vector<std::uint64_t> fractions_, phases_;  // units of 2^-64 turn
 };
 
 }  // namespace vkrope::shader_source

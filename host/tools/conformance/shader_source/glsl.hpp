@@ -33,6 +33,7 @@ struct Vec4 {
 
     Vec2<T> xz() const { return {x, z}; }
     Vec2<T> yw() const { return {y, w}; }
+    Vec4 zwxy() const { return {z, w, x, y}; }
 };
 
 using vec4 = Vec4<float>;
@@ -41,6 +42,12 @@ using uvec4 = Vec4<uint>;
 using bvec4 = Vec4<bool>;
 using uvec2 = Vec2<uint>;
 using vec2 = Vec2<float>;
+using ivec2 = Vec2<std::int32_t>;
+
+template <class T>
+Vec2<T> operator+(Vec2<T> a, Vec2<T> b) {
+    return {a.x + b.x, a.y + b.y};
+}
 
 template <class T, class F>
 auto by_component(Vec4<T> a, Vec4<T> b, F f) {
@@ -133,6 +140,12 @@ inline float uintBitsToFloat(uint bits) {
 inline void umulExtended(uvec4 a, uvec4 b, uvec4& high, uvec4& low) {
     high = by_component(a, b, [](uint p, uint q) { return uint(std::uint64_t{p} * q >> 32); });
     low = a * b;
+}
+
+inline uvec4 uaddCarry(uvec4 a, uvec4 b, uvec4& carry) {
+    const uvec4 sum = a + b;
+    carry = by_component(sum, a, [](uint p, uint q) -> uint { return p < q ? 1 : 0; });
+    return sum;
 }
 
 }  // namespace vkrope::glsl

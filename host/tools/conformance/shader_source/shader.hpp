@@ -1,10 +1,33 @@
 // SPDX-License-Identifier: MIT
-// The functions of the files that compute: element, pairing, turns, norm, quantise, blocks,
+// The functions of the files that compute: element, pairing, turns, angles, norm, quantise, blocks,
 // hadamard.
 #pragma once
 
 #include "conformance/shader_source/glsl.hpp"
 #include "interface.h"
+
+namespace vkrope::glsl {
+
+/// A texture in memory, row-major; texels outside it are counted, and are 0.
+struct Texture {
+    const vec4* texels = nullptr;
+    std::int32_t width = 0, height = 0;
+    mutable std::uint64_t outside = 0;
+};
+
+inline vec4 texelFetch(const Texture& texture, ivec2 at, int /*level*/) {
+    if (at.x < 0 || at.y < 0 || at.x >= texture.width || at.y >= texture.height) {
+        ++texture.outside;
+        return {};
+    }
+    return texture.texels[std::int64_t{at.y} * texture.width + at.x];
+}
+
+/// What the functions of angles.glsl read.
+inline thread_local Texture angle_texture;
+inline thread_local const uvec4* turn_words = nullptr;
+
+}  // namespace vkrope::glsl
 
 namespace vkrope::shader {
 using namespace glsl;
@@ -15,6 +38,12 @@ inline bool rare_branches = false;
 //
 #include <pairing.inc>
 #include <turns.inc>
+//
+#define VKROPE_ANGLE_TEXTURE angle_texture
+#define VKROPE_TURN_WORDS(index) turn_words[index]
+#include <angles.inc>
+#undef VKROPE_ANGLE_TEXTURE
+#undef VKROPE_TURN_WORDS
 //
 #include <norm.inc>
 //
