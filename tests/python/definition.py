@@ -51,13 +51,21 @@ def rotated(values, rotation, positions, *, pairing=None, pairing_out=None, offs
     """
     x = widened(values)
     batch, tokens = x.shape[:2]
-    inv_freq = rotation.inv_freq.astype(np.longdouble)
-    positions = np.asarray(positions)
-    if positions.ndim < 3:
-        by_pair = np.broadcast_to(positions, (batch, tokens))[:, :, None]
+    groups, pairs = rotation.head_groups, rotation.rotary_dim // 2
+    # [head_groups, axes that are added, pairs]
+    inv_freq = rotation.inv_freq.astype(np.longdouble).reshape(groups, -1, pairs)
+    positions = np.asarray(positions).astype(np.longdouble)
+    if inv_freq.shape[1] > 1:
+        angle = np.einsum("abt,gap->btgp", positions, inv_freq)
     else:
-        by_pair = np.moveaxis(positions[axes_of(rotation.sections, inv_freq.size)], 0, -1)
-    angle = (by_pair.astype(np.longdouble) * inv_freq)[:, :, None, :]
+        if positions.ndim < 3:
+            by_pair = np.broadcast_to(positions, (batch, tokens))[:, :, None]
+        else:
+            by_pair = np.moveaxis(positions[axes_of(rotation.sections, pairs)], 0, -1)
+        angle = by_pair[:, :, None, :] * inv_freq[:, 0, :]
+    if rotation.phase is not None:
+        angle = angle + rotation.phase.reshape(groups, pairs)
+    angle = np.repeat(angle, x.shape[2] // groups, axis=2)
     factor = {"apply": rotation.attention_factor, "omit": 1.0}.get(
         gain, 1 / rotation.attention_factor
     )

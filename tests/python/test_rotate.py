@@ -63,6 +63,35 @@ def test_positions_of_each_token(device, llama, tensor, kind):
     assert_right(result.q, rotated(q, llama, own), BOUND)
 
 
+@pytest.mark.parametrize("angles", ["factored_texture", "direct_texture", "computed"])
+def test_phases_at_positions_of_both_signs(device, tensor, angles):
+    rotation = vkrope.Rotation(
+        [1.0, 0.1, -0.01, 0.5], phase=[0.25, -3, 100, 0], attention_factor=1.25
+    )
+    np.testing.assert_array_equal(rotation.phase, [0.25, -3, 100, 0])
+    q = tensor(1, 5, 2, 8)
+    positions = np.array([0, -1, 7, -2048, 2047])
+    result = vkrope.rotate(q, rotation=rotation, positions=positions, angles=angles, device=device)
+    bound = vkrope.error_bound(angles, 1.25)
+    assert_right(result.q, rotated(q, rotation, positions), bound)
+
+
+def test_sums_over_axes_in_head_groups(device, tensor):
+    sections = vkrope.Sections("sum", (0, 0, 0))
+    inv_freq = np.linspace(-2, 2, 2 * 3 * 4).reshape(2, 3, 4)
+    rotation = vkrope.Rotation(
+        inv_freq, sections=sections, head_groups=2, phase=np.linspace(0, 1, 8).reshape(2, 4)
+    )
+    np.testing.assert_array_equal(rotation.inv_freq, inv_freq)
+    assert rotation.sections == sections and rotation.head_groups == 2
+    q, k = tensor(2, 3, 4, 8), tensor(2, 3, 2, 8)
+    positions = np.arange(18).reshape(3, 2, 3) * 11 - 90
+    result = vkrope.rotate(q, k, rotation=rotation, positions=positions, device=device)
+    bound = vkrope.error_bound("computed")
+    assert_right(result.q, rotated(q, rotation, positions), bound)
+    assert_right(result.k, rotated(k, rotation, positions), bound)
+
+
 @pytest.mark.parametrize("model", ["qwen2-vl-2b", "qwen3-vl-4b"])
 def test_positions_on_several_axes(device, models, tensor, model):
     rotation = vkrope.frequencies(models / f"{model}.json")

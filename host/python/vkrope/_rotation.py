@@ -24,9 +24,10 @@ class Sections:
     """Which axis rotates which pairs, if tokens have a position on each of several axes."""
 
     order: str
-    """ "sequential" (Qwen2-VL, vision) or "interleaved" (Qwen3-VL)"""
+    """ "sequential" (Qwen2-VL, vision), "interleaved" (Qwen3-VL) or "sum" (Mochi): every pair
+    turns by the sum over all axes"""
     pairs: tuple[int, ...]
-    """pairs of each section: one section an axis, 2 to 8"""
+    """pairs of each section: one section an axis, 2 to 8; a sum: a 0 for each axis"""
     leftover_axis: int = 0
     """interleaved only"""
 
@@ -35,7 +36,9 @@ class Rotation(Owner):
     """RoPE parameters of a model or of one of its layer types. Immutable.
 
     Args:
-        inv_freq:          [rotary_dim / 2] radians per position
+        inv_freq:          [rotary_dim / 2] radians per position; with the order "sum"
+                           [axes, rotary_dim / 2]; with several head groups
+                           [head_groups, ...] of these
         head_dim:          channels per head; rotary_dim if not given
         pairing:           "half_split" (Hugging Face Llama) or "interleaved" (GPT-J)
         attention_factor:  multiplies cos and sin, 2^-64 to 2^64
@@ -44,6 +47,9 @@ class Rotation(Owner):
         sections:          which axis rotates which pairs; None: one position per token
         precision:         "exact", or "float32", the angles that Hugging Face transformers computes
         base:              of the unscaled frequencies; 0: unknown
+        phase:             [rotary_dim / 2] or [head_groups, rotary_dim / 2] radians that are added
+                           to the angles; None: none
+        head_groups:       groups of consecutive heads with frequencies of their own
 
     Raises:
         InvalidArgumentError: a number is outside its range
@@ -61,16 +67,25 @@ class Rotation(Owner):
         sections: Sections | None = None,
         precision: str = "exact",
         base: float = 0.0,
+        phase: Any = None,
+        head_groups: int = 1,
     ) -> None:
         numbers = np.ascontiguousarray(inv_freq, np.float64)
-        if numbers.ndim != 1 or numbers.size == 0:
+        outer = (head_groups,) if head_groups != 1 else ()
+        if sections is not None and sections.order == "sum":
+            outer += (len(sections.pairs),)
+        if numbers.shape[:-1] != outer or numbers.ndim == 0 or numbers.size == 0:
             raise InvalidArgumentError(
-                f"inv_freq has the shape {numbers.shape}: it must have one axis, of rotary_dim / 2"
+                f"inv_freq has the shape {numbers.shape}: it must be "
+                f"[{', '.join([*map(str, outer), 'rotary_dim / 2'])}]"
             )
+        pairs = numbers.shape[-1]
+        phases = np.ascontiguousarray([] if phase is None else phase, np.float64)
         info = new_struct(
             "vkrope_rotation_info",
-            head_dim=head_dim or 2 * numbers.size,
-            rotary_dim=2 * numbers.size,
+            head_dim=head_dim or 2 * pairs,
+            rotary_dim=2 * pairs,
+            head_groups=head_groups,
             pairing=pairings.number("pairing", pairing),
             precision=precisions.number("precision", precision),
             attention_factor=attention_factor,
@@ -80,6 +95,9 @@ class Rotation(Owner):
         )
         info.inv_freq = ffi.from_buffer("double[]", numbers)
         info.inv_freq_count = numbers.size
+        if phases.size != 0:
+            info.phase = ffi.from_buffer("double[]", phases)
+            info.phase_count = phases.size
         of_axes = _sections(sections)
         info.sections = of_axes
         self._handle = _created(lib.vkrope_rotation_create, info)
@@ -113,11 +131,31 @@ class Rotation(Owner):
 
     @property
     def inv_freq(self) -> np.ndarray:
-        """float64 [rotary_dim / 2], radians per position; a copy."""
+        """float64 radians per position, in the shape of the argument; a copy."""
         info = self._info()
         if info.inv_freq_count == 0:
             return np.empty(0)
-        return np.array(ffi.unpack(info.inv_freq, info.inv_freq_count))
+        numbers = np.array(ffi.unpack(info.inv_freq, info.inv_freq_count))
+        outer = (self.head_groups,) if self.head_groups != 1 else ()
+        sections = self.sections
+        if sections is not None and sections.order == "sum":
+            outer += (len(sections.pairs),)
+        return numbers.reshape(*outer, -1)
+
+    @property
+    def phase(self) -> np.ndarray | None:
+        """float64 [head_groups, rotary_dim / 2] radians that are added to the angles, without the
+        first axis if there is one group; None: none. A copy."""
+        info = self._info()
+        if info.phase_count == 0:
+            return None
+        numbers = np.array(ffi.unpack(info.phase, info.phase_count))
+        return numbers if self.head_groups == 1 else numbers.reshape(self.head_groups, -1)
+
+    @property
+    def head_groups(self) -> int:
+        """Groups of consecutive heads with frequencies of their own."""
+        return self._info().head_groups
 
     @property
     def rotates(self) -> bool:

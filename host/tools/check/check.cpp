@@ -94,15 +94,14 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
     Evidence evidence;
     evidence.operation.interleaved = rotation.pairing == Pairing::interleaved;
     evidence.operation.inverse = options.given.inverse;
-    evidence.operation.inv_freq = rotation.inv_freq;
-    evidence.operation.attention_factor = rotation.attention_factor;
+    set_angles(rotation, evidence.operation);
     switch (options.given.gain) {
         case Gain::apply: break;
         case Gain::omit: evidence.operation.gain = reference::Gain::omit; break;
         case Gain::divide_out: evidence.operation.gain = reference::Gain::divide_out; break;
     }
     evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    evidence.further = further_axes(rotation.sections, inputs.positions, inputs.batch,
+    evidence.further = further_axes(rotation, inputs.positions, inputs.batch,
                                     inputs.tokens);
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;

@@ -30,6 +30,9 @@ nlohmann::ordered_json json_of(const Sections& sections) {
     if (sections.axes == 0) {
         return nullptr;
     }
+    if (sections.order == SectionOrder::sum) {
+        return {{"mode", "sum"}, {"axes", sections.axes}};
+    }
     const bool interleaved = sections.order == SectionOrder::interleaved;
     nlohmann::ordered_json json = {
         {"mode", interleaved ? "interleaved" : "sequential"},
@@ -52,13 +55,18 @@ nlohmann::ordered_json json_of(const Rotation& rotation) {
             {"softmax_scale", rotation.softmax_scale},
             {"sections", json_of(rotation.sections)},
             {"finish", finish_json(rotation.finish)},
+            {"head_groups", rotation.head_groups},
             {"inv_freq", rotation.inv_freq},
+            {"phase", rotation.phase},
             {"warnings", rotation.warnings}};
 }
 
 std::string text_of(const Sections& sections) {
     if (sections.axes == 0) {
         return "one position a token";
+    }
+    if (sections.order == SectionOrder::sum) {
+        return fmt::format("{} axes, whose angles are added in every pair", sections.axes);
     }
     return fmt::format("{} axes, {} sections of {} pairs", sections.axes,
                        sections.order == SectionOrder::interleaved ? "interleaved" : "sequential",

@@ -119,7 +119,7 @@ Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& d
     const RotateInputs& given = inputs.rotate;
     Work work;
     Rotation rotation = given.rotation;
-    if (given.positions.axes == 0) {
+    if (given.positions.axes == 0 && rotation.sections.order != SectionOrder::sum) {
         rotation.sections = {};  // one position rotates all pairs
     }
     work.table = value_of(AngleTable::make(device, rotation, options.given.angles,

@@ -6,19 +6,31 @@
 
 namespace vkrope::tools {
 
-FurtherAxes further_axes(const Sections& sections, const TokenPositions& positions,
+FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positions,
                          std::uint64_t batch, std::uint64_t tokens) {
-    FurtherAxes further = {.sections = sections, .positions = {}};
-    for (std::uint32_t axis = 1; axis < sections.axes; ++axis) {
+    FurtherAxes further = {.sections = rotation.sections, .positions = {}};
+    for (std::uint32_t axis = 1; axis < rotation.sections.axes; ++axis) {
         further.positions.push_back(expanded(positions, batch, tokens, axis));
     }
+    if (rotation.sections.order == SectionOrder::sum) {
+        further.summed = rotation.inv_freq;
+    }
     return further;
+}
+
+void set_angles(const Rotation& rotation, reference::Operation& operation) {
+    operation.inv_freq = rotation.inv_freq;
+    operation.inv_freq.resize(rotation.inv_freq.size() / summed_axes(rotation.sections));
+    operation.phase = rotation.phase;
+    operation.head_groups = rotation.head_groups;
+    operation.attention_factor = rotation.attention_factor;
 }
 
 reference::Operation by_axis(reference::Operation operation, const FurtherAxes& further) {
     if (further.positions.empty()) {
         return operation;
     }
+    const std::size_t pairs = operation.inv_freq.size() / operation.head_groups;
     auto turn = operation.cos_sin;
     if (!turn) {
         turn = [inv_freq = operation.inv_freq](std::int64_t position, std::size_t pair) {
@@ -31,11 +43,25 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
     // the pair.
     operation.positions.resize(axes.front().size());
     std::iota(operation.positions.begin(), operation.positions.end(), 0);
-    operation.cos_sin = [turn = std::move(turn), axes = std::move(axes),
-                         sections = further.sections](std::int64_t token, std::size_t pair) {
-        return turn(axes[axis_of(sections, static_cast<std::uint32_t>(pair))]
-                        [static_cast<std::size_t>(token)],
-                    pair);
+    operation.cos_sin = [turn = std::move(turn), axes = std::move(axes), further, pairs,
+                         phase = operation.phase, replaced = bool(operation.cos_sin)](
+                            std::int64_t token, std::size_t index) {
+        const auto row = static_cast<std::size_t>(token);
+        const std::size_t group = index / pairs, pair = index % pairs;
+        reference::CosSin angle;
+        if (further.summed.empty()) {
+            angle = turn(axes[axis_of(further.sections, static_cast<std::uint32_t>(pair))][row],
+                         index);
+        } else {
+            for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+                const double inv_freq = further.summed[(group * axes.size() + axis) * pairs + pair];
+                angle = reference::sum_of(angle,
+                                          reference::exact_cos_sin(axes[axis][row], inv_freq));
+            }
+        }
+        return phase.empty() || replaced
+                   ? angle
+                   : reference::sum_of(angle, reference::exact_cos_sin(1, phase[index]));
     };
     return operation;
 }

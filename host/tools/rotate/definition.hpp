@@ -17,11 +17,16 @@ struct FurtherAxes {
     Sections sections;
     std::vector<std::vector<std::int64_t>>
         positions;  // [axes - 1][batch * tokens]; empty: all pairs use the first axis
+    std::vector<double> summed = {};  // SectionOrder::sum: Rotation::inv_freq
 };
 
-/// Positions given on one axis apply to every axis of the sections.
-FurtherAxes further_axes(const Sections& sections, const TokenPositions& positions,
+/// Positions given on one axis apply to every axis of the rotation's sections.
+FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positions,
                          std::uint64_t batch, std::uint64_t tokens);
+
+/// Sets the frequencies, phases, head groups and attention factor. Of a sum over axes,
+/// operation.inv_freq has the right size only: by_axis() adds the axes.
+void set_angles(const Rotation& rotation, reference::Operation& operation);
 
 /// Returns the same operation with each pair rotated by the positions of its own axis. On input,
 /// `operation` has the positions of the first axis.

@@ -42,8 +42,7 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
     operation.inverse = options.inverse;
     operation.rotary_offset = which == Q ? inputs.rotation.q_rotary_offset
                                          : inputs.rotation.k_rotary_offset;
-    operation.inv_freq = inputs.rotation.inv_freq;
-    operation.attention_factor = inputs.rotation.attention_factor;
+    set_angles(inputs.rotation, operation);
     if (options.float32_angles) {
         operation.cos_sin = [&inv_freq = inputs.rotation.inv_freq](std::int64_t position,
                                                                    std::size_t pair) {
@@ -53,7 +52,7 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
         };
     }
     operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    return by_axis(std::move(operation), further_axes(inputs.rotation.sections, inputs.positions,
+    return by_axis(std::move(operation), further_axes(inputs.rotation, inputs.positions,
                                                       inputs.batch, inputs.tokens));
 }
 
