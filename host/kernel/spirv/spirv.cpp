@@ -117,8 +117,10 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     while (result->count < std::min(count, header_words)) append(std::uint32_t(number()));
 
     struct Kind {
-        std::uint32_t first;  // word
-        std::size_t latest;   // index of the latest instruction of this kind; 0: none yet
+        std::uint32_t first;   // word
+        std::uint32_t result;  // its operand that is a result id; 0: none
+        std::uint32_t near;    // bit i: operand i is coded as its distance from the latest result
+        std::size_t latest;    // index of the latest instruction of this kind; 0: none yet
     };
     const auto kind_count = std::uint32_t(number());
     const std::unique_ptr<Kind[]> kinds(new (std::nothrow) Kind[kind_count + 1]);
@@ -127,15 +129,24 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
                               "not enough memory for %u kinds of instructions", kind_count);
         return result;
     }
-    for (std::uint32_t i = 0; i < kind_count; ++i) kinds[i] = {std::uint32_t(number()), 0};
+    for (std::uint32_t i = 0; i < kind_count; ++i) {
+        kinds[i].first = std::uint32_t(number());
+        kinds[i].result = std::uint32_t(number());
+        kinds[i].near = std::uint32_t(number());
+        kinds[i].latest = 0;
+    }
+    std::uint32_t latest_result = 0;
     while (result->count < count) {
         Kind& kind = kinds[number()];
         const std::size_t at = result->count;
         append(kind.first);
         for (std::uint32_t i = 1; i < length_of(&kind.first) && result->count < count; ++i) {
-            const std::uint32_t previous = kind.latest ? result->words[kind.latest + i] : 0;
+            const std::uint32_t same = kind.latest ? result->words[kind.latest + i] : 0;
+            const bool near = i < 31 && (kind.near >> i & 1) != 0;
             const std::uint64_t coded = number();
-            append(previous + std::uint32_t(coded & 1 ? ~(coded >> 1) : coded >> 1));
+            append((near ? latest_result : same) +
+                   std::uint32_t(coded & 1 ? ~(coded >> 1) : coded >> 1));
+            if (i == kind.result) latest_result = result->words[at + i];
         }
         kind.latest = at;
     }

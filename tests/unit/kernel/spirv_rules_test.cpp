@@ -132,6 +132,17 @@ TEST_CASE("no module of the library has an operation that a driver may round its
     }
 }
 
+TEST_CASE("the library unpacks the words that the compiler of GLSL wrote") {
+    for (const std::string& path : split(VKROPE_TEST_SPIRV)) {
+        const bool rope = path.find("/rope.spv") != std::string::npos;
+        if (!rope && path.find("/positions.spv") == std::string::npos) continue;
+        const PackedModule& module = rope ? rope_module : position_module;
+        const auto unpacked = unpack(module.bytes, module.size);
+        REQUIRE(unpacked.status);
+        CHECK(words_of(unpacked.value) == read_words(path));
+    }
+}
+
 TEST_CASE(
     "no kernel has one, whatever it is specialised to, and floats are converted where the device "
     "is to do it") {

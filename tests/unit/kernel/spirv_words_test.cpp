@@ -67,10 +67,11 @@ TEST_CASE("constants get their values, operations on them are carried out, every
 }
 
 TEST_CASE("packed words come back") {
-    // 46 words; the header; two kinds of instructions: opcode 61 of 4 words, twice, opcode 300 of
-    // 33, once. Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
-    std::vector<std::uint64_t> numbers = {46, 3, 255,           65536,          4294967295u,
-                                          0,  2, 4u << 16 | 61, 33u << 16 | 300};
+    // 46 words; the header; two kinds of instructions: opcode 61 of 4 words, twice, whose operand 2
+    // is the result and whose operand 3 counts from it, and opcode 300 of 33, once, which has
+    // neither. Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
+    std::vector<std::uint64_t> numbers = {
+        46, 3, 255, 65536, 4294967295u, 0, 2, 4u << 16 | 61, 2, 8, 33u << 16 | 300, 0, 0};
     numbers.insert(numbers.end(), {0, 2, 4, 256, 1, 14});
     numbers.insert(numbers.end(), 31, 18);
     numbers.insert(numbers.end(), {0, 8589934588u, 1, 127});
@@ -88,9 +89,9 @@ TEST_CASE("packed words come back") {
     const auto words = unpack(packed.data(), packed.size());
     REQUIRE(words.status);
     std::vector<std::uint32_t> expected = {3, 255, 65536, 4294967295u,     0, 4u << 16 | 61,
-                                           1, 2,   128,   33u << 16 | 300, 7};
+                                           1, 2,   130,   33u << 16 | 300, 7};
     expected.insert(expected.end(), 31, 9);
-    expected.insert(expected.end(), {4u << 16 | 61, 4294967295u, 1, 64});
+    expected.insert(expected.end(), {4u << 16 | 61, 4294967295u, 1, 4294967233u});
     CHECK(std::vector<std::uint32_t>(words->words.get(), words->words.get() + words->count) ==
           expected);
 }
