@@ -74,6 +74,8 @@ apart='#define VKROPE_SIN_WORD(index) their_sin[index]'
 turns='#define VKROPE_TURN_WORDS(index) their_turns[index]'
 compiles direct_texture "$texture" 'vkrope_texture_angles(row, at, 8, 11, 32, c, s);'
 compiles factored_texture "$texture" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s);'
+compiles phased_texture "$texture" 'vkrope_phased_angles(at, 131072, at, 8, 11, 32, c, s);'
+compiles two_rows "$texture" 'vkrope_summed_angles(1, at << 31, row, at, 8, 11, 32, c, s);'
 compiles buffer "$words" 'vkrope_buffer_angles(row * 128, at, 8, c, s);'
 quads='#define VKROPE_ANGLE_QUAD(index) words[index]
 #define VKROPE_ANGLE_QUADS true'
@@ -82,6 +84,24 @@ $quads" 'vkrope_buffer_angles(row * 128, at, 8, c, s);'
 compiles buffers_apart "$words
 $apart" 'vkrope_angle_apart(element_bf16, 0, 0, at, c, s);'
 compiles computed "$turns" 'vkrope_computed_angles(row, at, 8, c, s);'
+# Three axes and a phase, added.
+compiles sum "$turns" '
+    VkropeTurns sum = VkropeTurns(uvec4(0), uvec4(0), uvec4(0), uvec4(0));
+    for (uint axis = 0; axis < 3; ++axis)
+        vkrope_add_axis(turn_header_vec4s + 8 * axis, at + axis, 0, 8, sum);
+    vkrope_add_axis(turn_header_vec4s + 24, 1, 0, 8, sum);
+    vkrope_turned_angles(sum, 8, c, s);'
+# Their own turns, and a pair whose channels have angles of their own.
+compiles channels "$turns" '
+    uvec4 low = uvec4(0), high = uvec4(at);
+    vkrope_add_turns(uvec4(1), uvec4(2), at, low, high);
+    Unit c1 = Unit(vec4(0), vec4(0)), s1 = c1, y0, y1;
+    c = s = c1;
+    vkrope_cos_sin(high, vkrope_turn_factor(), c.a, s.a);
+    vkrope_cos_sin(low, vkrope_turn_factor(), c1.a, s1.a);
+    vkrope_rotate_channels(c, s, c, s, c1, s1, y0, y1);
+    c = y0;
+    s = y1;'
 compiles rare_branches "$turns
 #define VKROPE_RARE_BRANCHES true" 'vkrope_computed_angles(row, at, 8, c, s);'
 for conversion in integer normals native; do
@@ -143,6 +163,8 @@ void main() {
                   : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0 : vkrope_axis_of(step.from.x));
     vkrope_angle_apart(element_f32, 0, 0, angle.row, step.c, step.s);
     step.c = vkrope_join(8, step.c, step.s);
+    step.c1 = step.c;
+    step.s1 = step.s;
     k_turn_batch(k_load_batch(from, 0, step.from), step, k_to(index, z, token), 0);
     k_turn_heads(step, from, k_to(index, z, token), 8);
     if (!k_in_place()) k_copy(step.from.x, from, k_to(index, z, token), 0);
