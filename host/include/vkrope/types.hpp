@@ -131,8 +131,8 @@ enum class SectionOrder : std::uint32_t {
     sequential = 0,  ///< the section that contains m: Qwen2-VL; vision, where each axis has its own
                      ///< frequencies
     interleaved = 1,  ///< axis m mod 3 if m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL
-    /// No pair has an axis of its own: each turns by the sum over all axes of position times
-    /// frequency. Every axis has frequencies for every pair, and `pairs` are 0.
+    /// No pair has an axis of its own: the angle of each pair is the sum over all axes of position
+    /// times frequency. Every axis has frequencies for every pair, and `pairs` are 0.
     /// AngleSource::computed only: Mochi, RoPE-ViT with learned frequencies.
     sum = 2,
 };

@@ -193,8 +193,8 @@ typedef enum vkrope_section_order {
                                        axis has its own frequencies */
     VKROPE_SECTIONS_INTERLEAVED =
         1, /**< axis m mod 3 if m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL */
-    /** No pair has an axis of its own: each turns by the sum over all axes of position times
-     * frequency. Every axis has frequencies for every pair, and `pairs` are 0.
+    /** No pair has an axis of its own: the angle of each pair is the sum over all axes of position
+     * times frequency. Every axis has frequencies for every pair, and `pairs` are 0.
      * VKROPE_ANGLES_COMPUTED only: Mochi, RoPE-ViT with learned frequencies. */
     VKROPE_SECTIONS_SUM = 2,
     VKROPE_SECTIONS_MAX_ENUM = 0x7fffffff
@@ -628,8 +628,8 @@ typedef struct vkrope_rotation_info {
     const double* phase;
     size_t phase_count; /**< numbers in phase */
     /** Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
-     * 65535. 0 or 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q
-     * and K that are multiples of it. */
+     * 65535. 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q and K
+     * that are multiples of it; 0: 1. */
     uint32_t head_groups;
     uint32_t reserved_2; /**< 0 */
 } vkrope_rotation_info;
@@ -1409,8 +1409,8 @@ VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_d
 VKROPE_API uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair);
 
 /**
- * Axes whose products of position and frequency are added in the angle of one pair; 1 without
- * sections (null), and for sections that break their rules.
+ * Axes whose products of position and frequency are added in the angle of one pair. 1 without
+ * sections, and for sections that break their rules.
  */
 VKROPE_API uint32_t vkrope_summed_axes(const vkrope_sections* sections);
 

@@ -18,11 +18,6 @@ namespace {
 const Table other_words = {
     {"Status", "C++ functions return it, C functions fill it"},
     {"Rotation::warnings", "C counts them in warning_count"},
-    {"Sections::pairs", "C does not have SectionOrder::sum yet"},
-    {"AnglePlan::row_stride", "C does not have channel_angles yet"},
-    {"Rotation::inv_freq", "C does not have head_groups yet"},
-    {"PositionCall", "C does not have ids_f32 yet"},
-    {"PositionCall::ids", "C does not have ids_f32 yet"},
     {"DeviceInfo", "strings of C belong to the list or the device"},
     {"HostRun::first_position", "C says with `moves` that it is given"},
 };
