@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "divide_up.hpp"
 #include "interface.h"
-#include "kernel/geometry/geometry.hpp"
 #include "shell/failure.hpp"
 
 namespace vkrope::bench {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "divide_up.hpp"
 #include "interface.h"
 #include "shell/failure.hpp"
 
@@ -76,13 +77,11 @@ Status Rival::record(VkCommandBuffer commands) {
         descriptors.buffers[shader::binding_table] = cos_.whole();
         descriptors.buffers[shader::binding_table_sin] = sin_.whole();
         descriptors.view = texture_.angles().view;
-        const std::uint64_t rows =
-            std::uint64_t{way_ == Way::ncnn ? (push_.heads + 3) / 4 : push_.heads} * push_.tokens;
+        const std::uint64_t rows = (way_ == Way::ncnn ? divide_up(push_.heads, 4) : push_.heads) *
+                                   push_.tokens;
         const std::uint64_t row = shape.rotary_dim / 2 / (layer_.element() == Element::f32 ? 1 : 2),
                             size = shader_.workgroup_size();
-        const auto groups = [&](std::uint64_t invocations) {
-            return (invocations + size - 1) / size;
-        };
+        const auto groups = [&](std::uint64_t invocations) { return divide_up(invocations, size); };
         shader_.record(commands, descriptors, &push_,
                        way_ == Way::ggml ? rows * groups(row) : groups(rows * row));
     }

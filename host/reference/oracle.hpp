@@ -15,6 +15,9 @@ namespace vkrope::reference {
 
 enum class Type { f32, f16, bf16 };
 
+/// Bytes of one element.
+std::size_t bytes_of(Type type);
+
 /// widen(): exact value of a stored element. narrow(): the nearest stored element, ties to even.
 float widen(Type type, std::uint32_t bits);
 std::uint32_t narrow(Type type, long double value);

@@ -17,8 +17,6 @@ bool has_row(const Cache& cache, std::int64_t slot);
 /// First element of a row, or nowhere.
 std::uint64_t row_of(const Tensor& tensor, const Place& place);
 
-std::size_t bytes_of(Type type);
-
 /// The bits of element `index`.
 std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index);
 

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "divide_up.hpp"
 #include "forced_limits.hpp"
 #include "support/finishing.hpp"
 
@@ -103,7 +104,7 @@ Results carry_out(Scene scene, const Way& way) {
     Buffer factors = upload(device(), bytes_of(factors_of(scene)));
     const std::uint32_t all_tokens = scene.batch * scene.tokens;
     const std::uint32_t page_rows = std::max(way.page_rows, 1u);
-    const std::uint32_t all_slots = (all_tokens + page_rows - 1) / page_rows * page_rows;
+    const std::uint32_t all_slots = std::uint32_t(divide_up(all_tokens, page_rows)) * page_rows;
     std::vector<std::int32_t> slots;
     for (std::uint32_t t = 0; t < all_tokens; ++t) slots.push_back(std::int32_t(all_slots - 1 - t));
     Buffer slot_buffer = upload(device(), bytes_of(slots));

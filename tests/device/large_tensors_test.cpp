@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "divide_up.hpp"
 #include "mapped_buffer.hpp"
 
 namespace vkrope::test {
@@ -229,8 +230,8 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
         };
         const auto [whole, count] = rotated(batch, tokens, tokens);
         const auto [pieces, piece_count] = rotated(1, rows_in_all, piece);
-        CHECK(count == (tokens + 65535 * 8 - 1) / (65535 * 8) * ((batch + 65534) / 65535));
-        CHECK(piece_count == (rows_in_all + piece - 1) / piece);
+        CHECK(count == divide_up(tokens, 65535 * 8) * divide_up(batch, 65535));
+        CHECK(piece_count == divide_up(rows_in_all, piece));
         CHECK(whole == pieces);
         CHECK(whole != content);
     }

@@ -12,7 +12,7 @@ may_include() {
         grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
-shared='status\.hpp|parameter_layout\.hpp|interface\.h|vkrope/types\.hpp'
+shared='status\.hpp|divide_up\.hpp|parameter_layout\.hpp|interface\.h|vkrope/types\.hpp'
 may_include frequencies "$shared|frequencies/.*|vkrope/(frequencies|rotation_from)\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
 may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
@@ -24,7 +24,7 @@ may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-tiers='vkrope/.*|reference/(oracle|finish|element|quantise|quantise_verdict)\.hpp'
+tiers='vkrope/.*|divide_up\.hpp|reference/(oracle|finish|element|quantise|quantise_verdict)\.hpp'
 may_include tools/shell "$tiers|shell/.*"
 may_include tools/files \
     "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"

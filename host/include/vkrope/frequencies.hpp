@@ -28,7 +28,7 @@ enum class QueryScaling : std::uint32_t {
     ministral3 = 3,
 };
 
-/// Scale of the queries by position; see query_scales().
+/// Scale of the queries by position.
 struct QueryScale {
     QueryScaling kind = QueryScaling::none;
     double length = 0;  ///< finite and above 0; logn: above 1
@@ -40,8 +40,9 @@ struct QueryScale {
 /// such a weight or bias. Biases of the projections are not included.
 struct ModelFinish {
     Finish q = {}, k = {}, v = {};
-    QueryScale query_scale = {};             ///< if it has a kind, q.scale_tokens is true
-    std::uint32_t q_heads = 0, k_heads = 0;  ///< heads of a layer, V's as K's; 0: unknown
+    QueryScale query_scale = {};  ///< if it has a kind, q.scale_tokens is true
+    std::uint32_t q_heads = 0;    ///< query heads of a layer; 0: unknown
+    std::uint32_t k_heads = 0;    ///< key heads of a layer, and value heads; 0: unknown
 };
 
 /// RoPE parameters of a model or of one of its layer types.
@@ -65,7 +66,7 @@ struct Rotation {
     std::uint32_t head_groups = 1;
     double base = 0;  ///< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or
                       ///< another formula
-    Sections sections = {};  ///< which axis rotates which pairs; 0 axes: one position per token
+    Sections sections = {};  ///< which axis rotates which pairs; empty: one position per token
     double attention_factor =
         1.0;  ///< multiplies cos and sin once, in the angle table; 2^-64 to 2^64
     AnglePrecision precision =
@@ -76,8 +77,8 @@ struct Rotation {
     /// A longer sequence needs new frequencies and a new table; existing ones stay valid. 0: no
     /// limit; valid from the length that they were computed for.
     std::uint64_t longest_seq_len = 0;
-    bool rotates = true;                ///< false for a layer without RoPE
-    std::string rope_type = "default";  ///< scaling type as the model names it
+    bool rotates = true;  ///< false for a layer without RoPE, which needs no frequencies
+    std::string rope_type = "default";  ///< the name that the model gives its scaling
     /// What was ignored or assumed while reading the model.
     std::vector<std::string> warnings = {};
     ModelFinish finish =
@@ -97,6 +98,12 @@ Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq)
 /// default_inv_freq.
 Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq);
 
+/// Parameters of proportional_inv_freq().
+struct ProportionalScaling {
+    double factor = 1;                 ///< finite and above 0
+    double partial_rotary_factor = 1;  ///< above 0, at most 1
+};
+
 /// Partial rotation with a window as wide as the head: the first floor(partial_rotary_factor *
 /// head_dim / 2) frequencies are base^(-2j / head_dim) / factor, the others 0. "proportional" in
 /// Hugging Face's modeling_rope_utils.py (Gemma 4).
@@ -104,10 +111,6 @@ Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_fre
 /// base      finite and above 0
 /// head_dim  even, 2 to 65534; equals rotary_dim
 /// inv_freq  receives head_dim / 2 numbers; unchanged on error
-struct ProportionalScaling {
-    double factor = 1;                 ///< finite and above 0
-    double partial_rotary_factor = 1;  ///< above 0, at most 1
-};
 Status proportional_inv_freq(double base, std::uint32_t head_dim,
                              const ProportionalScaling& scaling, double* inv_freq);
 
@@ -132,8 +135,9 @@ constexpr std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) no
 /// factor  finite and above 0
 Status scale_linear(std::vector<double>& inv_freq, double factor);
 
-/// Multiplies every frequency by `seq_scale`, which scales the positions: TransformerEngine's
-/// RotaryPositionEmbedding with interpolation (seq_scale = 1 / seq_len_interpolation_factor).
+/// Multiplies every frequency by `seq_scale`, as if every position were multiplied by it:
+/// interpolation of TransformerEngine's RotaryPositionEmbedding (seq_scale = 1 /
+/// seq_len_interpolation_factor).
 ///
 /// seq_scale  finite and above 0
 Status scale_positions(std::vector<double>& inv_freq, double seq_scale);
@@ -197,7 +201,7 @@ struct DeepseekYarnScaling {
     double original_max_position_embeddings = 0;  ///< finite and above 0
     double beta_fast = 32;                        ///< as in YarnScaling
     double beta_slow = 1;                         ///< as in YarnScaling
-    double mscale = 1;                            ///< finite, at least 0
+    double mscale = 1;                            ///< finite, at least 0; DeepSeek's default is 1
     double mscale_all_dim = 0;                    ///< finite, at least 0
 };
 
@@ -266,7 +270,7 @@ struct GgmlScaling {
     double n_ctx_orig = 0;   ///< original length; finite, not negative; 0 blends only pair 0
     std::uint32_t n_dims =
         0;  ///< rotary_dim for the blended range; 0: twice the number of frequencies
-    const double* freq_factors = nullptr;  ///< [freq_factor_count] divisors; finite and above 0
+    const double* freq_factors = nullptr;  ///< [freq_factor_count] divisors, finite and above 0
     std::size_t freq_factor_count =
         0;  ///< 0, or at least the number of frequencies; the rest is ignored
 };
@@ -302,7 +306,7 @@ constexpr AngleSource default_angles(AnglePrecision precision,
                                                  : AngleSource::factored_texture;
 }
 
-/// B of the error bound in AngleSource; derived in shaders/README.md.
+/// B of the error bound in AngleSource; host/guide/accuracy.md derives it.
 ///
 /// source            not by_default or cos_sin_cache
 /// attention_factor  of the rotation

@@ -20,7 +20,7 @@ enum DeviceFeature : std::uint32_t {
     /// VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the error
     /// bounds assume.
     float_controls = 4,
-    /// The feature shaderFloat16 of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float_controls,
+    /// The feature shaderFloat16 of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float controls,
     /// the device converts f16.
     shader_float16 = 8,
 };
@@ -84,19 +84,19 @@ Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
 /// kernel; own() does it. Thread-safe if the caller's pipeline cache and allocation callbacks are.
 Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info);
 
-/// No command buffer that uses the kernel may be pending, and no other thread may use it. Null is
-/// ignored.
+/// Destroys a kernel. No command buffer that uses it may be pending, and no other thread may use
+/// it. Null is ignored.
 void destroy(Kernel* kernel) noexcept;
 
 /// Largest `calls` of an arena.
 inline constexpr std::uint32_t max_calls = 65536;
 
-/// Descriptor sets for `calls` calls of record() on a device without push descriptors; create one
-/// arena per thread and frame. A call takes one set per dispatch, see dispatches(). The arena works
-/// with every kernel and PositionKernel of the same DeviceRef::device. If the device binds fewer
-/// than 18 storage buffers per stage (maxPerStageDescriptorStorageBuffers), kernels with
-/// StoreScale::made, below 15 those with any Finish, and below 11 all kernels, are certain to work
-/// only with an arena of an equal KernelInfo; record() rejects an arena that does not fit.
+/// Creates descriptor sets for `calls` calls of record() on a device without push descriptors;
+/// create one arena per thread and frame. A call takes one set per dispatch, see dispatches(). The
+/// arena works with every kernel and PositionKernel of the same DeviceRef::device. If the device
+/// binds fewer than 18 storage buffers per stage (maxPerStageDescriptorStorageBuffers), kernels
+/// with StoreScale::made, below 15 those with any Finish, and below 11 all kernels, are certain to
+/// work only with an arena of an equal KernelInfo; record() rejects an arena that does not fit.
 /// Thread-safe.
 ///
 /// kernel  determines the device; need not outlive the arena
@@ -124,7 +124,8 @@ struct Tensor {
     /// total, in groups of heads_per_group heads that are group_stride elements apart. 0: one
     /// group.
     std::uint32_t heads_per_group = 0;
-    std::int64_t group_stride = 0;  ///< 0: packed, heads_per_group * head_stride
+    std::int64_t group_stride =
+        0;  ///< from one group to the next; 0: packed, heads_per_group * head_stride
     /// Size of the whole buffer in bytes; 0: unknown. Needed only if 16-bit rows end in the middle
     /// of a word that `range` does not cover: the shader accesses whole words, so the buffer must
     /// contain this one.
@@ -182,13 +183,14 @@ struct Angles {
     /// direct_buffer: (cos, sin) pairs; cos_sin_cache: cos. Offset must be a multiple of 4.
     /// computed: a uniform buffer; offset must be a multiple of minUniformBufferOffsetAlignment.
     VkDescriptorBufferInfo buffer = {};
-    VkDescriptorBufferInfo sin = {};  ///< cos_sin_cache: sin
+    VkDescriptorBufferInfo sin = {};  ///< cos_sin_cache: sin; offset must be a multiple of 4
 };
 
 /// One rotation of Q, K or both, optionally with a copy of V. Input and output of a tensor must be
 /// the same bytes (in place) or disjoint.
 struct Call {
-    std::uint32_t batch = 1, tokens = 0;  ///< 0 tokens is valid and records nothing
+    std::uint32_t batch = 1;   ///< sequences
+    std::uint32_t tokens = 0;  ///< tokens per sequence; 0 is valid and records nothing
     Tensor q_in = {}, q_out = {}, k_in = {}, k_out = {};
     /// V is copied, and converted if the kernel says so; in place, nothing is copied. A V with the
     /// heads, head_dim and strides (in elements) of K shares K's dispatch; any other V has its own.
@@ -206,7 +208,8 @@ struct Call {
     /// plan_parameters (frequencies.hpp) places them. Offset must be a multiple of 16; range at
     /// least ParameterPlan::bytes.
     VkDescriptorBufferInfo parameters = {};
-    float q_scale = 1;  ///< with Finish::scale_call: multiplies Q; finite and not 0; else 1
+    float q_scale =
+        1;  ///< with Finish::scale_call: multiplies Q; finite, not 0; otherwise must be 1
     /// With Finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and range must
     /// be multiples of 4.
     VkDescriptorBufferInfo q_scale_tokens = {}, k_scale_tokens = {}, v_scale_tokens = {};
@@ -225,7 +228,7 @@ struct Call {
 /// - V's layout differs from K's,
 /// - heads in groups are combined with a batch or slots.
 ///
-/// Returns the errors of record(), except those of the arena. Thread-safe.
+/// Returns every error of record() except arena errors. Thread-safe.
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept;
 
 /// Stages and accesses for barriers around the commands of record().
@@ -236,11 +239,11 @@ struct Boundary {
     VkAccessFlags output_access = 0;    ///< q_out, k_out, v_out, q_scales_out, ..., out_of_range
     VkAccessFlags in_place_access = 0;  ///< a tensor in place
 };
-/// Same for every kernel. Thread-safe.
+/// Returns the stages and accesses for barriers around record(): the same for every call.
+/// Thread-safe.
 Boundary boundary() noexcept;
 
-/// Records one rotation into `commands`, which must be recording, outside a render pass, on a
-/// compute queue family.
+/// Records one rotation into `commands`. It does not submit, wait, allocate or compile.
 ///
 /// boundary() gives the stages and accesses. Buffers need VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, an
 /// angle table AnglePlan::usage. The caller orders the rotation against earlier and later commands:
@@ -258,7 +261,7 @@ Boundary boundary() noexcept;
 ///
 /// Any number of threads may record with one kernel at a time.
 ///
-/// commands  externally synchronised
+/// commands  recording, outside a render pass, on a compute queue family; externally synchronised
 /// arena     null with push descriptors; otherwise an arena for this kernel, externally
 ///           synchronised, with at least dispatches() sets left
 ///
@@ -268,11 +271,11 @@ Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call,
 
 // ---- Upload of an angle table ----
 
-/// VkImageCreateInfo for the texture of a plan, which is copied into once, then sampled by compute
-/// shaders of one queue family. Thread-safe.
+/// Returns the VkImageCreateInfo for the texture of a plan, which is copied into once, then sampled
+/// by compute shaders of one queue family. Thread-safe.
 VkImageCreateInfo angle_image_info(const AnglePlan& plan) noexcept;
 
-/// VkImageViewCreateInfo for Angles::view. Thread-safe.
+/// Returns the VkImageViewCreateInfo for Angles::view. Thread-safe.
 VkImageViewCreateInfo angle_view_info(const AnglePlan& plan, VkImage image) noexcept;
 
 /// Source and destination of a table upload.
@@ -326,12 +329,12 @@ Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_
 /// An f32 id times 2^fraction_bits must be a whole number; the rotation then has frequencies times
 /// 2^-fraction_bits: scale_positions (frequencies.hpp).
 ///
-/// A position that does not fit in int32, or is no whole number, becomes -2^31 and increments
-/// out_of_range. No table covers
-/// -2^31, but computed angles do.
+/// A position that does not fit in int32, or is not a whole number, becomes -2^31 and increments
+/// out_of_range. No table covers -2^31, but computed angles do.
 struct PositionCall {
-    std::uint32_t batch = 1, tokens = 0;  ///< of `out`; 0 tokens records nothing
-    std::int32_t first = 0;
+    std::uint32_t batch = 1;   ///< sequences
+    std::uint32_t tokens = 0;  ///< tokens per sequence; 0 records nothing
+    std::int32_t first = 0;    ///< added to every position
     /// Optional: int64 or f32 [batch, tokens], instead of offsets and first.
     VkDescriptorBufferInfo ids = {};
     VkDescriptorBufferInfo offsets = {};  ///< optional: int32 or int64, one per sequence
@@ -339,13 +342,14 @@ struct PositionCall {
     VkDescriptorBufferInfo cu_seqlens = {};
     std::uint32_t sequences = 0;  ///< sequences in cu_seqlens
     bool offsets_int64 = false, cu_seqlens_int64 = false;
-    std::uint32_t cp_size = 1,
-                  cp_rank = 0;        ///< number of shards, and index of this one; tokens (or each
-                                      ///< sequence) is a multiple of 2
+    std::uint32_t cp_size =
+        1;  ///< number of shards; above 1, tokens (or each sequence) is a multiple of 2
+    std::uint32_t cp_rank = 0;        ///< index of this shard
     bool ids_f32 = false;             ///< ids are f32
     std::uint32_t fraction_bits = 0;  ///< of f32 ids, 0 to 63
     VkDescriptorBufferInfo out = {};  ///< int32 [batch, tokens]
-    VkDescriptorBufferInfo out_of_range = {};  ///< optional uint32 counter, as Call::out_of_range
+    VkDescriptorBufferInfo out_of_range =
+        {};  ///< optional uint32 counter: incremented for each position that does not fit in int32
 };
 
 /// Records one dispatch that writes `out`. boundary() applies: `out` and `out_of_range` are

@@ -14,13 +14,15 @@ namespace vkrope {
 
 /// Selects one RoPE of a model that has several.
 struct ModelQuery {
-    /// One of the model's layer types: "full_attention", "sliding_attention", ...
+    /// One of the model's layer types, such as "full_attention" or "sliding_attention"; empty: its
+    /// only one, else full attention with a warning.
     std::string_view layer_type = {};
     std::uint64_t seq_len =
-        0;           ///< sequence length if the scaling needs it, at most 2^31; 0: unknown
-    int layer = -1;  ///< a single layer; -1: not given. Not together with layer_type
+        0;  ///< sequence length if the scaling needs it, at most 2^31; 0: unknown
+    int layer =
+        -1;  ///< a single layer, counted from 0, not together with layer_type; -1: not given
     std::string_view tower = "text";  ///< "text" or "vision"
-    /// Replaces the pairing of the model_type: for weights that were permuted.
+    /// Replaces the pairing of the model_type, for weights that were permuted.
     std::optional<Pairing> pairing = {};
 };
 
@@ -93,7 +95,7 @@ Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
 /// the tensor infos and the data that is read.
 Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query = {});
 
-/// As above, for a regular file on disk.
+/// As from_gguf(), for a regular file on disk.
 Result<Rotation> from_gguf_file(const std::string& path, const ModelQuery& query = {});
 
 }  // namespace vkrope

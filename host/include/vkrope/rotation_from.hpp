@@ -23,19 +23,20 @@ namespace vkrope {
 /// factor of a config.json already contains that, and would count twice.
 struct GgmlRope {
     std::uint32_t head_dim = 0;  ///< ne[0] of the tensor: 2 to 65534
-    /// Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2, although all turn.
+    /// Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2, although all channels
+    /// rotate.
     std::uint32_t n_dims = 0;
     /// GGML_ROPE_TYPE_...: 0 normal (interleaved pairs), 2 neox (half_split); with four ids per
     /// token and half_split: 8 mrope, 40 imrope (interleaved sections), 24 vision (frequencies
     /// start again in each section).
     std::uint32_t mode = 0;
-    double n_ctx_orig = 0;                 ///< as in GgmlScaling, and so the fields after it
-    double freq_base = 10000;              ///< finite and above 0; above 1 if ext_factor is not 0
-    double freq_scale = 1;                 ///< 1 / factor: multiplies the frequencies
-    double ext_factor = 0;                 ///< weight of YaRN, 0 to 1
-    double attn_factor = 1;                ///< of the rotation alone; see above
-    double beta_fast = 32;                 ///< at least beta_slow
-    double beta_slow = 1;                  ///< above 0
+    double n_ctx_orig = 0;     ///< original length; finite, not negative; 0 blends only pair 0
+    double freq_base = 10000;  ///< finite and above 0; above 1 if ext_factor is not 0
+    double freq_scale = 1;     ///< 1 / factor: multiplies the frequencies
+    double ext_factor = 0;     ///< weight of YaRN: 0 (linear scaling) to 1; negative: not set
+    double attn_factor = 1;    ///< of the rotation alone, see above; negative: not set
+    double beta_fast = 32;     ///< at least beta_slow; negative: not set
+    double beta_slow = 1;      ///< above 0; negative: not set
     const double* freq_factors = nullptr;  ///< [freq_factor_count] divisors: rope_freqs of a file
     std::size_t freq_factor_count = 0;     ///< 0, or at least the number of pairs
     /// Pairs of time, height, width and the fourth axis; mrope, imrope and vision only, else 0. In
@@ -43,7 +44,8 @@ struct GgmlRope {
     std::uint32_t sections[4] = {};
 };
 
-/// The ids of mrope and imrope are ggml's [4][tokens]; the rotation has the axes that turn a pair.
+/// A rotation from ggml's arguments. The ids of mrope and imrope are ggml's [4][tokens]; the
+/// rotation has only axes that rotate a pair.
 Result<Rotation> rotation_from_ggml(const GgmlRope& rope);
 
 /// Attributes and shapes of RotaryEmbedding, of ONNX's opset 23 or of com.microsoft; onnx's
@@ -58,7 +60,8 @@ struct OnnxRope {
     bool interleaved = false;
     std::uint32_t num_heads = 0;             ///< of an X with three dimensions; 0: not given
     std::uint32_t rotary_embedding_dim = 0;  ///< rotated channels: even; 0: the whole head
-    double scale = 1;  ///< com.microsoft's; 1: ONNX Runtime reads others, but does not use them
+    double scale =
+        1;  ///< com.microsoft's; must be 1: ONNX Runtime reads others, but does not use them
     /// Last dimension of X: head_size of an X with four dimensions, else hidden_size, which
     /// num_heads divides.
     std::uint32_t channels = 0;
@@ -93,7 +96,7 @@ struct MlxRope {
     double base = 0;             ///< finite and above 0; 0: None, and freqs must be given
     double scale = 1;            ///< multiplies positions, 1 / factor; finite and above 0
     /// [freq_count] divisors of the position, above 0, despite their name: 1 / inv_freq. Infinite
-    /// for a pair that stands still. Null: from base.
+    /// for a pair that does not rotate; null: from base.
     const double* freqs = nullptr;
     std::size_t freq_count = 0;  ///< dims / 2, or 0
 };
@@ -113,7 +116,8 @@ struct TransformerEngineRope {
     std::uint64_t max_seq_len = 0;  ///< of forward, at most 2^31; 0: within the product
 };
 
-/// Rotation::longest_seq_len says how far the frequencies of an interpolation hold.
+/// A rotation from TransformerEngine's arguments. Rotation::longest_seq_len is the longest sequence
+/// that the frequencies of an interpolation are valid for.
 Result<Rotation> rotation_from_transformer_engine(const TransformerEngineRope& rope);
 
 }  // namespace vkrope

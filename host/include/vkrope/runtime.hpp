@@ -39,8 +39,8 @@ struct Message {
 
 /// Which device to open, and how.
 struct DeviceOptions {
-    /// Empty: the best device; digits: an index into devices(); 32 hex digits: a UUID; else part of
-    /// a name, in any case.
+    /// The best device if empty; digits: an index into the list of devices; 32 hex digits: a UUID;
+    /// else part of a name, in any case.
     std::string select = {};
     /// Null: the system's Vulkan loader, found at run time.
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
@@ -54,8 +54,8 @@ struct DeviceOptions {
     std::uint64_t timeout_ns = 30'000'000'000;  ///< longest wait for one submission
 };
 
-/// Every Vulkan device, best first: discrete, integrated, virtual, other, and software devices
-/// last.
+/// Lists every Vulkan device, best first: discrete, integrated, virtual, other, and software
+/// devices last.
 Result<std::vector<DeviceInfo>> devices(const DeviceOptions& options = {});
 
 /// Index of the one device of `found` that matches `select` (see DeviceOptions). No match:
@@ -176,13 +176,14 @@ class AngleTable {
     Buffer buffer_;
 };
 
-/// Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim; thd is
-/// packed tokens, heads, head_dim.
+/// Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim. thd: packed
+/// tokens, heads, head_dim; batch must be 1.
 enum class Layout : std::uint32_t { bshd, bhsd, sbhd, thd };
 
 /// Tensors of a HostRotation. Q or K may be absent (0 heads); V is optional.
 struct HostShape {
-    std::uint32_t batch = 1, tokens = 0;  ///< thd: batch must be 1
+    std::uint32_t batch = 1;   ///< sequences
+    std::uint32_t tokens = 0;  ///< tokens per sequence
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
     std::uint32_t q_head_dim = 0,
                   k_head_dim = 0;    ///< 0: from the rotation, see row_channels()
@@ -195,12 +196,11 @@ struct HostShape {
     /// used on all axes.
     std::uint32_t axes = 0;
     std::int32_t first_position = 0;  ///< implicit: position of token 0 of every sequence
-    AngleSource angles =
-        AngleSource::by_default;  ///< for by_default, HostRotation::angle_plan() gives the choice
+    AngleSource angles = AngleSource::by_default;  ///< kind of table
     Mapping mapping = Mapping::by_device;
     Conversion conversion = Conversion::by_device;
     bool in_place =
-        false;  ///< false: separate input and output on the device, so that run() can be repeated
+        false;  ///< false: separate input and output on the device, so that a run can be repeated
 };
 
 /// What may change from one run() of a HostRotation to the next. Values stay in effect for later

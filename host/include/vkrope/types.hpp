@@ -10,7 +10,7 @@
 
 namespace vkrope {
 
-/// Error code of a call. `ok` is 0; every other value is an error.
+/// Result of a call: 0, or an error code.
 enum class Code : std::int32_t {
     ok = 0,
     invalid_argument,    ///< a field has an invalid value; nothing was created, recorded or changed
@@ -28,8 +28,8 @@ enum class Code : std::int32_t {
 /// The outcome of a call. Has a fixed size, so reporting an error allocates nothing.
 struct [[nodiscard]] Status {
     Code code = Code::ok;
-    VkResult vk_result = VK_SUCCESS;  ///< VkResult that caused the error, if any
-    char what[240] = {};              ///< one sentence: field, value, rule; empty on success
+    VkResult vk_result = VK_SUCCESS;  ///< VkResult that caused the error, if any; else VK_SUCCESS
+    char what[240] = {};              ///< one sentence, null-terminated: field, value, rule
 
     explicit operator bool() const noexcept { return code == Code::ok; }
 };
@@ -53,15 +53,16 @@ enum class Pairing : std::uint32_t {
 };
 
 /// Storage format of a tensor element, little-endian. The quantised types, from e4m3fn on, are for
-/// HeadFormat::out only; their bytes are those of the named definition, on every device.
+/// HeadFormat::out only; their bytes equal the named definition on every device.
 enum class Element : std::uint32_t {
     f32 = 0,     ///< IEEE 754 binary32
     f16 = 1,     ///< IEEE 754 binary16
     bf16 = 2,    ///< bfloat16: the upper half of a binary32
-    e4m3fn = 3,  ///< 8-bit float of the Open Compute Project (OFP8), to nearest even, at most 448
-                 ///< in size, infinities too; a NaN is 0x7f
-    e5m2 = 4,    ///< likewise, at most 57344 in size
-    int8 = 5,    ///< two's complement, ties away from zero, -127 to 127; a NaN is 0
+    e4m3fn = 3,  ///< 8-bit float (OFP8, Open Compute Project) with 4 exponent bits, rounded to
+                 ///< nearest even; clamped to a magnitude of 448, infinities too; a NaN is 0x7f
+    e5m2 =
+        4,  ///< 8-bit float (OFP8) with 5 exponent bits, as e4m3fn; clamped to a magnitude of 57344
+    int8 = 5,  ///< two's complement, ties away from zero, -127 to 127; a NaN is 0
     /// Blocks of 32 channels as ggml's functions quantize_row_*_ref make them. A NaN is left out of
     /// a block's scale and has the code of 0, or for q4_1 and q5_1 of the smallest channel; if the
     /// scale or its reciprocal overflows, all channels have this code.
@@ -130,8 +131,8 @@ enum class SectionOrder : std::uint32_t {
     sequential = 0,  ///< the section that contains m: Qwen2-VL; vision, where each axis has its own
                      ///< frequencies
     interleaved = 1,  ///< axis m mod 3 if m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL
-    /// No pair has an axis of its own: each turns by the sum over all axes of position times
-    /// frequency. Every axis has frequencies for every pair, and `pairs` are 0.
+    /// No pair has an axis of its own: the angle of each pair is the sum over all axes of position
+    /// times frequency. Every axis has frequencies for every pair, and `pairs` are 0.
     /// AngleSource::computed only: Mochi, RoPE-ViT with learned frequencies.
     sum = 2,
 };
@@ -139,7 +140,7 @@ inline constexpr std::uint32_t max_axes = 8;
 /// Which axis rotates which pairs.
 struct Sections {
     SectionOrder order = SectionOrder::sequential;
-    std::uint32_t axes = 0;  ///< 0: one position per token; else 2 to max_axes, interleaved: 3 or 4
+    std::uint32_t axes = 0;  ///< 2 to max_axes, interleaved: 3 or 4; 0: one position per token
     std::uint32_t pairs[max_axes] = {};  ///< pairs of each section; the sum is above 0, except in
                                          ///< SectionOrder::sum
     std::uint32_t leftover_axis = 0;     ///< interleaved only
@@ -199,14 +200,14 @@ struct AnglePlan {
     /// Sections of the rotation; record() rejects a kernel created for different ones. A
     /// cos_sin_cache has none.
     Sections sections = {};
-    bool phase = false;             ///< each pair has a phase: Rotation::phase
-    std::uint32_t head_groups = 1;  ///< groups of heads with frequencies of their own
-    // cos_sin_cache:
-    Element element = Element::f32;  ///< element type of cos and sin
-    std::uint32_t row_stride = 0;  ///< elements from one row to the next; only the first `pairs` of
-                                   ///< a row are used, or 2 * pairs with channel_angles
-    /// Each channel has cos and sin of its own, in the order of the rotated channels:
-    /// y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1].
+    bool phase = false;              ///< each pair has a phase: Rotation::phase
+    std::uint32_t head_groups = 1;   ///< groups of heads with frequencies of their own
+    Element element = Element::f32;  ///< cos_sin_cache: element type of cos and sin
+    std::uint32_t row_stride =
+        0;  ///< cos_sin_cache: elements from one row to the next; only the first `pairs` of
+            ///< a row are used, or 2 * pairs with channel_angles
+    /// cos_sin_cache: each channel has cos and sin of its own, in the order of the rotated
+    /// channels: y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1].
     bool channel_angles = false;
 };
 
@@ -298,7 +299,7 @@ enum class ParameterShape : std::uint32_t {
 /// + (token: ceil(log2 heads)). An infinity becomes NaN, and the rest of its row 0, or NaN with a
 /// layer norm; a NaN makes its whole row NaN.
 struct Norm {
-    NormKind kind = NormKind::none;  ///< none: the other fields have no effect and must be default
+    NormKind kind = NormKind::none;  ///< none: the other fields must have their defaults
     NormSpan span = NormSpan::head;
     NormPlace place = NormPlace::before;
     float eps = 0;  ///< added to the mean square, inside the root: 1e-20 to 1
@@ -313,12 +314,13 @@ struct Norm {
 
 /// Where the scale of an output of e4m3fn, e5m2 or int8 comes from.
 enum class StoreScale : std::uint32_t {
-    none = 0,        ///< there is none: the codes are those of the channels
-    given = 1,       ///< one of the tensor, which multiplies: see TensorParameters::store_scale
-    given_head = 2,  ///< one of each head, which multiplies; requires the number of heads
-    /// Made for each row, which it divides: the larger of Finish::scale_floor and the row's largest
-    /// magnitude over the largest finite value of the type (448, 57344, 127), both f32. Stored as
-    /// f32 to Call::q_scales_out; requires the number of heads.
+    none = 0,        ///< no scale: channels are quantised as they are
+    given = 1,       ///< one scale of the tensor multiplies before the store: see
+                     ///< TensorParameters::store_scale
+    given_head = 2,  ///< one scale of each head multiplies; requires the number of heads
+    /// A scale made for each row divides it: the larger of Finish::scale_floor and the row's
+    /// largest magnitude over the largest finite value of the type (448, 57344, 127), both f32.
+    /// Stored as f32 to Call::q_scales_out; requires the number of heads.
     made = 3,
 };
 
@@ -336,11 +338,12 @@ struct Finish {
     ParameterShape bias = ParameterShape::none;  ///< added to the input
     Norm norm = {};
     float clip = 0;   ///< clamps to -clip to clip; finite; 0: does not
-    float scale = 1;  ///< multiplies; finite and not 0
+    float scale = 1;  ///< multiplies; finite, not 0
     /// q_finish only: Call::q_scale multiplies too. Its double product with `scale`, rounded to
     /// float, is one factor.
     bool scale_call = false;
-    bool scale_tokens = false;  ///< one factor a token multiplies too: Call::q_scale_tokens
+    bool scale_tokens =
+        false;  ///< also multiplies by one factor for each token: Call::q_scale_tokens
     /// Multiplies blocks of this many channels by the orthonormal Hadamard matrix in Sylvester's
     /// order: a power of two, 2 to 512, that divides head_dim; 0: none. See hadamard_of_llama_cpp
     /// (frequencies.hpp).
@@ -360,8 +363,10 @@ struct ParameterItem {
 
 /// Parameters of one tensor.
 struct TensorParameters {
-    ParameterItem bias, weight, norm_bias;  ///< Finish::bias, Norm::weight, Norm::bias
-    ParameterItem store_scale;              ///< StoreScale::given, given_head: finite and not 0
+    ParameterItem bias;         ///< Finish::bias
+    ParameterItem weight;       ///< Norm::weight
+    ParameterItem norm_bias;    ///< Norm::bias
+    ParameterItem store_scale;  ///< StoreScale::given, given_head: finite and not 0
 };
 
 /// Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
@@ -384,15 +389,15 @@ struct KernelInfo {
     AngleSource angles = AngleSource::factored_texture;
     PositionSource positions = PositionSource::implicit;
     Mapping mapping = Mapping::by_device;
-    /// Pairing of the output; empty: same as `pairing`. A different one requires out-of-place
-    /// calls.
+    /// Pairing of the output; a different one requires out-of-place calls; empty: same as
+    /// `pairing`.
     std::optional<Pairing> pairing_out = {};
     bool scatter_k = false;  ///< rows of k_out and v_out go to the slots of Call::paged_cache
     /// Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim: 2-D
     /// vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
     /// window.
     Window windows[max_windows] = {};
-    Sections sections = {};  ///< required for PositionSource::axis_ids, else 0 axes
+    Sections sections = {};  ///< required for PositionSource::axis_ids, else absent
     bool phase = false;      ///< AnglePlan::phase of the plan that each call names
     /// AnglePlan::head_groups of the plan: 1 to 65535, and above 1 only with computed angles. Heads
     /// of Q and of K are divided into that number of groups of consecutive heads, each with
@@ -404,9 +409,8 @@ struct KernelInfo {
     /// Heads of Q, K and V in every call that has the tensor; 0: any number. On a GPU, lanes are
     /// distributed accordingly.
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
-    /// Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs; by default
-    /// none. Of a tensor that is absent they must be none. A norm requires a head_dim of at most
-    /// 4096.
+    /// Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs. Of a tensor
+    /// that is absent they must be none. A norm requires a head_dim of at most 4096.
     Finish q_finish = {}, k_finish = {}, v_finish = {};
 };
 

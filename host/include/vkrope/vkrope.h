@@ -120,15 +120,17 @@ typedef enum vkrope_pairing {
 } vkrope_pairing;
 
 /** Storage format of a tensor element, little-endian. The quantised types, from
- * VKROPE_ELEMENT_E4M3FN on, are for vkrope_head_format::out only; their bytes are those of the
- * named definition, on every device. */
+ * VKROPE_ELEMENT_E4M3FN on, are for vkrope_head_format::out only; their bytes equal the named
+ * definition on every device. */
 typedef enum vkrope_element {
-    VKROPE_ELEMENT_F32 = 0,    /**< IEEE 754 binary32 */
-    VKROPE_ELEMENT_F16 = 1,    /**< IEEE 754 binary16 */
-    VKROPE_ELEMENT_BF16 = 2,   /**< bfloat16: the upper half of a binary32 */
-    VKROPE_ELEMENT_E4M3FN = 3, /**< 8-bit float of the Open Compute Project (OFP8), to nearest
-                                  even, at most 448 in size, infinities too; a NaN is 0x7f */
-    VKROPE_ELEMENT_E5M2 = 4,   /**< likewise, at most 57344 in size */
+    VKROPE_ELEMENT_F32 = 0,  /**< IEEE 754 binary32 */
+    VKROPE_ELEMENT_F16 = 1,  /**< IEEE 754 binary16 */
+    VKROPE_ELEMENT_BF16 = 2, /**< bfloat16: the upper half of a binary32 */
+    VKROPE_ELEMENT_E4M3FN =
+        3, /**< 8-bit float (OFP8, Open Compute Project) with 4 exponent bits, rounded to nearest
+              even; clamped to a magnitude of 448, infinities too; a NaN is 0x7f */
+    VKROPE_ELEMENT_E5M2 = 4, /**< 8-bit float (OFP8) with 5 exponent bits, as VKROPE_ELEMENT_E4M3FN;
+                                clamped to a magnitude of 57344 */
     VKROPE_ELEMENT_INT8 = 5, /**< two's complement, ties away from zero, -127 to 127; a NaN is 0 */
     /** Blocks of 32 channels as ggml's functions quantize_row_*_ref make them. A NaN is left out
      * of a block's scale and has the code of 0, or for q4_1 and q5_1 of the smallest channel; if
@@ -148,8 +150,7 @@ typedef enum vkrope_element {
 typedef enum vkrope_angle_source {
     VKROPE_ANGLES_BY_DEFAULT =
         0, /**< vkrope_plan_angles chooses: direct_texture for VKROPE_ANGLE_PRECISION_FLOAT32, else
-              factored_texture for a max_position up to 2^22, else computed. Of a kernel:
-              factored_texture */
+              factored_texture for a max_position up to 2^22, else computed */
     VKROPE_ANGLES_FACTORED_TEXTURE =
         1, /**< B = 6: RGBA32F texture with rows for the two 11-bit digits of |position| < 2^22 */
     VKROPE_ANGLES_COMPUTED = 2, /**< B = 4.5: no table, 8 bytes per pair; every int32 position */
@@ -185,21 +186,21 @@ typedef enum vkrope_position_source {
 /** Maximum number of axes that a token can have positions on. */
 #define VKROPE_MAX_AXES 8
 
-/** Which axis rotates a pair. For pair j, counted over all windows, let m = j mod the sum of
- * `pairs`: */
+/** Which axis rotates a pair if tokens have a position on each of several axes (M-RoPE, vision,
+ * video). For pair j, counted over all windows, let m = j mod the sum of `pairs`: */
 typedef enum vkrope_section_order {
     VKROPE_SECTIONS_SEQUENTIAL = 0, /**< the section that contains m: Qwen2-VL; vision, where each
                                        axis has its own frequencies */
     VKROPE_SECTIONS_INTERLEAVED =
         1, /**< axis m mod 3 if m < 3 * pairs[m mod 3], else leftover_axis: Qwen3-VL */
-    /** No pair has an axis of its own: each turns by the sum over all axes of position times
-     * frequency. Every axis has frequencies for every pair, and `pairs` are 0.
+    /** No pair has an axis of its own: the angle of each pair is the sum over all axes of position
+     * times frequency. Every axis has frequencies for every pair, and `pairs` are 0.
      * VKROPE_ANGLES_COMPUTED only: Mochi, RoPE-ViT with learned frequencies. */
     VKROPE_SECTIONS_SUM = 2,
     VKROPE_SECTIONS_MAX_ENUM = 0x7fffffff
 } vkrope_section_order;
 
-/** Which axis rotates which pairs, if tokens have a position on each of several axes. */
+/** Which axis rotates which pairs. */
 typedef struct vkrope_sections {
     size_t struct_size;              /**< sizeof this struct */
     vkrope_section_order order;      /**< order of the axes */
@@ -237,12 +238,13 @@ typedef enum vkrope_mapping {
     VKROPE_MAPPING_MAX_ENUM = 0x7fffffff
 } vkrope_mapping;
 
-/** Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim. */
+/** Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim. thd: packed
+ * tokens, heads, head_dim; batch must be 1. */
 typedef enum vkrope_layout {
     VKROPE_LAYOUT_BSHD = 0,
     VKROPE_LAYOUT_BHSD = 1,
     VKROPE_LAYOUT_SBHD = 2,
-    VKROPE_LAYOUT_THD = 3, /**< packed tokens, heads, head_dim; batch must be 1 */
+    VKROPE_LAYOUT_THD = 3,
     VKROPE_LAYOUT_MAX_ENUM = 0x7fffffff
 } vkrope_layout;
 
@@ -263,7 +265,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_default_inv_freq(double base, u
                                                                   vkrope_error* error);
 
 /**
- * Position interpolation ("linear"): divides every frequency by `factor`.
+ * Position interpolation: divides every frequency by `factor`. arXiv:2306.15595; "linear" in
+ * Hugging Face transformers' modeling_rope_utils.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     frequencies
@@ -274,7 +277,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_default_inv_freq(double base, u
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_linear(double* inv_freq, size_t count,
                                                               double factor, vkrope_error* error);
 
-/** Parameters of Llama 3.1's scaling, named as in its configuration. None has a default. */
+/** Parameters of Llama 3.1's scaling, named as in its configuration. */
 typedef struct vkrope_llama3_scaling {
     size_t struct_size;      /**< sizeof this struct */
     double factor;           /**< finite and above 0 */
@@ -285,8 +288,10 @@ typedef struct vkrope_llama3_scaling {
 } vkrope_llama3_scaling;
 
 /**
- * Llama 3.1's scaling ("llama3"): divides the frequencies of long wavelengths by `factor`, keeps
- * those of short ones, and blends in between.
+ * Divides frequencies with a wavelength above original / low_freq_factor by `factor`, keeps those
+ * with a wavelength below original / high_freq_factor, and blends linearly in original / wavelength
+ * in between. `apply_scaling` of Meta's llama-models; "llama3" in Hugging Face's
+ * modeling_rope_utils.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
@@ -339,8 +344,9 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_proportional_inv_freq(
  * its value and its rule. `error` is optional. */
 
 /**
- * Multiplies every position by `seq_scale`, as TransformerEngine's RotaryPositionEmbedding does to
- * interpolate (by 1 / seq_len_interpolation_factor): multiplies every frequency.
+ * Multiplies every frequency by `seq_scale`, as if every position were multiplied by it:
+ * interpolation of TransformerEngine's RotaryPositionEmbedding (seq_scale = 1 /
+ * seq_len_interpolation_factor).
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
@@ -365,8 +371,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_divisors(double* inv_freq
                                                                 vkrope_error* error);
 
 /**
- * NTK-aware scaling: multiplies the base by alpha^(d / (d - 2)), d = rotary_dim, so that the
- * slowest pair is divided by `alpha` and the fastest stays. u/bloc97 (2023), described in
+ * NTK-aware scaling: multiplies the base by alpha^(d / (d - 2)), d = rotary_dim. This divides the
+ * slowest frequency by `alpha` and keeps the fastest. u/bloc97 (2023), described in
  * arXiv:2309.00071, section 3.1; alpha of HunYuan's modeling_hunyuan.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
@@ -377,11 +383,12 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_divisors(double* inv_freq
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, size_t count,
                                                            double alpha, vkrope_error* error);
 
-/** Parameters of dynamic NTK scaling, named as in configurations. */
+/** Parameters of dynamic NTK scaling, named as in model configurations. */
 typedef struct vkrope_dynamic_ntk_scaling {
-    size_t struct_size;             /**< sizeof this struct */
-    double factor;                  /**< finite and above 0 */
-    double max_position_embeddings; /**< length of training; finite and above 0 */
+    size_t struct_size; /**< sizeof this struct */
+    double factor;      /**< finite and above 0 */
+    double
+        max_position_embeddings; /**< length that the model was trained with; finite and above 0 */
 } vkrope_dynamic_ntk_scaling;
 
 /**
@@ -392,41 +399,39 @@ typedef struct vkrope_dynamic_ntk_scaling {
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
  * @param scaling   parameters
- * @param seq_len  0: unknown, which leaves the frequencies as they are
+ * @param seq_len  0: unknown; the frequencies stay unchanged
  * @param error     optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_scale_dynamic_ntk(double* inv_freq, size_t count, const vkrope_dynamic_ntk_scaling* scaling,
                          uint64_t seq_len, vkrope_error* error);
 
-/** Parameters of YaRN, named as in configurations. */
+/** Parameters of YaRN, named as in model configurations. */
 typedef struct vkrope_yarn_scaling {
     size_t struct_size;                      /**< sizeof this struct */
     double factor;                           /**< finite and above 0 */
     double original_max_position_embeddings; /**< finite and above 0 */
-    double beta_fast; /**< turns within the original length from which on a pair stays; at
+    double beta_fast; /**< pairs with at least this many turns in the original length are kept; at
                          least beta_slow; 0: 32 */
-    double beta_slow; /**< turns up to which a pair is divided by `factor`; finite and above 0;
-                         0: 1 */
+    double beta_slow; /**< pairs with at most this many turns are divided by `factor`; finite and
+                         above 0; 0: 1 */
     double attention_factor;  /**< 0: from mscale and mscale_all_dim, or 0.1 ln(factor) + 1 */
     double mscale;            /**< 0: not given */
     double mscale_all_dim;    /**< 0: not given */
-    const VkBool32* truncate; /**< whether the range between the betas is widened to whole pairs;
-                                 null: true */
+    const VkBool32* truncate; /**< widen the range between the two to whole pairs; null: true */
 } vkrope_yarn_scaling;
 
 /**
- * YaRN: keeps fast pairs, divides slow ones by `factor`, and blends in between, linearly in the
- * number of the pair. arXiv:2309.00071, section 3.2; "yarn" in Hugging Face's
- * modeling_rope_utils.py.
+ * YaRN: keeps fast pairs, divides slow pairs by `factor`, and blends linearly in the pair index in
+ * between. arXiv:2309.00071, section 3.2; "yarn" in Hugging Face's modeling_rope_utils.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
- * @param base              of the frequencies; finite and above 1
+ * @param base              base of the frequencies; finite and above 1
  * @param scaling   parameters
- * @param attention_factor  receives the factor of cos and sin. By default, with m(s) = 0.1 s
- *                          ln(factor) + 1, and 1 for factors up to 1: m(mscale) /
- *                          m(mscale_all_dim) if both are given, else m(1)
+ * @param attention_factor  receives the factor for cos and sin. Default: m(mscale) /
+ * m(mscale_all_dim) if both are given, else m(1), with m(s) = 0.1 s ln(factor) + 1 (1 for factors
+ * up to 1)
  * @param error     optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_yarn(double* inv_freq, size_t count,
@@ -442,18 +447,18 @@ typedef struct vkrope_deepseek_yarn_scaling {
     double original_max_position_embeddings; /**< finite and above 0 */
     double beta_fast;                        /**< as in vkrope_yarn_scaling; 0: 32 */
     double beta_slow;                        /**< as in vkrope_yarn_scaling; 0: 1 */
-    double mscale;                           /**< finite, at least 0; 1 is DeepSeek's default */
+    double mscale;                           /**< finite, at least 0; DeepSeek's default is 1 */
     double mscale_all_dim;                   /**< finite, at least 0 */
 } vkrope_deepseek_yarn_scaling;
 
 /**
- * The frequencies of vkrope_scale_yarn with `truncate`; splits the magnitude, with m as there,
- * between the rotation and the softmax. DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention of
+ * Frequencies as vkrope_scale_yarn with `truncate`; the magnitude, with m as above, is split
+ * between the rotation and the softmax. DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention in
  * DeepSeek's modeling_deepseek.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
- * @param base              of the frequencies; finite and above 1
+ * @param base              base of the frequencies; finite and above 1
  * @param scaling   parameters
  * @param attention_factor  receives m(mscale) / m(mscale_all_dim)
  * @param softmax_scale     receives m(mscale_all_dim)^2, a factor for the caller's softmax scale
@@ -463,61 +468,64 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_deepseek_yarn(
     double* inv_freq, size_t count, double base, const vkrope_deepseek_yarn_scaling* scaling,
     double* attention_factor, double* softmax_scale, vkrope_error* error);
 
-/** Parameters of LongRoPE, named as in configurations. */
+/** Parameters of LongRoPE, named as in model configurations. */
 typedef struct vkrope_longrope_scaling {
-    size_t struct_size;         /**< sizeof this struct */
-    const double* short_factor; /**< [count] divisors, finite and above 0 */
-    const double* long_factor;  /**< [count] divisors, finite and above 0 */
-    size_t count;               /**< divisors in each list: the number of frequencies */
-    double original_max_position_embeddings; /**< longest sequence of the short list; finite and
-                                                above 1 */
-    double factor; /**< max_position_embeddings / original_max_position_embeddings; finite
-                      and above 0 */
-    double
-        attention_factor; /**< 0: sqrt(1 + ln(factor) / ln(original)), or 1 for factors up to 1 */
-    double short_mscale;  /**< attention factor of the short list; 0: as above */
-    double long_mscale;   /**< attention factor of the long list; 0: as above */
+    size_t struct_size;                      /**< sizeof this struct */
+    const double* short_factor;              /**< [count] divisors, finite and above 0 */
+    const double* long_factor;               /**< [count] divisors, finite and above 0 */
+    size_t count;                            /**< must equal the number of frequencies */
+    double original_max_position_embeddings; /**< longest sequence that uses short_factor; finite
+                                                and above 1 */
+    double factor;           /**< max_position_embeddings / original_max_position_embeddings; finite
+                                and above 0 */
+    double attention_factor; /**< 0: sqrt(1 + ln(factor) / ln(original)), or 1 if factor <= 1 */
+    double short_mscale;     /**< attention factor with short_factor; 0: as attention_factor */
+    double long_mscale;      /**< attention factor with long_factor; 0: as attention_factor */
 } vkrope_longrope_scaling;
 
 /**
- * LongRoPE: a divisor for each pair, from the short list for sequences up to the original length,
- * from the long one beyond. arXiv:2402.13753; "longrope" in Hugging Face's modeling_rope_utils.py;
- * short_mscale and long_mscale as in its modeling_phimoe.py.
+ * LongRoPE: divides each frequency by its own divisor, short_factor for sequences up to the
+ * original length, long_factor beyond. arXiv:2402.13753; "longrope" in Hugging Face's
+ * modeling_rope_utils.py; short_mscale and long_mscale as in its modeling_phimoe.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
  * @param scaling   parameters
- * @param seq_len           0: unknown, which selects the short list
- * @param attention_factor  receives the factor of cos and sin
+ * @param seq_len           0: unknown; uses short_factor
+ * @param attention_factor  receives the factor for cos and sin
  * @param error     optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_scale_longrope(double* inv_freq, size_t count, const vkrope_longrope_scaling* scaling,
                       uint64_t seq_len, double* attention_factor, vkrope_error* error);
 
-/** The arguments of ggml_rope_ext that determine its angles. "Not set" means what
- * llama_context_params of llama.cpp's include/llama.h calls "from the model"; without a model, it
- * is the default of the field in llama.cpp. */
+/** Arguments of ggml_rope_ext that affect the angles.
+ *
+ * A field that is not set (freq_scale 0, or one of the four fields after it negative; "from the
+ * model" in llama_context_params of llama.cpp's include/llama.h) takes its default. The defaults
+ * are what llama.cpp uses if the model file gives no value (src/llama-hparams.h,
+ * src/llama-context.cpp). Exception: if the scaling type is YaRN, llama.cpp replaces an unset
+ * ext_factor by 1; here the caller must set it to 1. */
 typedef struct vkrope_ggml_scaling {
     size_t struct_size;         /**< sizeof this struct */
     double freq_scale;          /**< 1 / factor; finite and above 0; 0: not set */
-    double ext_factor;          /**< YaRN's share: 0, linear scaling, to 1; negative: not set */
+    double ext_factor;          /**< weight of YaRN: 0 (linear scaling) to 1; negative: not set */
     double attn_factor;         /**< finite and above 0; negative: not set */
     double beta_fast;           /**< at least beta_slow; negative: not set */
     double beta_slow;           /**< finite and above 0; negative: not set */
-    double n_ctx_orig;          /**< original length; finite, not negative; 0 blends pair 0 alone */
+    double n_ctx_orig;          /**< original length; finite, not negative; 0 blends only pair 0 */
     const double* freq_factors; /**< [freq_factor_count] divisors, finite and above 0 */
-    size_t freq_factor_count;   /**< the number of frequencies, or 0; more are ignored */
-    uint32_t n_dims;            /**< for the range of the blend; 0: twice the frequencies */
-    uint32_t reserved;          /**< 0 */
+    size_t freq_factor_count; /**< 0, or at least the number of frequencies; the rest is ignored */
+    uint32_t n_dims;   /**< rotary_dim for the blended range; 0: twice the number of frequencies */
+    uint32_t reserved; /**< 0 */
 } vkrope_ggml_scaling;
 
 /**
- * ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn of ggml's ggml-cpu/ops.cpp.
+ * ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn in ggml's ggml-cpu/ops.cpp.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
- * @param base              freq_base of the frequencies; finite and above 0, and above 1 if
+ * @param base              freq_base, the base of the frequencies; finite and above 0, above 1 if
  *                          ext_factor is not 0
  * @param scaling   parameters
  * @param attention_factor  receives attn_factor, times 1 + 0.1 ln(1 / freq_scale) if ext_factor is
@@ -571,7 +579,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_query_scales(const vkrope_query
                                                               vkrope_error* error);
 
 /**
- * The angle inv_freq in turns, modulo one turn, as a 64-bit fixed-point fraction (units of 2^-64
+ * inv_freq in turns per position, modulo one turn, as a 64-bit fixed-point fraction (units of 2^-64
  * turn, truncated).
  *
  * @param inv_freq  radians per position; finite, |inv_freq| < 2^11
@@ -581,7 +589,7 @@ VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
 /** RoPE parameters of a model or of one of its layer types. Immutable. */
 typedef struct vkrope_rotation vkrope_rotation;
 
-/** Content of a rotation. */
+/** RoPE parameters of a model or of one of its layer types. */
 typedef struct vkrope_rotation_info {
     size_t struct_size;     /**< sizeof this struct */
     vkrope_pairing pairing; /**< which channels form pairs */
@@ -620,8 +628,8 @@ typedef struct vkrope_rotation_info {
     const double* phase;
     size_t phase_count; /**< numbers in phase */
     /** Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
-     * 65535. 0 or 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q
-     * and K that are multiples of it. */
+     * 65535. 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q and K
+     * that are multiples of it; 0: 1. */
     uint32_t head_groups;
     uint32_t reserved_2; /**< 0 */
 } vkrope_rotation_info;
@@ -652,30 +660,38 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_info(const vkrope_
 /** Destroys a rotation. Objects made with it do not refer to it. */
 VKROPE_API void vkrope_rotation_destroy(vkrope_rotation* rotation);
 
-/** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h.
+/** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h
+ * and ggml_compute_forward_rope in ggml-cpu/ops.cpp. ggml_rope_ext_back is
+ * VKROPE_DIRECTION_INVERSE.
+ *
  * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0: an attention
  * factor of a config.json already contains that, and would count twice. */
 typedef struct vkrope_ggml_rope {
     size_t struct_size; /**< sizeof this struct */
     uint32_t head_dim;  /**< ne[0] of the tensor: 2 to 65534 */
-    uint32_t n_dims;    /**< rotated channels: even, 2 to head_dim; in vision mode head_dim / 2 */
-    uint32_t mode;      /**< GGML_ROPE_TYPE_...: 0 normal, 2 neox, 8 mrope, 24 vision, 40 imrope */
-    uint32_t reserved;  /**< 0 */
-    uint32_t sections[4]; /**< pairs of time, height, width and the fourth axis; mrope, imrope and
-                             vision only */
-    double n_ctx_orig;    /**< original length; finite, not negative */
-    double freq_base;     /**< finite and above 0; 0: 10000 */
+    uint32_t n_dims;    /**< Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2,
+                           although all channels rotate. */
+    uint32_t mode; /**< GGML_ROPE_TYPE_...: 0 normal (interleaved pairs), 2 neox (half_split); with
+                      four ids per token and half_split: 8 mrope, 40 imrope (interleaved sections),
+                      24 vision (frequencies start again in each section). */
+    uint32_t reserved;    /**< 0 */
+    uint32_t sections[4]; /**< Pairs of time, height, width and the fourth axis; mrope, imrope and
+                             vision only, else 0. In vision mode those that are reached must be
+                             above 0 and cover n_dims pairs. */
+    double n_ctx_orig;    /**< original length; finite, not negative; 0 blends only pair 0 */
+    double freq_base;     /**< finite and above 0; above 1 if ext_factor is not 0; 0: 10000 */
     double freq_scale;    /**< 1 / factor: multiplies the frequencies; 0: 1 */
-    double ext_factor;    /**< weight of YaRN, 0 to 1; negative: not set */
-    double attn_factor;   /**< of the rotation alone; 0: 1; negative: not set */
-    double beta_fast;     /**< at least beta_slow; 0: 32; negative: not set */
-    double beta_slow;     /**< above 0; 0: 1; negative: not set */
+    double ext_factor;    /**< weight of YaRN: 0 (linear scaling) to 1; negative: not set */
+    double attn_factor;   /**< of the rotation alone, see above; negative: not set; 0: 1 */
+    double beta_fast;     /**< at least beta_slow; negative: not set; 0: 32 */
+    double beta_slow;     /**< above 0; negative: not set; 0: 1 */
     const double* freq_factors; /**< [freq_factor_count] divisors: rope_freqs of a file */
     size_t freq_factor_count;   /**< 0, or at least the number of pairs */
 } vkrope_ggml_rope;
 
 /**
- * A rotation from ggml's arguments.
+ * A rotation from ggml's arguments. The ids of mrope and imrope are ggml's [4][tokens]; the
+ * rotation has only axes that rotate a pair.
  *
  * @param rope      arguments
  * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
@@ -686,20 +702,26 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_ggml(const vkrope
                                                                     vkrope_rotation** rotation,
                                                                     vkrope_error* error);
 
-/** Attributes and shapes of RotaryEmbedding, of ONNX's opset 23 or of com.microsoft. The caches
- * are inputs with any values: the rotation has no frequencies and is for vkrope_plan_cos_sin_cache.
- * To the call belong position_ids, the layout, and is_packed_batching. */
+/** Attributes and shapes of RotaryEmbedding, of ONNX's opset 23 or of com.microsoft; onnx's
+ * Operators.md, ONNX Runtime's ContribOperators.md and rotary_embedding_helper.h.
+ *
+ * cos_cache and sin_cache are inputs with any values, so that the rotation has no frequencies: it
+ * is for vkrope_plan_cos_sin_cache and VKROPE_ANGLES_COS_SIN_CACHE. To the call belong:
+ * position_ids (none: the caches have a row for each token; one number: an implicit first position;
+ * [batch, tokens]: ids), the layout ([batch, tokens, hidden] or [batch, heads, tokens, head_size]),
+ * and is_packed_batching, which changes no angle. */
 typedef struct vkrope_onnx_rope {
     size_t struct_size;            /**< sizeof this struct */
     VkBool32 interleaved;          /**< adjacent channels form pairs */
     uint32_t num_heads;            /**< of an X with three dimensions; 0: not given */
     uint32_t rotary_embedding_dim; /**< rotated channels: even; 0: the whole head */
     uint32_t channels;    /**< last dimension of X: head_size of an X with four dimensions, else
-                             hidden_size */
+                             hidden_size, which num_heads divides. */
     VkBool32 four_dims;   /**< X is [batch, heads, tokens, head_size] */
     uint32_t cache_width; /**< last dimension of cos_cache; 0: not checked. Without num_heads,
                              com.microsoft's head_size is twice this */
-    double scale;         /**< com.microsoft's: 1; 0: 1 */
+    double scale; /**< com.microsoft's; must be 1: ONNX Runtime reads others, but does not use them;
+                     0: 1 */
 } vkrope_onnx_rope;
 
 /**
@@ -715,17 +737,19 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_onnx(const vkrope
                                                                     vkrope_rotation** rotation,
                                                                     vkrope_error* error);
 
-/** Arguments of FlashInfer's apply_rope and apply_llama31_rope; flashinfer/rope.py. */
+/** Arguments of FlashInfer's apply_rope and apply_llama31_rope; flashinfer/rope.py and
+ * include/flashinfer/pos_enc.cuh. The defaults of apply_llama31_rope are rope_scale 8, rope_theta
+ * 500000, factors 1 and 4, old_context_len 8192. */
 typedef struct vkrope_flashinfer_rope {
     size_t struct_size;      /**< sizeof this struct */
     uint32_t head_dim;       /**< 2 to 65534 */
     uint32_t rotary_dim;     /**< even, 2 to head_dim; 0: head_dim */
     VkBool32 interleave;     /**< adjacent channels form pairs */
     uint32_t reserved;       /**< 0 */
-    double rope_scale;       /**< a factor: divides the frequencies; 0: 1 */
+    double rope_scale;       /**< a factor: divides the frequencies; finite and above 0; 0: 1 */
     double rope_theta;       /**< finite and above 0; 0: 10000 */
     double low_freq_factor;  /**< apply_llama31_rope only; these three 0: apply_rope */
-    double high_freq_factor; /**< above low_freq_factor */
+    double high_freq_factor; /**< above low_freq_factor: FlashInfer divides by the difference */
     double old_context_len;  /**< finite and above 0 */
 } vkrope_flashinfer_rope;
 
@@ -740,19 +764,21 @@ typedef struct vkrope_flashinfer_rope {
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_flashinfer(
     const vkrope_flashinfer_rope* rope, vkrope_rotation** rotation, vkrope_error* error);
 
-/** Arguments of mlx.core.fast.rope; mlx/fast.cpp. A magnitude, which mlx-lm multiplies into the
- * channels before the call, is not an argument. */
+/** Arguments of mlx.core.fast.rope and mlx.nn.RoPE; mlx/fast.cpp. A magnitude, which mlx-lm's YaRN
+ * and LongRoPE multiply into the channels before the call, is not an argument: multiply
+ * vkrope_rotation_info::attention_factor by it, and leave that multiplication out. */
 typedef struct vkrope_mlx_rope {
     size_t struct_size;   /**< sizeof this struct */
     uint32_t head_dim;    /**< last dimension of x: 2 to 65534 */
     uint32_t dims;        /**< rotated channels: even, 2 to head_dim */
-    VkBool32 traditional; /**< adjacent channels form pairs */
+    VkBool32 traditional; /**< interleaved pairs, else half_split */
     uint32_t reserved;    /**< 0 */
     double base;          /**< finite and above 0; 0: None, and freqs must be given */
-    double scale;         /**< multiplies positions, 1 / factor; 0: 1 */
-    const double* freqs;  /**< [freq_count] divisors of the position, above 0: 1 / inv_freq; null:
-                             from base */
-    size_t freq_count;    /**< dims / 2, or 0 */
+    double scale;         /**< multiplies positions, 1 / factor; finite and above 0; 0: 1 */
+    const double*
+        freqs;         /**< [freq_count] divisors of the position, above 0, despite their name: 1 /
+                          inv_freq. Infinite for a pair that does not rotate; null: from base. */
+    size_t freq_count; /**< dims / 2, or 0 */
 } vkrope_mlx_rope;
 
 /**
@@ -767,22 +793,24 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_mlx(const vkrope_
                                                                    vkrope_rotation** rotation,
                                                                    vkrope_error* error);
 
-/** Arguments of TransformerEngine's RotaryPositionEmbedding and of its forward. It interpolates
- * only if both the factor and the pretrained length are given. */
+/** Arguments of TransformerEngine's RotaryPositionEmbedding and of its forward;
+ * transformer_engine/pytorch/attention/rope.py. It interpolates only if both the factor and the
+ * pretrained length are given; sequences beyond their product are divided by max_seq_len /
+ * pretrained_max_position_embeddings instead of the factor. */
 typedef struct vkrope_transformer_engine_rope {
-    size_t struct_size;                          /**< sizeof this struct */
-    uint32_t dim;                                /**< head_dim: 2 to 65534 */
-    VkBool32 interleaved;                        /**< adjacent channels form pairs */
-    double rotary_percent;                       /**< rotated share, rounded down; 0: 1 */
+    size_t struct_size;    /**< sizeof this struct */
+    uint32_t dim;          /**< head_dim: 2 to 65534 */
+    VkBool32 interleaved;  /**< adjacent channels form pairs */
+    double rotary_percent; /**< rotated share, rounded down; above 0; 1 and above: all; 0: 1 */
     double seq_len_interpolation_factor;         /**< divides positions; finite; 0: None */
     uint64_t pretrained_max_position_embeddings; /**< at most 2^31; 0: None */
     double rotary_base;                          /**< finite and above 0; 0: 10000 */
-    uint64_t max_seq_len; /**< of forward, at most 2^31; beyond the product of factor and pretrained
-                             length it replaces the factor */
+    uint64_t max_seq_len; /**< of forward, at most 2^31; 0: within the product */
 } vkrope_transformer_engine_rope;
 
 /**
- * A rotation from TransformerEngine's arguments.
+ * A rotation from TransformerEngine's arguments. vkrope_rotation_info::longest_seq_len is the
+ * longest sequence that the frequencies of an interpolation are valid for.
  *
  * @param rope      arguments
  * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
@@ -792,19 +820,22 @@ typedef struct vkrope_transformer_engine_rope {
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_transformer_engine(
     const vkrope_transformer_engine_rope* rope, vkrope_rotation** rotation, vkrope_error* error);
 
-/** Layout of an angle table, made by vkrope_plan_angles. The caller creates the image or buffer;
+/** Layout of an angle table. The caller creates the image or buffer;
  * vkrope_fill_angles writes its content. */
 typedef struct vkrope_angle_plan {
     size_t struct_size;         /**< sizeof this struct */
-    vkrope_angle_source source; /**< kind of table */
+    vkrope_angle_source source; /**< never by_default */
     VkFormat format;   /**< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major */
     VkExtent2D extent; /**< textures: size in texels */
     VkFlags usage;  /**< VkImageUsageFlags of a texture or VkBufferUsageFlags of a buffer, without
                        transfer bits */
     uint32_t pairs; /**< rotary_dim / 2 */
     uint32_t rows;  /**< covers positions with |position| < rows */
-    uint32_t fold_log2; /**< textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1
-                           << fold_log2) - 1)) */
+    uint32_t
+        fold_log2; /**< Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 <<
+                      fold_log2) - 1)). Direct: row r is position r. Factored: rows 0 to ceil(rows /
+                      2048) - 1 are the multiples of 2048, with a factor of 1; the rows after them
+                      are the positions below 2048, with the attention factor. */
     uint32_t row_texels;     /**< textures: texels per row; a texel holds two pairs */
     uint64_t bytes;          /**< size of the content */
     double attention_factor; /**< factor that the table contains; finite and above 0; 0: 1 */
@@ -842,8 +873,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
     uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
 
 /**
- * The source that VKROPE_ANGLES_BY_DEFAULT stands for, on every device: a direct texture for
- * float32 precision; else a factored texture for a max_position up to 2^22, computed angles beyond.
+ * What VKROPE_ANGLES_BY_DEFAULT means, on every device. float32 precision requires a direct table.
  *
  * @param precision     vkrope_rotation_info::precision
  * @param max_position  as vkrope_plan_angles
@@ -852,11 +882,11 @@ VKROPE_API vkrope_angle_source vkrope_default_angles(vkrope_angle_precision prec
                                                      uint64_t max_position);
 
 /**
- * B of the error bound that vkrope_angle_source states; host/guide/accuracy.md derives it. With
- * VKROPE_ANGLE_PRECISION_FLOAT32 the exact value is the one of the float32 angle, and a factor
- * other than 1 costs 1.5 more. A gain other than VKROPE_GAIN_APPLY adds 2 if the factor is not 1.
+ * B of the error bound in vkrope_angle_source; host/guide/accuracy.md derives it. For
+ * VKROPE_ANGLE_PRECISION_FLOAT32 the bound is relative to the float32 angle; add 1.5 if the factor
+ * is not 1. For a gain other than VKROPE_GAIN_APPLY add 2 if the factor is not 1.
  *
- * @param source            one that is made from a rotation, not VKROPE_ANGLES_BY_DEFAULT
+ * @param source            not by_default or cos_sin_cache
  * @param attention_factor  of the rotation
  */
 VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attention_factor);
@@ -943,11 +973,12 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
 /** Selects one RoPE of a model that has several. */
 typedef struct vkrope_model_query {
     size_t struct_size;     /**< sizeof this struct */
-    const char* layer_type; /**< one of the model's layer types; null: its only one, else full
-                               attention with a warning */
+    const char* layer_type; /**< One of the model's layer types, such as "full_attention" or
+                               "sliding_attention"; null: its only one, else full attention with a
+                               warning. */
     const char* tower;      /**< "text" or "vision"; null: "text" */
-    const uint32_t* layer;  /**< a single layer, counted from 0; null: not given. Not together with
-                               layer_type */
+    const uint32_t*
+        layer; /**< a single layer, counted from 0, not together with layer_type; null: not given */
     uint64_t seq_len; /**< sequence length if the scaling needs it, at most 2^31; 0: unknown */
     /** Replaces the pairing of the model_type, for weights that were permuted; null: as the model
      * has it. */
@@ -955,7 +986,7 @@ typedef struct vkrope_model_query {
 } vkrope_model_query;
 
 /**
- * Reads the RoPE of a Hugging Face config.json; see model.hpp for what is read. Warnings list what
+ * Reads the RoPE of a Hugging Face config.json. model.hpp lists what is read. Warnings list what
  * was assumed or ignored. If memory runs out while the JSON document is destroyed, the JSON
  * library, whose destructor allocates, ends the program.
  *
@@ -986,8 +1017,8 @@ vkrope_rotation_from_hf_config(const char* json, size_t bytes, const vkrope_mode
 typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t bytes);
 
 /**
- * Reads the RoPE of a GGUF file, and no weights; see model.hpp for what is read. Warnings list what
- * was assumed or ignored.
+ * Reads the RoPE of a GGUF file, version 2 or 3, as llama.cpp computes it. model.hpp lists what is
+ * read; no weights are. Warnings list what was assumed or ignored.
  *
  * @param file_bytes  size of the whole file; at most 2^62
  * @param read        reads parts of the file; must not throw. Called by this function only
@@ -1026,7 +1057,7 @@ vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query
  * not enough. */
 typedef enum vkrope_device_features {
     VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR =
-        1, /**< VK_KHR_push_descriptor: vkrope_record needs no arena */
+        1, /**< VK_KHR_push_descriptor: vkrope_record needs no vkrope_arena */
     VKROPE_DEVICE_FEATURE_DEBUG_UTILS =
         2, /**< VK_EXT_debug_utils of the instance: objects get names, calls get labels */
     /** VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the
@@ -1044,7 +1075,7 @@ typedef struct vkrope_requirements {
     uint32_t api_version; /**< minimum VkApplicationInfo::apiVersion and device version */
     uint32_t enabled;     /**< vkrope_device_ref::enabled if all optional extensions are enabled */
     uint32_t optional_extension_count; /**< number of optional_extensions */
-    /** Device extensions that this device offers and the kernel can use; static strings. */
+    /** Device extensions that this device offers and the kernel can use. */
     const char* optional_extensions[4];
     /** The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be
      * enabled; vkrope_device_ref::enabled may then include
@@ -1083,11 +1114,11 @@ typedef struct vkrope_device_ref {
     const VkAllocationCallbacks* allocator; /**< optional; must outlive what is made with it */
 } vkrope_device_ref;
 
-/** Storage format of Q, K or V. */
+/** Storage format of Q, K or V. head_dim 0: the kernel does not handle this tensor. */
 typedef struct vkrope_head_format {
     size_t struct_size;     /**< sizeof this struct */
-    vkrope_element in;      /**< element type of the input */
-    vkrope_element out;     /**< element type of the output */
+    vkrope_element in;      /**< f32, f16 or bf16 */
+    vkrope_element out;     /**< any type; with blocks, head_dim must be a multiple of 32 */
     uint32_t head_dim;      /**< channels per head: 2 to 65534 */
     uint32_t rotary_offset; /**< first rotated channel; rotary_offset + rotary_dim <= head_dim */
 } vkrope_head_format;
@@ -1156,7 +1187,7 @@ typedef enum vkrope_parameter_shape {
  * NaN with a layer norm; a NaN makes its whole row NaN. */
 typedef struct vkrope_norm {
     size_t struct_size;            /**< sizeof this struct */
-    vkrope_norm_kind kind;         /**< none: the other fields must be 0 */
+    vkrope_norm_kind kind;         /**< none: the other fields must have their defaults */
     vkrope_norm_span span;         /**< what is one row */
     vkrope_norm_place place;       /**< before or after the rotation */
     float eps;                     /**< added to the mean square, inside the root: 1e-20 to 1 */
@@ -1171,12 +1202,12 @@ typedef struct vkrope_norm {
 
 /** Where the scale of an output of e4m3fn, e5m2 or int8 comes from. */
 typedef enum vkrope_store_scale {
-    VKROPE_STORE_SCALE_NONE = 0,  /**< there is none: the codes are those of the channels */
-    VKROPE_STORE_SCALE_GIVEN = 1, /**< one of the tensor, which multiplies: see
+    VKROPE_STORE_SCALE_NONE = 0,  /**< no scale: channels are quantised as they are */
+    VKROPE_STORE_SCALE_GIVEN = 1, /**< one scale of the tensor multiplies before the store: see
                                      vkrope_tensor_parameters::store_scale */
     VKROPE_STORE_SCALE_GIVEN_HEAD =
-        2, /**< one of each head, which multiplies; requires the number of heads */
-    /** Made for each row, which it divides: the larger of vkrope_finish::scale_floor and the row's
+        2, /**< one scale of each head multiplies; requires the number of heads */
+    /** A scale made for each row divides it: the larger of vkrope_finish::scale_floor and the row's
      * largest magnitude over the largest finite value of the type (448, 57344, 127), both f32.
      * Stored as f32 to vkrope_call::q_scales_out; requires the number of heads. */
     VKROPE_STORE_SCALE_MADE = 3,
@@ -1200,11 +1231,12 @@ typedef struct vkrope_finish {
     const vkrope_norm* norm;     /**< null: none */
     vkrope_parameter_shape bias; /**< added to the input */
     float clip;                  /**< clamps to -clip to clip; finite; 0: does not */
-    float scale;                 /**< multiplies; finite; 0: 1 */
+    float scale;                 /**< multiplies; finite, not 0; 0: 1 */
     /** q_finish only: vkrope_call::q_scale multiplies too. Its double product with `scale`, rounded
      * to float, is one factor. */
     VkBool32 scale_call;
-    VkBool32 scale_tokens; /**< one factor a token multiplies too: vkrope_call::q_scale_tokens */
+    VkBool32 scale_tokens; /**< also multiplies by one factor for each token:
+                              vkrope_call::q_scale_tokens */
     /** Multiplies blocks of this many channels by the orthonormal Hadamard matrix in Sylvester's
      * order: a power of two, 2 to 512, that divides head_dim; 0: none. See
      * vkrope_hadamard_of_llama_cpp. */
@@ -1216,7 +1248,8 @@ typedef struct vkrope_finish {
     uint32_t reserved;                /**< 0 */
 } vkrope_finish;
 
-/** Properties that are fixed when a kernel is created; everything else is per call. */
+/** Properties that are fixed when a kernel is created; everything else is per call.
+ * vkrope_rotation_get_kernel_info derives it from a rotation. */
 typedef struct vkrope_kernel_info {
     size_t struct_size;     /**< sizeof this struct */
     vkrope_pairing pairing; /**< pairing of the input */
@@ -1233,21 +1266,22 @@ typedef struct vkrope_kernel_info {
      * 2-D vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
      * window. */
     vkrope_window windows[VKROPE_MAX_WINDOWS];
-    const vkrope_sections* sections; /**< required for VKROPE_POSITIONS_AXIS_IDS, else null */
+    const vkrope_sections* sections; /**< required for VKROPE_POSITIONS_AXIS_IDS, else absent */
     vkrope_element table;         /**< VKROPE_ANGLES_COS_SIN_CACHE: element type of cos and sin */
     vkrope_conversion conversion; /**< how f16 is converted */
-    /** Heads of Q, K and (below) V in every call that has the tensor; 0: any number. On a GPU,
+    /** Heads of Q, K and V in every call that has the tensor; 0: any number. On a GPU,
      * lanes are distributed accordingly. */
     uint32_t q_heads, k_heads;
-    /** V is copied together with K and stored as `out`, never rotated. rotary_offset must be 0.
-     * Null: the kernel does not handle V. */
+    /** V is copied together with K and stored as `out`, never rotated. rotary_offset must be 0;
+     * null: the kernel does not handle V. */
     const vkrope_head_format* v;
     uint32_t v_heads;
     uint32_t reserved; /**< 0 */
-    /** Pairing of the output; null: the same. A different one requires out-of-place calls. */
+    /** Pairing of the output; a different one requires out-of-place calls; null: same as `pairing`.
+     */
     const vkrope_pairing* pairing_out;
-    /** Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs; null: none.
-     * Of a tensor that is absent they must be none. A norm requires a head_dim of at most 4096. */
+    /** Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs. Of a tensor
+     * that is absent they must be none. A norm requires a head_dim of at most 4096; null: none. */
     const vkrope_finish* q_finish;
     const vkrope_finish* k_finish; /**< of K, as q_finish */
     const vkrope_finish* v_finish; /**< of V, as q_finish */
@@ -1302,9 +1336,10 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_ke
                                                                  vkrope_parameter_plan* plan,
                                                                  vkrope_error* error);
 
-/** A weight, bias or scale as the model stores it. Has no size: it never changes. */
+/** A weight, bias or scale as the model stores it: `count` elements, row by row. Has no size: it
+ * never changes. */
 typedef struct vkrope_parameter_source {
-    const void* data;       /**< `count` elements, row by row; null: absent */
+    const void* data;       /**< null: absent */
     size_t count;           /**< elements: vkrope_parameter_item::count */
     vkrope_element element; /**< element type of the source */
     uint32_t reserved;      /**< 0 */
@@ -1368,14 +1403,14 @@ VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_d
                                                                VkBool32 v_quantised);
 
 /**
- * Axis that rotates pair `pair` of the angle table; 0 without sections (null), and for sections
- * that break their rules.
+ * Axis that rotates pair `pair` of the angle table; 0 without sections. Also 0 for sections that
+ * break their rules.
  */
 VKROPE_API uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair);
 
 /**
- * Axes whose products of position and frequency are added in the angle of one pair; 1 without
- * sections (null), and for sections that break their rules.
+ * Axes whose products of position and frequency are added in the angle of one pair. 1 without
+ * sections, and for sections that break their rules.
  */
 VKROPE_API uint32_t vkrope_summed_axes(const vkrope_sections* sections);
 
@@ -1472,9 +1507,10 @@ VKROPE_API void vkrope_kernel_destroy(vkrope_kernel* kernel);
 typedef struct vkrope_arena vkrope_arena;
 
 /**
- * Creates descriptor sets for `calls` calls of vkrope_record. A call takes one set per dispatch,
- * see vkrope_get_dispatches. The arena works with every kernel and position kernel of the same
- * device. If the device binds fewer than 18 storage buffers per stage
+ * Creates descriptor sets for `calls` calls of vkrope_record on a device without push descriptors;
+ * create one arena per thread and frame. A call takes one set per dispatch, see
+ * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
+ * If the device binds fewer than 18 storage buffers per stage
  * (maxPerStageDescriptorStorageBuffers), kernels with VKROPE_STORE_SCALE_MADE, below 15 those with
  * any vkrope_finish, and below 11 all kernels, are certain to work only with an arena of an equal
  * vkrope_kernel_info; vkrope_record rejects an arena that does not fit.
@@ -1506,15 +1542,18 @@ typedef struct vkrope_tensor {
     VkDescriptorBufferInfo
         where; /**< buffer, offset and range of the tensor in bytes; VK_WHOLE_SIZE is not allowed */
     uint32_t heads;           /**< 0: the tensor is absent from the call */
-    uint32_t heads_per_group; /**< second head axis (grouped QKV): `heads` is the total, in groups
-                                 of heads_per_group heads; 0: one group */
+    uint32_t heads_per_group; /**< Second head axis, as in QKV of [tokens, groups, q_per_group + 2,
+                                 head_dim]: `heads` is the total, in groups of heads_per_group heads
+                                 that are group_stride elements apart. 0: one group. */
     int64_t token_stride;     /**< from one token to the next */
     int64_t head_stride;      /**< from one head to the next */
     int64_t batch_stride;     /**< from one sequence to the next */
-    int64_t group_stride;     /**< from group to group; 0: heads_per_group * head_stride */
+    int64_t
+        group_stride; /**< from one group to the next; 0: packed, heads_per_group * head_stride */
     VkDeviceSize
         buffer_size; /**< size of the whole buffer in bytes; 0: unknown. Needed only if 16-bit rows
-                        end in the middle of a word that where.range does not cover */
+                        end in the middle of a word that `range` does not cover: the shader accesses
+                        whole words, so the buffer must contain this one. */
 } vkrope_tensor;
 
 /**
@@ -1528,7 +1567,6 @@ typedef struct vkrope_tensor {
  *                                           page_stride heads * page_size * head_dim
  *
  * Rows without a token keep their bits. If two tokens have the same slot, its content is undefined.
- * token_stride and batch_stride of k_out and v_out must be 0.
  */
 typedef struct vkrope_paged_cache {
     size_t struct_size; /**< sizeof this struct */
@@ -1542,7 +1580,8 @@ typedef struct vkrope_paged_cache {
     uint32_t page_size;
     VkBool32 int64;       /**< slot_mapping is int64 */
     int64_t page_stride;  /**< elements, for both caches; 0: packed. If rows of K and V differ in
-                             length and neither cache is packed, V needs its own call */
+                             length and neither cache is packed, V needs its own call. token_stride
+                             and batch_stride of k_out and v_out must be 0. */
     int64_t row_stride;   /**< elements, for both caches; 0: packed */
     int64_t batch_stride; /**< slots from one sequence to the next; 0: packed */
 } vkrope_paged_cache;
@@ -1559,7 +1598,7 @@ typedef struct vkrope_positions {
     int64_t batch_stride; /**< ids from one sequence to the next; 0: all share one row. Implicit:
                              positions from token 0 of one sequence to token 0 of the next */
     int64_t axis_stride;  /**< ids from one axis to the next; 0: all share one row */
-    int64_t token_stride; /**< ids from one token to the next; 0: 1 */
+    int64_t token_stride; /**< ids from one token to the next; at least 1; 0: 1 */
 } vkrope_positions;
 
 /** Angle table of a call. */
@@ -1614,7 +1653,8 @@ typedef struct vkrope_call {
     VkDescriptorBufferInfo q_scales_out;
     VkDescriptorBufferInfo k_scales_out; /**< of K, as q_scales_out */
     VkDescriptorBufferInfo v_scales_out; /**< of V, as q_scales_out */
-    float q_scale;     /**< with vkrope_finish::scale_call: multiplies Q; finite; 0: 1 */
+    float q_scale; /**< with vkrope_finish::scale_call: multiplies Q; finite, not 0; otherwise must
+                      be 1; 0: 1 */
     uint32_t reserved; /**< 0 */
 } vkrope_call;
 
@@ -1635,7 +1675,7 @@ typedef struct vkrope_call {
  * @param call        as for vkrope_record
  * @param dispatches  receives the number
  * @param error       optional
- * @return errors of vkrope_record, except those of the arena
+ * @return every error of vkrope_record except arena errors
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel,
                                                                 const vkrope_call* call,
@@ -1727,9 +1767,10 @@ typedef struct vkrope_angle_upload {
     VkBuffer
         buffer; /**< buffers: usage vkrope_angle_plan::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT */
     VkDeviceSize buffer_offset; /**< bytes; a multiple of 4 */
-    uint32_t first_line; /**< part of the table, see vkrope_angle_lines: the first part must be
-                            uploaded first, the last part last */
-    uint32_t lines; /**< lines that staging holds, from first_line on; 0: all from first_line on */
+    uint32_t first_line; /**< Part of the table, see vkrope_angle_lines: staging holds `lines` lines
+                            from `first_line` on. The first part must be uploaded first and the last
+                            part last. 0 lines: all from first_line on. */
+    uint32_t lines;      /**< lines that staging holds, as first_line says */
 } vkrope_angle_upload;
 
 /**
@@ -1784,7 +1825,7 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
                              vkrope_arena** arena, vkrope_error* error);
 
 /**
- * Conversion to int32 ids. Three forms:
+ * Computes int32 ids, once per step for all layers. Three forms:
  *
  * - One row per sequence, no `cu_seqlens`: `out` is [batch, tokens]. The position of token t of
  *   sequence b is offsets[b] + first + t, or ids[b, t] (int64), or ids[b, t] 2^fraction_bits
@@ -1793,15 +1834,15 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  *   sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t - cu_seqlens[i].
  *   A token of no sequence has position 0.
  * - A shard, cp_size > 1: each sequence is cut into 2 cp_size chunks of equal length. This rank
- *   holds chunk cp_rank, followed by chunk 2 cp_size - 1 - cp_rank. `tokens` counts the tokens of
- *   this rank; cu_seqlens counts those of all ranks, padded to multiples of 2 cp_size.
+ *   holds chunk cp_rank, followed by chunk 2 cp_size - 1 - cp_rank (zig-zag), as fused_rope of
+ * TransformerEngine. `tokens` counts the tokens of this rank; cu_seqlens counts those of all ranks,
+ * padded to multiples of 2 cp_size.
  *
  * An f32 id times 2^fraction_bits must be a whole number; the rotation then has frequencies times
  * 2^-fraction_bits: vkrope_scale_positions.
  *
- * A position that does not fit in int32, or is no whole number, becomes -2^31 and increments
- * out_of_range. No table covers -2^31, but computed angles do. No value causes accesses outside the
- * buffers.
+ * A position that does not fit in int32, or is not a whole number, becomes -2^31 and increments
+ * out_of_range. No table covers -2^31, but computed angles do.
  */
 typedef struct vkrope_position_call {
     size_t struct_size; /**< sizeof this struct */
@@ -1811,12 +1852,14 @@ typedef struct vkrope_position_call {
     uint32_t sequences; /**< sequences in cu_seqlens */
     VkDescriptorBufferInfo
         ids; /**< optional: int64 or f32 [batch, tokens], instead of offsets and first */
-    VkDescriptorBufferInfo offsets;      /**< optional: int32 or int64, one per sequence */
-    VkDescriptorBufferInfo cu_seqlens;   /**< optional: int32 or int64, ascending from 0 */
-    VkBool32 offsets_int64;              /**< offsets are int64 */
-    VkBool32 cu_seqlens_int64;           /**< cu_seqlens are int64 */
-    uint32_t cp_size;                    /**< number of shards; 0: 1 */
-    uint32_t cp_rank;                    /**< index of this shard */
+    VkDescriptorBufferInfo offsets;    /**< optional: int32 or int64, one per sequence */
+    VkDescriptorBufferInfo cu_seqlens; /**< Optional: int32 or int64, ascending from 0. No value
+                                          causes accesses outside the buffers. */
+    VkBool32 offsets_int64;            /**< offsets are int64 */
+    VkBool32 cu_seqlens_int64;         /**< cu_seqlens are int64 */
+    uint32_t cp_size; /**< number of shards; above 1, tokens (or each sequence) is a multiple of 2;
+                         0: 1 */
+    uint32_t cp_rank; /**< index of this shard */
     VkDescriptorBufferInfo out;          /**< int32 [batch, tokens] */
     VkDescriptorBufferInfo out_of_range; /**< optional uint32 counter: incremented for each position
                                             that does not fit in int32 */
@@ -1864,13 +1907,14 @@ typedef void (*vkrope_message_callback)(void* user_data, VkBool32 is_error, cons
 /** Which device to open, and how. */
 typedef struct vkrope_device_options {
     size_t struct_size; /**< sizeof this struct */
-    /** Null or empty: the best device; digits: an index into the list; 32 hex digits: a UUID;
+    /** The best device if empty; digits: an index into the list of devices; 32 hex digits: a UUID;
      * else part of a name, in any case. */
     const char* select;
     PFN_vkGetInstanceProcAddr
         get_instance_proc_addr; /**< null: the system's Vulkan loader, found at run time */
-    VkBool32 validation; /**< enables VK_LAYER_KHRONOS_validation; VKROPE_ERROR_NOT_SUPPORTED if it
-                            is not installed */
+    VkBool32 validation; /**< Enables VK_LAYER_KHRONOS_validation with synchronisation validation
+                            and best practices. Returns VKROPE_ERROR_NOT_SUPPORTED if the layer is
+                            not installed. */
     uint32_t reserved;   /**< 0 */
     /** False: use descriptor sets even if push descriptors are available; null: true. */
     const VkBool32* push_descriptors;
@@ -2119,7 +2163,7 @@ typedef struct vkrope_host_shape {
     uint32_t tokens;          /**< tokens per sequence */
     uint32_t q_heads;         /**< query heads; 0: no Q */
     uint32_t k_heads;         /**< key heads; 0: no K */
-    uint32_t q_head_dim;      /**< 0: from the rotation; latent attention: ends with the window */
+    uint32_t q_head_dim;      /**< 0: from the rotation, see vkrope_row_channels */
     uint32_t k_head_dim;      /**< 0: from the rotation, as q_head_dim */
     vkrope_element element;   /**< all tensors, input and output */
     vkrope_layout layout;     /**< all tensors */
@@ -2192,8 +2236,9 @@ vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction d
 /** What may change from one run of a vkrope_host_rotation to the next. Values stay in effect for
  * later runs. */
 typedef struct vkrope_host_run {
-    size_t struct_size;         /**< sizeof this struct */
-    const int32_t* positions;   /**< same count and order as in the shape; null: no change */
+    size_t struct_size; /**< sizeof this struct */
+    const int32_t*
+        positions; /**< same count and order as vkrope_host_shape::positions; null: no change */
     size_t position_count;      /**< numbers in positions */
     vkrope_direction direction; /**< forward or inverse */
     VkBool32 moves;             /**< implicit positions: use first_position; else it must be 0 */

@@ -2,15 +2,11 @@
 // How a call maps to workgroups and lanes: pure arithmetic, no Vulkan call.
 #pragma once
 
+#include "divide_up.hpp"
 #include "interface.h"
 #include "vkrope/kernel.hpp"
 
 namespace vkrope {
-
-/// value / by, rounded up.
-constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) noexcept {
-    return (value + by - 1) / by;
-}
 
 /// The device limits that shape a dispatch.
 struct DispatchLimits {

@@ -101,8 +101,7 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
         case Gain::divide_out: evidence.operation.gain = reference::Gain::divide_out; break;
     }
     evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    evidence.further = further_axes(rotation, inputs.positions, inputs.batch,
-                                    inputs.tokens);
+    evidence.further = further_axes(rotation, inputs.positions, inputs.batch, inputs.tokens);
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;
     evidence.others = other_rotations(*inputs.model, options.given.model, rotation);

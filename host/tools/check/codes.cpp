@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "check/judge.hpp"
+#include "divide_up.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -163,7 +164,7 @@ reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTr
                         row_bytes = (along_tokens ? in.tokens : in.heads) / channels * size;
     reference::CodesVerdict verdict;
     std::vector<reference::Approximate> values, row(length);
-    const std::uint64_t parts = (in.tokens + channels - 1) / channels;
+    const std::uint64_t parts = divide_up(in.tokens, channels);
     for (std::uint64_t i_part = 0; i_part < in.batch * parts; ++i_part) {
         const std::uint64_t batch = i_part / parts, first = i_part % parts * channels,
                             tokens = std::min(channels, in.tokens - first),

@@ -20,7 +20,7 @@ struct Trial {
 
 /// The elements of a tensor from its first compared one on.
 inline const void* elements_from(const void* tensor, std::uint64_t first, reference::Type type) {
-    return static_cast<const char*>(tensor) + first * (type == reference::Type::f32 ? 4 : 2);
+    return static_cast<const char*>(tensor) + first * reference::bytes_of(type);
 }
 
 /// Applies the same change to the positions of each axis.

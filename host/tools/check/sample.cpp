@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "divide_up.hpp"
+
 namespace vkrope::tools {
 namespace {
 
@@ -23,8 +25,8 @@ void keep(reference::Tensor& tensor, std::uint64_t& first, const Every& batch, c
 }  // namespace
 
 Every at_most(std::uint64_t most, std::uint64_t count) {
-    const std::uint64_t step = std::max<std::uint64_t>(1, (count + most - 1) / most);
-    return {step, (count - 1) % step, (count + step - 1) / step};
+    const std::uint64_t step = std::max<std::uint64_t>(1, divide_up(count, most));
+    return {step, (count - 1) % step, divide_up(count, step)};
 }
 
 Trial sampled(Trial trial, std::uint64_t wanted) {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "check/mistakes.hpp"
+#include "divide_up.hpp"
 #include "reference/element.hpp"
 
 namespace vkrope::tools {
@@ -190,7 +191,7 @@ Candidate sampled(Candidate candidate, std::uint64_t wanted) {
     reference::Tensor &in = candidate.trial.in, &out = candidate.trial.out;
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.batch * in.heads * in.head_dim),
                         most = std::max<std::uint64_t>(1, wanted / of_token), all = in.tokens,
-                        step = (all + most - 1) / std::max<std::uint64_t>(1, most);
+                        step = divide_up(all, most);
     if (step <= 1 || candidate.store.along != BlockAxis::channels) {
         return candidate;
     }
@@ -237,7 +238,7 @@ double largest_error(const Evidence& evidence, const Trial& trial,
                                             head * trial.out.head_stride;
                 double size = 0, error = 0;
                 for (std::size_t c = 0; c < row.size(); ++c) {
-                    const std::size_t bytes = trial.out.type == reference::Type::f32 ? 4 : 2;
+                    const std::size_t bytes = reference::bytes_of(trial.out.type);
                     std::uint32_t bits = 0;
                     std::memcpy(&bits,
                                 static_cast<const char*>(evidence.output) + (first + c) * bytes,

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "files/array_file.hpp"
+#include "files/element_type.hpp"
 #include "reference/quantise.hpp"
 #include "shell/command_line.hpp"
 #include "shell/commands.hpp"
@@ -13,14 +14,12 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::Store;
-
-constexpr Choice<Store> stores[] = {
-    {"e4m3fn", Store::e4m3fn}, {"e5m2", Store::e5m2}, {"int8", Store::int8}, {"q8_0", Store::q8_0},
-    {"q4_0", Store::q4_0},     {"q4_1", Store::q4_1}, {"q5_0", Store::q5_0}, {"q5_1", Store::q5_1}};
+constexpr Choice<Element> quantised[] = {stored_elements[3], stored_elements[4], stored_elements[5],
+                                         stored_elements[6], stored_elements[7], stored_elements[8],
+                                         stored_elements[9], stored_elements[10]};
 
 struct DequantiseOptions {
-    Store type = Store::q8_0;
+    Element type = Element::q8_0;
     std::string codes, out;
     std::optional<double> scale;
     std::optional<std::string> scales;
@@ -36,11 +35,11 @@ npy::Array read_codes(const DequantiseOptions& options) {
     if (header.shape.empty()) {
         fail(ExitCode::bad_file, "--codes: '{}' has shape (); it must have rows", options.codes);
     }
-    const std::uint64_t block = reference::block_bytes(options.type);
+    const std::uint64_t block = element_bytes(options.type);
     if (header.shape.back() % block != 0) {
         fail(ExitCode::bad_file,
              "--codes: '{}' has shape {}; rows of {} must be a multiple of {} bytes", options.codes,
-             npy::shape_text(header.shape), word_for(stores, options.type), block);
+             npy::shape_text(header.shape), word_for(quantised, options.type), block);
     }
     return codes;
 }
@@ -62,11 +61,11 @@ std::uint64_t checked_bytes(const DequantiseOptions& options,
 }
 
 ExitCode dequantise(const DequantiseOptions& options) {
-    if (reference::block_channels(options.type) > 1 && (options.scale || options.scales)) {
+    if (block_channels(options.type) > 1 && (options.scale || options.scales)) {
         fail(ExitCode::usage,
              "{}: the blocks of {} have scales of their own; e4m3fn, e5m2 and "
              "int8 take it",
-             options.scale ? "--scale" : "--scales", word_for(stores, options.type));
+             options.scale ? "--scale" : "--scales", word_for(quantised, options.type));
     }
     const npy::Array codes = read_codes(options);
     std::vector<float> scales;
@@ -75,8 +74,7 @@ ExitCode dequantise(const DequantiseOptions& options) {
     }
     std::vector<std::uint64_t> shape = codes.header.shape;
     const std::uint64_t row_bytes = shape.back();
-    shape.back() = row_bytes / reference::block_bytes(options.type) *
-                   reference::block_channels(options.type);
+    shape.back() = row_bytes / element_bytes(options.type) * block_channels(options.type);
     const std::uint64_t bytes = checked_bytes(options, shape);
     const std::string header = npy::make_header(npy::Type::f4, shape);
     std::vector<OutputFile> files;
@@ -91,7 +89,7 @@ ExitCode dequantise(const DequantiseOptions& options) {
         const float scale = scales.empty() ? static_cast<float>(options.scale.value_or(1))
                                            : scales[row];
         const std::vector<float> values = reference::dequantise(
-            options.type, {data + row * row_bytes, row_bytes}, scale);
+            reference_store(options.type), {data + row * row_bytes, row_bytes}, scale);
         files.front().write(std::as_bytes(std::span(values)));
     }
     OutputFile::publish(files);
@@ -104,7 +102,7 @@ void add_dequantise(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(
         "dequantise", "Write the numbers that the codes of a quantised tensor stand for.");
     const auto options = std::make_shared<DequantiseOptions>();
-    command.add_choice("--type", options->type, stores, "What the codes are.").required();
+    command.add_choice("--type", options->type, quantised, "What the codes are.").required();
     command
         .add_text("--codes", "FILE", options->codes,
                   "The codes, .npy or .safetensors: uint8, the bytes of a row on the last axis.")

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "divide_up.hpp"
 #include "roof/shader.hpp"
 #include "runtime/device_impl.hpp"
 #include "status.hpp"
@@ -136,8 +137,7 @@ void CopyRoof::Impl::record(VkCommandBuffer commands, const Contender& contender
         const auto vectors = std::uint32_t(copied.from.range / (4 * contender.manner.words));
         const std::uint64_t per_group = std::uint64_t{contender.shader.workgroup_size()} *
                                         contender.manner.items;
-        contender.shader.record(commands, descriptors, &vectors,
-                                (vectors + per_group - 1) / per_group);
+        contender.shader.record(commands, descriptors, &vectors, divide_up(vectors, per_group));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "divide_up.hpp"
 #include "runtime/device_impl.hpp"
 #include "status.hpp"
 
@@ -90,7 +91,7 @@ void Shader::record(VkCommandBuffer commands, const Descriptors& descriptors, co
                     std::uint64_t groups) const noexcept {
     const std::uint64_t most = impl_->program.dispatch_limits.workgroup_count[0];
     const std::uint64_t x = std::clamp<std::uint64_t>(groups, 1, most);
-    const DispatchShape shape = {{std::uint32_t(x), std::uint32_t((groups + x - 1) / x), 1}};
+    const DispatchShape shape = {{std::uint32_t(x), std::uint32_t(divide_up(groups, x)), 1}};
     bind(commands, impl_->program, descriptors, impl_->arena);
     dispatch(commands, impl_->program, impl_->pipeline, push, impl_->push_bytes, shape);
 }

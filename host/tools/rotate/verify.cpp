@@ -52,8 +52,8 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
         };
     }
     operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    return by_axis(std::move(operation), further_axes(inputs.rotation, inputs.positions,
-                                                      inputs.batch, inputs.tokens));
+    return by_axis(std::move(operation),
+                   further_axes(inputs.rotation, inputs.positions, inputs.batch, inputs.tokens));
 }
 
 double bound_of(const RotateOptions& options, const RotateInputs& inputs, const AnglePlan& angles) {

@@ -18,14 +18,15 @@ struct Choice {
 
 inline constexpr Choice<Layout> layouts[] = {
     {"bshd", Layout::bshd}, {"bhsd", Layout::bhsd}, {"sbhd", Layout::sbhd}, {"thd", Layout::thd}};
-inline constexpr Choice<Element> elements[] = {
-    {"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
-/// What an output may be stored as.
+/// Types of an output, in the order of Element.
 inline constexpr Choice<Element> stored_elements[] = {
     {"f32", Element::f32},       {"f16", Element::f16},   {"bf16", Element::bf16},
     {"e4m3fn", Element::e4m3fn}, {"e5m2", Element::e5m2}, {"int8", Element::int8},
     {"q8_0", Element::q8_0},     {"q4_0", Element::q4_0}, {"q4_1", Element::q4_1},
     {"q5_0", Element::q5_0},     {"q5_1", Element::q5_1}};
+/// Types of an input.
+inline constexpr Choice<Element> elements[] = {stored_elements[0], stored_elements[1],
+                                               stored_elements[2]};
 inline constexpr Choice<Pairing> pairings[] = {{"half_split", Pairing::half_split},
                                                {"interleaved", Pairing::interleaved}};
 inline constexpr Choice<Gain> gains[] = {

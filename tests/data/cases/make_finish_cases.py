@@ -39,7 +39,8 @@ def normed(rows, norm, weight, norm_bias, sizes):
                 place = head * head_dim + c
                 w = weight[place % len(weight)] + norm["weight_offset"] if weight else 1.0
                 sizes.append((abs(x) + abs(mean)) * root * abs(w))
-                row[c] = (x - mean) * root * w + (norm_bias[place % len(norm_bias)] if norm_bias else 0)
+                added = norm_bias[place % len(norm_bias)] if norm_bias else 0
+                row[c] = (x - mean) * root * w + added
 
 
 def steps_of(token, tensor, positions, window):
@@ -62,7 +63,9 @@ def steps_of(token, tensor, positions, window):
             before = list(row)
             for j in range(half):
                 angle = positions * BASE ** (-2.0 * j / window["rotary_dim"])
-                a, b = (offset + j, offset + j + half) if window["pairing"] == "half" else (offset + 2 * j, offset + 2 * j + 1)
+                a, b = offset + 2 * j, offset + 2 * j + 1
+                if window["pairing"] == "half":
+                    a, b = offset + j, offset + j + half
                 row[a] = before[a] * math.cos(angle) - before[b] * math.sin(angle)
                 row[b] = before[a] * math.sin(angle) + before[b] * math.cos(angle)
                 sizes.append(abs(before[a]) + abs(before[b]))
@@ -80,7 +83,8 @@ def bytes_like(count, seed):
 def described_scale(case, which, scale):
     """A store_scale as the document has it: a list of scales, one for each head, is a file."""
     if isinstance(scale.get("given"), list):
-        return {"given": case.array(f"store_scale_{which}.npy", "f32", [len(scale["given"])], scale["given"])}
+        return {"given": case.array(f"store_scale_{which}.npy", "f32", [len(scale["given"])],
+                                    scale["given"])}
     return scale
 
 
@@ -90,22 +94,27 @@ def scale_of_head(scale, head):
     return scale
 
 
-def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_dim=None, rotary_offset=0, clip=None,
+def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_dim=None,
+         rotary_offset=0, clip=None,
          positions=("offset", 3), files=(), prefix="finish_", off_by_one=None):
-    """tensors: name -> shape and steps. Each parameter is [shape, values] or [shape, values, kind]."""
+    """tensors: name -> shape and steps. Each parameter is [shape, values] or [shape, values,
+    kind]."""
     case = Case(prefix + name)
     d = case.document
     d["schema"] = "rope-case/2"
     first = next(iter(tensors.values()))
     head_dim = first["shape"][-1]
     rotary_dim = rotary_dim or head_dim
-    d.update(pairing=pairing, direction="forward", dtype=dtype, layout=layout, head_dim=head_dim, rotary_dim=rotary_dim,
-             rotary_offset=rotary_offset, tensors={}, expected={}, angles=base(BASE, rotary_dim), attention_factor=1.0)
+    d.update(pairing=pairing, direction="forward", dtype=dtype, layout=layout, head_dim=head_dim,
+             rotary_dim=rotary_dim,
+             rotary_offset=rotary_offset, tensors={}, expected={}, angles=base(BASE, rotary_dim),
+             attention_factor=1.0)
     if positions[0] == "offset":
         d["positions"] = {"kind": "offset", "value": positions[1]}
     else:
         axes, shape, values = positions[1:]
-        d["positions"] = {"kind": "explicit", "axes": axes, "file": case.array("positions.npy", "i64", shape, values)}
+        d["positions"] = {"kind": "explicit", "axes": axes,
+                          "file": case.array("positions.npy", "i64", shape, values)}
     if clip:
         d["clip"] = clip
     for file in files:
@@ -117,7 +126,8 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
         parent_shape = tensor.get("parent", shape)
         file = tensor.get("file", f"{which}.npy")
         parent = inputs(product(parent_shape), len(name) + ord(file[0]))
-        d["tensors"][which] = {"file": case.array(file, dtype, parent_shape, parent), "shape": shape}
+        d["tensors"][which] = {"file": case.array(file, dtype, parent_shape, parent),
+                               "shape": shape}
         strides = [product(shape[i + 1:]) for i in range(len(shape))]
         view = tensor.get("view", {"offset": 0, "strides": strides})
         if "view" in tensor:
@@ -125,11 +135,13 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
         for key, into in (("bias", "bias"), ("weight", None), ("norm_bias", None)):
             if key in tensor:
                 kind = tensor[key][2] if len(tensor[key]) > 2 else dtype
-                tensor[key + "_file"] = case.array(f"{key}_{which}.npy", kind, tensor[key][0], tensor[key][1])
+                tensor[key + "_file"] = case.array(f"{key}_{which}.npy", kind, tensor[key][0],
+                                                   tensor[key][1])
                 if into:
                     d.setdefault(into, {})[which] = tensor[key + "_file"]
         if "norm" in tensor:
-            norm = dict(tensor["norm"], weight=tensor.get("weight_file"), bias=tensor.get("norm_bias_file"))
+            norm = dict(tensor["norm"], weight=tensor.get("weight_file"),
+                        bias=tensor.get("norm_bias_file"))
             if "weight" in tensor and len(tensor["weight"]) > 2:
                 norm["weight_dtype"] = tensor["weight"][2]
             d.setdefault("norm", {})[which] = norm
@@ -149,27 +161,38 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
         cache = tensor.get("cache")
         out_shape = shape[:-1] + [last]
         if cache:
-            out_shape = [last if letter == "D" else length for letter, length in zip(cache["layout"], cache["shape"])]
+            out_shape = [last if letter == "D" else length
+                         for letter, length in zip(cache["layout"], cache["shape"])]
             initial = (bytes_like if quantised else inputs)(product(out_shape), 99)
             result = list(initial)
             d.setdefault("cache", {})[which] = {
                 "slots": cache["slots_file"], "shape": out_shape, "layout": cache["layout"],
-                "page_size": cache["page_size"], "initial": case.array(f"{which}_cache.npy", kind, out_shape, initial)}
+                "page_size": cache["page_size"], "initial": case.array(f"{which}_cache.npy", kind,
+                                                                       out_shape, initial)}
         else:
             result = [0] * product(out_shape)
         made = []
         heads = shape[layout.index("H")]
-        tokens = [shape[layout.index(letter)] if letter in layout else 1 for letter in "BS"] if "S" in layout else [1, shape[0]]
+        tokens = [1, shape[0]]
+        if "S" in layout:
+            tokens = [shape[layout.index(letter)] if letter in layout else 1 for letter in "BS"]
         for b, t in itertools.product(*map(range, tokens)):
             at = {"B": b, "S": t, "T": t}
 
             def index_of(head, steps, origin=0):
-                return origin + sum(s * (head if letter == "H" else 0 if letter == "D" else at[letter]) for letter, s in zip(layout, steps))
+                index = dict(at, H=head, D=0)
+                return origin + sum(s * index[letter] for letter, s in zip(layout, steps))
 
-            token = [[parent[index_of(head, view["strides"], view["offset"]) + c] for c in range(shape[-1])] for head in range(heads)]
+            token = [[parent[index_of(head, view["strides"], view["offset"]) + c]
+                      for c in range(shape[-1])] for head in range(heads)]
             place = b * tokens[1] + t
-            position = positions[1] + t if positions[0] == "offset" else positions[3][place % len(positions[3])]
-            size = steps_of(token, tensor, position, {"clip": clip, "rotary_dim": rotary_dim, "rotary_offset": rotary_offset, "pairing": pairing})
+            if positions[0] == "offset":
+                position = positions[1] + t
+            else:
+                position = positions[3][place % len(positions[3])]
+            size = steps_of(token, tensor, position, {"clip": clip, "rotary_dim": rotary_dim,
+                                                      "rotary_offset": rotary_offset,
+                                                      "pairing": pairing})
             scales = tensor.get("scale_tokens", [0, [1.0]])[1]
             factor = tensor.get("scale", 1.0) * scales[place % len(scales)]
             blocks = tensor.get("hadamard", 1)
@@ -185,7 +208,8 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
                     slot = cache["slots"][place % len(cache["slots"])]
                     if slot < 0:
                         continue
-                    where = {"N": slot // cache["page_size"], "P": slot % cache["page_size"], "H": head, "D": 0}
+                    where = {"N": slot // cache["page_size"], "P": slot % cache["page_size"],
+                             "H": head, "D": 0}
                     first_channel = 0
                     for letter, length in zip(cache["layout"], out_shape):
                         first_channel = first_channel * length + where[letter]
@@ -198,14 +222,15 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
             case.array(f"expected_{which}_scales.npy", "f32", scales_shape, made)
             scale_kinds[which] = scales_shape, LARGEST[out]
     kinds = [tensor.get("out", dtype) for tensor in tensors.values()]
-    # A norm over up to 64 channels, a rotation and three products: below 30 u of the largest size. A
-    # Hadamard transform of up to 64 channels adds 8 u.
+    # A norm over up to 64 channels, a rotation and three products: below 30 u of the largest size.
+    # A Hadamard transform of up to 64 channels adds 8 u.
     atol = (38 if "hadamard" in d else 30) * U * largest
     d["tolerance"] = {"atol": atol, "rtol": max(HALF_ULP.get(kind, 0.0) for kind in kinds)}
     if off_by_one is not None:
         d["tolerance"]["codes"] = {"off_by_one": off_by_one}
     for which, (scales_shape, most) in scale_kinds.items():
-        scale_file = case.array(f"atol_{which}_scales.npy", "f32", scales_shape, [atol / most] * product(scales_shape))
+        scale_file = case.array(f"atol_{which}_scales.npy", "f32", scales_shape,
+                                [atol / most] * product(scales_shape))
         d["tolerance"].setdefault("atol_files", {})[which + "_scales"] = scale_file
     case.close()
 
@@ -221,33 +246,41 @@ def layer(eps=1e-5):
 def norms():
     make("rms_of_heads_partial", {
         "q": {"shape": [2, 3, 4, 10], "norm": rms(), "weight": [[10], parameter([10], 1)]},
-        "k": {"shape": [2, 3, 2, 10], "norm": rms(eps=1e-3), "weight": [[2, 10], parameter([20], 2)]}}, rotary_dim=6, rotary_offset=2)
+        "k": {"shape": [2, 3, 2, 10], "norm": rms(eps=1e-3),
+              "weight": [[2, 10], parameter([20], 2)]}}, rotary_dim=6, rotary_offset=2)
     make("rms_of_tokens_clipped", {
-        "q": {"shape": [1, 4, 3, 8], "norm": rms(span="token", eps=1e-5), "weight": [[24], parameter([24], 3)]},
-        "k": {"shape": [1, 4, 2, 8], "norm": rms(span="token", eps=1e-5), "weight": [[16], parameter([16], 4)]},
+        "q": {"shape": [1, 4, 3, 8], "norm": rms(span="token", eps=1e-5),
+              "weight": [[24], parameter([24], 3)]},
+        "k": {"shape": [1, 4, 2, 8], "norm": rms(span="token", eps=1e-5),
+              "weight": [[16], parameter([16], 4)]},
         "v": {"shape": [1, 4, 2, 8]}}, clip=1.125)
     one_and = [[12], [widened_bf16(w) for w in parameter([12], 5)], "bf16"]
     make("rms_after_one_plus_weight_bf16", {
         "q": {"shape": [5, 2, 12], "norm": rms("after", offset=1), "weight": one_and},
-        "k": {"shape": [5, 1, 12], "norm": rms("after", offset=1), "weight": one_and}}, layout="THD", dtype="bf16",
+        "k": {"shape": [5, 1, 12], "norm": rms("after", offset=1), "weight": one_and}},
+         layout="THD", dtype="bf16",
         pairing="interleaved", positions=("explicit", "T", [5], [0, 7, 100, 3, 2000]))
     make("layer_norm_with_bias", {
-        "q": {"shape": [1, 3, 2, 16], "norm": layer(), "weight": [[2, 16], parameter([32], 6)], "norm_bias": [[2, 16], inputs(32, 7)]},
+        "q": {"shape": [1, 3, 2, 16], "norm": layer(), "weight": [[2, 16], parameter([32], 6)],
+              "norm_bias": [[2, 16], inputs(32, 7)]},
         "k": {"shape": [1, 3, 1, 16], "norm": layer(), "weight": [[16], parameter([16], 8)]}})
     make("norm_of_v_f16", {
         "q": {"shape": [2, 2, 3, 8], "norm": rms()}, "k": {"shape": [2, 1, 3, 8], "norm": rms()},
         "v": {"shape": [2, 1, 3, 8], "norm": rms()}}, layout="BHSD", dtype="f16")
-    make("v_alone", {"v": {"shape": [1, 4, 2, 6], "norm": rms(), "weight": [[6], parameter([6], 9)], "scale": 0.5}}, rotary_dim=4)
+    make("v_alone", {"v": {"shape": [1, 4, 2, 6], "norm": rms(), "weight": [[6], parameter([6], 9)],
+                           "scale": 0.5}}, rotary_dim=4)
 
 
 def factors():
     make("bias_and_scales", {
         "q": {"shape": [2, 3, 2, 8], "bias": [[2, 8], inputs(16, 10)], "scale": 0.125,
               "scale_tokens": [[2, 3], [1.0, 1.5, 2.0, 0.5, 3.0, 1.25]]},
-        "k": {"shape": [2, 3, 1, 8], "bias": [[8], inputs(8, 11)]}, "v": {"shape": [2, 3, 1, 8], "bias": [[8], inputs(8, 12)]}})
+        "k": {"shape": [2, 3, 1, 8], "bias": [[8], inputs(8, 11)]},
+        "v": {"shape": [2, 3, 1, 8], "bias": [[8], inputs(8, 12)]}})
     make("other_types_from_one_buffer", {
         name: {"shape": [3, heads, 8], "file": "qkv.npy", "parent": [3, 32], "out": "f16",
-               "view": {"offset": offset, "strides": [32, 8, 1]}} for name, heads, offset in (("q", 2, 0), ("k", 1, 16), ("v", 1, 24))}, layout="THD")
+               "view": {"offset": offset, "strides": [32, 8, 1]}}
+        for name, heads, offset in (("q", 2, 0), ("k", 1, 16), ("v", 1, 24))}, layout="THD")
 
 
 def caches():
@@ -257,11 +290,15 @@ def caches():
     for layout, shape in (("NPHD", [3, 2, 2, 8]), ("NHPD", [3, 2, 2, 8])):
         make("pages_" + layout.lower(), {
             "q": {"shape": [4, 2, 8], "norm": rms(), "weight": [[8], parameter([8], 13)]},
-            "k": {"shape": [4, 2, 8], "norm": rms(), "out": "f16", "cache": dict(pages, shape=shape, layout=layout)},
-            "v": {"shape": [4, 2, 8], "out": "f16", "cache": dict(pages, shape=shape, layout=layout)}}, layout="THD", files=file)
+            "k": {"shape": [4, 2, 8], "norm": rms(), "out": "f16",
+                  "cache": dict(pages, shape=shape, layout=layout)},
+            "v": {"shape": [4, 2, 8], "out": "f16", "cache": dict(pages, shape=shape,
+                                                                  layout=layout)}}, layout="THD",
+             files=file)
     make("pages_of_v_alone", {
         "k": {"shape": [4, 2, 8], "scale": 2.0},
-        "v": {"shape": [4, 1, 8], "cache": dict(pages, shape=[3, 2, 1, 8], layout="NPHD")}}, layout="THD", files=file)
+        "v": {"shape": [4, 1, 8], "cache": dict(pages, shape=[3, 2, 1, 8], layout="NPHD")}},
+         layout="THD", files=file)
 
 
 if __name__ == "__main__":

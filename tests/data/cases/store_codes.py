@@ -43,8 +43,8 @@ def code(kind, value):
 
 
 def codes(kind, row, scale):
-    """Codes of a row and the scale that was made for it, or None. scale: a step of store_scale, with
-    the number that the row takes."""
+    """Codes of a row and the scale that was made for it, or None. scale: a step of store_scale,
+    with the number that the row takes."""
     row = [f32(x) for x in row]
     if scale is None:
         return [code(kind, x) for x in row], None
@@ -73,7 +73,8 @@ def block(kind, row):
         row = [f32(x - lowest) for x in row]
     inverse = f32(1 / d) if d else 0.0
     numbers = [min(most, int(f32(f32(x * inverse) + shift))) for x in row]
-    fifth = struct.pack("<I", sum((n >> 4) << j for j, n in enumerate(numbers))) if bits == 5 else b""
+    upper = sum((n >> 4) << j for j, n in enumerate(numbers))
+    fifth = struct.pack("<I", upper) if bits == 5 else b""
     return head + fifth + bytes(numbers[j] & 15 | (numbers[j + 16] & 15) << 4 for j in range(16))
 
 

@@ -21,7 +21,7 @@ std::uint64_t Memory::take(std::uint64_t bytes) {
 namespace {
 
 std::uint64_t size_of(const reference::Tensor& rows) {
-    return rows.type == reference::Type::f32 ? 4 : 2;
+    return reference::bytes_of(rows.type);
 }
 
 std::uint64_t byte_of(const Placed& placed, std::uint64_t piece, std::uint64_t element) {
@@ -34,7 +34,7 @@ void place(Arrangement arrangement, const Numbers& numbers, bool output, Memory&
            PreparedCall& prepared) {
     const Element q_type = output ? numbers.q_out : numbers.q_in,
                   k_type = output ? numbers.k_out : numbers.k_in;
-    if (arrangement == Arrangement::cache) arrangement = Arrangement::bshd;  // used for an absent Q
+    if (arrangement == cache_of_k) arrangement = Arrangement::bshd;  // used for an absent Q
     Piece piece = arrange(arrangement, prepared.shape, numbers.widths.q_head_dim,
                           numbers.widths.k_head_dim);
     piece.q.rows.type = type_of(q_type);
@@ -156,8 +156,8 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
         place(tuple.out, numbers, true, memory, prepared);
     }
     if (has_slots(numbers, tuple)) {  // V's cache has as many rows as K's, which may be absent
-        prepared.k.out = arrange_cache(shape, numbers.widths.k_head_dim, tuple.page_size,
-                                       tuple.pages_by_head, tuple.odd_pages);
+        prepared.k.out = arrange_pages(shape, shape.groups, numbers.widths.k_head_dim,
+                                       tuple.page_size, tuple.pages_by_head, tuple.odd_pages);
         reference::Tensor& rows = prepared.k.out.rows;
         rows.type = type_of(numbers.k_out);
         rows.cache->slot_mapping = random_slots(*rows.cache, shape.rows(), tuple.wide_slots,

@@ -62,7 +62,7 @@ Kernel* kernel_of(const DeviceRef& on, KernelInfo info) {
 bool same_elements(reference::Type type, const std::byte* a, const std::byte* b,
                    std::size_t bytes) {
     if (std::memcmp(a, b, bytes) == 0) return true;
-    const std::size_t size = type == reference::Type::f32 ? 4 : 2;
+    const std::size_t size = reference::bytes_of(type);
     for (std::size_t at = 0; at < bytes; at += size) {
         std::uint32_t x = 0, y = 0;
         std::memcpy(&x, a + at, size);
@@ -231,8 +231,8 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
     const Tuple& tuple = prepared.tuple;
     const PreparedTensor& tensor = key ? prepared.k : prepared.q;
     const reference::Tensor &in = tensor.in.rows, &out = tensor.out.rows;
-    const std::uint64_t in_size = in.type == reference::Type::f32 ? 4 : 2,
-                        out_size = out.type == reference::Type::f32 ? 4 : 2;
+    const std::uint64_t in_size = reference::bytes_of(in.type),
+                        out_size = reference::bytes_of(out.type);
     const std::byte* output = &memory.after[tensor.out_byte + tensor.out.first * out_size];
     const AnglePlan& plan = table(numbers, choice, tuple.factor).plan();
     const reference::Operation operation = operation_of(numbers, prepared, plan, key);

@@ -141,9 +141,10 @@ TEST_CASE("sweep: calls so large that a lane of the GPU mapping takes four heads
         std::uint32_t tokens;  // so that there are 2^16 lanes
         Arrangement arrangement;
     };
-    const Case cases[] = {{{64, 0, 64, 0, 64}, 342, Arrangement::odd},     // units of one element
-                          {{20, 0, 20, 0, 20}, 1639, Arrangement::bshd},   // of two
-                          {{32, 0, 32, 0, 32}, 4096, Arrangement::bhsd}};  // of eight
+    const Case cases[] = {
+        {{64, 0, 64, 0, 64}, 342, Arrangement::odd_offsets},  // units of one element
+        {{20, 0, 20, 0, 20}, 1639, Arrangement::bshd},        // of two
+        {{32, 0, 32, 0, 32}, 4096, Arrangement::bhsd}};       // of eight
     constexpr std::uint32_t f16_interleaved_with_ids = 19;
     for (std::uint32_t i = 0; i < 3; ++i) {
         const Shape shape{.batch = 1, .tokens = cases[i].tokens, .groups = 4, .q_per_group = 5};

@@ -124,7 +124,7 @@ const Widths& widths_of(std::uint32_t index) {
 }
 
 Shape small_shape(const Widths& widths, Random& random) {
-    if (widths.q_head_dim > 100) return {};
+    if (widths.q_head_dim > 100) return {.batch = 2, .tokens = 2, .groups = 2, .q_per_group = 2};
     const auto some = [&] { return 2 + below(random, 2); };
     return {.batch = some(), .tokens = some(), .groups = some(), .q_per_group = some()};
 }
@@ -275,10 +275,10 @@ Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& r
     tuple.out = tuple.in_place ? tuple.in : any(packable_arrangements);
     const std::uint32_t present = below(random, 4);
     tuple.q = present != 1;
-    tuple.k = present != 2 || tuple.in == Arrangement::broadcast_k;
+    tuple.k = present != 2 || tuple.in == Arrangement::broadcast;
     // A scattered K is never in place; without Q the only arrangement of the output is the cache.
     if (numbers.scatter && tuple.in_place) tuple.q = true;
-    if (numbers.scatter && !tuple.q) tuple.out = Arrangement::cache;
+    if (numbers.scatter && !tuple.q) tuple.out = cache_of_k;
     tuple.direction = Direction(below(random, 2));
     tuple.gain = Gain(below(random, 3));
     tuple.factor = below(random, 2) == 1;
@@ -287,7 +287,7 @@ Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& r
                    below(random, 2) == 1;
     if (numbers.v) {
         const bool stays = numbers.v_in == numbers.v_out && !numbers.scatter &&
-                           tuple.in != Arrangement::broadcast_k;
+                           tuple.in != Arrangement::broadcast;
         tuple.v = PlaceOfV(below(random, stays ? 4 : 3));
     }
     if (has_slots(numbers, tuple)) {

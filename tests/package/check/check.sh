@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What a reader sees: the format of C++ and GLSL, scripts that shellcheck takes, lines of at most
-# 100 columns, and Markdown whose links lead somewhere. Prints a line for each violation.
+# 100 columns, Markdown whose links lead somewhere, and a commit subject of at most 72 characters.
+# Prints a line for each violation.
 # Argument: the tree. Its files are those that git knows, or else all of them.
 set -u
 LC_ALL=C.UTF-8
@@ -42,7 +43,8 @@ else
 fi
 # A line that quotes more than 60 characters is exempt: what a test expects, or what another program
 # reads, is not broken. Bytes that continue a character of UTF-8 are no columns.
-files '\.(cpp|hpp|c|h|glsl|comp|sh|cmake|awk)|CMakeLists\.txt|^dev|^\.ci/run' | LC_ALL=C xargs awk '
+files '\.(cpp|hpp|c|h|glsl|comp|py|sh|cmake|awk)|CMakeLists\.txt|^dev|^\.ci/run' |
+    LC_ALL=C xargs awk '
     length > 100 {
         gsub(/[\200-\277]/, "")
         columns = length
@@ -62,6 +64,11 @@ else
     files '\.sh|^dev|^\.ci/run' | xargs shellcheck -S warning -f gcc ||
         wrong 'shellcheck: see above'
 fi
+
+# git and its front ends cut a longer subject.
+subject=$(git log -1 --format=%s 2>/dev/null | awk '{ print length }')
+[ "${subject:-0}" -le 72 ] ||
+    wrong "the subject of the last commit has $subject characters: 72 at most"
 
 # Tables, pictures and code are as wide as they have to be.
 files '\.md' | xargs awk 'FNR == 1 { code = 0 } /^```/ { code = !code }

@@ -48,6 +48,8 @@ printf '#!/bin/sh\necho "$1" # %0110d\n' 0 >one.sh
 seeded 'one.sh:2: 122 columns'
 printf '#!/bin/sh\necho "%050d" "%050d"\n' 0 0 >one.sh
 seeded 'one.sh:2: 110 columns'
+printf 'one = 1  # %0110d\n' 0 >one.py
+seeded 'one.py:1: 121 columns'
 printf '# %0110d\n' 0 >CMakeLists.txt
 seeded 'CMakeLists.txt:1: 112 columns'
 printf 'const char* const one = R"(%0110d)";\n' 0 >one.cpp
@@ -56,6 +58,11 @@ printf 'A line of %0110d.\n' 0 >one.md
 seeded 'one.md:1: 121 columns'
 printf 'A [link](nowhere.md).\n' >one.md
 seeded "one.md:1: 'nowhere.md' does not exist"
+if command -v git >/dev/null; then
+    git init -q . && git add . && git -c user.name=one -c user.email=one@example.com \
+        commit -q -m "$(printf '%073d' 0)"
+    seeded 'the subject of the last commit has 73 characters'
+fi
 
 # tidy: what clang-tidy says of one.cpp.
 tidy() {

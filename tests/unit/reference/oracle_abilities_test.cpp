@@ -17,16 +17,12 @@ constexpr double quarter_turn = 1.57079632679489661923;
 
 using Bytes = std::vector<unsigned char>;
 
-std::size_t width(Type type) {
-    return type == Type::f32 ? 4 : 2;
-}
-
 Bytes stored(Type type, const std::vector<double>& values) {
     Bytes bytes;
     for (const double value : values) {
         const std::uint32_t bits = narrow(type, value);
         const auto* first = reinterpret_cast<const unsigned char*>(&bits);
-        bytes.insert(bytes.end(), first, first + width(type));
+        bytes.insert(bytes.end(), first, first + bytes_of(type));
     }
     return bytes;
 }

@@ -16,7 +16,7 @@ namespace {
 /// A tensor in memory, read and written as reals.
 struct Array {
     explicit Array(const Tensor& tensor)
-        : shape(tensor), width(tensor.type == Type::f32 ? 4 : 2),
+        : shape(tensor), width(bytes_of(tensor.type)),
           bytes(tensor.batch * tensor.batch_stride * width, 0x7e) {}
 
     std::size_t at(std::uint64_t b, std::uint64_t t, std::uint64_t h, std::uint64_t c) const {

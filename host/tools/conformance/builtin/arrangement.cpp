@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "divide_up.hpp"
+
 namespace vkrope::conformance {
 namespace {
 
@@ -22,7 +24,7 @@ reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t 
 /// Strides that are odd numbers of `step` elements.
 reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                       std::uint64_t step) {
-    const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2,
+    const std::uint64_t row = divide_up(head_dim, step), head = row + 1 + row % 2,
                         token = (heads * head + 2) | 1;
     reference::Tensor rows = packed(shape, heads, head_dim);
     rows.head_stride = step * head;
@@ -74,7 +76,7 @@ std::uint64_t span_of(const reference::Tensor& rows) {
 
 Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std::uint64_t byte) {
     const reference::Tensor& rows = placed.rows;
-    const std::uint64_t size = rows.type == reference::Type::f32 ? 4 : 2;
+    const std::uint64_t size = reference::bytes_of(rows.type);
     Tensor tensor = {.where = {buffer.buffer, byte + placed.first * size, span_of(rows) * size},
                      .heads = static_cast<std::uint32_t>(rows.heads),
                      .heads_per_group = static_cast<std::uint32_t>(rows.heads_per_group),
@@ -181,16 +183,24 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
 }
 
 Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
-                     std::uint32_t page_size, bool by_head) {
+                     std::uint32_t page_size, bool by_head, bool gaps) {
+    const std::uint64_t gap = gaps && page_size > 1 ? 1 : 0;
     Placed placed = {
         .rows = {
             .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
-    placed.strides_by_rule = !by_head;
+    placed.first = 3 * gap;
+    placed.strides_by_rule = !by_head && gap == 0;
     reference::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size,
                               .page_size = page_size};
-    cache.page_stride = heads * page_size * head_dim;
-    cache.row_stride = by_head ? head_dim : heads * head_dim;
-    placed.rows.head_stride = by_head ? page_size * head_dim : head_dim;
+    if (by_head) {
+        cache.row_stride = head_dim + gap;
+        placed.rows.head_stride = page_size * cache.row_stride + gap;
+        cache.page_stride = heads * placed.rows.head_stride + gap;
+    } else {
+        placed.rows.head_stride = head_dim + gap;
+        cache.row_stride = heads * placed.rows.head_stride + gap;
+        cache.page_stride = page_size * cache.row_stride + gap;
+    }
     placed.rows.cache = cache;
     return placed;
 }

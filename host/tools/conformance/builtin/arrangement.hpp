@@ -87,8 +87,11 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
 /// Places the rows of K or V in pages, with more rows than tokens; the caller sets the slots.
 ///
 /// by_head  [pages, heads, page_size, head_dim] instead of [pages, page_size, heads, head_dim]
+/// gaps     one element after each row, each row of heads and each page, and 3 before the first
+/// row;
+///          pages of single rows have none
 Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
-                     std::uint32_t page_size, bool by_head);
+                     std::uint32_t page_size, bool by_head, bool gaps = false);
 
 /// Number of elements from the first row of a tensor to the end of its last row; for pages, of all.
 std::uint64_t span_of(const reference::Tensor& rows);

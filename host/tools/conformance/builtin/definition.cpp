@@ -13,7 +13,7 @@ namespace vkrope::conformance {
 namespace {
 
 std::uint32_t load(reference::Type type, const std::byte* elements, std::uint64_t index) {
-    const std::size_t bytes = type == reference::Type::f32 ? 4 : 2;
+    const std::size_t bytes = reference::bytes_of(type);
     std::uint32_t bits = 0;
     std::memcpy(&bits, elements + index * bytes, bytes);
     return bits;

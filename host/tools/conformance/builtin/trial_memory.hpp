@@ -61,7 +61,7 @@ struct TensorRows {
     std::uint64_t first_in() const { return in_byte + in.first * size(in); }
     std::uint64_t first_out() const { return out_byte + out.first * size(out); }
     static std::uint64_t size(const Placed& placed) {
-        return placed.rows.type == reference::Type::f32 ? 4 : 2;
+        return reference::bytes_of(placed.rows.type);
     }
 };
 

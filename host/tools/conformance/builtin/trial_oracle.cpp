@@ -109,7 +109,7 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation,
             const std::uint64_t first = i / trial.shape.tokens * all.batch_stride +
                                         i % trial.shape.tokens * all.token_stride;
             all.batch = all.tokens = 1;
-            return std::pair(all, start + first * (all.type == reference::Type::f32 ? 4 : 2));
+            return std::pair(all, start + first * reference::bytes_of(all.type));
         };
         const auto [in, from] = token(tensor.in.rows, input);
         const auto [out, to] = token(tensor.out.rows, output);
