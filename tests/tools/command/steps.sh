@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope finish` on lavapipe: norms, bias, clip and scale around the rotation, from the model and
-# from the options, verified against the definition; and that nothing else changed.
+# `vkrope finish`: norms, bias, clip and scale around the rotation, from the model and from the
+# options, verified against the definition; that nothing else changed; and that lavapipe and
+# SwiftShader give the same bits.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 need_lavapipe
@@ -34,12 +35,35 @@ weight 128 '(128,)' w_k.npy
 works "$vkrope" make-input --shape 1,1,7,2 --seed 9 --out made.npy
 tail -c 56 made.npy | npy '<f4' '(2, 7)' >scales.npy
 
-# right MODEL ARGUMENT...: finishes all three, within the contract.
+# finished PREFIX MODEL ARGUMENT...: finishes all three, to PREFIXq_out.npy and so on.
+finished() {
+    prefix=$1
+    of=$2
+    shift 2
+    works "$vkrope" finish --model "$of.json" --q q.npy --k k.npy --v v.npy \
+        --out-q "${prefix}q_out.npy" --out-k "${prefix}k_out.npy" --out-v "${prefix}v_out.npy" "$@"
+}
+# right MODEL ARGUMENT...: the steps are within the contract. SwiftShader takes seconds to compile a
+# kernel, so that it repeats each call in one of the three types only; it must give the same bits.
+calls=0
+turn=0
+compared=0
 right() {
-    of=$1
+    calls=$((calls + 1))
+    second=
+    if [ -n "$swiftshader" ] && [ $(((calls + turn) % 3)) = 0 ]; then
+        second='q k v'
+        compared=$((compared + 1))
+        use_driver "$swiftshader"
+        finished second_ "$@"
+        use_driver "$lavapipe"
+    fi
+    finished '' "$@" --verify --json
     shift
-    works "$vkrope" finish --model "$of.json" --q q.npy --k k.npy --v v.npy --out-q q_out.npy \
-        --out-k k_out.npy --out-v v_out.npy --verify --json "$@"
+    for tensor in $second; do
+        holds "$tensor has the same bits on both devices: $of $*" \
+            cmp "${tensor}_out.npy" "second_${tensor}_out.npy"
+    done
     holds "verified: $of $*" grep -q '"verified": true' "$logs/out"
     # shellcheck disable=SC2046 # three numbers
     holds "within the bound: $of $*" below 1 $(number share_of_bound)
@@ -48,6 +72,7 @@ says() { holds "the report says $1" grep -qF "$1" "$logs/out"; }
 
 for dtype in f32 f16 bf16; do
     tensors $dtype
+    turn=$((turn + 1))
     right llama
     holds 'V without steps keeps its bits' cmp -s v.npy v_out.npy
     right qwen3 --q-norm w.npy --k-norm w.npy
@@ -67,6 +92,7 @@ for dtype in f32 f16 bf16; do
     right llama --q-bias w_q.npy --k-bias w.npy --v-bias w_k.npy --clip 1 --q-scale 0.125 \
         --q-scale-tokens scales.npy --store f16
 done
+[ -z "$swiftshader" ] || holds 'each call once' [ "$compared" = 9 ]
 
 # A norm without a weight, of V alone; layouts and pairings.
 right llama --v-norm --norm-eps 1e-5 --pairing interleaved --first-position 100
@@ -79,4 +105,5 @@ holds 'a tensor without steps is rotated with the same bits' cmp -s plain_q.npy 
 works "$vkrope" finish --model qwen3.json --q q.npy --out-q q_out.npy --q-norm w.npy --verify
 says 'rms norm of each head (eps 1e-06, weight), rotation'
 says 'of what the contract allows'
+[ -n "$swiftshader" ] || skip 'VKROPE_SWIFTSHADER_ICD is empty: no second device'
 finish
