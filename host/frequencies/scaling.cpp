@@ -122,6 +122,17 @@ Status scale_ntk(std::vector<double>& inv_freq, double alpha) {
     return {};
 }
 
+Status stop_slow_pairs(std::vector<double>& inv_freq, double length) {
+    if (Status status = require_positive(length, "length"); !status) {
+        return status;
+    }
+    const double slowest = 6.283185307179586476925286766559 / length;  // one turn
+    for (double& frequency : inv_freq) {
+        if (frequency < slowest) frequency = 0;
+    }
+    return {};
+}
+
 Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling,
                          std::uint64_t seq_len) {
     if (Status status = require_positive(scaling.factor, "factor"); !status) {

@@ -114,6 +114,7 @@ const Table functions = {
     {"angle_view_info", "get_angle_view_info"},
     {"angle_lines", "get_angle_lines"},
     {"kernel_info", "rotation_get_kernel_info"},
+    {"fold_grid", "rotation_fold_grid"},
     {"from_hf_config", "rotation_from_hf_config"},
     {"from_gguf", "rotation_from_gguf"},
     {"from_gguf_file", "rotation_from_gguf_file"},
@@ -184,6 +185,9 @@ const Pair structs[] = {
     {"rotation_from.hpp", "FlashinferRope", "flashinfer_rope"},
     {"rotation_from.hpp", "MlxRope", "mlx_rope"},
     {"rotation_from.hpp", "TransformerEngineRope", "transformer_engine_rope"},
+    {"positions.hpp", "GridAxis", "grid_axis"},
+    {"positions.hpp", "DualChunk", "dual_chunk"},
+    {"positions.hpp", "XposScaling", "xpos_scaling"},
     {"kernel.hpp", "Requirements", "requirements"},
     {"kernel.hpp", "DeviceRef", "device_ref"},
     {"kernel.hpp", "Tensor", "tensor"},
@@ -211,8 +215,8 @@ TEST_CASE("C: every function of the C++ headers is in vkrope.h, or has a reason 
     const Words c = functions_of_c(header("vkrope.h"));
     REQUIRE(c.count("kernel_create") == 1);
     Words known;
-    for (const char* file : {"types.hpp", "frequencies.hpp", "rotation_from.hpp", "kernel.hpp",
-                             "runtime.hpp", "model.hpp"}) {
+    for (const char* file : {"types.hpp", "frequencies.hpp", "rotation_from.hpp", "positions.hpp",
+                             "kernel.hpp", "runtime.hpp", "model.hpp"}) {
         known.merge(functions_of_cpp(header(file)));
     }
     REQUIRE(known.count("record") == 1);
