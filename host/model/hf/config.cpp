@@ -9,6 +9,7 @@
 
 #include "model/hf/base.hpp"
 #include "model/hf/diffusers.hpp"
+#include "model/hf/diffusers_ltx.hpp"
 #include "model/hf/finish.hpp"
 #include "model/hf/head.hpp"
 #include "model/hf/nesting.hpp"
@@ -161,16 +162,19 @@ void check_tower(const ModelQuery& query) {
     }
 }
 
-/// The one rotation of a diffusion transformer, whose images are not a tower beside it.
+/// The rotation of a diffusion transformer, whose images are not a tower beside it.
 Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
     if (query.tower == "vision") {
-        fail(Code::invalid_argument, "tower is 'vision': a model of diffusers has one rotation");
+        fail(Code::invalid_argument,
+             "tower is 'vision': a model of diffusers has no tower beside it");
     }
-    if (query.layer >= 0 || !query.layer_type.empty()) {
+    const Field name = find({{&document, ""}}, {"_class_name"});
+    const bool ltx = name && name.value->is_string() && is_ltx(text(name));
+    if (query.layer >= 0 || (!ltx && !query.layer_type.empty())) {
         fail(Code::invalid_argument,
              "the model is of diffusers: its layers all have the same RoPE");
     }
-    return diffusers_rotation(document);
+    return ltx ? ltx_rotation(document, query) : diffusers_rotation(document);
 }
 
 /// The one rotation of a model of timm, which is a vision tower by itself.

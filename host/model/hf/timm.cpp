@@ -5,6 +5,7 @@
 #include "model/hf/timm.hpp"
 
 #include <cmath>
+#include <numbers>
 #include <string>
 
 #include "model/hf/field.hpp"
@@ -19,8 +20,7 @@ namespace {
 using nlohmann::json;
 using ull = unsigned long long;
 
-constexpr double two_pi = 6.283185307179586476925286766559;
-constexpr std::uint64_t max_side = 1 << 24;
+constexpr std::uint64_t max_pixels = 1 << 24;  // on a side
 
 enum class Grid {
     counted,   ///< patch i is at i + offset
@@ -173,7 +173,7 @@ Patches patches_of(const Scope& config, const Architecture& architecture) {
     for (std::size_t axis = 0; axis < 2; ++axis) {
         const Field side = {size.name + "[" + std::to_string(axis + 1) + "]",
                             &(*size.value)[axis + 1]};
-        sides[axis] = whole_number(side, architecture.patch, max_side) / architecture.patch;
+        sides[axis] = whole_number(side, architecture.patch, max_pixels) / architecture.patch;
     }
     return {sides[0], sides[1]};
 }
@@ -182,7 +182,7 @@ Patches patches_of(const Scope& config, const Architecture& architecture) {
 double factor_of(const Architecture& architecture, std::uint64_t patches) {
     switch (architecture.grid) {
         case Grid::referred: return double(architecture.reference) / double(patches);
-        case Grid::centred: return two_pi / double(patches);
+        case Grid::centred: return 2 * std::numbers::pi / double(patches);
         default: return 1;
     }
 }
