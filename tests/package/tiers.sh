@@ -35,6 +35,7 @@ may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/permute "$tiers|(shell|files|permute)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
+may_include tools/positions "$tiers|(shell|files|positions)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
 may_include tools/dequantise "$tiers|(shell|files|dequantise)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
