@@ -7,7 +7,7 @@ get_property(tiers GLOBAL PROPERTY VKROPE_TIERS)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(TARGETS ${tiers} EXPORT vkropeTargets
         LIBRARY COMPONENT runtime NAMELINK_COMPONENT development RUNTIME COMPONENT runtime)
-set(headers types frequencies rotation_from kernel)
+set(headers types frequencies rotation_from positions kernel)
 foreach(tier model runtime)
     if(TARGET vkrope_${tier})
         list(APPEND headers ${tier})

@@ -97,6 +97,15 @@ vkrope_result vkrope_scale_positions(double* inv_freq, size_t count, double seq_
     });
 }
 
+vkrope_result vkrope_stop_slow_pairs(double* inv_freq, size_t count, double length,
+                                     vkrope_error* error) {
+    return guarded(error, [&] {
+        return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
+            return stop_slow_pairs(scaled, length);
+        });
+    });
+}
+
 vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count, const double* divisors,
                                     vkrope_error* error) {
     return guarded(error, [&]() -> Status {

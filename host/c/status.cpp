@@ -79,6 +79,7 @@ constexpr Renamed renamed[] = {
      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16"},
     {"scale.kind is #: it must be a QueryScaling",
      "scale.kind is #: it must be a vkrope_query_scaling"},
+    {"role is #: it must be a DualChunkRole", "role is #: it must be a vkrope_dual_chunk_role"},
     {"not enough memory for a Kernel", "not enough memory for a vkrope_kernel"},
     {"not enough memory for a PositionKernel", "not enough memory for a vkrope_position_kernel"},
     {"not enough memory for a DescriptorArena", "not enough memory for a vkrope_arena"},

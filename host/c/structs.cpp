@@ -27,6 +27,8 @@ VKROPE_ENDS_WITH(vkrope_deepseek_yarn_scaling, mscale_all_dim);
 VKROPE_ENDS_WITH(vkrope_longrope_scaling, long_mscale);
 VKROPE_ENDS_WITH(vkrope_ggml_scaling, reserved);
 VKROPE_ENDS_WITH(vkrope_query_scale, beta);
+VKROPE_ENDS_WITH(vkrope_dual_chunk, local_size);
+VKROPE_ENDS_WITH(vkrope_xpos_scaling, centre);
 VKROPE_ENDS_WITH(vkrope_ggml_rope, freq_factor_count);
 VKROPE_ENDS_WITH(vkrope_onnx_rope, scale);
 VKROPE_ENDS_WITH(vkrope_flashinfer_rope, old_context_len);

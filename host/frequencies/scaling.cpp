@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Inverse frequencies from a base, and the scalings that need one line of arithmetic.
 #include <algorithm>
+#include <numbers>
 
 #include "frequencies/limits.hpp"
 #include "frequencies/scaling_rules.hpp"
@@ -119,6 +120,17 @@ Status scale_ntk(std::vector<double>& inv_freq, double alpha) {
         return status;
     }
     scale_base(inv_freq, alpha);
+    return {};
+}
+
+Status stop_slow_pairs(std::vector<double>& inv_freq, double length) {
+    if (Status status = require_positive(length, "length"); !status) {
+        return status;
+    }
+    const double slowest = 2 * std::numbers::pi / length;  // one turn
+    for (double& frequency : inv_freq) {
+        if (frequency < slowest) frequency = 0;
+    }
     return {};
 }
 

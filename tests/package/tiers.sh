@@ -13,14 +13,14 @@ may_include() {
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
 shared='status\.hpp|divide_up\.hpp|parameter_layout\.hpp|interface\.h|vkrope/types\.hpp'
-may_include frequencies "$shared|frequencies/.*|vkrope/(frequencies|rotation_from)\.hpp"
+may_include frequencies "$shared|frequencies/.*|vkrope/(frequencies|rotation_from|positions)\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
 may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
 may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
 may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
 may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp"
 [ ! -d c ] || may_include c \
-    "$shared|c/.*|vkrope/(vkrope\.h|(frequencies|rotation_from|kernel|model|runtime)\.hpp)"
+    "$shared|c/.*|vkrope/(vkrope\.h|(frequencies|rotation_from|positions|kernel|model|runtime)\.hpp)"
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
@@ -35,6 +35,7 @@ may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/permute "$tiers|(shell|files|permute)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
+may_include tools/positions "$tiers|(shell|files|positions)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
 may_include tools/dequantise "$tiers|(shell|files|dequantise)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'

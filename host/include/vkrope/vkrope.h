@@ -383,6 +383,19 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_divisors(double* inv_freq
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, size_t count,
                                                            double alpha, vkrope_error* error);
 
+/**
+ * Stops the pairs that do not complete a turn within `length` positions: their frequency becomes 0.
+ * The zero frequencies of FoPE (arXiv:2412.17739), whose Fourier series itself is no rotation.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param length    positions that the model was trained with: finite and above 0
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_stop_slow_pairs(double* inv_freq, size_t count,
+                                                                 double length,
+                                                                 vkrope_error* error);
+
 /** Parameters of dynamic NTK scaling, named as in model configurations. */
 typedef struct vkrope_dynamic_ntk_scaling {
     size_t struct_size; /**< sizeof this struct */
@@ -819,6 +832,207 @@ typedef struct vkrope_transformer_engine_rope {
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_transformer_engine(
     const vkrope_transformer_engine_rope* rope, vkrope_rotation** rotation, vkrope_error* error);
+
+/**
+ * One axis of a grid. Element i has the id first + step * i; an id stands at the coordinate
+ * origin + unit * id, which the model multiplies by its frequencies. Has no size: it never changes.
+ */
+typedef struct vkrope_grid_axis {
+    uint32_t count;    /**< elements: at least 1 */
+    uint32_t reserved; /**< 0 */
+    int64_t first;     /**< id of element 0 */
+    int64_t step;      /**< ids from one element to the next; of magnitude up to 2^32 */
+    double unit;       /**< coordinate from one id to the next: finite and above 0 */
+    double origin;     /**< coordinate of id 0: finite */
+} vkrope_grid_axis;
+
+/**
+ * Frames of a video of `fps` frames per second, counted in frames of base_fps (24 in diffusers'
+ * CosmosRotaryPosEmbed): ids 0, 1, 2, ..., base_fps / fps apart.
+ *
+ * @param frames    at least 1
+ * @param base_fps  finite and above 0
+ * @param fps       finite and above 0
+ * @param axis      receives the axis; unchanged on error
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_frame_axis(uint32_t frames, double base_fps,
+                                                            double fps, vkrope_grid_axis* axis,
+                                                            vkrope_error* error);
+
+/**
+ * A grid of `patches` that is stretched to the `reference` patches that the model was trained with:
+ * patch i is at (first + i) * reference / patches. EVA-02; ref_feat_shape of timm's
+ * build_fourier_pos_embed.
+ *
+ * @param patches    at least 1
+ * @param first      0, or 1 in the Perception Encoder
+ * @param reference  finite and above 0
+ * @param axis       receives the axis; unchanged on error
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_resized_axis(uint32_t patches, int64_t first,
+                                                              double reference,
+                                                              vkrope_grid_axis* axis,
+                                                              vkrope_error* error);
+
+/**
+ * The centres of `patches` equal parts of the interval from `low` to `high`: from -1 to 1 in
+ * DINOv3, from 0 to the width in pixels in LTX-2. Ids are odd, or even around 0 for an odd number
+ * of patches; with any `low` but 0 and -high there is an origin.
+ *
+ * @param patches  at least 1
+ * @param low      finite, below high
+ * @param high     finite
+ * @param axis     receives the axis; unchanged on error
+ * @param error    optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_interval_axis(uint32_t patches, double low,
+                                                               double high, vkrope_grid_axis* axis,
+                                                               vkrope_error* error);
+
+/**
+ * Folds the axes of a grid into a copy of a rotation: multiplies the frequencies of each axis by
+ * its unit, and adds origin times frequency to the phases, less whole turns. `base` becomes 0
+ * unless all units are 1.
+ *
+ * @param rotation  stays as it is
+ * @param axes      [count]
+ * @param count     axes of the rotation, or 1 without sections
+ * @param folded    receives the copy; destroy it with vkrope_rotation_destroy
+ * @param error     optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if a frequency reaches 2048 radians
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_fold_grid(const vkrope_rotation* rotation,
+                                                                    const vkrope_grid_axis* axes,
+                                                                    uint32_t count,
+                                                                    vkrope_rotation** folded,
+                                                                    vkrope_error* error);
+
+/**
+ * Elements of a grid, the product of the counts; 0 if it exceeds 2^64 - 1, or for null.
+ *
+ * @param axes   [count]
+ * @param count  number of axes
+ */
+VKROPE_API uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t count);
+
+/**
+ * Writes the ids of a grid for vkrope_positions::ids: [axes, tokens], tokens row by row, the last
+ * axis fastest.
+ *
+ * @param axes    [count]
+ * @param count   1 to 8
+ * @param ids     receives [count, tokens]; unchanged on error
+ * @param tokens  must be vkrope_grid_tokens
+ * @param error   optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id leaves int32
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes,
+                                                          uint32_t count, int32_t* ids,
+                                                          size_t tokens, vkrope_error* error);
+
+/**
+ * Writes ids by time, as Qwen2.5-Omni and Qwen2.5-VL count the frames of a video (TM-RoPE): the
+ * float32 product index * seconds * ids_per_second, rounded down. Qwen3-Omni does not round.
+ *
+ * @param seconds         from one index to the next: finite, at least 0
+ * @param ids_per_second  finite and above 0; 25 in Qwen2.5-Omni
+ * @param ids             receives [count]; unchanged on error
+ * @param count           number of indices
+ * @param error           optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id leaves int32
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_timed_ids(float seconds, float ids_per_second,
+                                                           int32_t* ids, size_t count,
+                                                           vkrope_error* error);
+
+/**
+ * Writes the ids of a ragged batch: in each sequence from its offset on. vkrope_record_positions
+ * does the same on the device.
+ *
+ * @param cu_seqlens  [sequences + 1] ascending from 0, the last is the number of tokens
+ * @param sequences   number of sequences
+ * @param offsets     optional, [sequences]: position of the first token of each sequence; null: 0
+ * @param ids         receives [tokens]; unchanged on error
+ * @param tokens      must be cu_seqlens[sequences]
+ * @param error       optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id leaves int32
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_ragged_ids(const int64_t* cu_seqlens,
+                                                            size_t sequences,
+                                                            const int64_t* offsets, int32_t* ids,
+                                                            size_t tokens, vkrope_error* error);
+
+/** What attends in dual-chunk attention: the key, or a query against keys of its own chunk, of the
+ * chunk before, of chunks further back, and the two that vLLM calls critical. */
+typedef enum vkrope_dual_chunk_role {
+    VKROPE_DUAL_CHUNK_ROLE_KEY = 0,                  /**< key */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY = 1,                /**< keys of the same chunk */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC = 2,           /**< keys of the chunk before */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER = 3,          /**< keys of other chunks */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC_CRITICAL = 4,  /**< as SUCC, beyond chunk_size too */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER_CRITICAL = 5, /**< as INTER, counted on from chunk_size */
+    VKROPE_DUAL_CHUNK_ROLE_MAX_ENUM = 0x7fffffff
+} vkrope_dual_chunk_role;
+
+/** Chunks of dual-chunk attention (arXiv:2402.17463); the names are those of
+ * dual_chunk_attention_config in Qwen2.5-1M's config.json. */
+typedef struct vkrope_dual_chunk {
+    size_t struct_size;  /**< sizeof this struct */
+    uint32_t chunk_size; /**< 1 to 2^30 */
+    uint32_t local_size; /**< below chunk_size */
+} vkrope_dual_chunk;
+
+/**
+ * Writes the ids with which dual-chunk attention rotates, n = chunk_size - local_size: p mod n for
+ * the key and the query; min(p mod n + n, chunk_size) and min(2n - 1, chunk_size) for QUERY_SUCC
+ * and QUERY_INTER; p mod n + n and p mod n + chunk_size for the critical ones. vLLM's
+ * DualChunkRotaryEmbedding. Every role is a call of its own; the frequencies are the model's.
+ *
+ * @param chunk      sizes
+ * @param role       what attends
+ * @param positions  [count], at least 0
+ * @param ids        receives [count]; may be `positions`; unchanged on error
+ * @param count      number of tokens
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_dual_chunk_ids(const vkrope_dual_chunk* chunk,
+                                                                vkrope_dual_chunk_role role,
+                                                                const int32_t* positions,
+                                                                int32_t* ids, size_t count,
+                                                                vkrope_error* error);
+
+/** XPos: scale beside the angle. zeta_j = (2j / rotary_dim + gamma) / (1 + gamma) to the power of
+ * (position - centre) / scale_base multiplies the query, and its inverse the key. arXiv:2212.10554;
+ * XPOS of torchscale's xpos_relative_position.py. */
+typedef struct vkrope_xpos_scaling {
+    size_t struct_size; /**< sizeof this struct */
+    double scale_base;  /**< finite and above 0; 0: 512 */
+    double gamma;       /**< finite and above 0; 0: 0.4 */
+    int64_t centre;     /**< position without scale; torchscale takes the middle of the sequence */
+} vkrope_xpos_scaling;
+
+/**
+ * Writes rows of a cos_sin_cache (vkrope_plan_cos_sin_cache) with XPos: [rows, rotary_dim / 2]
+ * each, cos and sin of position * inv_freq, exact and rounded once after the product with the
+ * attention factor and the scale. Queries and keys need a cache and a call each.
+ *
+ * @param rotation  one position a token, no phase, one head group
+ * @param scaling   optional
+ * @param keys      VK_TRUE: the inverse scale, for K
+ * @param first     position of the first row, of magnitude up to 2^31
+ * @param rows      at most 2^31
+ * @param cos       receives [rows, rotary_dim / 2]; unchanged on error
+ * @param sin       likewise
+ * @param error     optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if a factor leaves the normal range of float
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rotation* rotation,
+                                                              const vkrope_xpos_scaling* scaling,
+                                                              VkBool32 keys, int64_t first,
+                                                              size_t rows, float* cos, float* sin,
+                                                              vkrope_error* error);
 
 /** Layout of an angle table. The caller creates the image or buffer;
  * vkrope_fill_angles writes its content. */

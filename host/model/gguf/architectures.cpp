@@ -27,6 +27,7 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "apertus", .pairing = half_split},
     {.name = "arcee"},
     {.name = "arctic"},
+    {.name = "axk2", .latent = true, .yarn_log_unit = 0.1, .yarn_in_softmax = true},
     {.name = "baichuan", .alibi_layer_count = 40},
     {.name = "bailingmoe"},
     {.name = "bailingmoe2", .pairing = half_split},
@@ -34,6 +35,11 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "bitnet", .pairing = half_split},
     {.name = "chameleon"},
     {.name = "chatglm"},
+    {.name = "clef",
+     .pairing = half_split,
+     .sections = required,
+     .sections_interleaved = true,
+     .linear_period = 4},
     {.name = "codeshell", .pairing = half_split},
     {.name = "cogvlm", .pairing = half_split},
     {.name = "cohere2", .layers = GgufLayers::none_on_full, .period = 4},
@@ -86,6 +92,7 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "granite_swa", .rope_pattern = true},
     {.name = "granitehybrid", .finetuned_is_rope = true},
     {.name = "granitemoe", .finetuned_is_rope = true},
+    {.name = "graniteswitch", .finetuned_is_rope = true},
     {.name = "grok", .pairing = half_split, .yarn_beta_fast = 8},
     {.name = "grovemoe", .pairing = half_split},
     {.name = "hrm_text", .pairing = half_split},
@@ -93,6 +100,7 @@ constexpr GgufArchitecture architectures[] = {
     {.name = "hunyuan-moe", .pairing = half_split},
     {.name = "hunyuan_vl", .pairing = half_split, .sections = if_given},
     {.name = "hy_v3", .pairing = half_split},
+    {.name = "hy_v4", .latent = true},
     {.name = "internlm2"},
     {.name = "jais2", .pairing = half_split},
     {.name = "jina-bert-v3", .pairing = half_split},
@@ -197,6 +205,10 @@ constexpr const char* no_rope = "the model has no rotary embedding";
 constexpr const char* no_language_model = "it is not a language model";
 constexpr const char* draft = "it is a draft of another model, whose rotation it follows";
 
+constexpr const char* learned =
+    "half of its channels turn by a sum over axes of learned frequencies for each head, which are "
+    "weights";
+
 // Sorted by name.
 constexpr Unsupported unsupported[] = {
     {"arwkv7", no_rope},
@@ -204,10 +216,16 @@ constexpr Unsupported unsupported[] = {
     {"bloom", no_rope},
     {"clip", no_language_model},
     {"cohere2moe", "its first dense layers turn whatever their type, which no layer type says"},
+    {"deepseek41", "llama.cpp does not run it yet, so which layers have which base is not known"},
     {"dflash", draft},
     {"dots3note", "its sliding layers have latent rows of their own width, which are not read"},
     {"eagle3", draft},
+    {"falcon-ocr", learned},
+    {"falcon_ocr", learned},
     {"gemma4-assistant", draft},
+    {"gigachat35", "which channels form a pair is not known"},
+    {"glm5-next", no_rope},
+    {"glm5next", no_rope},
     {"gpt2", no_rope},
     {"jais", no_rope},
     {"jamba", no_rope},

@@ -9,6 +9,7 @@
 
 #include "model/hf/base.hpp"
 #include "model/hf/diffusers.hpp"
+#include "model/hf/diffusers_ltx.hpp"
 #include "model/hf/finish.hpp"
 #include "model/hf/head.hpp"
 #include "model/hf/nesting.hpp"
@@ -17,6 +18,7 @@
 #include "model/hf/scaling_types.hpp"
 #include "model/hf/sections.hpp"
 #include "model/hf/source.hpp"
+#include "model/hf/timm.hpp"
 #include "model/hf/unsupported.hpp"
 #include "model/hf/vision.hpp"
 #include "model/import_error.hpp"
@@ -160,26 +162,27 @@ void check_tower(const ModelQuery& query) {
     }
 }
 
-/// The one rotation of a diffusion transformer, whose images are not a tower beside it.
+/// The rotation of a diffusion transformer, whose images are not a tower beside it.
 Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
     if (query.tower == "vision") {
-        fail(Code::invalid_argument, "tower is 'vision': a model of diffusers has one rotation");
+        fail(Code::invalid_argument,
+             "tower is 'vision': a model of diffusers has no tower beside it");
     }
-    if (query.layer >= 0 || !query.layer_type.empty()) {
+    const Field name = find({{&document, ""}}, {"_class_name"});
+    const bool ltx = name && name.value->is_string() && is_ltx(text(name));
+    if (query.layer >= 0 || (!ltx && !query.layer_type.empty())) {
         fail(Code::invalid_argument,
              "the model is of diffusers: its layers all have the same RoPE");
     }
-    return diffusers_rotation(document);
+    return ltx ? ltx_rotation(document, query) : diffusers_rotation(document);
 }
 
-/// timm's files name a function of timm, which alone has the numbers: EVA-02, RoPE-ViT.
-void refuse_timm(const json& document) {
-    const Field name = find({{&document, ""}}, {"architecture"});
-    if (name && name.value->is_string() && !document.contains("model_type")) {
-        fail(Code::not_supported,
-             "%s: timm's files do not say whether a model rotates, nor by which frequencies",
-             stated(name).c_str());
+/// The one rotation of a model of timm, which is a vision tower by itself.
+Rotation patches_rotation(const json& document, const ModelQuery& query) {
+    if (query.layer >= 0 || !query.layer_type.empty()) {
+        fail(Code::invalid_argument, "the model is of timm: its layers all have the same RoPE");
     }
+    return timm_rotation(document);
 }
 
 }  // namespace
@@ -206,8 +209,10 @@ Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
     const Status status = status_of("the configuration", [&] {
         check_query(query);
         check_tower(query);
-        refuse_timm(document_);
-        if (is_diffusers(document_)) {
+        if (is_timm(document_)) {
+            rotation = patches_rotation(document_, query);
+            rotation.pairing = query.pairing.value_or(rotation.pairing);
+        } else if (is_diffusers(document_)) {
             rotation = denoiser_rotation(document_, query);
             rotation.pairing = query.pairing.value_or(rotation.pairing);
         } else if (query.tower == "vision" || is_vision_model(document_)) {

@@ -61,9 +61,14 @@ constexpr Denoiser wan(const char* name) {
 
 // Sorted by name.
 constexpr Denoiser denoisers[] = {
+    wan("AnyFlowTransformer3DModel"),
     flux("BriaFiboTransformer2DModel", true),
     flux("BriaTransformer2DModel", true),
     flux("ChromaTransformer2DModel"),
+    {.name = "ChronoEditTransformer3DModel",
+     .division = Division::thirds,
+     .positions = frames,
+     .note = "of two frames the second has position temporal_skip_len - 1"},
     {.name = "CogView4Transformer2DModel",
      .division = Division::halves,
      .pairing = Pairing::half_split,
@@ -91,6 +96,13 @@ constexpr Denoiser denoisers[] = {
      .positions = "row, column",
      .note = text_stands},
     {.name = "HiDreamImageTransformer2DModel", .axes = {}},
+    {.name = "HunyuanImageTransformer2DModel",
+     .axes_key = "rope_axes_dim",
+     .axes = {64, 64},
+     .theta = 256,
+     .theta_is_read = true,
+     .positions = "row, column",
+     .note = text_stands},
     hunyuan("HunyuanVideo15Transformer3DModel"),
     hunyuan("HunyuanVideoTransformer3DModel"),
     {.name = "Kandinsky5Transformer3DModel",
@@ -99,13 +111,17 @@ constexpr Denoiser denoisers[] = {
      .positions = frames,
      .note = "divide the frequencies of an axis by the pipeline's scale_factor of it; the text "
              "blocks have one position, and default frequencies of the whole head"},
+    flux("LongCatImageTransformer2DModel"),
     {.name = "Lumina2Transformer2DModel",
      .axes_key = "axes_dim_rope",
      .axes = {32, 32, 32},
      .positions = "text token, row, column"},
+    flux("OvisImageTransformer2DModel"),
     {.name = "QwenImageTransformer2DModel",
      .positions = "frame, row - ceil(rows / 2), column - ceil(columns / 2); a text token has one "
                   "position on all axes"},
+    wan("SkyReelsV2Transformer3DModel"),
+    wan("WanAnimateTransformer3DModel"),
     wan("WanTransformer3DModel"),
     wan("WanVACETransformer3DModel"),
     {.name = "ZImageTransformer2DModel",
@@ -125,12 +141,9 @@ struct Refused {
 constexpr Refused refused[] = {
     {"ErnieImageTransformer2DModel",
      "the two channels of a pair turn by different angles, which is no rotation"},
-    {"LTX2VideoTransformer3DModel",
-     "its angles have a phase, and each head has frequencies of its own, which no field of a "
-     "rotation says"},
-    {"LTXVideoTransformer3DModel", "its angles have a phase, which no field of a rotation says"},
     {"MochiTransformer3DModel",
-     "its angles are sums over axes, with learned frequencies for each head, which are weights"},
+     "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
+     "fill a Rotation whose sections have SectionOrder::sum, with a head group for each head"},
 };
 static_assert(sorted(denoisers) && sorted(refused), "the tables are searched by bisection");
 

@@ -114,7 +114,8 @@ Foreign foreign_to_c() {
     const Words c = names_of(read(content_of(host / "include/vkrope/vkrope.h")).code);
     REQUIRE(c.count("attention_factor") == 1);
     Foreign foreign;
-    for (const char* header : {"types", "frequencies", "rotation_from", "kernel", "runtime"}) {
+    for (const char* header :
+         {"types", "frequencies", "rotation_from", "positions", "kernel", "runtime"}) {
         const std::string code =
             read(content_of(host / "include/vkrope" / (std::string(header) + ".hpp"))).code;
         foreign.names.merge(names_of(code));

@@ -112,8 +112,8 @@ TEST_CASE("C: every function of the C++ headers is in vkrope.h, or has a reason 
     const Words c = functions_of_c(header("vkrope.h"));
     REQUIRE(c.count("kernel_create") == 1);
     Words known;
-    for (const char* file : {"types.hpp", "frequencies.hpp", "rotation_from.hpp", "kernel.hpp",
-                             "runtime.hpp", "model.hpp"}) {
+    for (const char* file : {"types.hpp", "frequencies.hpp", "rotation_from.hpp", "positions.hpp",
+                             "kernel.hpp", "runtime.hpp", "model.hpp"}) {
         known.merge(functions_of_cpp(header(file)));
     }
     REQUIRE(known.count("record") == 1);

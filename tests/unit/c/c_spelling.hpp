@@ -11,8 +11,9 @@
 
 using Table = std::map<std::string, std::string>;
 
-inline const char* const cpp_headers[] = {"types.hpp",  "frequencies.hpp", "rotation_from.hpp",
-                                          "kernel.hpp", "runtime.hpp",     "model.hpp"};
+inline const char* const cpp_headers[] = {"types.hpp",     "frequencies.hpp", "rotation_from.hpp",
+                                          "positions.hpp", "kernel.hpp",      "runtime.hpp",
+                                          "model.hpp"};
 
 inline Header read_header(const std::string& name) {
     return HeaderReader(VKROPE_TEST_SOURCE "/host/include/vkrope/" + name).read();
@@ -32,6 +33,7 @@ inline const Table functions_in_c = {
     {"angle_view_info", "get_angle_view_info"},
     {"angle_lines", "get_angle_lines"},
     {"kernel_info", "rotation_get_kernel_info"},
+    {"fold_grid", "rotation_fold_grid"},
     {"from_hf_config", "rotation_from_hf_config"},
     {"from_gguf", "rotation_from_gguf"},
     {"from_gguf_file", "rotation_from_gguf_file"},

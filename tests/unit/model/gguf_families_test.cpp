@@ -3,7 +3,9 @@
 // for each layer.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gguf_reading.hpp"
@@ -134,7 +136,7 @@ TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
         CHECK(rotation.inv_freq == frequencies(500000, 128));
         CHECK(rotation.warnings.empty());
     }
-    for (const char* name : {"bailingmoe3", "deepseek32"}) {
+    for (const char* name : {"axk2", "bailingmoe3", "deepseek32", "hy_v4"}) {
         GgufBuilder file(name);
         file.u32("block_count", 2).u32("attention.key_length_mla", 192);
         file.u32("attention.kv_lora_rank", 512).u32("rope.dimension_count", 64);
@@ -144,5 +146,55 @@ TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
         CHECK(rotation.q_rotary_offset == 128);
         CHECK(rotation.k_rotary_offset == 512);
         CHECK(!rotation_of(file, {.layer = 0}).rotates);
+    }
+}
+
+TEST_CASE("GGUF: Clef turns as Qwen 3.5, whose layers it has") {
+    const GgufBuilder clef = plain("clef").i32_list("rope.dimension_sections", {24, 20, 20, 0});
+    const GgufBuilder qwen = plain("qwen35").i32_list("rope.dimension_sections", {24, 20, 20, 0});
+    for (int layer = 0; layer < 12; ++layer) {
+        CAPTURE(layer);
+        const Rotation ours = rotation_of(clef, {.layer = layer});
+        const Rotation theirs = rotation_of(qwen, {.layer = layer});
+        CHECK(ours.rotates == (layer % 4 == 3));
+        CHECK(ours.pairing == theirs.pairing);
+        CHECK(ours.sections == theirs.sections);
+        CHECK(ours.inv_freq == theirs.inv_freq);
+    }
+}
+
+TEST_CASE("GGUF: YaRN's magnitude goes into the softmax of A.X K2, not of Hunyuan V4") {
+    const auto scaled_file = [](const char* name) {
+        GgufBuilder file(name);
+        file.u32("block_count", 2).u32("attention.key_length_mla", 192);
+        file.u32("attention.kv_lora_rank", 512).u32("rope.dimension_count", 64);
+        file.f32("rope.freq_base", 10000).text("rope.scaling.type", "yarn");
+        file.f32("rope.scaling.factor", 40).u32("rope.scaling.original_context_length", 4096);
+        return file.f32("rope.scaling.yarn_log_multiplier", 0.1f);
+    };
+    // axk2.cpp multiplies the scores by (1 + 0.1 ln 40)^2.
+    const double magnitude = 1 + 0.1 * std::log(40.0);
+    CHECK(rotation_of(scaled_file("axk2")).softmax_scale ==
+          doctest::Approx(magnitude * magnitude).epsilon(1e-6));
+    CHECK(rotation_of(scaled_file("hy_v4")).softmax_scale == 1);
+}
+
+TEST_CASE("GGUF: Granite Switch rotates unless rope.scaling.finetuned says no") {
+    CHECK(rotation_of(plain("graniteswitch")).pairing == Pairing::interleaved);
+    CHECK(rotation_of(plain("graniteswitch").boolean("rope.scaling.finetuned", true)).rotates);
+    const GgufBuilder without = plain("graniteswitch").boolean("rope.scaling.finetuned", false);
+    CHECK(read(without).status.code == Code::not_supported);
+}
+
+TEST_CASE("GGUF: what is not known of an architecture is named") {
+    for (const auto& [name, reason] :
+         {std::pair{"deepseek41", "llama.cpp does not run it yet"},
+          std::pair{"falcon-ocr", "a sum over axes of learned frequencies"},
+          std::pair{"gigachat35", "which channels form a pair is not known"},
+          std::pair{"glm5next", "the model has no rotary embedding"}}) {
+        const Result<Rotation> result = read(plain(name));
+        CHECK(result.status.code == Code::not_supported);
+        CHECK(std::string(result.status.what).find(name) != std::string::npos);
+        CHECK(std::string(result.status.what).find(reason) != std::string::npos);
     }
 }

@@ -112,12 +112,29 @@ TEST_CASE("diffusers: what a file leaves out is the default of its class, and sa
     CHECK(imported(model_file("diffusers-flux"), {.pairing = half}).pairing == half);
 }
 
+TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hunyuan's images") {
+    for (const char* name : {"LongCatImageTransformer2DModel", "OvisImageTransformer2DModel"}) {
+        check_axes(imported(std::string(R"({"_class_name": ")") + name + "\"}"), {16, 56, 56},
+                   10000);
+    }
+    for (const char* name : {"AnyFlowTransformer3DModel", "ChronoEditTransformer3DModel",
+                             "SkyReelsV2Transformer3DModel", "WanAnimateTransformer3DModel"}) {
+        const Rotation rotation = imported(std::string(R"({"_class_name": ")") + name +
+                                           R"(", "attention_head_dim": 128})");
+        check_axes(rotation, {44, 42, 42}, 10000);
+        CHECK(rotation.pairing == interleaved);
+    }
+    const Rotation image = imported(
+        R"({"_class_name": "HunyuanImageTransformer2DModel", "rope_axes_dim": [64, 64],
+            "rope_theta": 256.0})");
+    check_axes(image, {64, 64}, 256);
+    CHECK(warns(image, "positions of the axes: row, column"));
+}
+
 TEST_CASE("diffusers: what is no rotation by whole positions is named") {
     for (const auto& [name, reason] :
          {std::pair{"ErnieImageTransformer2DModel", "by different angles"},
-          std::pair{"LTX2VideoTransformer3DModel", "each head has frequencies of its own"},
-          std::pair{"LTXVideoTransformer3DModel", "have a phase"},
-          std::pair{"MochiTransformer3DModel", "sums over axes"},
+          std::pair{"MochiTransformer3DModel", "its frequencies are learned"},
           std::pair{"FluxPipeline", "it is unknown; the transformer of a pipeline"}}) {
         const std::string json = std::string(R"({"_class_name": ")") + name + "\"}";
         check_refused({json, reason}, Code::not_supported);

@@ -122,12 +122,6 @@ TEST_CASE("SAM 3: layers without a window divide the positions of the whole imag
                   Code::invalid_data);
 }
 
-TEST_CASE("models of timm are named") {
-    check_refused({R"({"architecture": "eva02_base_patch14_448", "num_classes": 1000})",
-                   "architecture is \"eva02_base_patch14_448\": timm's files"},
-                  Code::not_supported);
-}
-
 TEST_CASE("vision towers that no rotation can say are named") {
     const auto refused = [](const std::string& json, const std::string& text) {
         const Result<Rotation> result = from_hf_config(json, {.tower = "vision"});

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Grids of rational coordinates as whole ids, scaled frequencies and phases.
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "frequencies/id_range.hpp"
+#include "frequencies/scaling_rules.hpp"
+#include "vkrope/positions.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;  // what printf's %llu takes everywhere
+
+constexpr double two_pi = 2 * std::numbers::pi;
+constexpr double fastest = 0x1p11;                        // turn_fraction's range
+constexpr std::int64_t max_step = std::int64_t{1} << 32;  // its product with a count fits in int64
+constexpr std::int64_t max_first = std::int64_t{1} << 62;
+
+Status require_elements(std::uint32_t count, const char* name) noexcept {
+    if (count != 0) return {};
+    return error(Code::invalid_argument, "%s is 0: it must be at least 1", name);
+}
+
+Status require_axes(const GridAxis* axes, std::uint32_t count) noexcept {
+    if (axes == nullptr) return error(Code::invalid_argument, "axes is null");
+    if (count == 0 || count > max_axes) {
+        return error(Code::invalid_argument, "count is %u: it must be 1 to %u axes", count,
+                     max_axes);
+    }
+    return {};
+}
+
+/// `factor` in the message: the axis of each frequency, and the unit of that axis.
+Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
+    if (!(std::isfinite(axis.unit) && axis.unit > 0)) {
+        return error(Code::invalid_argument, "axes[%u].unit is %g: it must be finite and above 0",
+                     index, axis.unit);
+    }
+    if (!std::isfinite(axis.origin)) {
+        return error(Code::invalid_argument, "axes[%u].origin is %g: it must be finite", index,
+                     axis.origin);
+    }
+    return {};
+}
+
+/// Frequencies by head group, axis and pair; without a sum over axes there is one row a group.
+struct Layout {
+    std::size_t groups, rows, pairs;
+    bool sum;
+
+    explicit Layout(const Rotation& rotation) noexcept
+        : groups(rotation.head_groups), rows(1), pairs(rotation.rotary_dim / 2),
+          sum(rotation.sections.axes != 0 && rotation.sections.order == SectionOrder::sum) {
+        if (sum) rows = rotation.sections.axes;
+    }
+    std::size_t frequencies() const noexcept { return groups * rows * pairs; }
+    std::size_t phases() const noexcept { return groups * pairs; }
+};
+
+Status require_rotation(const Rotation& rotation, std::uint32_t count) noexcept {
+    const std::uint32_t axes = rotation.sections.axes == 0 ? 1 : rotation.sections.axes;
+    if (count != axes) {
+        return error(Code::invalid_argument, "count is %u: it must be the rotation's axes, %u",
+                     count, axes);
+    }
+    const Layout layout(rotation);
+    if (layout.pairs == 0 || rotation.inv_freq.size() != layout.frequencies()) {
+        return error(Code::invalid_argument,
+                     "rotation.inv_freq has %llu elements: it must have %llu, for each head group, "
+                     "axis of a sum and pair",
+                     ull{rotation.inv_freq.size()}, ull{layout.frequencies()});
+    }
+    if (!rotation.phase.empty() && rotation.phase.size() != layout.phases()) {
+        return error(Code::invalid_argument, "rotation has %llu phases: it must have %llu, or none",
+                     ull{rotation.phase.size()}, ull{layout.phases()});
+    }
+    return {};
+}
+
+double without_turns(double radians) noexcept {
+    return two_pi * std::remainder(radians / two_pi, 1.0);
+}
+
+}  // namespace
+
+Result<GridAxis> frame_axis(std::uint32_t frames, double base_fps, double fps) noexcept {
+    if (Status s = require_elements(frames, "frames"); !s) return {s, {}};
+    if (Status s = require_positive(base_fps, "base_fps"); !s) return {s, {}};
+    if (Status s = require_positive(fps, "fps"); !s) return {s, {}};
+    if (Status s = require_positive(base_fps / fps, "base_fps / fps"); !s) return {s, {}};
+    GridAxis axis;
+    axis.count = frames;
+    axis.unit = base_fps / fps;
+    return {{}, axis};
+}
+
+Result<GridAxis> resized_axis(std::uint32_t patches, std::int64_t first,
+                              double reference) noexcept {
+    if (Status s = require_elements(patches, "patches"); !s) return {s, {}};
+    if (Status s = require_positive(reference, "reference"); !s) return {s, {}};
+    if (Status s = require_positive(reference / patches, "reference / patches"); !s) return {s, {}};
+    GridAxis axis;
+    axis.count = patches;
+    axis.first = first;
+    axis.unit = reference / patches;
+    return {{}, axis};
+}
+
+Result<GridAxis> interval_axis(std::uint32_t patches, double low, double high) noexcept {
+    if (Status s = require_elements(patches, "patches"); !s) return {s, {}};
+    if (!(std::isfinite(low) && std::isfinite(high) && low < high)) {
+        return {error(Code::invalid_argument,
+                      "low is %g and high is %g: they must be finite, low below high", low, high),
+                {}};
+    }
+    // Centre i is low + (2i + 1) * half.
+    const double half = high / (2.0 * patches) - low / (2.0 * patches);
+    if (Status s = require_positive(half, "the distance of two ids"); !s) return {s, {}};
+    GridAxis axis;
+    axis.count = patches;
+    axis.first = low == -high ? 1 - std::int64_t{patches} : 1;
+    axis.step = 2;
+    axis.unit = half;
+    axis.origin = low == -high ? 0 : low;
+    return {{}, axis};
+}
+
+Status fold_grid(const GridAxis* axes, std::uint32_t count, Rotation& rotation) {
+    if (Status s = require_axes(axes, count); !s) return s;
+    if (Status s = require_rotation(rotation, count); !s) return s;
+    bool shifted = false, scaled = false;
+    for (std::uint32_t a = 0; a < count; ++a) {
+        if (Status s = require_unit(axes[a], a); !s) return s;
+        shifted = shifted || axes[a].origin != 0;
+        scaled = scaled || axes[a].unit != 1;
+    }
+    const Layout layout(rotation);
+    std::vector<double> inv_freq = rotation.inv_freq, phase = rotation.phase;
+    if (shifted && phase.empty()) phase.assign(layout.phases(), 0.0);
+    for (std::size_t at = 0; at < inv_freq.size(); ++at) {
+        const std::size_t pair = at % layout.pairs, row = at / layout.pairs;
+        const std::size_t a = layout.sum ? row % layout.rows
+                                         : axis_of(rotation.sections, std::uint32_t(pair));
+        if (shifted) {
+            double& start = phase[row / layout.rows * layout.pairs + pair];
+            start = without_turns(start + axes[a].origin * inv_freq[at]);
+        }
+        inv_freq[at] *= axes[a].unit;
+        if (!(std::fabs(inv_freq[at]) < fastest)) {
+            return error(Code::limit_exceeded,
+                         "axes[%llu].unit is %g: it makes inv_freq[%llu] %g radians per position, "
+                         "which must be below 2048",
+                         ull{a}, axes[a].unit, ull{at}, inv_freq[at]);
+        }
+    }
+    rotation.inv_freq = std::move(inv_freq);
+    rotation.phase = std::move(phase);
+    if (scaled) rotation.base = 0;
+    return {};
+}
+
+std::uint64_t grid_tokens(const GridAxis* axes, std::uint32_t count) noexcept {
+    std::uint64_t tokens = axes == nullptr ? 0 : 1;
+    for (std::uint32_t a = 0; axes != nullptr && a < count; ++a) {
+        if (axes[a].count != 0 && tokens > ~std::uint64_t{0} / axes[a].count) return 0;
+        tokens *= axes[a].count;
+    }
+    return tokens;
+}
+
+Status grid_ids(const GridAxis* axes, std::uint32_t count, std::int32_t* ids,
+                std::size_t tokens) noexcept {
+    if (Status s = require_axes(axes, count); !s) return s;
+    for (std::uint32_t a = 0; a < count; ++a) {
+        const GridAxis& axis = axes[a];
+        if (axis.count == 0) {
+            return error(Code::invalid_argument, "axes[%u].count is 0: it must be at least 1", a);
+        }
+        if (axis.step > max_step || axis.step < -max_step) {
+            return error(Code::invalid_argument,
+                         "axes[%u].step is %lld: its magnitude must be at most 2^32", a,
+                         static_cast<long long>(axis.step));
+        }
+        if (axis.first > max_first || axis.first < -max_first) {
+            return id_out_of_range("axes", a, "first", axis.first);
+        }
+        const std::int64_t last = axis.first + axis.step * (std::int64_t{axis.count} - 1);
+        for (const std::int64_t id : {axis.first, last}) {
+            if (!fits_id(id)) return id_out_of_range("axes", a, "ids", id);
+        }
+    }
+    if (grid_tokens(axes, count) != tokens) {
+        return error(Code::invalid_argument, "tokens is %llu: it must be %llu, the grid's elements",
+                     ull{tokens}, ull{grid_tokens(axes, count)});
+    }
+    if (ids == nullptr) return error(Code::invalid_argument, "ids is null");
+    std::size_t inner = tokens;
+    for (std::uint32_t a = 0; a < count; ++a) {
+        inner /= axes[a].count;
+        for (std::size_t token = 0; token < tokens; ++token) {
+            const auto element = std::int64_t(token / inner % axes[a].count);
+            ids[a * tokens + token] = std::int32_t(axes[a].first + axes[a].step * element);
+        }
+    }
+    return {};
+}
+
+}  // namespace vkrope

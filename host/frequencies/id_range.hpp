@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The range of ids, and the error of what leaves it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+constexpr bool fits_id(std::int64_t id) noexcept {
+    return id >= std::numeric_limits<std::int32_t>::min() &&
+           id <= std::numeric_limits<std::int32_t>::max();
+}
+
+/// list, index, field  name what has the id: "axes[2].first"
+inline Status id_out_of_range(const char* list, unsigned long long index, const char* field,
+                              std::int64_t id) noexcept {
+    return error(Code::limit_exceeded,
+                 "%s[%llu].%s reaches %lld: an id must fit in int32, -2147483648 to 2147483647",
+                 list, index, field, static_cast<long long>(id));
+}
+
+/// As above, for an id of its own.
+inline Status id_out_of_range(unsigned long long index, double id) noexcept {
+    return error(Code::limit_exceeded,
+                 "ids[%llu] would be %.17g: an id must fit in int32, -2147483648 to 2147483647",
+                 index, id);
+}
+
+}  // namespace vkrope

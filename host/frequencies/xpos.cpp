@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// XPos: cos and sin with a scale for each position and pair.
+#include <limits>
+
+#include "frequencies/scaling_rules.hpp"
+#include "frequencies/table_entry.hpp"
+#include "vkrope/positions.hpp"
+
+namespace vkrope {
+namespace {
+
+using ull = unsigned long long;  // what printf's %llu takes everywhere
+
+constexpr std::int64_t farthest = std::int64_t{1} << 31;
+
+Status check(const Rotation& rotation, const XposScaling& scaling, std::int64_t first,
+             std::size_t rows) noexcept {
+    if (Status s = require_positive(scaling.scale_base, "scaling.scale_base"); !s) return s;
+    if (Status s = require_positive(scaling.gamma, "scaling.gamma"); !s) return s;
+    if (rotation.sections.axes != 0 || rotation.head_groups != 1 || !rotation.phase.empty()) {
+        return error(Code::not_supported,
+                     "rotation has %u axes, %u head groups and %llu phases: XPos is for 0, 1 and 0",
+                     rotation.sections.axes, rotation.head_groups, ull{rotation.phase.size()});
+    }
+    if (rotation.inv_freq.empty() || rotation.inv_freq.size() != rotation.rotary_dim / 2) {
+        return error(Code::invalid_argument,
+                     "rotation.inv_freq has %llu elements: it must have rotary_dim / 2 = %u, and "
+                     "not be empty",
+                     ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
+    }
+    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+        if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
+            return error(Code::invalid_argument,
+                         "rotation.inv_freq[%llu] is %g: its magnitude must be below 2048", ull{j},
+                         rotation.inv_freq[j]);
+        }
+    }
+    for (const auto& [position, name] :
+         {std::pair{first, "first"}, {scaling.centre, "scaling.centre"}}) {
+        if (position > farthest || position < -farthest) {
+            return error(Code::invalid_argument, "%s is %lld: its magnitude must be at most 2^31",
+                         name, static_cast<long long>(position));
+        }
+    }
+    if (rows > std::uint64_t(farthest)) {
+        return error(Code::invalid_argument, "rows is %llu: it must be at most 2^31", ull{rows});
+    }
+    return {};
+}
+
+/// The exponent of zeta at a position.
+double exponent(const XposScaling& scaling, bool keys, std::int64_t position) noexcept {
+    const double distance = double(position - scaling.centre) / scaling.scale_base;
+    return keys ? -distance : distance;
+}
+
+double zeta(const Rotation& rotation, const XposScaling& scaling, std::size_t pair) noexcept {
+    return (2.0 * double(pair) / rotation.rotary_dim + scaling.gamma) / (1 + scaling.gamma);
+}
+
+/// Factors are monotonic in the position, and those of pair 0 vary most: zeta_0 is the smallest,
+/// and all are below 1.
+Status check_range(const Rotation& rotation, const XposScaling& scaling, bool keys,
+                   std::int64_t position) noexcept {
+    const double factor = rotation.attention_factor *
+                          std::pow(zeta(rotation, scaling, 0), exponent(scaling, keys, position));
+    if (factor >= double(std::numeric_limits<float>::min()) &&
+        factor <= double(std::numeric_limits<float>::max())) {
+        return {};
+    }
+    return error(Code::limit_exceeded,
+                 "the scale of position %lld is %g: it must be in the normal range of float; "
+                 "scaling.centre is %lld",
+                 static_cast<long long>(position), factor, static_cast<long long>(scaling.centre));
+}
+
+}  // namespace
+
+Status xpos_cos_sin(const Rotation& rotation, const XposScaling& scaling, bool keys,
+                    std::int64_t first, std::size_t rows, float* cos, float* sin) noexcept {
+    if (Status s = check(rotation, scaling, first, rows); !s) return s;
+    if (rows == 0) return {};
+    if (cos == nullptr || sin == nullptr) {
+        return error(Code::invalid_argument, "%s is null", cos == nullptr ? "cos" : "sin");
+    }
+    for (const std::int64_t end : {first, first + std::int64_t(rows) - 1}) {
+        if (Status s = check_range(rotation, scaling, keys, end); !s) return s;
+    }
+    const std::size_t pairs = rotation.inv_freq.size();
+    for (std::size_t row = 0; row < rows; ++row) {
+        const std::int64_t position = first + std::int64_t(row);
+        const double power = exponent(scaling, keys, position);
+        for (std::size_t j = 0; j < pairs; ++j) {
+            const double scale = rotation.attention_factor *
+                                 std::pow(zeta(rotation, scaling, j), power);
+            const CosSin entry = table_entry(
+                std::uint64_t(position) * turn_fraction(rotation.inv_freq[j]), scale);
+            cos[row * pairs + j] = entry.cos;
+            sin[row * pairs + j] = entry.sin;
+        }
+    }
+    return {};
+}
+
+}  // namespace vkrope

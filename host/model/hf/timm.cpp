@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+// Source of every row: the functions of timm's models/eva.py at commit aa4b5850, with
+// RotaryEmbeddingCat and RotaryEmbeddingDinoV3 of its layers/pos_embed_sincos.py. EVA-02 is
+// arXiv:2303.11331, RoPE-ViT arXiv:2403.13298, the Perception Encoder arXiv:2504.13181.
+#include "model/hf/timm.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "model/hf/field.hpp"
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/rotation_rules.hpp"
+#include "model/sorted_table.hpp"
+
+namespace vkrope {
+namespace {
+
+using nlohmann::json;
+using ull = unsigned long long;
+
+constexpr std::uint64_t max_pixels = 1 << 24;  // on a side
+
+enum class Grid {
+    counted,   ///< patch i is at i + offset
+    referred,  ///< at (i + offset) reference / N, for N patches on the axis: EVA's resizing
+    centred,   ///< at (2i + 1 - N) / N turns per period: DINOv3
+    learned,   ///< the frequencies are weights
+};
+
+/// One function; what it does not say is the default of timm's class Eva.
+struct Architecture {
+    const char* name;
+    Grid grid = Grid::referred;
+    std::uint32_t patch = 16, reference = 16, offset = 0, head_dim = 64;
+    bool column_first = false;  ///< grid_indexing is 'xy'
+    double theta = 10000;
+};
+
+constexpr Architecture eva02(const char* name, std::uint32_t patch = 14) {
+    return {.name = name, .patch = patch};
+}
+constexpr Architecture perception(const char* name, std::uint32_t patch, std::uint32_t reference) {
+    return {
+        .name = name, .patch = patch, .reference = reference, .offset = 1, .column_first = true};
+}
+/// The largest: wider heads, and a grid that starts at 0.
+constexpr Architecture giant(const char* name) {
+    return {.name = name, .patch = 14, .reference = 32, .head_dim = 96, .column_first = true};
+}
+constexpr Architecture axial(const char* name) {
+    return {.name = name, .grid = Grid::counted, .column_first = true, .theta = 100};
+}
+constexpr Architecture mixed(const char* name) {
+    return {.name = name, .grid = Grid::learned};
+}
+constexpr Architecture dinov3(const char* name, std::uint32_t head_dim = 64) {
+    return {.name = name, .grid = Grid::centred, .head_dim = head_dim, .theta = 100};
+}
+
+// Sorted by name.
+constexpr Architecture architectures[] = {
+    eva02("eva02_base_patch14_224"),
+    eva02("eva02_base_patch14_448"),
+    eva02("eva02_base_patch16_clip_224", 16),
+    eva02("eva02_large_patch14_224"),
+    eva02("eva02_large_patch14_448"),
+    eva02("eva02_large_patch14_clip_224"),
+    eva02("eva02_large_patch14_clip_336"),
+    eva02("eva02_small_patch14_224"),
+    eva02("eva02_small_patch14_336"),
+    eva02("eva02_tiny_patch14_224"),
+    eva02("eva02_tiny_patch14_336"),
+    dinov3("vit_7b_patch16_dinov3", 128),
+    dinov3("vit_base_patch16_dinov3"),
+    dinov3("vit_base_patch16_dinov3_qkvb"),
+    axial("vit_base_patch16_rope_224"),
+    axial("vit_base_patch16_rope_ape_224"),
+    mixed("vit_base_patch16_rope_mixed_224"),
+    mixed("vit_base_patch16_rope_mixed_ape_224"),
+    eva02("vit_base_patch16_rope_reg1_gap_256", 16),
+    eva02("vit_betwixt_patch16_rope_reg4_gap_256", 16),
+    dinov3("vit_huge_plus_patch16_dinov3"),
+    dinov3("vit_huge_plus_patch16_dinov3_qkvb"),
+    dinov3("vit_large_patch16_dinov3"),
+    dinov3("vit_large_patch16_dinov3_qkvb"),
+    axial("vit_large_patch16_rope_224"),
+    axial("vit_large_patch16_rope_ape_224"),
+    mixed("vit_large_patch16_rope_mixed_224"),
+    mixed("vit_large_patch16_rope_mixed_ape_224"),
+    eva02("vit_medium_patch16_rope_reg1_gap_256", 16),
+    eva02("vit_mediumd_patch16_rope_reg1_gap_256", 16),
+    perception("vit_pe_core_base_patch16_224", 16, 14),
+    giant("vit_pe_core_gigantic_patch14_448"),
+    perception("vit_pe_core_large_patch14_336", 14, 24),
+    perception("vit_pe_core_small_patch16_384", 16, 24),
+    perception("vit_pe_core_tiny_patch16_384", 16, 24),
+    giant("vit_pe_lang_gigantic_patch14_448"),
+    perception("vit_pe_lang_large_patch14_448", 14, 32),
+    perception("vit_pe_spatial_base_patch16_512", 16, 32),
+    giant("vit_pe_spatial_gigantic_patch14_448"),
+    perception("vit_pe_spatial_large_patch14_448", 14, 32),
+    perception("vit_pe_spatial_small_patch16_512", 16, 32),
+    perception("vit_pe_spatial_tiny_patch16_512", 16, 32),
+    dinov3("vit_small_patch16_dinov3"),
+    dinov3("vit_small_patch16_dinov3_qkvb"),
+    axial("vit_small_patch16_rope_224"),
+    axial("vit_small_patch16_rope_ape_224"),
+    mixed("vit_small_patch16_rope_mixed_224"),
+    mixed("vit_small_patch16_rope_mixed_ape_224"),
+    dinov3("vit_small_plus_patch16_dinov3"),
+    dinov3("vit_small_plus_patch16_dinov3_qkvb"),
+    dinov3("vit_tiny_patch16_dinov3_qkvb"),
+};
+static_assert(sorted(architectures), "the table is searched by bisection");
+
+const Architecture& find_architecture(const Scope& config) {
+    const Field name = find({config}, {"architecture"});
+    const Architecture* found = find_row(architectures, text(name));
+    if (found == nullptr) {
+        fail(Code::not_supported,
+             "%s: timm's files do not say whether a model rotates, nor by which frequencies, and "
+             "this one is not known",
+             stated(name).c_str());
+    }
+    if (found->grid == Grid::learned) {
+        fail(Code::not_supported,
+             "%s: its frequencies are learned, weights for each layer, head and axis; with them, "
+             "fill a Rotation whose sections have SectionOrder::sum",
+             stated(name).c_str());
+    }
+    return *found;
+}
+
+/// Arguments that replace those of the function of the name: none may touch the rotation.
+void refuse_arguments(const Scope& config) {
+    const Field arguments = find({config}, {"model_args"});
+    if (!arguments) return;
+    if (!arguments.value->is_object()) {
+        fail(Code::invalid_data, "%s: it must be an object", stated(arguments).c_str());
+    }
+    const Scope inside = {arguments.value, "model_args."};
+    for (const char* key : {"embed_dim", "num_heads", "patch_size", "ref_feat_shape",
+                            "rope_grid_indexing", "rope_grid_offset", "rope_rotate_half",
+                            "rope_temperature", "rope_type", "use_rot_pos_emb"}) {
+        if (const Field field = find({inside}, {key})) {
+            fail(Code::not_supported, "%s: only the architecture's own value is known",
+                 stated(field).c_str());
+        }
+    }
+}
+
+/// Patches on one side of the image that the file is for, row first.
+struct Patches {
+    std::uint64_t rows, columns;
+};
+
+Patches patches_of(const Scope& config, const Architecture& architecture) {
+    const Field inner = find({config}, {"pretrained_cfg"});
+    const Scope pretrained = inner && inner.value->is_object()
+                                 ? Scope{inner.value, "pretrained_cfg."}
+                                 : config;
+    const Field size = find({pretrained}, {"input_size"});
+    if (!size) {
+        fail(Code::invalid_data, "pretrained_cfg.input_size is missing: the frequencies need it");
+    }
+    if (!size.value->is_array() || size.value->size() != 3) {
+        fail(Code::invalid_data, "%s must be a list of 3 numbers: channels, rows, columns",
+             size.name.c_str());
+    }
+    std::uint64_t sides[2];
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+        const Field side = {size.name + "[" + std::to_string(axis + 1) + "]",
+                            &(*size.value)[axis + 1]};
+        sides[axis] = whole_number(side, architecture.patch, max_pixels) / architecture.patch;
+    }
+    return {sides[0], sides[1]};
+}
+
+/// By how much the frequencies of an axis of N patches differ from theta^(-j / n).
+double factor_of(const Architecture& architecture, std::uint64_t patches) {
+    switch (architecture.grid) {
+        case Grid::referred: return double(architecture.reference) / double(patches);
+        case Grid::centred: return 2 * std::numbers::pi / double(patches);
+        default: return 1;
+    }
+}
+
+std::string positions_of(const Architecture& architecture, const Patches& patches) {
+    const auto one = [&](const char* name, std::uint64_t count) {
+        if (architecture.grid == Grid::centred)
+            return "2 " + std::string(name) + " + 1 - " + std::to_string(count);
+        return name + (architecture.offset == 0 ? std::string()
+                                                : " + " + std::to_string(architecture.offset));
+    };
+    const std::string row = one("row", patches.rows), column = one("column", patches.columns);
+    return architecture.column_first ? column + ", " + row : row + ", " + column;
+}
+
+}  // namespace
+
+bool is_timm(const json& config) {
+    const auto name = config.find("architecture");
+    return name != config.end() && name->is_string() && !config.contains("model_type");
+}
+
+Rotation timm_rotation(const json& config) {
+    const Scope scope = {&config, ""};
+    const Architecture& architecture = find_architecture(scope);
+    refuse_arguments(scope);
+    const Patches patches = patches_of(scope, architecture);
+    Rotation rotation;
+    rotation.pairing = architecture.grid == Grid::centred ? Pairing::half_split
+                                                          : Pairing::interleaved;
+    rotation.head_dim = rotation.rotary_dim = architecture.head_dim;
+    const std::uint32_t quarter = architecture.head_dim / 4;
+    rotation.sections.axes = 2;
+    rotation.sections.pairs[0] = rotation.sections.pairs[1] = quarter;
+    for (std::uint32_t pair = 0; pair < 2 * quarter; ++pair) {
+        const bool by_column = (pair / quarter == 0) == architecture.column_first;
+        rotation.inv_freq.push_back(
+            std::pow(architecture.theta, -4.0 * (pair % quarter) / architecture.head_dim) *
+            factor_of(architecture, by_column ? patches.columns : patches.rows));
+    }
+    require_usable(rotation, rotation.inv_freq.size(), architecture.theta, "rope_temperature");
+    rotation.warnings.push_back("positions of the patches: " + positions_of(architecture, patches) +
+                                "; tokens before the patches have position 0 on both axes");
+    if (architecture.grid != Grid::counted) {
+        rotation.warnings.push_back(
+            "the frequencies are those of " + std::to_string(patches.rows) + " by " +
+            std::to_string(patches.columns) +
+            " patches; with N on an axis multiply those of the axis by its patches here / N");
+    }
+    return rotation;
+}
+
+}  // namespace vkrope

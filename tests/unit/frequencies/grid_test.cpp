@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// Grids: the angle of whole id times folded frequency, plus phase, must be that of the model's
+// coordinate times its frequency; in long double, modulo a turn.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "vkrope/positions.hpp"
+
+using namespace vkrope;
+
+namespace {
+
+constexpr long double two_pi = 6.283185307179586476925286766559005768L;
+
+Rotation plain(std::uint32_t axes, std::uint32_t rotary_dim = 24) {
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = rotary_dim;
+    rotation.base = 10000;
+    const std::uint32_t each = axes == 0 ? 0 : rotary_dim / 2 / axes;
+    for (std::uint32_t j = 0; j < rotary_dim / 2; ++j) {
+        rotation.inv_freq.push_back(
+            std::pow(10000.0, -2.0 * (axes == 0 ? j : j % each) / rotary_dim));
+    }
+    rotation.sections.axes = axes;
+    for (std::uint32_t axis = 0; axis < axes; ++axis) rotation.sections.pairs[axis] = each;
+    return rotation;
+}
+
+GridAxis value_of(const Result<GridAxis>& axis) {
+    REQUIRE_MESSAGE(axis, axis.status.what);
+    return axis.value;
+}
+
+/// Checks every element of an axis that the rotation is folded with.
+void check_axis(const GridAxis& axis, const std::function<long double(std::uint32_t)>& coordinate) {
+    const Rotation before = plain(0);
+    Rotation after = before;
+    REQUIRE(fold_grid(&axis, 1, after));
+    std::vector<std::int32_t> ids(axis.count);
+    REQUIRE(grid_ids(&axis, 1, ids.data(), ids.size()));
+    for (std::uint32_t i = 0; i < axis.count; ++i) {
+        for (std::size_t j = 0; j < before.inv_freq.size(); ++j) {
+            CAPTURE(i);
+            CAPTURE(j);
+            const long double phase = after.phase.empty() ? 0 : after.phase[j];
+            const long double difference = ids[i] * (long double)after.inv_freq[j] + phase -
+                                           coordinate(i) * (long double)before.inv_freq[j];
+            CHECK(std::fabs(std::remainder(difference, two_pi)) < 1e-12L);
+        }
+    }
+}
+
+void check_refused(const Status& status, Code code, const std::string& text) {
+    CHECK(status.code == code);
+    CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what, " lacks ",
+                  text);
+}
+
+}  // namespace
+
+TEST_CASE("grid: frames of a video, counted in frames of the base rate") {
+    const GridAxis axis = value_of(frame_axis(21, 24, 30));
+    check_axis(axis, [](std::uint32_t i) { return i / 30.0L * 24; });
+    CHECK(axis.origin == 0);
+    CHECK(value_of(frame_axis(3, 24, 24)).unit == 1);
+}
+
+TEST_CASE("grid: patches stretched to the grid that the model was trained with") {
+    check_axis(value_of(resized_axis(32, 0, 16)), [](std::uint32_t i) { return i / 32.0L * 16; });
+    check_axis(value_of(resized_axis(27, 1, 24)),
+               [](std::uint32_t i) { return (i + 1) / 27.0L * 24; });
+}
+
+TEST_CASE("grid: centres of patches") {
+    // DINOv3, an even and an odd number: the ids are odd, or even around 0.
+    const GridAxis even = value_of(interval_axis(14, -1, 1)),
+                   odd = value_of(interval_axis(3, -1, 1));
+    check_axis(even, [](std::uint32_t i) { return 2 * (i + 0.5L) / 14 - 1; });
+    check_axis(odd, [](std::uint32_t i) { return 2 * (i + 0.5L) / 3 - 1; });
+    CHECK(even.first == -13);
+    CHECK(odd.first == -2);
+    CHECK(odd.step == 2);
+    // Mochi: an area of 192^2 spread over 60 by 106 patches.
+    const double scale = std::sqrt(192.0 * 192 / (60 * 106));
+    check_axis(value_of(interval_axis(60, -60 * scale / 2, 60 * scale / 2)),
+               [&](std::uint32_t i) { return (i + 0.5L - 30) * (long double)scale; });
+    // LTX-2: patches of 32 pixels, from 0 on.
+    const GridAxis pixels = value_of(interval_axis(24, 0, 768));
+    check_axis(pixels, [](std::uint32_t i) { return 32 * i + 16.0L; });
+    CHECK(pixels.first == 1);
+    CHECK(pixels.unit == 16);
+    CHECK(pixels.origin == 0);
+}
+
+TEST_CASE("grid: any other start is a phase, without whole turns") {
+    const GridAxis axis = value_of(interval_axis(10, 12345.25, 12350.25));
+    CHECK(axis.origin == 12345.25);
+    check_axis(axis, [](std::uint32_t i) { return 12345.25L + (i + 0.5L) / 2; });
+    Rotation rotation = plain(0);
+    rotation.phase.assign(12, 0.5);
+    REQUIRE(fold_grid(&axis, 1, rotation));
+    for (std::size_t j = 0; j < 12; ++j) {
+        CHECK(std::fabs(rotation.phase[j]) <= double(two_pi / 2));
+        const long double exact = 0.5L + 12345.25L * (long double)plain(0).inv_freq[j];
+        CHECK(std::fabs(std::remainder(rotation.phase[j] - exact, two_pi)) < 1e-11L);
+    }
+}
+
+TEST_CASE("grid: each axis has its own unit, and base is unknown after that") {
+    Rotation rotation = plain(3);
+    const GridAxis axes[] = {value_of(frame_axis(5, 24, 12)), value_of(resized_axis(4, 0, 4)),
+                             value_of(interval_axis(6, -1, 1))};
+    REQUIRE(fold_grid(axes, 3, rotation));
+    for (std::size_t j = 0; j < 12; ++j) {
+        const double unit[] = {2, 1, 1.0 / 6};
+        CHECK(rotation.inv_freq[j] == plain(3).inv_freq[j] * unit[j / 4]);
+    }
+    CHECK(rotation.base == 0);
+    CHECK(rotation.phase.empty());
+    Rotation same = plain(0);
+    const GridAxis one = value_of(frame_axis(5, 24, 24));
+    REQUIRE(fold_grid(&one, 1, same));
+    CHECK(same.base == 10000);
+    CHECK(same.inv_freq == plain(0).inv_freq);
+}
+
+TEST_CASE("grid: sums over axes and frequencies of head groups") {
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = 4;
+    rotation.head_groups = 2;
+    rotation.sections.axes = 3;
+    rotation.sections.order = SectionOrder::sum;
+    for (int i = 1; i <= 12; ++i) rotation.inv_freq.push_back(i / 16.0);  // [2, 3, 2]
+    GridAxis axes[3];
+    for (int a = 0; a < 3; ++a) axes[a] = {2, 0, 1, 1.0 + a, 0.125 * a};
+    Rotation folded = rotation;
+    REQUIRE(fold_grid(axes, 3, folded));
+    REQUIRE(folded.phase.size() == 4);
+    for (std::size_t group = 0; group < 2; ++group) {
+        for (std::size_t pair = 0; pair < 2; ++pair) {
+            double phase = 0;
+            for (std::size_t a = 0; a < 3; ++a) {
+                const std::size_t at = (group * 3 + a) * 2 + pair;
+                CHECK(folded.inv_freq[at] == rotation.inv_freq[at] * (1.0 + double(a)));
+                phase += 0.125 * double(a) * rotation.inv_freq[at];
+            }
+            CHECK(folded.phase[group * 2 + pair] == doctest::Approx(phase));
+        }
+    }
+    rotation.inv_freq.pop_back();
+    check_refused(fold_grid(axes, 3, rotation), Code::invalid_argument,
+                  "rotation.inv_freq has 11 elements: it must have 12");
+}
+
+TEST_CASE("grid: ids by axis, the last axis fastest") {
+    const GridAxis axes[] = {{2, 5, 3, 1, 0}, {1, -7, 1, 1, 0}, {3, 0, -1, 1, 0}};
+    CHECK(grid_tokens(axes, 3) == 6);
+    std::vector<std::int32_t> ids(18);
+    REQUIRE(grid_ids(axes, 3, ids.data(), 6));
+    CHECK(ids == std::vector<std::int32_t>{5, 5, 5, 8, 8, 8, -7, -7, -7, -7, -7, -7, 0, -1, -2, 0,
+                                           -1, -2});
+    const GridAxis wide = {4294967295u, 0, 1, 1, 0};
+    const GridAxis many[] = {wide, wide, wide};
+    CHECK(grid_tokens(many, 2) == 18446744065119617025u);
+    CHECK(grid_tokens(many, 3) == 0);
+    CHECK(grid_tokens(nullptr, 3) == 0);
+}
+
+TEST_CASE("grid: an id that leaves int32 is an error, and nothing is written") {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    std::vector<std::int32_t> ids(4, 77);
+    const auto of = [&](const GridAxis& axis) { return grid_ids(&axis, 1, ids.data(), 2); };
+    CHECK(of({2, most - 1, 1, 1, 0}));
+    CHECK(ids[1] == most);
+    CHECK(of({2, -most, -1, 1, 0}));
+    CHECK(ids[1] == std::numeric_limits<std::int32_t>::min());
+    ids.assign(4, 77);
+    check_refused(of({2, most, 1, 1, 0}), Code::limit_exceeded,
+                  "axes[0].ids reaches 2147483648: an id must fit in int32");
+    check_refused(of({2, -most, -2, 1, 0}), Code::limit_exceeded,
+                  "axes[0].ids reaches -2147483649");
+    check_refused(of({2, std::numeric_limits<std::int64_t>::max(), 1, 1, 0}), Code::limit_exceeded,
+                  "axes[0].first reaches 9223372036854775807");
+    check_refused(of({2, 0, std::numeric_limits<std::int64_t>::min(), 1, 0}),
+                  Code::invalid_argument, "axes[0].step is -9223372036854775808");
+    check_refused(of({0, 0, 1, 1, 0}), Code::invalid_argument, "axes[0].count is 0");
+    check_refused(of({3, 0, 1, 1, 0}), Code::invalid_argument, "tokens is 2: it must be 3");
+    check_refused(grid_ids(nullptr, 1, ids.data(), 2), Code::invalid_argument, "axes is null");
+    const GridAxis good = {2, 0, 1, 1, 0};
+    check_refused(grid_ids(&good, 1, nullptr, 2), Code::invalid_argument, "ids is null");
+    check_refused(grid_ids(&good, 0, ids.data(), 2), Code::invalid_argument, "count is 0");
+    check_refused(grid_ids(&good, 9, ids.data(), 2), Code::invalid_argument, "count is 9");
+    CHECK(ids == std::vector<std::int32_t>(4, 77));
+}
+
+TEST_CASE("grid: arguments outside their range are named") {
+    const double inf = std::numeric_limits<double>::infinity();
+    check_refused(frame_axis(0, 24, 30).status, Code::invalid_argument, "frames is 0");
+    check_refused(frame_axis(1, 0, 30).status, Code::invalid_argument, "base_fps is 0");
+    check_refused(frame_axis(1, 24, inf).status, Code::invalid_argument, "fps is inf");
+    check_refused(frame_axis(1, 1e308, 1e-300).status, Code::invalid_argument,
+                  "base_fps / fps is inf");
+    check_refused(resized_axis(0, 0, 16).status, Code::invalid_argument, "patches is 0");
+    check_refused(resized_axis(4, 0, -1).status, Code::invalid_argument, "reference is -1");
+    check_refused(interval_axis(4, 1, 1).status, Code::invalid_argument,
+                  "low is 1 and high is 1: they must be finite, low below high");
+    check_refused(interval_axis(4, -inf, 1).status, Code::invalid_argument, "low is -inf");
+    Rotation rotation = plain(0);
+    const Rotation before = rotation;
+    const auto fold = [&](const GridAxis& axis) { return fold_grid(&axis, 1, rotation); };
+    check_refused(fold({1, 0, 1, 0, 0}), Code::invalid_argument, "axes[0].unit is 0");
+    check_refused(fold({1, 0, 1, 1, inf}), Code::invalid_argument, "axes[0].origin is inf");
+    check_refused(fold({1, 0, 1, 4096, 0}), Code::limit_exceeded,
+                  "axes[0].unit is 4096: it makes inv_freq[0] 4096 radians per position");
+    check_refused(fold_grid(nullptr, 1, rotation), Code::invalid_argument, "axes is null");
+    const GridAxis two[2] = {};
+    check_refused(fold_grid(two, 2, rotation), Code::invalid_argument,
+                  "count is 2: it must be the rotation's axes, 1");
+    CHECK(rotation.inv_freq == before.inv_freq);
+    rotation.phase = {1};
+    check_refused(fold({1, 0, 1, 1, 0}), Code::invalid_argument, "rotation has 1 phases");
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Ids by time against PyTorch's float32 product, of ragged batches, and of dual-chunk attention
+// against the position lists of vLLM's DualChunkRotaryEmbedding.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "vkrope/positions.hpp"
+
+using namespace vkrope;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+void check_refused(const Status& status, Code code, const std::string& text) {
+    CHECK(status.code == code);
+    CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what, " lacks ",
+                  text);
+}
+
+}  // namespace
+
+TEST_CASE("ids by time: whole seconds, and products that float32 rounds up to a whole number") {
+    Ids ids(6);
+    REQUIRE(timed_ids(1, 25, ids.data(), ids.size()));
+    CHECK(ids == Ids{0, 25, 50, 75, 100, 125});
+    REQUIRE(timed_ids(0.5f, 25, ids.data(), ids.size()));
+    CHECK(ids == Ids{0, 12, 25, 37, 50, 62});
+    // (torch.arange(4) * torch.tensor(0.04) * 25).long(): float32(0.04) is below 0.04, and its
+    // product with 25 is below 1, but both round to the next whole number.
+    ids.resize(4);
+    REQUIRE(timed_ids(0.04f, 25, ids.data(), ids.size()));
+    CHECK(ids == Ids{0, 1, 2, 3});
+    REQUIRE(timed_ids(0, 25, ids.data(), ids.size()));
+    CHECK(ids == Ids{0, 0, 0, 0});
+    CHECK(timed_ids(1, 25, nullptr, 0));
+    check_refused(timed_ids(1, 25, nullptr, 1), Code::invalid_argument, "ids is null");
+    check_refused(timed_ids(-1, 25, ids.data(), 1), Code::invalid_argument, "seconds is -1");
+    check_refused(timed_ids(1, 0, ids.data(), 1), Code::invalid_argument, "ids_per_second is 0");
+    ids.assign(4, 7);
+    check_refused(timed_ids(1e9f, 1, ids.data(), 4), Code::limit_exceeded,
+                  "ids[3] would be 3000000000: an id must fit in int32");
+    CHECK(ids == Ids(4, 7));
+}
+
+TEST_CASE("ids of a ragged batch start again in each sequence") {
+    const std::vector<std::int64_t> cu_seqlens = {0, 3, 3, 5}, offsets = {10, 1000, -1};
+    Ids ids(5);
+    REQUIRE(ragged_ids(cu_seqlens.data(), 3, nullptr, ids.data(), 5));
+    CHECK(ids == Ids{0, 1, 2, 0, 1});
+    REQUIRE(ragged_ids(cu_seqlens.data(), 3, offsets.data(), ids.data(), 5));
+    CHECK(ids == Ids{10, 11, 12, -1, 0});
+    CHECK(ragged_ids(cu_seqlens.data(), 0, nullptr, nullptr, 0));
+    ids.assign(5, 7);
+    const auto refused = [&](std::vector<std::int64_t> lengths, std::vector<std::int64_t> firsts,
+                             Code code, const char* text) {
+        check_refused(ragged_ids(lengths.data(), lengths.size() - 1,
+                                 firsts.empty() ? nullptr : firsts.data(), ids.data(), 5),
+                      code, text);
+    };
+    refused({1, 5}, {}, Code::invalid_argument, "cu_seqlens[0] is 1: it must be 0");
+    refused({0, 4, 3, 5}, {}, Code::invalid_argument,
+            "cu_seqlens[2] is 3: it must be at least the one before, 4");
+    refused({0, 4}, {}, Code::invalid_argument,
+            "tokens is 5: it must be the last of cu_seqlens, 4");
+    refused({0, 3, 5}, {0, 2147483647}, Code::limit_exceeded,
+            "cu_seqlens[1].last token reaches 2147483648");
+    refused({0, 3, 5}, {std::int64_t{-1} << 40, 0}, Code::limit_exceeded,
+            "offsets[0].first token reaches -1099511627776");
+    check_refused(ragged_ids(nullptr, 1, nullptr, ids.data(), 5), Code::invalid_argument,
+                  "cu_seqlens is null");
+    check_refused(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5), Code::invalid_argument,
+                  "ids is null");
+    CHECK(ids == Ids(5, 7));
+}
+
+TEST_CASE("ids of dual-chunk attention are those of vLLM's caches") {
+    const DualChunk chunk = {.chunk_size = 8, .local_size = 2};
+    const std::int32_t n = 6, size = 8;
+    Ids positions(40), ids(40);
+    for (std::int32_t p = 0; p < 40; ++p) positions[std::size_t(p)] = p;
+    // The position that each cache has in row i, as vLLM makes them.
+    Ids qc_t, qc_no_clamp_t, q_inter_t;
+    for (std::int32_t i = 0; i < n; ++i) {
+        qc_t.push_back(std::min(i + n, size));
+        qc_no_clamp_t.push_back(i + n);
+        q_inter_t.push_back(i + size);
+    }
+    for (std::uint32_t role = 0; role < 6; ++role) {
+        REQUIRE(dual_chunk_ids(chunk, DualChunkRole(role), positions.data(), ids.data(), 40));
+        for (std::size_t p = 0; p < 40; ++p) {
+            CAPTURE(role);
+            CAPTURE(p);
+            const std::size_t row = p % 6;
+            const std::int32_t wanted[] = {std::int32_t(row), std::int32_t(row),  qc_t[row],
+                                           qc_t[5],           qc_no_clamp_t[row], q_inter_t[row]};
+            CHECK(ids[p] == wanted[role]);
+        }
+    }
+    REQUIRE(dual_chunk_ids(chunk, DualChunkRole::key, positions.data(), positions.data(), 40));
+    CHECK(positions[39] == 3);
+    const auto refused = [&](DualChunk bad, DualChunkRole role, const char* text) {
+        check_refused(dual_chunk_ids(bad, role, positions.data(), ids.data(), 1),
+                      Code::invalid_argument, text);
+    };
+    refused({0, 0}, DualChunkRole::key, "chunk.chunk_size is 0");
+    refused({1u << 31, 0}, DualChunkRole::key, "chunk.chunk_size is 2147483648");
+    refused({8, 8}, DualChunkRole::key, "chunk.local_size is 8: it must be below chunk_size, 8");
+    refused({8, 2}, DualChunkRole(6), "role is 6: it must be a DualChunkRole");
+    positions[0] = -1;
+    refused({8, 2}, DualChunkRole::key, "positions[0] is -1");
+    check_refused(dual_chunk_ids(chunk, DualChunkRole::key, nullptr, ids.data(), 1),
+                  Code::invalid_argument, "positions is null");
+    CHECK(dual_chunk_ids(chunk, DualChunkRole::key, nullptr, nullptr, 0));
+}

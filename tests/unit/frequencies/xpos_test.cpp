@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// XPos against torchscale's formula in long double, and the property that it is for: a score
+// depends on the distance alone, and decays with it.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "vkrope/positions.hpp"
+
+using namespace vkrope;
+
+namespace {
+
+Rotation of_head(std::uint32_t head_dim) {
+    Rotation rotation;
+    rotation.pairing = Pairing::interleaved;
+    rotation.head_dim = rotation.rotary_dim = head_dim;
+    rotation.inv_freq.resize(head_dim / 2);
+    REQUIRE(default_inv_freq(10000, head_dim, rotation.inv_freq.data()));
+    return rotation;
+}
+
+struct Table {
+    std::vector<float> cos, sin;
+};
+
+Table table_of(const Rotation& rotation, const XposScaling& scaling, bool keys, std::int64_t first,
+               std::size_t rows) {
+    Table table;
+    table.cos.resize(rows * rotation.inv_freq.size());
+    table.sin.resize(table.cos.size());
+    const Status status = xpos_cos_sin(rotation, scaling, keys, first, rows, table.cos.data(),
+                                       table.sin.data());
+    REQUIRE_MESSAGE(status, status.what);
+    return table;
+}
+
+void check_refused(const Status& status, Code code, const std::string& text) {
+    CHECK(status.code == code);
+    CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what, " lacks ",
+                  text);
+}
+
+}  // namespace
+
+TEST_CASE("XPos: torchscale's scale times cos and sin, rounded once") {
+    const Rotation rotation = of_head(64);
+    for (const bool keys : {false, true}) {
+        const Table table = table_of(rotation, {.centre = 100}, keys, 0, 200);
+        for (int p = 0; p < 200; ++p) {
+            for (int j = 0; j < 32; ++j) {
+                CAPTURE(p);
+                CAPTURE(j);
+                // (2j + 0.4 d) / (1.4 d), to the power of the position by scale_base
+                const long double zeta = (2 * j + 0.4L * 64) / (1.4L * 64);
+                const long double power = std::pow(zeta, (p - 100) / 512.0L);
+                const long double scale = keys ? 1 / power : power;
+                const long double angle = p * (long double)rotation.inv_freq[std::size_t(j)];
+                const std::size_t at = std::size_t(p * 32 + j);
+                // half a unit in the last place of float, and what double adds
+                CHECK(std::fabs(table.cos[at] - scale * std::cos(angle)) <= 6.0e-8L * scale);
+                CHECK(std::fabs(table.sin[at] - scale * std::sin(angle)) <= 6.0e-8L * scale);
+            }
+        }
+    }
+}
+
+TEST_CASE("XPos: the centre changes no score, and distance lowers it") {
+    Rotation rotation = of_head(32);
+    const auto score = [&](std::int64_t centre, std::size_t q, std::size_t k) {
+        const Table queries = table_of(rotation, {.centre = centre}, false, 0, 2048);
+        const Table keys = table_of(rotation, {.centre = centre}, true, 0, 2048);
+        double sum = 0;  // of rows of ones
+        for (std::size_t j = 0; j < 16; ++j) {
+            const double a = queries.cos[q * 16 + j], b = queries.sin[q * 16 + j],
+                         c = keys.cos[k * 16 + j], d = keys.sin[k * 16 + j];
+            sum += (a - b) * (c - d) + (a + b) * (c + d);
+        }
+        return sum;
+    };
+    CHECK(score(0, 700, 300) == doctest::Approx(score(1024, 700, 300)).epsilon(1e-5));
+    CHECK(score(0, 900, 500) == doctest::Approx(score(0, 700, 300)).epsilon(1e-4));
+    CHECK(std::fabs(score(0, 2000, 0)) < std::fabs(score(0, 100, 0)));
+}
+
+TEST_CASE("XPos: attention factor, negative positions, and parts of a table") {
+    Rotation rotation = of_head(16);
+    const Table whole = table_of(rotation, {}, false, -10, 20),
+                part = table_of(rotation, {}, false, 3, 2);
+    for (std::size_t j = 0; j < 8; ++j) {
+        CHECK(part.cos[8 + j] == whole.cos[14 * 8 + j]);
+        CHECK(part.sin[8 + j] == whole.sin[14 * 8 + j]);
+    }
+    CHECK(whole.sin[0] < 0.7);  // sin(-10) times a scale above 1
+    rotation.attention_factor = 2;
+    const Table twice = table_of(rotation, {}, false, -10, 20);
+    for (std::size_t i = 0; i < whole.cos.size(); ++i) CHECK(twice.cos[i] == 2 * whole.cos[i]);
+}
+
+TEST_CASE("XPos: what it cannot do is named") {
+    Rotation rotation = of_head(64);
+    std::vector<float> cos(64, 7), sin(64, 7);
+    const auto refused = [&](const XposScaling& scaling, std::int64_t first, std::size_t rows,
+                             Code code, const char* text) {
+        check_refused(xpos_cos_sin(rotation, scaling, true, first, rows, cos.data(), sin.data()),
+                      code, text);
+    };
+    refused({.scale_base = 0}, 0, 1, Code::invalid_argument, "scaling.scale_base is 0");
+    refused({.gamma = -1}, 0, 1, Code::invalid_argument, "scaling.gamma is -1");
+    refused({}, std::int64_t{1} << 32, 1, Code::invalid_argument, "first is 4294967296");
+    refused({.centre = std::int64_t{-1} << 32}, 0, 1, Code::invalid_argument,
+            "scaling.centre is -");
+    refused({}, 0, std::size_t{1} << 32, Code::invalid_argument, "rows is 4294967296");
+    // 0.2857^-(131072 / 512) is 10^139.
+    refused({}, 131072, 1, Code::limit_exceeded,
+            "the scale of position 131072 is 1.9117e+139: it must be in the normal range of float");
+    check_refused(xpos_cos_sin(rotation, {}, true, 0, 1, nullptr, sin.data()),
+                  Code::invalid_argument, "cos is null");
+    rotation.phase.assign(32, 1);
+    refused({}, 0, 1, Code::not_supported, "rotation has 0 axes, 1 head groups and 32 phases");
+    rotation.phase.clear();
+    rotation.inv_freq.pop_back();
+    refused({}, 0, 1, Code::invalid_argument, "rotation.inv_freq has 31 elements");
+    CHECK(cos == std::vector<float>(64, 7));
+}
+
+TEST_CASE("FoPE: pairs that do not complete a turn stop") {
+    std::vector<double> inv_freq(64);
+    REQUIRE(default_inv_freq(10000, 128, inv_freq.data()));
+    const std::vector<double> before = inv_freq;
+    REQUIRE(stop_slow_pairs(inv_freq, 512));
+    for (std::size_t j = 0; j < 64; ++j) {
+        const bool turns = before[j] * 512 >= 6.283185307179586;
+        CHECK(inv_freq[j] == (turns ? before[j] : 0));
+    }
+    CHECK(inv_freq[63] == 0);
+    CHECK(inv_freq[0] == 1);
+    check_refused(stop_slow_pairs(inv_freq, 0), Code::invalid_argument, "length is 0");
+}

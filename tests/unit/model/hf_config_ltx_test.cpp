@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// LTX-Video and LTX-2, channel by channel against the tables that their classes in diffusers make:
+// frequencies of all axes in turn, padded at the beginning of a row of all heads.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hf_config_reading.hpp"
+#include "hf_config_refusals.hpp"
+#include "vkrope/model.hpp"
+
+using namespace vkrope::test;
+using namespace vkrope;
+
+namespace {
+
+constexpr long double pi = 3.141592653589793238462643383279502884L;
+
+/// The angles of a row of `channels` / 2 pairs for a token with these coordinates in [0, 1].
+std::vector<long double> row_of(std::size_t channels, const std::vector<long double>& grid) {
+    const std::size_t steps = channels / (2 * grid.size());
+    std::vector<long double> freqs;
+    for (std::size_t f = 0; f < steps; ++f) {
+        for (const long double x : grid) {
+            freqs.push_back(std::pow(1e4L, f / (long double)(steps - 1)) * pi / 2 * (x * 2 - 1));
+        }
+    }
+    std::vector<long double> row(channels / 2 - freqs.size(), 0);
+    row.insert(row.end(), freqs.begin(), freqs.end());
+    return row;
+}
+
+/// The angle of a pair of a head for a token with these ids, by the definition of a Rotation.
+long double angle_of(const Rotation& rotation, std::size_t head, std::size_t pair,
+                     const std::vector<std::int32_t>& ids) {
+    const std::size_t pairs = rotation.rotary_dim / 2;
+    const bool sum = rotation.sections.axes != 0 && rotation.sections.order == SectionOrder::sum;
+    const std::size_t rows = sum ? rotation.sections.axes : 1;
+    long double angle = rotation.phase[head * pairs + pair];
+    for (std::size_t a = 0; a < rows; ++a) {
+        const std::size_t axis = sum ? a : axis_of(rotation.sections, std::uint32_t(pair));
+        angle += ids[axis] * (long double)rotation.inv_freq[(head * rows + a) * pairs + pair];
+    }
+    return angle;
+}
+
+void check_row(const Rotation& rotation, const std::vector<std::int32_t>& ids,
+               const std::vector<long double>& row) {
+    const std::size_t pairs = rotation.rotary_dim / 2;
+    REQUIRE(rotation.phase.size() == rotation.head_groups * pairs);
+    REQUIRE(row.size() == rotation.head_groups * pairs);
+    for (std::size_t at = 0; at < row.size(); ++at) {
+        CAPTURE(at);
+        const long double difference = angle_of(rotation, at / pairs, at % pairs, ids) - row[at];
+        // phases are numbers of up to 15708 radians in double, less whole turns
+        CHECK(std::fabs(std::remainder(difference, 2 * pi)) < 1e-10L);
+    }
+}
+
+std::string ltx2(const std::string& fields) {
+    return R"({"_class_name": "LTX2VideoTransformer3DModel", "num_attention_heads": 32,
+        "attention_head_dim": 128, "audio_num_attention_heads": 32,
+        "audio_attention_head_dim": 64, "audio_cross_attention_dim": 2048,
+        "pos_embed_max_pos": 20, "audio_pos_embed_max_pos": 20, "base_height": 2048,
+        "base_width": 2048, "vae_scale_factors": [8, 32, 32], "patch_size": 1,
+        "audio_sampling_rate": 16000, "audio_hop_length": 160, "rope_theta": 10000.0, )" +
+           fields + "}";
+}
+
+/// The coordinates of diffusers' prepare_video_coords and prepare_audio_coords, and the ids that
+/// the importer names.
+struct Frame {
+    long double start, end;
+    std::int32_t id() const { return std::int32_t(start + end); }
+};
+Frame frame_of(int index, int factor) {
+    const auto at = [&](int i) { return std::max(0, i * factor + 1 - factor); };
+    return {(long double)at(index), (long double)at(index + 1)};
+}
+
+}  // namespace
+
+TEST_CASE("LTX-Video: phases, axes in turn, and two channels that stand") {
+    const Rotation rotation = imported(
+        R"({"_class_name": "LTXVideoTransformer3DModel", "num_attention_heads": 32,
+            "attention_head_dim": 64, "patch_size": 1, "patch_size_t": 1})");
+    CHECK(rotation.pairing == interleaved);
+    CHECK(rotation.head_dim == 2048);
+    CHECK(rotation.head_groups == 1);
+    CHECK(rotation.inv_freq[0] == 0);
+    CHECK(rotation.phase[0] == 0);
+    CHECK(warns(rotation, "positions of the axes: column, frame, row"));
+    CHECK(warns(rotation, "all heads of Q or of K"));
+    CHECK(!warns(rotation, "is missing"));
+    for (const int frame : {0, 1, 7}) {
+        for (const int line : {0, 15}) {
+            const int column = 23 - line;
+            check_row(
+                rotation, {column, frame, line},
+                row_of(2048, {frame * 8 / 25.0L / 20, line * 32 / 2048.0L, column * 32 / 2048.0L}));
+        }
+    }
+    CHECK(from_hf_config(R"({"_class_name": "LTXVideoTransformer3DModel"})", {.layer_type = "x"})
+              .status.code == Code::invalid_argument);
+    CHECK(imported(R"({"_class_name": "LTXVideoTransformer3DModel"})").phase == rotation.phase);
+}
+
+TEST_CASE("LTX-2: middles of patches, in rows or in heads with frequencies of their own") {
+    for (const char* type : {"interleaved", "split"}) {
+        CAPTURE(std::string(type));
+        const std::string json = ltx2(R"("rope_type": ")" + std::string(type) + "\"");
+        const bool split = std::string(type) == "split";
+        const Rotation rotation = imported(json);
+        CHECK(warns(rotation, "assuming video_attention"));
+        CHECK(rotation.pairing == (split ? half : interleaved));
+        CHECK(rotation.head_dim == (split ? 128 : 4096));
+        CHECK(rotation.head_groups == (split ? 32 : 1));
+        CHECK(warns(rotation, split ? "axes: frame, row, column" : "axes: row, column, frame"));
+        for (const int index : {0, 1, 5}) {
+            const Frame frame = frame_of(index, 8);
+            const std::int32_t line = 2 * index + 3, column = 2 * 11 + 1;
+            const long double middle = (frame.start + frame.end) / 2 / 24;
+            const std::vector<long double> row = row_of(
+                4096, {middle / 20, line * 16 / 2048.0L, column * 16 / 2048.0L});
+            check_row(rotation,
+                      split ? std::vector<std::int32_t>{frame.id(), line, column}
+                            : std::vector<std::int32_t>{line, column, frame.id()},
+                      row);
+            const Rotation cross = imported(json, {.layer_type = "video_cross_attention"});
+            CHECK(cross.sections.axes == 0);
+            check_row(cross, {frame.id()}, row_of(2048, {middle / 20}));
+            const Frame heard = frame_of(index, 4);
+            const long double time = (heard.start + heard.end) / 2 * 160 / 16000;
+            for (const char* kind : {"audio_attention", "audio_cross_attention"}) {
+                const Rotation sound = imported(json, {.layer_type = kind});
+                CHECK(sound.head_groups == (split ? 32 : 1));
+                CHECK(sound.head_dim == (split ? 64 : 2048));
+                check_row(sound, {heard.id()}, row_of(2048, {time / 20}));
+            }
+        }
+    }
+    CHECK(frame_of(3, 8).id() == 42);
+    CHECK(frame_of(3, 4).id() == 22);
+}
+
+TEST_CASE("LTX-2: what is missing is assumed, and what is wrong is named") {
+    const Rotation assumed = imported(R"({"_class_name": "LTX2VideoTransformer3DModel"})");
+    CHECK(assumed.inv_freq == imported(ltx2(R"("rope_type": "interleaved")")).inv_freq);
+    CHECK(warns(assumed, "rope_type is missing: assuming interleaved"));
+    CHECK(warns(assumed, "vae_scale_factors is missing: assuming 8, 32, 32"));
+    for (const Bad& bad : {
+             Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "attention_head_dim": 127})",
+                 "attention_head_dim is 127: the head must be even"},
+             Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "vae_scale_factors": [8, 32]})",
+                 "vae_scale_factors is an array: it must be a list of 3 numbers"},
+             Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "base_height": 0})",
+                 "base_height is 0"},
+             Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "rope_theta": 1e9})",
+                 "rope_theta 1e+09 makes the frequency of pair"},
+         }) {
+        check_refused(bad, Code::invalid_data);
+    }
+    check_refused({ltx2(R"("rope_type": "spiral")"),
+                   "rope_type is \"spiral\": it must be interleaved or split"},
+                  Code::not_supported);
+    const Result<Rotation> other = from_hf_config(ltx2(R"("rope_type": "split")"),
+                                                  {.layer_type = "text"});
+    CHECK(other.status.code == Code::invalid_argument);
+    CHECK(std::string(other.status.what).find("layer_type is 'text': the model has") !=
+          std::string::npos);
+}
