@@ -18,6 +18,7 @@ std::vector<Group> builtin_groups(Level level) {
         {"positions", "positions", add_positions},
         {"axes", "axes", add_axes},
         {"angle sources", "angles", add_angles},
+        {"phases, sums, head groups, channels", "turns", add_turns},
         {"limits and splitting", "limits", add_limits},
         {"rows far apart", "offsets", add_offsets},
         {"variants of the shader", "variants", add_variants},

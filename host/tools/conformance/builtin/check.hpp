@@ -128,6 +128,7 @@ void add_layouts(Checks& checks);
 void add_positions(Checks& checks);
 void add_axes(Checks& checks);
 void add_angles(Checks& checks);
+void add_turns(Checks& checks);
 void add_limits(Checks& checks);
 void add_offsets(Checks& checks);
 void add_variants(Checks& checks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/builtin/definition.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -53,7 +54,7 @@ struct Pair {
 std::vector<Pair> pairs_of(const reference::Operation& operation) {
     std::vector<reference::Window> windows = operation.windows;
     if (windows.empty()) {
-        windows.push_back({0, operation.inv_freq.size()});
+        windows.push_back({0, operation.inv_freq.size() / operation.head_groups});
     }
     std::vector<Pair> pairs;
     for (const reference::Window& window : windows) {
@@ -78,31 +79,57 @@ std::vector<Pair> pairs_of(const reference::Operation& operation) {
 
 Definition::Definition(const Trial& trial, const std::vector<std::int64_t>& positions, bool flushes)
     : trial_(trial), positions_(positions), flushes_(flushes), inv_freq_(inv_freq_of(trial)),
-      angles_(inv_freq_, trial.attention_factor) {}
+      angles_(inv_freq_, trial.attention_factor,
+              {.phase = trial.phase,
+               .head_groups = trial.info.head_groups,
+               .axes = summed_axes(trial.info.sections)}),
+      exact_(trial, positions) {
+    for (std::uint32_t j = 0; j < trial.info.rotary_dim / 2; ++j) {
+        axis_.push_back(axis_turning(trial.info.sections, j));
+    }
+}
 
-CosSin Definition::cos_sin(std::int64_t position, std::size_t pair) const {
-    if (trial_.info.angles == AngleSource::cos_sin_cache) {
-        const std::size_t at = static_cast<std::size_t>(position) * trial_.row_stride + pair;
-        return {value(trial_.info.table, trial_.cos, at), value(trial_.info.table, trial_.sin, at)};
+std::int64_t Definition::position(const Turn& turn) const {
+    return positions_[axis_[turn.pair % axis_.size()] * trial_.shape.rows() + turn.token] +
+           turn.further;
+}
+
+CosSin Definition::cos_sin(const Turn& turn) const {
+    const KernelInfo& info = trial_.info;
+    if (info.angles == AngleSource::cos_sin_cache) {
+        const auto member = static_cast<std::size_t>(turn.member);
+        const std::size_t column = !info.channel_angles ? turn.pair
+                                   : info.pairing == Pairing::half_split
+                                       ? turn.pair + member * axis_.size()
+                                       : 2 * turn.pair + member;
+        const std::size_t at = static_cast<std::size_t>(position(turn)) * trial_.row_stride +
+                               column;
+        return {value(info.table, trial_.cos, at), value(info.table, trial_.sin, at)};
     }
     if (trial_.precision == AnglePrecision::float32) {
-        const reference::CosSin exact = float32_cos_sin(position, inv_freq_[pair]);
+        const reference::CosSin exact = float32_cos_sin(position(turn), inv_freq_[turn.pair]);
         const auto factor = static_cast<float>(trial_.attention_factor);
         return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
     }
-    return angles_.at(trial_.info.angles, position, pair);
+    if (info.sections.order != SectionOrder::sum) {
+        return angles_.at(info.angles, position(turn), turn.pair);
+    }
+    std::array<std::int64_t, max_axes> positions = {};
+    for (std::uint32_t axis = 0; axis < info.sections.axes; ++axis) {
+        positions[axis] = positions_[axis * trial_.shape.rows() + turn.token] + turn.further;
+    }
+    return angles_.sum_at(positions, turn.pair);
 }
 
-std::optional<CosSin> Definition::neighbour(const reference::Operation& operation,
-                                            std::uint64_t token, std::size_t pair,
-                                            std::int64_t further) const {
-    const std::uint64_t rows = trial_.shape.rows();
-    const std::int64_t position = positions_[axis[pair] * rows + token] + further;
-    if (!covers(trial_, position)) {
-        return std::nullopt;
+CosSin Definition::directed(const reference::Operation& operation, const Turn& turn) const {
+    const CosSin forward = cos_sin(turn);
+    if (!operation.inverse) {
+        return forward;
     }
-    const CosSin angle = cos_sin(position, pair);
-    return CosSin{angle.cos, operation.inverse ? -angle.sin : angle.sin};
+    // The matrix of the pair is transposed.
+    Turn other = turn;
+    other.member = 1 - turn.member;
+    return {forward.cos, trial_.info.channel_angles ? -cos_sin(other).sin : -forward.sin};
 }
 
 std::uint64_t Definition::hold(const reference::Operation& operation, const reference::Tensor& in,
@@ -124,10 +151,10 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
 
     std::uint64_t uncovered = 0;
     struct Angle {
-        CosSin rounded;
+        CosSin rounded[2];  // for each member
         reference::CosSin exact;
     };
-    std::vector<Angle> angles(pairs.size());
+    std::vector<Angle> angles(pairs.size() * operation.head_groups);
     std::uint64_t token = ~std::uint64_t{0};
     bool covered = true;
     const auto turn_to = [&](std::uint64_t next) {
@@ -137,14 +164,16 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
             covered = covered && covers(trial_, positions_[a * rows + token]);
         }
         uncovered += covered ? 0 : 1;
-        for (std::size_t j = 0; covered && j < pairs.size(); ++j) {
-            const std::int64_t p = positions_[axis[j] * rows + token];
-            const CosSin rounded = cos_sin(p, j);
-            const reference::CosSin exact = exact_cos_sin(trial_, p, inv_freq_[j]);
+        for (std::size_t j = 0; covered && j < angles.size(); ++j) {
+            const CosSin rounded = directed(operation, {.token = token, .pair = j});
+            const CosSin second = trial_.info.channel_angles
+                                      ? directed(operation,
+                                                 {.token = token, .pair = j, .member = 1})
+                                      : rounded;
+            const reference::CosSin exact = exact_.at(token, j);
             const long double factor = trial_.attention_factor;
             const float sign = operation.inverse ? -1 : 1;
-            angles[j] = {{rounded.cos, sign * rounded.sin},
-                         {factor * exact.cos, sign * factor * exact.sin}};
+            angles[j] = {{rounded, second}, {factor * exact.cos, sign * factor * exact.sin}};
         }
     };
 
@@ -176,24 +205,29 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
         const auto x = [&](std::uint64_t channel) {
             return reference::widen(in.type, load(in.type, input, from[row] + channel));
         };
+        const std::size_t group = row % in.heads / (in.heads / operation.head_groups);
         for (std::size_t j = 0; j < pairs.size(); ++j) {
             const Pair& pair = pairs[j];
             const float x0 = x(pair.in[0]), x1 = x(pair.in[1]);
-            const Angle& angle = angles[j];
+            const Angle& angle = angles[group * pairs.size() + j];
             for (const std::size_t member : {0, 1}) {
                 const std::uint64_t at = to + pair.out[member];
                 if (!covered) {
                     look(row, pair.out[member], at, member == 0 ? x0 : x1, true, std::nullopt);
                     continue;
                 }
-                const Rounded y = member == 0
-                                      ? product_sum(x0, angle.rounded.cos, -x1, angle.rounded.sin)
-                                      : product_sum(x0, angle.rounded.sin, x1, angle.rounded.cos);
+                const CosSin& rounded = angle.rounded[member];
+                const Rounded y = member == 0 ? product_sum(x0, rounded.cos, -x1, rounded.sin)
+                                              : product_sum(x0, rounded.sin, x1, rounded.cos);
                 if (bits_known && !(flushes_ && y.flushed)) {
                     look(row, pair.out[member], at, y.value, true, std::nullopt, [&] {
-                        return WrongRotation{x0, x1, int(member), angle.rounded,
-                                             [&](std::int64_t further) {
-                                                 return neighbour(operation, token, j, further);
+                        return WrongRotation{x0, x1, int(member), rounded,
+                                             [&](std::int64_t further) -> std::optional<CosSin> {
+                                                 const Turn turn = {token, group * pairs.size() + j,
+                                                                    int(member), further};
+                                                 if (!covers(trial_, position(turn)))
+                                                     return std::nullopt;
+                                                 return directed(operation, turn);
                                              }};
                     });
                 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "conformance/builtin/check.hpp"
+#include "conformance/builtin/trial_oracle.hpp"
 #include "conformance/shader_source/angles.hpp"
 #include "reference/oracle.hpp"
 
@@ -27,22 +28,30 @@ class Definition {
                        const std::byte* before, const std::byte* output, char name,
                        Findings& findings) const;
 
-    std::vector<std::uint32_t> axis = {};  // position axis of each pair
-
    private:
-    /// Returns cos and sin of a pair, before the direction is applied.
-    CosSin cos_sin(std::int64_t position, std::size_t pair) const;
+    /// Where a pair of a token is; `pair` counts [head groups, pairs].
+    struct Turn {
+        std::uint64_t token = 0;
+        std::size_t pair = 0;
+        int member = 0;            // whose row of the pair's matrix is wanted
+        std::int64_t further = 0;  // by how much the position is greater than that of the token
+    };
 
-    /// The same, with the direction, for a position `further` than that of the token; nothing if
-    /// the table does not cover it.
-    std::optional<CosSin> neighbour(const reference::Operation& operation, std::uint64_t token,
-                                    std::size_t pair, std::int64_t further) const;
+    std::int64_t position(const Turn& turn) const;
+
+    /// Returns cos and sin, before the direction is applied.
+    CosSin cos_sin(const Turn& turn) const;
+
+    /// With the direction.
+    CosSin directed(const reference::Operation& operation, const Turn& turn) const;
 
     const Trial& trial_;
     const std::vector<std::int64_t>& positions_;
     bool flushes_;
     std::vector<double> inv_freq_;
+    std::vector<std::uint32_t> axis_ = {};  // position axis of each pair
     shader_source::Angles angles_;
+    ExactAngles exact_;
 };
 
 }  // namespace vkrope::conformance

@@ -48,6 +48,8 @@ Rotation rotation_of(const Trial& trial) {
     rotation.pairing = trial.info.pairing;
     rotation.head_dim = rotation.rotary_dim = trial.info.rotary_dim;
     rotation.inv_freq = inv_freq_of(trial);
+    rotation.phase = trial.phase;
+    rotation.head_groups = trial.info.head_groups;
     rotation.attention_factor = trial.attention_factor;
     rotation.precision = trial.precision;
     rotation.sections = trial.info.sections;
@@ -69,8 +71,13 @@ std::vector<float> angle_pairs(const Trial& trial) {
 std::vector<double> inv_freq_of(const Trial& trial) {
     std::vector<double> inv_freq = trial.inv_freq;
     if (inv_freq.empty()) {
-        inv_freq.resize(trial.info.rotary_dim / 2);
+        const std::size_t pairs = trial.info.rotary_dim / 2;
+        inv_freq.resize(pairs);
         check(default_inv_freq(10000.0, trial.info.rotary_dim, inv_freq.data()));
+        const std::size_t sets = std::size_t{trial.info.head_groups} *
+                                 summed_axes(trial.info.sections);
+        while (inv_freq.size() < sets * pairs)
+            inv_freq.push_back(0.75 * inv_freq[inv_freq.size() - pairs]);
     }
     return inv_freq;
 }
@@ -89,14 +96,17 @@ reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
     return {std::cos(wide), std::sin(wide)};
 }
 
-reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq) {
-    return trial.precision == AnglePrecision::float32
-               ? float32_cos_sin(position, inv_freq)
-               : reference::exact_cos_sin(position, inv_freq);
+void add_phases(Trial& trial, std::uint32_t seed) {
+    Random random(seed);
+    trial.info.phase = true;
+    trial.phase.resize(std::size_t{trial.info.head_groups} * trial.info.rotary_dim / 2);
+    for (double& phase : trial.phase)
+        phase = static_cast<double>(static_cast<std::int64_t>(random() >> 11)) * 0x1p-48 - 16;
 }
 
 void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
+                        columns = trial.info.channel_angles ? 2 * pairs : pairs,
                         count = (trial.table_rows * row_stride + 1) / 2 * 2;
     const std::vector<float> angles = angle_pairs(trial);
     trial.info.table = table;
@@ -104,9 +114,12 @@ void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bo
     trial.cos = ours ? Bytes(count * element_bytes(table), std::byte{0xff})
                      : random_elements(table, count, 41);
     trial.sin = ours ? trial.cos : random_elements(table, count, 42);
-    for (std::uint32_t i = 0; ours && i < trial.table_rows * pairs; ++i) {
-        set(table, trial.cos, i / pairs * row_stride + i % pairs, angles[2 * i]);
-        set(table, trial.sin, i / pairs * row_stride + i % pairs, angles[2 * i + 1]);
+    for (std::uint32_t i = 0; ours && i < trial.table_rows * columns; ++i) {
+        const std::uint32_t row = i / columns, column = i % columns;
+        const bool by_two = columns != pairs && trial.info.pairing == Pairing::interleaved;
+        const std::uint32_t pair = row * pairs + (by_two ? column / 2 : column % pairs);
+        set(table, trial.cos, row * row_stride + column, angles[2 * pair]);
+        set(table, trial.sin, row * row_stride + column, angles[2 * pair + 1]);
     }
 }
 
@@ -243,7 +256,8 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     AnglePlan callers_plan;
     if (callers) {
         callers_plan = value_of(plan_cos_sin_cache(info.rotary_dim / 2, trial.table_rows,
-                                                   trial.row_stride, info.table));
+                                                   trial.row_stride, info.table,
+                                                   info.channel_angles));
         cos_buffer = device.upload(trial.cos.data(), trial.cos.size());
         sin_buffer = device.upload(trial.sin.data(), trial.sin.size());
         call.call.angles = {
@@ -271,10 +285,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
                   stray);
     const bool flushes = device.traits().flushes_subnormals;
     std::uint64_t outside = 0;
-    Definition definition(trial, positions, flushes);
-    for (std::uint32_t j = 0; j < info.rotary_dim / 2; ++j) {
-        definition.axis.push_back(axis_turning(info.sections, j));
-    }
+    const Definition definition(trial, positions, flushes);
     const auto hold = [&](const TensorRows& tensor, const reference::Operation& operation,
                           char name) {
         outside = 0;  // K and V also check the slots

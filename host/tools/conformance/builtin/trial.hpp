@@ -25,7 +25,10 @@ struct Trial {
     bool only_v = false;           // the call has neither Q nor K
     std::uint32_t seed = 1;
 
-    std::vector<double> inv_freq = {};  // empty: 10000^(-2j / rotary_dim)
+    // [head groups, summed axes, pairs]; empty: 10000^(-2j / rotary_dim), each set after the first
+    // slower than the one before
+    std::vector<double> inv_freq = {};
+    std::vector<double> phase = {};  // [head groups, pairs], if info.phase
     double attention_factor = 1;
     AnglePrecision precision = AnglePrecision::exact;
     std::uint32_t table_rows = 64;  // see covers()
@@ -67,8 +70,6 @@ bool covers(const Trial& trial, std::int64_t position);
 std::vector<double> inv_freq_of(const Trial& trial);
 /// Returns cos and sin of the float32 product of position and frequency, each converted to float.
 reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
-/// Returns cos and sin of the angle as the trial defines it.
-reference::CosSin exact_cos_sin(const Trial& trial, std::int64_t position, double inv_freq);
 
 /// True if a kernel with this angle source has a binding left for the counter on this device.
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
@@ -98,10 +99,14 @@ std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowes
 std::size_t q_elements(const Trial& trial);
 std::size_t v_elements(const Trial& trial);
 
-/// Adds a cos_sin_cache [table_rows, row_stride] to the trial, with columns after the pairs that
-/// must not be read.
+/// Adds a phase of each head group and pair, up to some turns.
+void add_phases(Trial& trial, std::uint32_t seed);
+
+/// Adds a cos_sin_cache [table_rows, row_stride] to the trial, with columns after the pairs, or
+/// after the channels if they have angles of their own, that must not be read.
 ///
-/// ours  true: the values of fill_angles for this trial; false: arbitrary values
+/// ours  true: the values of fill_angles for this trial, for both channels of a pair; false:
+///       arbitrary values
 void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
 
 }  // namespace vkrope::conformance

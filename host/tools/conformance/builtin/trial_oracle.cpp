@@ -19,7 +19,7 @@ std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
     for (const std::uint32_t pairs : sections.pairs) {
         sum += pairs;
     }
-    if (sections.axes == 0) {
+    if (sections.axes == 0 || sections.order == SectionOrder::sum) {
         return 0;
     }
     std::uint32_t m = j % sum;
@@ -31,6 +31,28 @@ std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
         m -= sections.pairs[axis];
     }
     return axis;
+}
+
+ExactAngles::ExactAngles(const Trial& trial, const std::vector<std::int64_t>& positions)
+    : trial_(trial), positions_(positions), pairs_(trial.info.rotary_dim / 2),
+      summed_(summed_axes(trial.info.sections)), inv_freq_(inv_freq_of(trial)) {}
+
+reference::CosSin ExactAngles::at(std::size_t token, std::size_t pair) const {
+    const std::size_t j = pair % pairs_, group = pair / pairs_;
+    const auto on_axis = [&](std::size_t axis, double inv_freq) {
+        const std::int64_t position = positions_[axis * trial_.shape.rows() + token];
+        return trial_.precision == AnglePrecision::float32
+                   ? float32_cos_sin(position, inv_freq)
+                   : reference::exact_cos_sin(position, inv_freq);
+    };
+    const double* inv_freq = &inv_freq_[group * summed_ * pairs_ + j];
+    reference::CosSin angle = on_axis(
+        axis_turning(trial_.info.sections, static_cast<std::uint32_t>(j)), *inv_freq);
+    for (std::uint32_t axis = 1; axis < summed_; ++axis)
+        angle = reference::sum_of(angle, on_axis(axis, inv_freq[axis * pairs_]));
+    if (trial_.info.phase)
+        angle = reference::sum_of(angle, reference::exact_cos_sin(1, trial_.phase[pair]));
+    return angle;
 }
 
 reference::Operation operation_of(const Trial& trial, const HeadFormat& width, bool flushes) {
@@ -46,6 +68,10 @@ reference::Operation operation_of(const Trial& trial, const HeadFormat& width, b
         }
     }
     operation.inv_freq = inv_freq_of(trial);
+    // Of a sum the oracle is told each angle, so that only the number of these counts.
+    operation.inv_freq.resize(operation.inv_freq.size() / summed_axes(info.sections));
+    operation.phase = trial.phase;
+    operation.head_groups = info.head_groups;
     operation.attention_factor = trial.attention_factor;
     operation.gain = reference::Gain(static_cast<std::uint32_t>(trial.gain));
     operation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
@@ -93,6 +119,7 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation,
         judge(reference::compare(tensor.in.rows, tensor.out.rows, operation, input, output));
         return;
     }
+    const ExactAngles angles(trial, positions);
     const std::size_t rows = trial.shape.rows();
     for (std::size_t i = 0; i < rows; ++i) {
         operation.positions = {0};
@@ -101,10 +128,7 @@ void hold_against_oracle(const Trial& trial, reference::Operation operation,
                 operation.positions = {beyond};
             }
         }
-        operation.cos_sin = [&](std::int64_t, std::size_t pair) {
-            const std::uint32_t axis = axis_turning(sections, static_cast<std::uint32_t>(pair));
-            return exact_cos_sin(trial, positions[axis * rows + i], operation.inv_freq[pair]);
-        };
+        operation.cos_sin = [&](std::int64_t, std::size_t pair) { return angles.at(i, pair); };
         const auto token = [&](reference::Tensor all, const std::byte* start) {
             const std::uint64_t first = i / trial.shape.tokens * all.batch_stride +
                                         i % trial.shape.tokens * all.token_stride;

@@ -6,8 +6,25 @@
 
 namespace vkrope::conformance {
 
-/// Returns the position axis of pair j, as types.hpp defines it.
+/// Returns the position axis of pair j, as types.hpp defines it; 0 if axes are summed.
 std::uint32_t axis_turning(const Sections& sections, std::uint32_t j);
+
+/// cos and sin of a trial's angles by their definition, without the attention factor.
+class ExactAngles {
+   public:
+    /// positions  [axes, batch, tokens]; both outlive it
+    ExactAngles(const Trial& trial, const std::vector<std::int64_t>& positions);
+
+    /// `pair` counts [head groups, pairs].
+    reference::CosSin at(std::size_t token, std::size_t pair) const;
+
+   private:
+    const Trial& trial_;
+    const std::vector<std::int64_t>& positions_;
+    std::size_t pairs_;
+    std::uint32_t summed_;
+    std::vector<double> inv_freq_;
+};
 
 /// The operation on Q or K.
 reference::Operation operation_of(const Trial& trial, const HeadFormat& width, bool flushes);

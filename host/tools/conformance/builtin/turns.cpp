@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+// Angles that one frequency a pair cannot say: phases, sums over axes, frequencies of head groups,
+// and tables in which the channels of a pair have angles of their own.
+#include "conformance/builtin/variant_trials.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+constexpr std::int32_t rows_covered = 5000;  // of tables: positions with two coarse rows and more
+
+/// Q with two heads for each of K, a window of 40 of 48 channels, and a position of every sign.
+Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t groups = 2) {
+    Trial trial = trial_of(element, 48, 7, pairing);
+    trial.info.rotary_dim = 40;
+    trial.info.q.rotary_offset = 4;
+    trial.info.k = trial.info.q;
+    trial.info.angles = source;
+    trial.info.positions = PositionSource::ids;
+    trial.shape = {.batch = 2, .tokens = 7, .groups = groups, .q_per_group = 2};
+    trial.table_rows = rows_covered;
+    trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered, rows_covered - 1, 61);
+    trial.attention_factor = 1.1386;
+    return trial;
+}
+
+/// A position on each axis; computed angles turn to the ends of int32.
+void set_axes(Trial& trial, const Sections& sections) {
+    const bool far = trial.info.angles == AngleSource::computed;
+    trial.info.positions = PositionSource::axis_ids;
+    trial.info.sections = sections;
+    trial.ids = random_positions(std::size_t{sections.axes} * trial.shape.rows(),
+                                 far ? INT32_MIN : 1 - rows_covered,
+                                 far ? INT32_MAX : rows_covered - 1, 62 + sections.axes);
+}
+
+void add_phases_of(Checks& checks, AngleSource source) {
+    const std::string name = name_of(source);
+    for (const Pairing pairing : pairings) {
+        checks.add(fmt::format("phase_{}_{}", name, name_of(pairing)), [=](DeviceUnderTest& device,
+                                                                           Findings& findings) {
+            for (const Element element : elements) {
+                Trial trial = turned(element, pairing, source);
+                // Halves in units of 8, in each mapping, and with other pairs in each head.
+                if (element == Element::f16) {
+                    trial = two_tensors(element, 64, 16, pairing);
+                    trial.info.angles = source;
+                    trial.table_rows = rows_covered;
+                    trial.info.positions = PositionSource::ids;
+                    trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered,
+                                                 rows_covered - 1, 63);
+                    add_phases(trial, 64);
+                    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                        trial.info.mapping = mapping;
+                        run_each_access(device, trial, findings);
+                    }
+                    continue;
+                }
+                add_phases(trial, 65);
+                for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                    trial.direction = direction;
+                    run(device, trial, findings);
+                }
+                trial.gain = Gain::divide_out;
+                run(device, trial, findings);
+            }
+        });
+        checks.add(fmt::format("phase_{}_{}_of_axes", name, name_of(pairing)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       for (const Sections& sections : {Sections{.axes = 3, .pairs = {4, 8, 8}},
+                                                        Sections{.axes = 2, .pairs = {7, 13}},
+                                                        Sections{.order = SectionOrder::interleaved,
+                                                        .axes = 3,
+                                                        .pairs = {8, 6, 6}}}) {
+                           Trial trial = turned(Element::bf16, pairing, source);
+                           set_axes(trial, sections);
+                           add_phases(trial, 66);
+                           run(device, trial, findings);
+                       }
+                   });
+    }
+    checks.add("phase_" + name + "_special_positions", [=](DeviceUnderTest& device,
+                                                           Findings& findings) {
+        const bool computed = source == AngleSource::computed;
+        std::vector<std::int64_t> ids;
+        for (const std::int64_t at : {0, 1, 2047, 2048, 2049, 4095, 4096, 4097, rows_covered - 1})
+            ids.insert(ids.end(), {at, -at});
+        const std::size_t covered = ids.size() + (computed ? 4 : 0);
+        ids.insert(ids.end(), {rows_covered, -rows_covered, INT32_MAX, INT32_MIN});
+        Trial trial = turned(Element::f32, Pairing::half_split, source);
+        trial.shape.batch = 1;
+        trial.shape.tokens = static_cast<std::uint32_t>(ids.size());
+        trial.ids = ids;
+        add_phases(trial, 67);
+        const Rotated rotated = run(device, trial, findings);
+        findings.hold(!has_counter(device, trial.info) || rotated.outside == ids.size() - covered,
+                      "{} tokens are counted as outside", rotated.outside);
+    });
+    checks.add("phase_" + name + "_of_0_changes_no_bit",
+               [=](DeviceUnderTest& device, Findings& findings) {
+                   Trial trial = turned(Element::f32, Pairing::interleaved, source);
+                   for (std::int64_t& position : trial.ids) position = std::abs(position);
+                   const Rotated without = run(device, trial, findings);
+                   add_phases(trial, 68);
+                   const Rotated with = run(device, trial, findings);
+                   trial.phase.assign(trial.phase.size(), 0.0);
+                   const Rotated zero = run(device, trial, findings);
+                   findings.hold(without.q == zero.q && without.k == zero.k,
+                                 "phases of 0 give different bits from no phases");
+                   findings.hold(with.q != zero.q, "phases change no bit");
+               });
+}
+
+void add_sums(Checks& checks) {
+    for (const std::uint32_t axes : {2u, 3u, 8u}) {
+        for (const bool phase : {false, true}) {
+            checks.add(fmt::format("sum_of_{}_axes{}", axes, phase ? "_with_a_phase" : ""),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           for (const Pairing pairing : pairings) {
+                               for (const Element element : elements) {
+                                   Trial trial = turned(element, pairing, AngleSource::computed);
+                                   set_axes(trial, {.order = SectionOrder::sum, .axes = axes});
+                                   if (phase) add_phases(trial, 69);
+                                   trial.direction = element == Element::f16 ? Direction::inverse
+                                                                             : Direction::forward;
+                                   trial.info.mapping = element == Element::bf16
+                                                            ? Mapping::gpu
+                                                            : Mapping::by_device;
+                                   run(device, trial, findings);
+                               }
+                           }
+                       });
+        }
+    }
+    checks.add("sum_in_units_of_8", [](DeviceUnderTest& device, Findings& findings) {
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            Trial trial = two_tensors(Element::f16, 64, 16, Pairing::interleaved);
+            trial.info.angles = AngleSource::computed;
+            trial.info.mapping = mapping;
+            set_axes(trial, {.order = SectionOrder::sum, .axes = 2});
+            add_phases(trial, 70);
+            run_each_access(device, trial, findings);
+        }
+    });
+    checks.add("sum_with_one_axis_moving_has_the_bits_of_one_axis", [](DeviceUnderTest& device,
+                                                                       Findings& findings) {
+        Trial trial = turned(Element::f32, Pairing::half_split, AngleSource::computed);
+        for (std::int64_t& position : trial.ids) position = std::abs(position);
+        const std::vector<std::int64_t> ids = trial.ids;
+        const Rotated one = run(device, trial, findings);
+        std::vector<double> frequencies = inv_freq_of(trial);
+        const std::size_t pairs = frequencies.size();
+        set_axes(trial, {.order = SectionOrder::sum, .axes = 3});
+        trial.ids.assign(trial.ids.size(), 0);
+        std::copy(ids.begin(), ids.end(),
+                  trial.ids.begin() + static_cast<std::ptrdiff_t>(ids.size()));
+        trial.inv_freq.assign(3 * pairs, 0.3);
+        std::copy(frequencies.begin(), frequencies.end(),
+                  trial.inv_freq.begin() + static_cast<std::ptrdiff_t>(pairs));
+        const Rotated sum = run(device, trial, findings);
+        findings.hold(one.q == sum.q && one.k == sum.k,
+                      "a sum in which one axis moves gives different bits from that axis alone");
+    });
+    checks.add("sum_with_one_axis_outside", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = turned(Element::f16, Pairing::half_split, AngleSource::computed);
+        set_axes(trial, {.order = SectionOrder::sum, .axes = 3});
+        trial.ids_64 = true;
+        trial.ids[2 * trial.shape.rows() + 4] = std::int64_t{1} << 32;
+        trial.ids[1] = -(std::int64_t{1} << 31) - 1;
+        const Rotated rotated = run(device, trial, findings);
+        findings.hold(!has_counter(device, trial.info) || rotated.outside == 2,
+                      "{} tokens are counted as outside", rotated.outside);
+    });
+}
+
+/// K has four heads, Q eight, divided into `head_groups`.
+Trial grouped(Element element, Pairing pairing, std::uint32_t head_groups) {
+    Trial trial = turned(element, pairing, AngleSource::computed, 4);
+    trial.info.head_groups = head_groups;
+    return trial;
+}
+
+void add_head_groups(Checks& checks) {
+    for (const Pairing pairing : pairings) {
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            checks.add(fmt::format("head_groups_{}_{}", name_of(pairing),
+                                   mapping == Mapping::cpu ? "cpu" : "gpu"),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           for (const std::uint32_t head_groups : {2u, 4u}) {
+                               for (const Element element : elements) {
+                                   Trial trial = grouped(element, pairing, head_groups);
+                                   trial.info.mapping = mapping;
+                                   if (head_groups == 4) add_phases(trial, 71);
+                                   run(device, trial, findings);
+                               }
+                           }
+                       });
+        }
+    }
+    for (const NamedArrangement& rows : {NamedArrangement{"bhsd", Arrangement::bhsd},
+                                         {"grouped_qkv", Arrangement::grouped_qkv},
+                                         {"packed_qkv", Arrangement::packed_qkv}}) {
+        checks.add(fmt::format("head_groups_{}", rows.name),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       Trial trial = grouped(Element::f16, Pairing::half_split, 4);
+                       trial.in = trial.out = rows.value;
+                       run(device, trial, findings);
+                       trial.in_place = true;
+                       trial.info.q_heads = 8;
+                       trial.info.k_heads = 4;
+                       run(device, trial, findings);
+                   });
+    }
+    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+        checks.add(fmt::format("head_groups_to_pages_{}", mapping == Mapping::cpu ? "cpu" : "gpu"),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       for (const bool by_head : {false, true}) {
+                           Trial trial = grouped(Element::f16, Pairing::interleaved, 2);
+                           trial.info.mapping = mapping;
+                           trial.info.scatter_k = true;
+                           trial.info.v = {.in = Element::f16, .out = Element::f16, .head_dim = 48};
+                           trial.page_size = 4;
+                           trial.pages_by_head = by_head;
+                           add_phases(trial, 72);
+                           run(device, trial, findings);
+                       }
+                   });
+    }
+    // z counts sequences if there are more of these.
+    checks.add("head_groups_of_many_sequences", [](DeviceUnderTest& device, Findings& findings) {
+        for (const Element element : {Element::f32, Element::bf16}) {
+            Trial trial = grouped(element, Pairing::half_split, 2);
+            trial.shape.batch = 5;
+            trial.ids = random_positions(trial.shape.rows(), INT32_MIN, INT32_MAX, 73);
+            run(device, trial, findings);
+        }
+    });
+    checks.add("head_groups_of_a_sum", [](DeviceUnderTest& device, Findings& findings) {
+        for (const bool phase : {false, true}) {
+            Trial trial = grouped(Element::f32, Pairing::interleaved, 4);
+            set_axes(trial, {.order = SectionOrder::sum, .axes = 2});
+            if (phase) add_phases(trial, 74);
+            run(device, trial, findings);
+        }
+    });
+    checks.add("head_groups_of_sections", [](DeviceUnderTest& device, Findings& findings) {
+        for (const Pairing pairing : pairings) {
+            Trial trial = grouped(Element::f16, pairing, 2);
+            set_axes(trial, {.order = SectionOrder::interleaved, .axes = 3, .pairs = {8, 6, 6}});
+            run(device, trial, findings);
+        }
+    });
+    checks.add("head_groups_in_parts", [](DeviceUnderTest& device, Findings& findings) {
+        Trial trial = grouped(Element::f32, Pairing::half_split, 4);
+        const Rotated whole = run(device, trial, findings);
+        trial.limits = {.workgroups_x = 3, .workgroups_y = 1, .workgroups_z = 3};
+        const Rotated parts = run(device, trial, findings);
+        findings.hold(parts.dispatches > whole.dispatches, "the call was not split");
+        findings.hold(parts.q == whole.q && parts.k == whole.k,
+                      "a call in parts gives different bits");
+    });
+    checks.add(
+        "head_groups_alike_have_the_bits_of_one", [](DeviceUnderTest& device, Findings& findings) {
+            Trial trial = grouped(Element::f32, Pairing::half_split, 1);
+            for (std::int64_t& position : trial.ids) position = std::abs(position);
+            const Rotated one = run(device, trial, findings);
+            const std::vector<double> inv_freq = inv_freq_of(trial);
+            trial.info.head_groups = 4;
+            for (int i = 0; i < 4; ++i)
+                trial.inv_freq.insert(trial.inv_freq.end(), inv_freq.begin(), inv_freq.end());
+            const Rotated four = run(device, trial, findings);
+            findings.hold(one.q == four.q && one.k == four.k,
+                          "four head groups with one set of frequencies give different bits");
+        });
+}
+
+void add_channels(Checks& checks) {
+    const auto channels = [](Element element, Pairing pairing, std::uint32_t rotary_dim) {
+        Trial trial = two_tensors(element, rotary_dim, 16, pairing);
+        trial.info.angles = AngleSource::cos_sin_cache;
+        trial.info.channel_angles = true;
+        trial.info.positions = PositionSource::ids;
+        trial.ids = random_positions(trial.shape.rows(), -2, trial.table_rows + 1, 75);
+        return trial;
+    };
+    for (const Element table : elements) {
+        for (const Pairing pairing : pairings) {
+            checks.add(
+                fmt::format("channels_{}_{}", name_of(table), name_of(pairing)),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                        Trial trial = channels(table, pairing, 24);
+                        trial.direction = direction;
+                        add_callers_table(trial, table, 24, false);
+                        run(device, trial, findings);
+                        trial = channels(Element::f16, pairing, 64);
+                        trial.direction = direction;
+                        trial.info.mapping = direction == Direction::forward ? Mapping::gpu
+                                                                             : Mapping::cpu;
+                        add_callers_table(trial, table, 67, false);
+                        run_each_access(device, trial, findings);
+                    }
+                });
+        }
+    }
+    checks.add("channels_of_axes", [=](DeviceUnderTest& device, Findings& findings) {
+        for (const Pairing pairing : pairings) {
+            Trial trial = channels(Element::bf16, pairing, 40);
+            trial.info.pairing_out = pairings[pairing == Pairing::half_split ? 1 : 0];
+            turn_by_axes(trial, Turn::unaligned);
+            add_callers_table(trial, Element::f32, 41, false);
+            run(device, trial, findings);
+        }
+    });
+    checks.add(
+        "channels_alike_have_the_bits_of_pairs", [=](DeviceUnderTest& device, Findings& findings) {
+            for (const Pairing pairing : pairings) {
+                for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                    Trial trial = channels(Element::f32, pairing, 40);
+                    trial.direction = direction;
+                    add_callers_table(trial, Element::f32, 40, true);
+                    const Rotated of_channels = run(device, trial, findings);
+                    trial.info.channel_angles = false;
+                    add_callers_table(trial, Element::f32, 20, true);
+                    const Rotated of_pairs = run(device, trial, findings);
+                    findings.hold(of_channels.q == of_pairs.q && of_channels.k == of_pairs.k,
+                                  "a table of channels with our values gives different bits");
+                }
+            }
+        });
+}
+
+}  // namespace
+
+void add_turns(Checks& checks) {
+    for (const AngleSource source : our_sources) add_phases_of(checks, source);
+    add_sums(checks);
+    add_head_groups(checks);
+    add_channels(checks);
+}
+
+}  // namespace vkrope::conformance
