@@ -54,7 +54,8 @@ struct Window {
     std::uint64_t offset = 0, pairs = 0;
 };
 
-/// Attention factor in cos and sin: multiplied by it, without it, or divided by it.
+/// Attention factor in cos and sin: multiplied by it, without it, or divided by it. A type of its
+/// own, since the reference shares nothing with the library; its numbers are those of vkrope::Gain.
 enum class Gain { apply, omit, divide_out };
 
 /// cos and sin of the angle of one pair.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Types that all tiers share: status, element types, pairings, angle sources, table layouts.
+// Types that all tiers share: status, element types, pairings, angle sources, table layouts. Longer
+// than other files, because KernelInfo and its parts stay together.
 #pragma once
 
 #include <vulkan/vulkan_core.h>

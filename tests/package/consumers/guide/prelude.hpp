@@ -12,12 +12,13 @@
 
 #include "vkrope/kernel.hpp"
 #include "vkrope/model.hpp"
+#include "vkrope/rotation_from.hpp"
 #include "vkrope/runtime.hpp"
 
 namespace my {
 
 constexpr std::uint32_t frames_in_flight = 2, layers = 32, tokens = 16, q_heads = 32, k_heads = 8,
-                        sequences = 4;
+                        sequences = 4, max_position = 4096;
 constexpr std::int32_t first_position = 0;
 
 extern VkInstance instance;
@@ -28,7 +29,8 @@ extern VkPipelineCache pipeline_cache;
 extern VkCommandBuffer commands;
 extern std::string_view config_json;
 extern std::vector<const char*> extensions;
-extern VkBuffer q, k, qkv, attention, cache, v_cache, slot_mapping, ids, cu_seqlens;
+extern VkBuffer q, k, qkv, attention, cache, v_cache, slot_mapping, ids, cu_seqlens, cos_cache,
+    sin_cache;
 extern VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 extern bool has_debug_utils;
 extern VkBuffer staging;
