@@ -124,6 +124,7 @@ const Table functions = {
     {"Device::queue", "device_get_queue"},
     {"Device::queue_family", "device_get_queue"},
     {"Device::submit", "device_submit"},
+    {"Device::save_pipeline_cache", "device_save_pipeline_cache"},
     {"Buffer::make", "buffer_create"},
     {"Buffer::upload", "buffer_upload"},
     {"Buffer::download", "buffer_download"},
