@@ -44,6 +44,8 @@ Status read_options(const vkrope_device_options* from, DeviceOptions& options) {
         };
     }
     if (c.timeout_ns != 0) options.timeout_ns = c.timeout_ns;
+    if (c.pipeline_cache_folder) options.pipeline_cache_folder = c.pipeline_cache_folder;
+    if (c.pipeline_cache_bytes != 0) options.pipeline_cache_bytes = c.pipeline_cache_bytes;
     return {};
 }
 
@@ -194,6 +196,13 @@ vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback
     if (refused.code == VKROPE_SUCCESS) return result;
     if (error) *error = refused;
     return refused.code;
+}
+
+vkrope_result vkrope_device_save_pipeline_cache(vkrope_device* device, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        return device->of.save_pipeline_cache();
+    });
 }
 
 void vkrope_device_destroy(vkrope_device* device) {

@@ -55,7 +55,7 @@ VKROPE_ENDS_WITH(vkrope_call, reserved);
 VKROPE_ENDS_WITH(vkrope_sections, reserved);
 VKROPE_ENDS_WITH(vkrope_position_call, fraction_bits);
 VKROPE_ENDS_WITH(vkrope_boundary, reserved);
-VKROPE_ENDS_WITH(vkrope_device_options, timeout_ns);
+VKROPE_ENDS_WITH(vkrope_device_options, pipeline_cache_bytes);
 VKROPE_ENDS_WITH(vkrope_device_info, limits);
 VKROPE_ENDS_WITH(vkrope_host_shape, v_head_dim);
 VKROPE_ENDS_WITH(vkrope_host_run, reserved);

@@ -33,6 +33,10 @@ Result<std::optional<double>> Device::submit(
         [&]() -> Result<std::optional<double>> { return impl_->submit(record_commands); });
 }
 
+Status Device::save_pipeline_cache() {
+    return no_throw([&]() -> Status { return impl_->pipeline_cache.save(); });
+}
+
 namespace {
 
 // Compares the fields that this tier sets; windows, table and head counts keep their defaults.
@@ -81,7 +85,10 @@ Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instan
     timeout_ns = options.timeout_ns;
     if (Status s = create_device(options); !s) return s;
     if (Status s = create_allocator(*this); !s) return s;
-    return create_commands();
+    if (Status s = create_commands(); !s) return s;
+    pipeline_cache.open(options, *instance, ref, vk);
+    ref.pipeline_cache = pipeline_cache.handle();
+    return {};
 }
 
 Status Device::Impl::create_device(const DeviceOptions& options) {
@@ -194,6 +201,7 @@ Device::Impl::~Impl() {
     kernels.clear();
     destroy_allocator(*this);
     if (!ref.device || !vk.vkDestroyDevice) return;
+    pipeline_cache.close();
     if (timestamps) vk.vkDestroyQueryPool(ref.device, timestamps, nullptr);
     if (fence) vk.vkDestroyFence(ref.device, fence, nullptr);
     if (command_pool) vk.vkDestroyCommandPool(ref.device, command_pool, nullptr);

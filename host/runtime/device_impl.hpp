@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/device_list.hpp"
+#include "runtime/pipeline_cache.hpp"
 
 // Opaque here: only allocator.cpp uses Vulkan Memory Allocator.
 struct VmaAllocator_T;
@@ -19,14 +20,17 @@ namespace vkrope {
     X(vkCreateCommandPool)                 \
     X(vkCreateFence)                       \
     X(vkCreateImageView)                   \
+    X(vkCreatePipelineCache)               \
     X(vkCreateQueryPool)                   \
     X(vkDestroyCommandPool)                \
     X(vkDestroyDevice)                     \
     X(vkDestroyFence)                      \
     X(vkDestroyImageView)                  \
+    X(vkDestroyPipelineCache)              \
     X(vkDestroyQueryPool)                  \
     X(vkEndCommandBuffer)                  \
     X(vkGetDeviceQueue)                    \
+    X(vkGetPipelineCacheData)              \
     X(vkGetQueryPoolResults)               \
     X(vkQueueSubmit)                       \
     X(vkResetCommandPool)                  \
@@ -70,6 +74,7 @@ struct Device::Impl {
     bool timestamps_run_backwards = false;    ///< of a submission so far
     std::uint64_t timeout_ns = 0;
     Staging staging;
+    PipelineCache pipeline_cache;
     bool recording = false;  ///< a callback of submit() is recording into the command buffer
     bool pending = false;    ///< a wait failed: the queue may still be working, so none of its
                              ///< objects may be freed

@@ -68,6 +68,8 @@ std::vector<VkResult> result_codes(const std::string& entry, bool fills_array) {
          {VK_INCOMPLETE, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY,
           VK_ERROR_INITIALIZATION_FAILED}},
         {"vkFlushMappedMemoryRanges", {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY}},
+        {"vkGetPipelineCacheData",
+         {VK_INCOMPLETE, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY}},
         {"vkGetQueryPoolResults",
          {VK_NOT_READY, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY,
           VK_ERROR_DEVICE_LOST}},

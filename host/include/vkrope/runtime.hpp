@@ -30,7 +30,7 @@ struct DeviceInfo {
     std::string reason;
 };
 
-/// A message from the loader, a layer or a driver.
+/// A message from the loader, a layer or a driver, or of this library about its pipeline cache.
 struct Message {
     bool error = false;  ///< false: a warning
     const char* id = "";
@@ -47,11 +47,21 @@ struct DeviceOptions {
     /// Enables VK_LAYER_KHRONOS_validation with synchronisation validation and best practices.
     /// Returns not_supported if the layer is not installed.
     bool validation = false;
-    /// Called during calls of this library, on the calling thread.
+    /// Called during calls of this library, the destructor of Device among them, on the calling
+    /// thread.
     std::function<void(const Message&)> on_message = {};
     bool push_descriptors =
         true;  ///< false: use descriptor sets even if push descriptors are available
     std::uint64_t timeout_ns = 30'000'000'000;  ///< longest wait for one submission
+    /// Folder, in UTF-8, that keeps compiled pipelines between processes, in one file for each
+    /// device and driver; empty: nothing is kept. It must exist, and only users whom you trust may
+    /// write to it: a checksum finds damage, not malice. If a file is damaged, or cannot be read or
+    /// written, pipelines are compiled as without it, and `on_message` gets a warning with the id
+    /// "vkrope-pipeline-cache".
+    std::string pipeline_cache_folder = {};
+    /// Largest size of all these files together, in bytes. Writing one removes the oldest ones; a
+    /// file that is larger alone is neither written nor read.
+    std::uint64_t pipeline_cache_bytes = std::uint64_t{64} << 20;
 };
 
 /// Lists every Vulkan device, best first: discrete, integrated, virtual, other, and software
@@ -95,6 +105,15 @@ class Device {
     /// effects of earlier submissions are visible to the commands.
     Result<std::optional<double>> submit(
         const std::function<Status(VkCommandBuffer)>& record_commands);
+
+    /// Writes the pipelines compiled so far to DeviceOptions::pipeline_cache_folder; the destructor
+    /// does it too. No effect without a folder, if nothing was compiled since, or if the driver
+    /// keeps nothing. The file is replaced as a whole, so that any number of processes may write
+    /// it; the last one wins.
+    ///
+    /// invalid_argument: the file could not be written; limit_exceeded: it would be larger than
+    /// pipeline_cache_bytes. Either way the device works on, and the old file stays.
+    Status save_pipeline_cache();
 
     struct Impl;
     /// For the library itself.

@@ -2107,8 +2107,9 @@ vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* 
  * that wait for the device may also return VKROPE_ERROR_TIMEOUT. */
 
 /**
- * Receives a message from the loader, a layer or a driver, during calls of this library, on the
- * calling thread. It must return.
+ * Receives a message from the loader, a layer or a driver, or of this library about its pipeline
+ * cache, during calls of this library, vkrope_device_destroy among them, on the calling thread. It
+ * must return.
  *
  * @param user_data  vkrope_device_options::user_data
  * @param is_error   true for an error, false for a warning
@@ -2135,6 +2136,15 @@ typedef struct vkrope_device_options {
     vkrope_message_callback on_message; /**< optional; with user_data it must outlive the device */
     void* user_data;                    /**< passed to on_message */
     uint64_t timeout_ns;                /**< longest wait for one submission; 0: 30 s */
+    /** Folder, in UTF-8, that keeps compiled pipelines between processes, in one file for each
+     * device and driver; null or empty: nothing is kept. It must exist, and only users whom you
+     * trust may write to it: a checksum finds damage, not malice. If a file is damaged, or cannot
+     * be read or written, pipelines are compiled as without it, and `on_message` gets a warning
+     * with the id "vkrope-pipeline-cache". */
+    const char* pipeline_cache_folder;
+    /** Largest size of all these files together, in bytes; 0: 64 MiB. Writing one removes the
+     * oldest ones; a file that is larger alone is neither written nor read. */
+    uint64_t pipeline_cache_bytes;
 } vkrope_device_options;
 
 /** Properties of a physical device. Strings and limits are valid as long as the list or device
@@ -2264,6 +2274,20 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_submit(vkrope_device* de
                                                                vkrope_record_callback record,
                                                                void* user_data, double* nanoseconds,
                                                                vkrope_error* error);
+
+/**
+ * Writes the pipelines compiled so far to vkrope_device_options::pipeline_cache_folder;
+ * vkrope_device_destroy does it too. No effect without a folder, if nothing was compiled since, or
+ * if the driver keeps nothing. The file is replaced as a whole, so that any number of processes may
+ * write it; the last one wins. On an error the device works on, and the old file stays.
+ *
+ * @param device  a device
+ * @param error   optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT if the file could not be written;
+ *         VKROPE_ERROR_LIMIT_EXCEEDED if it would be larger than pipeline_cache_bytes
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_save_pipeline_cache(vkrope_device* device,
+                                                                            vkrope_error* error);
 
 /** Destroys a device. Destroy the objects made with it first. */
 VKROPE_API void vkrope_device_destroy(vkrope_device* device);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
@@ -93,6 +94,9 @@ class Device(Owner):
         on_message:        called with (is_error, identifier, text) for each message of the loader,
                            a layer or a driver
         timeout_ns:        longest wait for one submission, in nanoseconds
+        pipeline_cache_folder:  keeps compiled pipelines between processes; it must exist, and only
+                           users whom you trust may write to it. What fails is a message
+        pipeline_cache_bytes:  largest size of its files together; 0: 64 MiB
 
     Raises:
         NoDeviceError:         no suitable device matches
@@ -108,6 +112,8 @@ class Device(Owner):
         push_descriptors: bool = True,
         on_message: Message | None = None,
         timeout_ns: int = 30_000_000_000,
+        pipeline_cache_folder: str | os.PathLike[str] = "",
+        pipeline_cache_bytes: int = 0,
     ) -> None:
         if not isinstance(select, str):
             raise InvalidArgumentError(f"select is {select!r}: it must be a string")
@@ -115,11 +121,17 @@ class Device(Owner):
             raise InvalidArgumentError(
                 f"timeout_ns is {timeout_ns}: it must be above 0 and below 2^64"
             )
+        if not 0 <= pipeline_cache_bytes < 2**64:
+            raise InvalidArgumentError(
+                f"pipeline_cache_bytes is {pipeline_cache_bytes}: it must be 0 to 2^64 - 1"
+            )
         name = ffi.new("char[]", select.encode())
+        folder = ffi.new("char[]", os.fspath(pipeline_cache_folder).encode())
         pushes = ffi.new("VkBool32*", push_descriptors)
         options = new_struct(
             "vkrope_device_options", select=name, validation=validation, timeout_ns=timeout_ns,
-            push_descriptors=pushes,
+            push_descriptors=pushes, pipeline_cache_folder=folder,
+            pipeline_cache_bytes=pipeline_cache_bytes,
         )  # fmt: skip
         message = ffi.NULL if on_message is None else _callback_of(on_message)
         options.on_message = message

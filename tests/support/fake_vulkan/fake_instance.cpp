@@ -151,8 +151,10 @@ VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice,
     const FakeConfig& config = fake().config;
     *properties = {};
     properties->apiVersion = config.api_version;
-    properties->driverVersion = 7;
+    properties->driverVersion = config.driver_version;
     properties->vendorID = config.vendor;
+    properties->deviceID = config.device_id;
+    properties->pipelineCacheUUID[0] = config.pipeline_cache_uuid;
     properties->deviceType = config.type;
     std::snprintf(properties->deviceName, sizeof properties->deviceName, "Fake");
     VkPhysicalDeviceLimits& limits = properties->limits;
@@ -181,6 +183,9 @@ VKAPI_ATTR void VKAPI_CALL get_properties2(VkPhysicalDevice physical,
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES)
             reinterpret_cast<VkPhysicalDeviceMaintenance3Properties*>(next)
                 ->maxMemoryAllocationSize = 1u << 30;
+        if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES)
+            reinterpret_cast<VkPhysicalDeviceIDProperties*>(next)->driverUUID[0] =
+                fake().config.driver_uuid;
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) {
             auto* driver = reinterpret_cast<VkPhysicalDeviceDriverProperties*>(next);
             std::snprintf(driver->driverName, sizeof driver->driverName, "fake driver");

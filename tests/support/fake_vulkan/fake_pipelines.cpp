@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Shader modules, pipelines and descriptors: everything that determines what a dispatch sees.
 #include <algorithm>
+#include <cstring>
 
 #include "entry_points.hpp"
 
@@ -87,12 +88,76 @@ VKAPI_ATTR void VKAPI_CALL destroy_shader_module(VkDevice device, VkShaderModule
     destroy_child("vkDestroyShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, module, allocator);
 }
 
+std::uint32_t number_for(const std::vector<std::uint32_t>& words) {
+    std::uint32_t number = 0;
+    for (const std::uint32_t word : words) number = (number ^ word) * 0x01000193;
+    return number;
+}
+
+// As a driver stores it: VkPipelineCacheHeaderVersionOne, then one word for each module.
+std::vector<std::byte> stored(const Object& cache) {
+    const std::uint32_t header[4] = {16 + VK_UUID_SIZE, 1, fake().config.vendor,
+                                     fake().config.device_id};
+    std::vector<std::byte> all(sizeof header + VK_UUID_SIZE +
+                               cache.compiled.size() * sizeof(std::uint32_t));
+    std::memcpy(all.data(), header, sizeof header);
+    all[sizeof header] = std::byte{fake().config.pipeline_cache_uuid};
+    std::byte* word = all.data() + sizeof header + VK_UUID_SIZE;
+    for (const std::uint32_t number : cache.compiled) {
+        std::memcpy(word, &number, sizeof number);
+        word += sizeof number;
+    }
+    return all;
+}
+
+// A driver may crash on data that it has not written.
+void read_stored(const VkPipelineCacheCreateInfo& info, Object& cache) {
+    const auto* data = static_cast<const std::byte*>(info.pInitialData);
+    const std::vector<std::byte> all(data, data + info.initialDataSize);
+    fake().initial_cache_data.push_back(all);
+    if (all.empty()) return;
+    if (!fake().cache_data.contains(all))
+        return fake().fault("vkCreatePipelineCache: data that no vkGetPipelineCacheData returned");
+    for (std::size_t at = 16 + VK_UUID_SIZE; at < all.size(); at += sizeof(std::uint32_t)) {
+        std::uint32_t number;
+        std::memcpy(&number, all.data() + at, sizeof number);
+        cache.compiled.insert(number);
+    }
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_cache(VkDevice device,
-                                                     const VkPipelineCacheCreateInfo*,
+                                                     const VkPipelineCacheCreateInfo* info,
                                                      const VkAllocationCallbacks* allocator,
                                                      VkPipelineCache* cache) {
     return create_child("vkCreatePipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, allocator,
-                        cache, [] { return Object{}; });
+                        cache, [&] {
+                            Object object;
+                            read_stored(*info, object);
+                            return object;
+                        });
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL get_pipeline_cache_data(VkDevice device, VkPipelineCache cache,
+                                                       std::size_t* bytes, void* data) {
+    constexpr const char* entry = "vkGetPipelineCacheData";
+    const Unobserved unobserved;
+    const VkResult result = fake().enter_fallible(entry, data != nullptr);
+    if (result < 0) return result;
+    check_device(device, entry);
+    const Object* object = fake().find(VK_OBJECT_TYPE_PIPELINE_CACHE, cache, entry);
+    const std::vector<std::byte> all = stored(object ? *object : Object{});
+    if (!data) {
+        *bytes = all.size();
+        return VK_SUCCESS;
+    }
+    if (*bytes < all.size() || result == VK_INCOMPLETE) {
+        *bytes = 0;
+        return VK_INCOMPLETE;
+    }
+    fake().cache_data.insert(all);
+    *bytes = all.size();
+    std::memcpy(data, all.data(), all.size());
+    return VK_SUCCESS;
 }
 
 VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(VkDevice device, VkPipelineCache cache,
@@ -113,13 +178,15 @@ VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipel
         pipelines[i] = VK_NULL_HANDLE;  // the specification requires null here
     if (result != VK_SUCCESS) return result;
     check_device(device, entry);
-    if (cache) fake().find(VK_OBJECT_TYPE_PIPELINE_CACHE, cache, entry);
+    Object* const keeper = cache ? fake().find(VK_OBJECT_TYPE_PIPELINE_CACHE, cache, entry)
+                                 : nullptr;
     for (std::uint32_t i = 0; i < count; ++i) {
         const Object* module = fake().find(VK_OBJECT_TYPE_SHADER_MODULE, infos[i].stage.module,
                                            entry);
         fake().find(VK_OBJECT_TYPE_PIPELINE_LAYOUT, infos[i].layout, entry);
         Object object;
         if (module) object.reads = module->reads;
+        if (module && keeper) keeper->compiled.insert(number_for(module->words));
         object.layout = number_of(infos[i].layout);
         object.cache = number_of(cache);
         const std::uint64_t handle = fake().create(VK_OBJECT_TYPE_PIPELINE, number_of(device),
@@ -283,6 +350,7 @@ EntryPoints pipeline_entry_points() {
             {"vkCreatePipelineCache", entry_point(create_pipeline_cache)},
             {"vkCreatePipelineLayout", entry_point(create_pipeline_layout)},
             {"vkCreateShaderModule", entry_point(create_shader_module)},
+            {"vkGetPipelineCacheData", entry_point(get_pipeline_cache_data)},
             {"vkDestroyDescriptorPool", entry_point(destroy_descriptor_pool)},
             {"vkDestroyDescriptorSetLayout", entry_point(destroy_set_layout)},
             {"vkDestroyPipeline", entry_point(destroy_pipeline)},

@@ -32,7 +32,11 @@ struct FakeConfig {
     std::uint32_t uniform_range = 1u << 14;  ///< maxUniformBufferRange
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
-    std::uint32_t vendor = 0;  ///< vendorID
+    std::uint32_t vendor = 0;          ///< vendorID
+    std::uint32_t device_id = 0;       ///< deviceID
+    std::uint32_t driver_version = 7;  ///< driverVersion
+    /// First bytes of pipelineCacheUUID and driverUUID.
+    std::uint8_t pipeline_cache_uuid = 0, driver_uuid = 0;
     std::uint32_t api_version = VK_API_VERSION_1_1;
     bool push_descriptors = true;  ///< offers VK_KHR_push_descriptor
     bool float16 = true;           ///< offers VK_KHR_shader_float16_int8 ...
@@ -115,6 +119,7 @@ struct Object {
     std::vector<std::string> extensions = {};    // instances, devices
     bool float16 = false;                        // devices: the feature shaderFloat16
     std::uint64_t cache = 0;                     // pipelines
+    std::set<std::uint32_t> compiled = {};       // pipeline caches: a number for each module
     bool signaled = false;                       // fences
     CommandState state = CommandState::initial;  // command buffers
     std::vector<Command> commands = {};          // command buffers
@@ -158,6 +163,13 @@ class Fake {
 
     /// The commands of a command buffer.
     const std::vector<Command>& commands(VkCommandBuffer buffer);
+
+    /// Every content that vkGetPipelineCacheData returned. Initial data of a pipeline cache must be
+    /// one of them.
+    std::set<std::vector<std::byte>> cache_data;
+
+    /// Initial data that pipeline caches were created with, in order; empty: none.
+    std::vector<std::vector<std::byte>> initial_cache_data;
 
     /// The words of every shader module that was created.
     const std::vector<std::vector<std::uint32_t>>& shaders() const { return shaders_; }

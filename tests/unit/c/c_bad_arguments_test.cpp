@@ -50,6 +50,8 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
     CHECK(vkrope_device_submit(nullptr, nullptr, nullptr, nullptr, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(says(error, "device is null"));
+    CHECK(vkrope_device_save_pipeline_cache(nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(says(error, "device is null"));
     CHECK(vkrope_buffer_upload(nullptr, nullptr, 0, 0, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_host_rotation_run(nullptr, VKROPE_DIRECTION_FORWARD, nullptr, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);

@@ -33,6 +33,7 @@ inline const Table functions_in_c = {
     {"angle_view_info", "get_angle_view_info"},
     {"angle_lines", "get_angle_lines"},
     {"kernel_info", "rotation_get_kernel_info"},
+    {"Device::save_pipeline_cache", "device_save_pipeline_cache"},
     {"fold_grid", "rotation_fold_grid"},
     {"from_hf_config", "rotation_from_hf_config"},
     {"from_gguf", "rotation_from_gguf"},
