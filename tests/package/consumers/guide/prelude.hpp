@@ -12,6 +12,7 @@
 
 #include "vkrope/kernel.hpp"
 #include "vkrope/model.hpp"
+#include "vkrope/positions.hpp"
 #include "vkrope/rotation_from.hpp"
 #include "vkrope/runtime.hpp"
 
