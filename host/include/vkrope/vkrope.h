@@ -1603,8 +1603,8 @@ typedef struct vkrope_hadamard_blocks {
 /**
  * The blocks with which llama.cpp transforms Q, K and V before it stores a quantised cache, as of
  * its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K the largest
- * power of two that divides head_dim, for V 64; none if head_dim is no multiple of 64. At most 512
- * channels. Thread-safe.
+ * power of two that divides head_dim, for V 64; none if head_dim is not a multiple of 64. At most
+ * 512 channels. Thread-safe.
  *
  * @param k_head_dim   head_dim of Q and K
  * @param k_quantised  whether the cache of K has a quantised type; Q and K are transformed for it
