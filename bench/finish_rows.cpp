@@ -55,7 +55,8 @@ void check_ways(Device& device, FinishLayer& layer, Element element) {
     if (!layer.transforms()) return;
     timed(device, layer, &FinishLayer::record_with_products);
     if (!layer.nearly(passes))
-        fail(ExitCode::verification_failed, "the matrix products are no Hadamard transforms");
+        fail(ExitCode::verification_failed,
+             "the matrix products differ from the Hadamard transforms");
 }
 
 }  // namespace

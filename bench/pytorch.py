@@ -165,7 +165,7 @@ def measure(name, shape, type_name, device, ours):
             continue
         try:
             results = call()
-        except Exception as problem:  # a compiler that is missing is no failure of ours
+        except Exception as problem:  # a compiler that is missing is not a failure of ours
             print(f"{name:20} {type_name:5} {way:9} skipped: {type(problem).__name__}")
             continue
         if way != "copy":

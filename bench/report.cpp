@@ -147,7 +147,7 @@ std::string rival_table(const std::vector<Measured>& results) {
                  "(unfused) vkrope's Q and K one after the other. <span "
                  "class=\"key\">vkrope</span> By default, timed alternately with each "
                  "of them; the column says how many times as fast it is, and less than 1 is a "
-                 "loss. They are not the originals, of which "
+                 "loss. They are not the originals; "
                  "ggml's alone was measured, on two cores, 32 heads of 128: 1.9 GB/s in f32 and "
                  "0.9 in f16 on lavapipe 26.2.6, and 0.05 "
                  "and 0.02 on lavapipe 22.3.6, which runs only invocations along x in step, where "

@@ -3,8 +3,8 @@
 // Needs interface.h, element.glsl and quantise.glsl. Declares no binding, push constant or
 // workgroup size. `type` is element_q8_0, ...
 //
-// A block is a sequence of 16-bit halves, since its size is no multiple of a word: header first (d;
-// m; 32 bits, the fifth bits of the codes, channel j at bit j), then the codes (q8_0: of two
+// A block is a sequence of 16-bit halves, since its size is not a multiple of a word: header first
+// (d; m; 32 bits, the fifth bits of the codes, channel j at bit j), then the codes (q8_0: of two
 // channels; the others: of channels j, j + 1 in the lower and j + 16, j + 17 in the upper halves of
 // bytes).
 //
@@ -79,7 +79,8 @@ VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
     return block;
 }
 
-// The codes of four channels, one a component. A NaN has that of 0, or of the least channel.
+// The codes of four channels, one a component. A NaN gets the code of 0, or of the smallest
+// channel.
 uvec4 vkrope_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
     const uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
     vec4 y = x;

@@ -10,7 +10,7 @@ VkropeNorm T(norms)[norms_held];
 
 float T(owned_head)(uint what, const Token token, const uint from, const uint head,
                     const VkropeNorm norm, const float scale) {
-    const uint row = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head;
+    const uint row = from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head;
     if (T(norm_after)) {
         for (uint index = 0; index < T(row_steps); ++index) {
             const uvec2 at = row + T(row_channels)(index);
@@ -109,8 +109,8 @@ void T(finish_heads)(bool turns, const Step step, const uint from, const uint to
     T(load_step_parameters)(shape_channel, step, first, p);
     for (uint i = 0; i < norms_held && first + i * apart < heads; ++i) {
         const uint head = first + i * apart;
-        const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
-                   there = to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+        const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+                   there = to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
         const Words A = T(load)(at + step.from.x), B = T(load)(at + step.from.y);
         VkropeNorm norm = vkrope_no_norm();
         if (T(norm) != 0) norm = T(norms)[T(whole_token) ? 0 : i];

@@ -33,7 +33,7 @@ uint T(shared_head)(T(Share) share, const uint i) {
 // Loads the words of step n in head i of a lane.
 void T(load_shared_step)(T(Share) share, const uint index, const uint head, out Words a,
                          out Words b) {
-    const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head +
+    const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
                      T(row_channels)(index);
     a = T(load)(at.x);
     b = T(load)(at.y);
@@ -241,7 +241,7 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
         T(row_barrier)();
     }
     const bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
-    const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+    const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     if (T(quantised)) {
         T(stage_codes)(share, row, head);
         T(row_barrier)();
@@ -296,7 +296,7 @@ void T(finish_direct)(T(Share) share, const VkropeNorm norm) {
             if (share.stores && index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
                 if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
-                const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+                const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
                 T(load_step_parameters)(shape_head_channel, step, head, p);
                 T(finish_units)(turns, step, A, B, to, p, norm, share.token_factor);
             }

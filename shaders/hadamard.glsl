@@ -2,7 +2,7 @@
 // The Hadamard transform of blocks of 2^levels channels, in Sylvester's order and orthonormal.
 // Needs element.glsl. Declares no binding, push constant or workgroup size.
 //
-// Level i, i ascending, replaces channels a, of which bit i is clear, and b = a + 2^i by a + b and
+// Level i, i ascending, replaces channels a whose bit i is 0, and b = a + 2^i by a + b and
 // a - b. The levels below the size of a unit stay inside it: vkrope_butterflies. Each of the others
 // joins two units of different lanes: vkrope_butterfly. All are followed by one product with
 // vkrope_hadamard_factor.

@@ -141,7 +141,7 @@ uint vkrope_rank(const uint bits) {
     return (bits & 0x80000000u) == 0 ? bits : 0u - (bits & 0x7fffffffu);
 }
 
-// Of two groups of channels, of which `first` comes before `second`.
+// Joins the extremes of two groups of channels; `first` precedes `second`.
 VkropeExtremes vkrope_join_extremes(const uint type, const VkropeExtremes first,
                                     const VkropeExtremes second) {
     VkropeExtremes both = first;
@@ -203,7 +203,7 @@ uvec4 vkrope_round_int8(const vec4 f) {
 }
 
 // The nearest 8-bit floats, ties to even, at most the largest finite one; 0x7f for a NaN. Where a
-// result is subnormal its spacing is that of f32 from 2^14 or 2^7 on, so adding this rounds.
+// result is subnormal, f32 has its spacing from 2^14 or 2^7 on, so adding this rounds.
 uvec4 vkrope_round_float8(const uint type, const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;

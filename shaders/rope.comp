@@ -146,8 +146,8 @@ shared uint staged_words[staged];
 
 #define VKROPE_TENSOR(name) q_##name
 #define VKROPE_TENSOR_TURNS 1
-#define VKROPE_TENSOR_SIDE(side) q_##side
-#define VKROPE_TENSOR_AT(side) offset_q_##side
+#define VKROPE_TENSOR_LAYOUT(end) q_##end
+#define VKROPE_TENSOR_AT(end) offset_q_##end
 #define VKROPE_TENSOR_HEADS (push.heads & 0xffffu)
 #define VKROPE_TENSOR_IN_PLACE flag_q_in_place
 #define VKROPE_TENSOR_SCALE_AT offset_q_scales
@@ -159,8 +159,8 @@ shared uint staged_words[staged];
 
 #define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_TURNS 1
-#define VKROPE_TENSOR_SIDE(side) k_##side
-#define VKROPE_TENSOR_AT(side) offset_k_##side
+#define VKROPE_TENSOR_LAYOUT(end) k_##end
+#define VKROPE_TENSOR_AT(end) offset_k_##end
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
 #define VKROPE_TENSOR_SCALE_AT offset_k_scales
@@ -173,8 +173,8 @@ shared uint staged_words[staged];
 const uint v_batch = k_batch;
 #define VKROPE_TENSOR(name) v_##name
 #define VKROPE_TENSOR_TURNS 0
-#define VKROPE_TENSOR_SIDE(side) k_##side
-#define VKROPE_TENSOR_AT(side) offset_v_##side
+#define VKROPE_TENSOR_LAYOUT(end) k_##end
+#define VKROPE_TENSOR_AT(end) offset_v_##end
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE 0
 #define VKROPE_TENSOR_SCALE_AT offset_v_scales

@@ -10,8 +10,8 @@
 //                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint;
 //                            a pipeline uses one view
 //   VKROPE_TENSOR_TURNS      1: it rotates; 0: all of its channels are copied
-//   VKROPE_TENSOR_AT(side)   offset_q_##side, offset_k_##side or offset_v_##side
-//   VKROPE_TENSOR_SIDE(side) q_##side or k_##side: its strides in the Push
+//   VKROPE_TENSOR_AT(end)   offset_q_##end, offset_k_##end or offset_v_##end
+//   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: its strides in the Push
 //   VKROPE_TENSOR_HEADS      number of heads
 //   VKROPE_TENSOR_IN_PLACE   its in-place flag, or 0
 //   VKROPE_TENSOR_SCATTERS   a constant: whether its rows go to the slots of slot_mapping
@@ -23,11 +23,11 @@
 #ifndef VKROPE_TENSOR_TURNS
 #error "tensor.glsl: define VKROPE_TENSOR_TURNS as 0 or 1"
 #endif
-#ifndef VKROPE_TENSOR_SIDE
-#error "tensor.glsl: define VKROPE_TENSOR_SIDE(side)"
+#ifndef VKROPE_TENSOR_LAYOUT
+#error "tensor.glsl: define VKROPE_TENSOR_LAYOUT(end)"
 #endif
 #ifndef VKROPE_TENSOR_AT
-#error "tensor.glsl: define VKROPE_TENSOR_AT(side)"
+#error "tensor.glsl: define VKROPE_TENSOR_AT(end)"
 #endif
 #ifndef VKROPE_TENSOR_HEADS
 #error "tensor.glsl: define VKROPE_TENSOR_HEADS"
@@ -53,7 +53,7 @@ bool T(in_place)() {
 uint T(from)(uint index, const uint z) {
     uint start = 0;
     if (T(head_dim) != 0) {
-        const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in);
+        const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in);
         start = VKROPE_OFFSET(VKROPE_TENSOR_AT(in)) + z * rows.z + index * rows.token;
     }
     return start;
@@ -62,7 +62,7 @@ uint T(from)(uint index, const uint z) {
 uint T(to)(uint index, const uint z, const Token token) {
     uint start = 0;
     if (T(head_dim) != 0) {
-        const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out);
+        const RowLayout rows = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out);
         if (T(element_out) <= element_bf16) start = VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
         if (VKROPE_TENSOR_SCATTERS)
             start += token.page * rows.z + token.line * rows.token;
@@ -221,8 +221,8 @@ uvec2 T(copied_channels)(uint index) {
 
 #if VKROPE_TENSOR_TURNS
 void T(turn_heads)(Step step, const uint from, const uint to, const uint heads) {
-    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
-               to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     for (uint head = 0; head < heads; ++head) {
         const uvec2 at = from + head * from_head + T(rotary_offset) + step.from;
         const Words A = T(load)(at.x), B = T(load)(at.y);
@@ -232,8 +232,8 @@ void T(turn_heads)(Step step, const uint from, const uint to, const uint heads) 
 #endif
 
 void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint heads) {
-    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head,
-               to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     for (uint head = 0; head < heads; ++head) {
         const uvec2 at = from + head * from_head + channels, there = to + head * to_head + channels;
         const Words A = T(load)(at.x), B = T(load)(at.y);
@@ -265,7 +265,7 @@ bool T(has_head)(uint first, const uint i) {
 T(Batch) T(load_batch)(uint from, const uint first, const uvec2 channels) {
     T(Batch) batch;
     for (uint i = 0; i < T(batch_size); ++i) {
-        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(in).head +
+        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
                          channels;
         batch.a[i] = T(load)(at.x);
         batch.b[i] = T(load)(at.y);
@@ -275,7 +275,7 @@ T(Batch) T(load_batch)(uint from, const uint first, const uvec2 channels) {
 
 #if VKROPE_TENSOR_TURNS
 void T(turn_batch)(T(Batch) batch, const Step step, const uint to, const uint first) {
-    const uint to_head = VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head;
+    const uint to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     bool turns = true;
     if (rare_branches != 0) turns = step.rotates;
     if (turns) {
@@ -295,7 +295,8 @@ void T(turn_batch)(T(Batch) batch, const Step step, const uint to, const uint fi
 void T(store_batch)(T(Batch) batch, const uvec2 channels, const uint to, const uint first) {
     for (uint i = 0; i < T(batch_size); ++i) {
         if (T(has_head)(first, i)) {
-            const uvec2 there = to + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_SIDE(out).head +
+            const uvec2 there = to +
+                                T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head +
                                 channels;
             T(store)(there.x, T(converted)(batch.a[i]));
             T(store)(there.y, T(converted)(batch.b[i]));
@@ -326,7 +327,7 @@ void T(copy)(uint lane, const uint from, const uint to, const uint first) {
 #undef T
 #undef VKROPE_TENSOR
 #undef VKROPE_TENSOR_TURNS
-#undef VKROPE_TENSOR_SIDE
+#undef VKROPE_TENSOR_LAYOUT
 #undef VKROPE_TENSOR_AT
 #undef VKROPE_TENSOR_HEADS
 #undef VKROPE_TENSOR_IN_PLACE

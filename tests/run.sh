@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ./dev test: what is built and run, at which level, and what is said of it. ./dev sources this
 # file; its functions are at hand.
-# shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
+# shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # What the tests of a group (a CTest label) take together in seconds, on two cores without a GPU:
 # of ./dev test, and of ./dev test --thorough.

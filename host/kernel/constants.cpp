@@ -38,12 +38,12 @@ std::uint32_t store_scale_of(const Finish& finish) {
 }
 
 // The constants of a tensor's finish; `first` is its first one.
-void set_finish(const Finish& finish, const HeadFormat& width, std::uint32_t heads,
+void set_finish(const Finish& finish, const HeadFormat& format, std::uint32_t heads,
                 const TensorParameters& parameters, shader::uint& first) {
     const std::uint32_t of_row = row_heads(finish, heads);
-    const float inverse_n = float(1 / (double(of_row) * width.head_dim));
+    const float inverse_n = float(1 / (double(of_row) * format.head_dim));
     const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
-    const std::uint32_t values[] = {steps_of(finish, width),
+    const std::uint32_t values[] = {steps_of(finish, format),
                                     of_row,
                                     bits(inverse_n),
                                     bits(finish.norm.eps),
@@ -64,7 +64,7 @@ void set_finish(const Finish& finish, const HeadFormat& width, std::uint32_t hea
                       sizeof values &&
                   offsetof(shader::Constants, v_steps) - offsetof(shader::Constants, k_steps) ==
                       sizeof values);
-    if (width.head_dim != 0) std::memcpy(&first, values, sizeof values);
+    if (format.head_dim != 0) std::memcpy(&first, values, sizeof values);
 }
 
 }  // namespace

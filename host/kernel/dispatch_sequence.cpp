@@ -10,11 +10,11 @@ namespace {
 
 // ---- One dispatch: a box of a job ----
 
-// Binds the part of a tensor in a box. Sets `side` to its strides and `offset` to its first element
-// in the binding.
+// Binds the part of a tensor in a box. Sets `layout` to its strides and `offset` to its first
+// element in the binding.
 VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box,
-                             bool z_is_group, const StorageLimits& limits, shader::RowLayout& side,
-                             std::uint32_t& offset) noexcept {
+                             bool z_is_group, const StorageLimits& limits,
+                             shader::RowLayout& layout, std::uint32_t& offset) noexcept {
     const std::uint64_t first = view.first_byte +
                                 offset_of(view, group_heads, box.first) * view.element_bytes;
     const VkDescriptorBufferInfo bound = binding_of(
@@ -23,15 +23,15 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
         return count > 1 ? std::uint32_t(stride) : 0u;
     };
     offset = std::uint32_t((first - bound.offset) / view.offset_bytes);
-    side.head = step(box.count.heads, view.head);
+    layout.head = step(box.count.heads, view.head);
     if (view.page_size != 0) {
-        side.z = step(box.count.pages, view.batch);
-        side.token = step(box.count.rows, view.token);
+        layout.z = step(box.count.pages, view.batch);
+        layout.token = step(box.count.rows, view.token);
         return bound;
     }
-    side.z = z_is_group ? step(box.count.groups, view.group_step(group_heads))
-                        : step(box.count.batch, view.batch);
-    side.token = step(box.count.tokens, view.token);
+    layout.z = z_is_group ? step(box.count.groups, view.group_step(group_heads))
+                          : step(box.count.batch, view.batch);
+    layout.token = step(box.count.tokens, view.token);
     return bound;
 }
 
@@ -119,12 +119,13 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                                 offsets.of[seen.scales_out_offset]);
     };
     if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
-    if (job.k) tensor(resolved.k, kernel.apart ? as_q : as_k, bindings.k_in, bindings.k_out);
+    if (job.k)
+        tensor(resolved.k, kernel.separate_dispatches ? as_q : as_k, bindings.k_in, bindings.k_out);
     if (job.v)
         tensor(resolved.v,
-               job.k          ? as_v
-               : kernel.apart ? as_q
-                              : as_k,
+               job.k                        ? as_v
+               : kernel.separate_dispatches ? as_q
+                                            : as_k,
                bindings.v_in, bindings.v_out);
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 

@@ -21,15 +21,15 @@ const char* access_name(std::uint32_t access) {
 }
 
 // The pipelines that record() may choose for one part: every load for every kind of access that the
-// widths allow. V alone and tensors with `apart` have only the load of few tokens: they share their
-// angles with no other tensor, and max_pipelines is small.
+// formats allow. V alone and tensors in dispatches of their own have only the load of few tokens:
+// they share their angles with no other tensor, and max_pipelines is small.
 void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) ==
                                     1;  // f32 throughout: narrow access is not narrower
     for (const std::uint32_t access :
          {shader::access_wide, shader::access_word, shader::access_narrow}) {
-        if (!widths_allow(part.info, access) ||
+        if (!formats_allow(part.info, access) ||
             (access == shader::access_narrow && words_are_elements))
             continue;
         const auto geometry = [&](Load load) {
@@ -37,7 +37,7 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
         };
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
-        if (!processor && &part == &kernel.q && !kernel.apart && !(many == last))
+        if (!processor && &part == &kernel.q && !kernel.separate_dispatches && !(many == last))
             kernel.pipelines[kernel.pipeline_count++] = {&part, many};
         kernel.pipelines[kernel.pipeline_count++] = {&part, last};
     }
@@ -51,22 +51,23 @@ bool v_may_join(const KernelInfo& info) {
     return info.v.head_dim != 0 && info.v.head_dim == info.k.head_dim && !heads_differ;
 }
 
-// V alone is a K that does not rotate, or a Q if the kernel is `apart`.
+// V alone is a K that does not rotate, or a Q with `separate_dispatches`.
 void make_part_of_v(Kernel& kernel, bool processor) {
     KernelInfo& info = kernel.v.info;
     info.q = info.k = info.v = {};
     info.q_heads = info.k_heads = info.v_heads = 0;
-    (kernel.apart ? info.q : info.k) = kernel.info.v;
-    (kernel.apart ? info.q_heads : info.k_heads) = kernel.info.v_heads;
+    (kernel.separate_dispatches ? info.q : info.k) = kernel.info.v;
+    (kernel.separate_dispatches ? info.q_heads : info.k_heads) = kernel.info.v_heads;
     info.q_finish = info.k_finish = info.v_finish = {};
-    (kernel.apart ? info.q_finish : info.k_finish) = kernel.info.v_finish;
-    (kernel.apart ? kernel.v.parameters.q : kernel.v.parameters.k) = kernel.q.parameters.v;
+    (kernel.separate_dispatches ? info.q_finish : info.k_finish) = kernel.info.v_finish;
+    (kernel.separate_dispatches ? kernel.v.parameters.q
+                                : kernel.v.parameters.k) = kernel.q.parameters.v;
     info.rotary_dim = 0;
     for (Window& window : info.windows) window = {};
     choose_geometries(kernel, kernel.v, processor);
 }
 
-// Q, K and V in one part, or each in its own; K shares Q's part if their widths and heads are the
+// Q, K and V in one part, or each in its own; K shares Q's part if their formats and heads are the
 // same.
 void make_parts(Kernel& kernel, bool processor) {
     kernel.pipeline_count = 0;
@@ -77,7 +78,7 @@ void make_parts(Kernel& kernel, bool processor) {
         kernel.q.info.v_finish = kernel.k.info.v_finish = {};
     }
     if (kernel.info.v.head_dim != 0) make_part_of_v(kernel, processor);
-    if (!kernel.apart) return choose_geometries(kernel, kernel.q, processor);
+    if (!kernel.separate_dispatches) return choose_geometries(kernel, kernel.q, processor);
     kernel.q.info.k = {};
     kernel.k.info.q = kernel.info.k;
     kernel.k.info.q_heads = kernel.info.k_heads;
@@ -113,8 +114,8 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
     return {};
 }
 
-bool has_f16(const HeadFormat& width) {
-    return width.head_dim != 0 && (width.in == Element::f16 || width.out == Element::f16);
+bool has_f16(const HeadFormat& format) {
+    return format.head_dim != 0 && (format.in == Element::f16 || format.out == Element::f16);
 }
 
 Status choose_conversion(Kernel& kernel) {
@@ -179,15 +180,16 @@ Status build(Kernel& kernel) {
     // If the device binds too few storage buffers, V gets its own dispatch, then Q and K do too,
     // and then nothing is counted.
     struct Attempt {
-        bool v_joins, apart, counts;
+        bool v_joins, separate_dispatches, counts;
     };
-    for (const auto& [v_joins, apart, counts] : {Attempt{true, false, true},
-                                                 {false, false, true},
-                                                 {false, true, true},
-                                                 {false, true, false}}) {
-        if ((apart && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info))) continue;
+    for (const auto& [v_joins, separate_dispatches, counts] : {Attempt{true, false, true},
+                                                               {false, false, true},
+                                                               {false, true, true},
+                                                               {false, true, false}}) {
+        if ((separate_dispatches && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info)))
+            continue;
         kernel.v_joins = v_joins;
-        kernel.apart = apart;
+        kernel.separate_dispatches = separate_dispatches;
         make_parts(kernel, processor);
         if (Status s = check_shared_memory(kernel); !s) return s;
         if (Status s = make_words(kernel, module.value, counts, words); !s) return s;

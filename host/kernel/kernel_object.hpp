@@ -18,11 +18,11 @@ struct Pipeline {
     VkPipeline handle = VK_NULL_HANDLE;
 };
 
-/// The tensors of one dispatch: Q, K and V, or some of them. With `apart`, the shader sees each
-/// tensor as Q; otherwise it sees a V without K as a K that does not rotate.
+/// The tensors of one dispatch: Q, K and V, or some of them. With `separate_dispatches`, the shader
+/// sees each tensor as Q; otherwise it sees a V without K as a K that does not rotate.
 struct Part {
     KernelInfo info;           ///< as the shader sees it
-    ParameterPlan parameters;  ///< likewise
+    ParameterPlan parameters;  ///< parameters as the shader sees them
     std::uint32_t first_pipeline =
         0;  ///< of Kernel::pipelines; widest access first; per access, many tokens before few
     std::uint32_t pipeline_count = 0;
@@ -31,11 +31,11 @@ struct Part {
 struct Kernel : Program {
     KernelInfo info;
     FinishNeeds needs;
-    bool apart = false;            ///< each tensor has a part of its own
-    bool v_joins = false;          ///< K's part also takes V, in calls where V has K's strides
-    std::uint32_t conversion = 0;  ///< shader::conversion_*
-    Part q, k;                     ///< without `apart`, q is used for both
-    Part v;                        ///< of V alone
+    bool separate_dispatches = false;  ///< each tensor has a part of its own
+    bool v_joins = false;              ///< K's part also takes V, in calls where V has K's strides
+    std::uint32_t conversion = 0;      ///< shader::conversion_*
+    Part q, k;                         ///< without `separate_dispatches`, q is used for both
+    Part v;                            ///< of V alone
     std::uint32_t storage_buffers_to_count = 0;  ///< needed by a dispatch that counts
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;

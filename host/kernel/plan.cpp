@@ -26,15 +26,15 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
             strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access));
 }
 
-// The work as the shader sees it: with `apart`, each tensor is a Q; V has K's heads.
+// The work as the shader sees it: with `separate_dispatches`, each tensor is a Q; V has K's heads.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
     const std::uint32_t k_heads = job.k ? call.k.heads : job.v ? call.v.heads : 0;
     return {.z = call.batch,
             .tokens = call.tokens,
-            .q_heads = job.q          ? call.q.heads
-                       : kernel.apart ? k_heads
-                                      : 0,
-            .k_heads = kernel.apart ? 0 : k_heads};
+            .q_heads = job.q                        ? call.q.heads
+                       : kernel.separate_dispatches ? k_heads
+                                                    : 0,
+            .k_heads = kernel.separate_dispatches ? 0 : k_heads};
 }
 
 // 16-byte access also reads angles from a buffer 16 bytes at a time.
@@ -102,7 +102,7 @@ Status check_heads(const Job& job, const Named& named, const Tiling& tiling) noe
                      "%s has %u groups of heads: a norm over a token takes heads of one stride",
                      named.in, whole.groups);
     const bool too_long = geometry.finish == shader::finish_owned &&
-                          owned_iterations(job.part->info, geometry).row > most_iterations;
+                          owned_iterations(job.part->info, geometry).row > max_iterations;
     if (token && (box.heads != whole.heads || too_long))
         return error(Code::limit_exceeded,
                      "%s has %u heads: a norm over a token needs all in one dispatch, which has %u "
@@ -224,7 +224,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         bool possible, q, v;
     } pairs[] = {{v_joins, q, true}, {q && k, q, false}, {v_joins && q, false, true}};
     for (const auto& [possible, with_q, with_v] : pairs) {
-        if (kernel.apart || !possible) continue;
+        if (kernel.separate_dispatches || !possible) continue;
         Job together = {.part = &kernel.q, .q = with_q, .k = k, .v = with_v, .tiling = {}};
         together.pipeline = &choose_pipeline(kernel, call, together);
         if (!tile_together(kernel, call, together)) continue;
@@ -238,11 +238,12 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         bool present;
         Job job;
         Named named;
-    } alone[] = {{q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(kernel, call)},
-                 {k,
-                  {.part = kernel.apart ? &kernel.k : &kernel.q, .k = true, .tiling = {}},
-                  named_k(kernel, call)},
-                 {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(kernel, call)}};
+    } alone[] = {
+        {q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(kernel, call)},
+        {k,
+         {.part = kernel.separate_dispatches ? &kernel.k : &kernel.q, .k = true, .tiling = {}},
+         named_k(kernel, call)},
+        {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(kernel, call)}};
     for (const auto& [present, of, named] : alone) {
         if (!present) continue;
         Job job = of;

@@ -164,7 +164,7 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQue
         found = values[layer];
     }
     if (query.layer >= 0 && !values.empty() && !found) {
-        fail(Code::invalid_argument, "layer is %d: %s does not say anything of it", query.layer,
+        fail(Code::invalid_argument, "layer is %d: %s has no entry for it", query.layer,
              numbers.name.c_str());
     }
     return found;

@@ -63,7 +63,7 @@ struct Layers {
     std::uint64_t no_rope_interval = 0;  ///< 0: none
     LayerNumbers bases;                  ///< 0: no RoPE
     LayerNumbers shares;                 ///< rotated shares of the head
-    std::vector<std::string> still;      ///< types of which no layer rotates
+    std::vector<std::string> still;      ///< layer types without a rotating layer
     std::vector<std::string> ignored;    ///< warnings of keys that contradict what overrides them
     bool without_rope_is_full = false;   ///< layers without RoPE are full attention: Llama 4
 
@@ -78,7 +78,7 @@ struct Layers {
     std::optional<double> common(const LayerNumbers& numbers, const ModelQuery& query,
                                  const LayerKind& kind) const;
 
-    /// Finds the types of which the list of rotating layers, if there is one, has none.
+    /// Fills `still`: layer types without a rotating layer, if the model lists rotating layers.
     void find_still();
 
    private:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Debian 12 has no Vulkan Memory Allocator: this takes Debian 13's package, which holds only
 # headers. ./dev sources this file; its functions are at hand.
-# shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
+# shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 vma_version=3.2.1+dfsg-1
 vma_sha256=75a48c6bfd4779b606576be9f7bb3a8ad4def7642d52db76886c0e6ea3dc9341

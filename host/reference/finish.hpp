@@ -53,7 +53,7 @@ struct Approximate {
 /// are stored. A tensor that is not rotated has an operation without inv_freq. With u = 2^-24, the
 /// error of a channel is carried from step to step:
 ///
-/// - bias, scale: u for each addition, product and factor that is no float.
+/// - bias, scale: u for each addition, product and factor that is not a float.
 /// - rms norm: (k/2 + 5) u, and 2 u for the weight, relative to the result; k = ceil(log2
 /// head_dim),
 ///   and ceil(log2 heads) more over a token. k adds round the sum of squares, which the root

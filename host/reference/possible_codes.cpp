@@ -11,8 +11,8 @@
 namespace vkrope::reference {
 namespace {
 
-/// The nearest integer, or the one that the rounding takes instead. `defined` is that of the type
-/// for Rounding::as_defined.
+/// The nearest integer, or the one that the rounding takes instead. `defined`: the type's own
+/// rounding, for Rounding::as_defined.
 float rounded(float number, Rounding rounding, Rounding defined) {
     switch (rounding == Rounding::as_defined ? defined : rounding) {
         case Rounding::ties_to_even: return std::nearbyint(number);
@@ -67,7 +67,7 @@ Interval scaled(const QuantisedStore& store, const Interval& channel, float give
     return {quotient(channel.low, scale), quotient(channel.high, scale)};
 }
 
-int most_code(Store store) {
+int max_code(Store store) {
     return store == Store::q8_0 ? 127 : store == Store::q4_0 || store == Store::q4_1 ? 15 : 31;
 }
 
@@ -77,26 +77,26 @@ int most_code(Store store) {
 /// before it, and equal those of the channels after it.
 std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float divisor,
                                         bool negative) {
-    float most_low = 0;
+    float max_low = 0;
     for (const Interval& channel : block) {
-        most_low = channel.is_nan() ? most_low : std::max(most_low, channel.least_magnitude());
+        max_low = channel.is_nan() ? max_low : std::max(max_low, channel.least_magnitude());
     }
     std::optional<Interval> all;
     const auto add = [&all](float low, float high) {
         all = all ? Interval{std::min(all->low, low), std::max(all->high, high)}
                   : Interval{low, high};
     };
-    if (negative && most_low == 0) {
+    if (negative && max_low == 0) {
         add(0, 0);  // -0, for zeros
     }
     for (std::size_t c = 0; c < block.size(); ++c) {
         const Interval x = negative ? block[c] : block[c].negated();  // where x* has a sign too
-        bool may_be_it = !x.is_nan() && x.high > 0 && x.high >= most_low;
+        bool may_be_it = !x.is_nan() && x.high > 0 && x.high >= max_low;
         for (std::size_t j = 0; j < c && may_be_it; ++j) {
             may_be_it = block[j].is_nan() || x.high > block[j].least_magnitude();
         }
         if (may_be_it) {
-            add(quotient(std::max(x.low, most_low), divisor), quotient(x.high, divisor));
+            add(quotient(std::max(x.low, max_low), divisor), quotient(x.high, divisor));
         }
     }
     return all;
@@ -119,7 +119,7 @@ BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
     const auto d = [store](float largest_channel, float smallest_channel) {
         const bool infinite = std::isinf(largest_channel) || std::isinf(smallest_channel);
         const float range = infinite ? HUGE_VALF : sum(largest_channel, -smallest_channel);
-        return quotient(std::max(range, 0.f), static_cast<float>(most_code(store)));
+        return quotient(std::max(range, 0.f), static_cast<float>(max_code(store)));
     };
     return {{d(max.low, min.high), d(max.high, min.low)}, min};
 }
@@ -130,7 +130,7 @@ bool is_singular(float d) {
 }
 
 int code_at(const QuantisedStore& store, float from_middle) {
-    const auto most = static_cast<float>(most_code(store.type));
+    const auto most = static_cast<float>(max_code(store.type));
     if (store.type == Store::q8_0) {
         const float nearest = rounded(from_middle, store.rounding, Rounding::ties_away);
         return static_cast<int>(std::clamp(nearest, -most - 1, most + 1));
@@ -158,7 +158,7 @@ Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d
         return {zero, zero};
     }
     if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d may be anything
-        const int most = most_code(store.type);
+        const int most = max_code(store.type);
         return {store.type == Store::q8_0 ? -most : 0, most};
     }
     return {code_at(store, over(store, x.low, x.low < 0 ? d.low : d.high)),
@@ -171,7 +171,7 @@ Interval d_of_largest(std::span<const Interval> row, float divisor) {
     for (const Interval& channel : row) {
         if (!channel.is_nan()) {
             most = {std::max(most.low, channel.least_magnitude()),
-                    std::max(most.high, channel.most_magnitude())};
+                    std::max(most.high, channel.max_magnitude())};
         }
     }
     return {quotient(most.low, divisor), quotient(most.high, divisor)};

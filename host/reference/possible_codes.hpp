@@ -40,14 +40,14 @@ struct Interval {
     float least_magnitude() const {
         return low <= 0 && high >= 0 ? 0 : std::min(std::fabs(low), std::fabs(high));
     }
-    float most_magnitude() const { return std::max(std::fabs(low), std::fabs(high)); }
+    float max_magnitude() const { return std::max(std::fabs(low), std::fabs(high)); }
     Interval negated() const { return {-high, -low}; }
 };
 
 /// What f32 a channel may be.
 Interval interval_of(const Approximate& channel);
 
-/// Bits of a float of which `sign` is the highest, as integers in the order of the values; -0 is
+/// Bits of a float with `sign` as the highest, as integers in the order of the values; -0 is
 /// below 0.
 int rank(std::uint32_t bits, std::uint32_t sign);
 

@@ -25,8 +25,8 @@ struct CodesVerdict {
 };
 
 /// Judges one row and adds it to the verdict, with `place` before the text of what is wrong. Codes
-/// are judged by the made scale that was stored; those of blocks by d and m as they are before they
-/// are rounded, of which f16 keeps too little.
+/// are judged by the made scale that was stored, block codes by d and m before rounding, because
+/// f16 loses too much.
 ///
 /// given  the factor of the row; 1 if there is none
 /// scale  the scale that was stored for the row, if scales are made

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One f32 operation each, rounded to nearest even. A double holds so many digits that rounding its
+// One f32 operation each, rounded to nearest even. A double holds enough digits that rounding its
 // result again changes nothing; and no compiler fuses two operations with a conversion between
 // them.
 #pragma once

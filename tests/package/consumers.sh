@@ -89,7 +89,7 @@ sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 flags="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 
 # hidden COMMAND...: runs it where the trees are empty, if the system allows that. Containers
-# often do not, so it is no condition.
+# often do not, so it is not a condition.
 if unshare -rm true 2>/dev/null; then
     # shellcheck disable=SC2016 # the inner shell's arguments
     hidden() {
@@ -121,7 +121,7 @@ if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static
     left_out 'c_static: VKROPE_C is off'; fi
 
 # What generators write down names every file that was read, as text or, in ninja's list of
-# headers, as text between numbers. Programs are no text: they may hold the paths of the library's
+# headers, as text between numbers. Programs are not text: they may hold the paths of the library's
 # own sources for a debugger.
 mentions() {
     grep -rlI "$@" "$work/build" || true
@@ -186,7 +186,7 @@ else
     left_out 'no_push on SwiftShader, and two_devices on two: VKROPE_SWIFTSHADER_ICD is empty'
     runs "$lavapipe" two_devices llvmpipe llvmpipe
 fi
-# That the layer looks, and is heard: a program that breaks the rule.
+# Check that the layer is active: a program that breaks the rule.
 if [ -n "$layered" ]; then
     ! run_on "$lavapipe" engine --without-a-barrier 2>/dev/null ||
         { echo 'engine --without-a-barrier: it succeeded'; exit 1; }

@@ -121,7 +121,7 @@ tokens='#define VKROPE_PUSH their_push
 #define VKROPE_SLOT_WORD(index) their_sin[index]'
 tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_TURNS 1
-#define VKROPE_TENSOR_SIDE(side) k_##side
+#define VKROPE_TENSOR_LAYOUT(side) k_##side
 #define VKROPE_TENSOR_AT(side) offset_k_##side
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
@@ -184,7 +184,7 @@ for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
     grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" ||
         { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
-for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_SIDE VKROPE_TENSOR_AT \
+for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_LAYOUT VKROPE_TENSOR_AT \
     VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
     ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define ${macro}[ (]")" ||
         wrong "a tensor without $macro compiles"

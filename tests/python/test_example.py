@@ -43,6 +43,6 @@ def test_a_model_that_is_wrong(example, models, capsys, monkeypatch):
 
 
 def test_a_model_of_transformers(example, models, capsys):
-    pytest.importorskip("transformers", reason="no transformers: it is no Debian package")
+    pytest.importorskip("transformers", reason="no transformers: it is not a Debian package")
     assert example.main([str(models / "llama-3.2-1b.json"), "--tokens", "16"]) == 0
     assert "rotation 1: " in capsys.readouterr().out

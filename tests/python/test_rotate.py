@@ -218,7 +218,7 @@ def test_arrays_without_elements(device, llama):
 
 
 def test_ml_dtypes(device, llama, tensor):
-    ml_dtypes = pytest.importorskip("ml_dtypes", reason="no ml_dtypes: it is no Debian package")
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="no ml_dtypes: it is not a Debian package")
     bits = tensor(1, 3, 2, 128, dtype=np.uint16)
     result = vkrope.rotate(bits.view(ml_dtypes.bfloat16), rotation=llama, device=device)
     assert result.q.dtype == ml_dtypes.bfloat16

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The devices of the tests beside this machine's lavapipe: SwiftShader, and the lavapipe of Debian
 # 13. ./dev sources this file; its functions are at hand.
-# shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
+# shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # A second Vulkan device for the tests, with few features where lavapipe has them all, and a mock
 # that computes nothing but takes buffers of any size. Debian ships both inside Chromium, which is

@@ -445,8 +445,8 @@ struct HadamardBlocks {
 
 /// The blocks with which llama.cpp transforms Q, K and V before it stores a quantised cache, as of
 /// its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K the largest
-/// power of two that divides head_dim, for V 64; none if head_dim is no multiple of 64. At most 512
-/// channels.
+/// power of two that divides head_dim, for V 64; none if head_dim is not a multiple of 64. At most
+/// 512 channels.
 ///
 /// k_quantised, v_quantised  whether the cache of K, or of V, has a quantised type; Q and K are
 ///                           transformed for K's, V for V's

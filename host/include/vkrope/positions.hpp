@@ -97,7 +97,7 @@ enum class DualChunkRole : std::uint32_t {
 /// Chunks of dual-chunk attention (arXiv:2402.17463); the names are those of
 /// dual_chunk_attention_config in Qwen2.5-1M's config.json.
 struct DualChunk {
-    std::uint32_t chunk_size = 0;  ///< at most 2^30
+    std::uint32_t chunk_size = 0;  ///< 1 to 2^30
     std::uint32_t local_size = 0;  ///< below chunk_size
 };
 

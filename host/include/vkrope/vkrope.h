@@ -847,8 +847,8 @@ typedef struct vkrope_grid_axis {
 } vkrope_grid_axis;
 
 /**
- * Frames of a video of `fps` frames per second, counted in frames of base_fps (24 in diffusers'
- * CosmosRotaryPosEmbed): ids 0, 1, 2, ..., base_fps / fps apart.
+ * Frames of a video of `fps` frames per second, counted in frames of base_fps: ids 0, 1, 2, ...,
+ * base_fps / fps apart.
  *
  * @param frames    at least 1
  * @param base_fps  finite and above 0
@@ -892,7 +892,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_interval_axis(uint32_t patches,
                                                                vkrope_error* error);
 
 /**
- * Folds the axes of a grid into a copy of a rotation: multiplies the frequencies of each axis by
+ * Folds the axes of a grid into a rotation: multiplies the frequencies of each axis by
  * its unit, and adds origin times frequency to the phases, less whole turns. `base` becomes 0
  * unless all units are 1.
  *
@@ -910,7 +910,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_fold_grid(const vkrope
                                                                     vkrope_error* error);
 
 /**
- * Elements of a grid, the product of the counts; 0 if it exceeds 2^64 - 1, or for null.
+ * Elements of a grid, the product of the counts; 0 if it exceeds 2^64 - 1. 0 for null.
  *
  * @param axes   [count]
  * @param count  number of axes
@@ -967,12 +967,14 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_ragged_ids(const int64_t* cu_se
 /** What attends in dual-chunk attention: the key, or a query against keys of its own chunk, of the
  * chunk before, of chunks further back, and the two that vLLM calls critical. */
 typedef enum vkrope_dual_chunk_role {
-    VKROPE_DUAL_CHUNK_ROLE_KEY = 0,                  /**< key */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY = 1,                /**< keys of the same chunk */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC = 2,           /**< keys of the chunk before */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER = 3,          /**< keys of other chunks */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC_CRITICAL = 4,  /**< as SUCC, beyond chunk_size too */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER_CRITICAL = 5, /**< as INTER, counted on from chunk_size */
+    VKROPE_DUAL_CHUNK_ROLE_KEY = 0,         /**< key */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY = 1,       /**< keys of the same chunk */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC = 2,  /**< keys of the chunk before */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER = 3, /**< keys of other chunks */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC_CRITICAL =
+        4, /**< as VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC, beyond chunk_size too */
+    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER_CRITICAL =
+        5, /**< as VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER, counted on from chunk_size */
     VKROPE_DUAL_CHUNK_ROLE_MAX_ENUM = 0x7fffffff
 } vkrope_dual_chunk_role;
 
@@ -1004,13 +1006,14 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_dual_chunk_ids(const vkrope_dua
                                                                 vkrope_error* error);
 
 /** XPos: scale beside the angle. zeta_j = (2j / rotary_dim + gamma) / (1 + gamma) to the power of
- * (position - centre) / scale_base multiplies the query, and its inverse the key. arXiv:2212.10554;
- * XPOS of torchscale's xpos_relative_position.py. */
+ * (position - centre) / scale_base multiplies the query, and its inverse the key, so that a score
+ * decays with the distance. arXiv:2212.10554; XPOS of torchscale's xpos_relative_position.py. */
 typedef struct vkrope_xpos_scaling {
     size_t struct_size; /**< sizeof this struct */
     double scale_base;  /**< finite and above 0; 0: 512 */
     double gamma;       /**< finite and above 0; 0: 0.4 */
-    int64_t centre;     /**< position without scale; torchscale takes the middle of the sequence */
+    int64_t centre;     /**< position without scale: scores do not depend on it, the range of the
+                           factors does; torchscale takes the middle of the sequence */
 } vkrope_xpos_scaling;
 
 /**
@@ -1603,8 +1606,8 @@ typedef struct vkrope_hadamard_blocks {
 /**
  * The blocks with which llama.cpp transforms Q, K and V before it stores a quantised cache, as of
  * its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K the largest
- * power of two that divides head_dim, for V 64; none if head_dim is no multiple of 64. At most 512
- * channels. Thread-safe.
+ * power of two that divides head_dim, for V 64; none if head_dim is not a multiple of 64. At most
+ * 512 channels. Thread-safe.
  *
  * @param k_head_dim   head_dim of Q and K
  * @param k_quantised  whether the cache of K has a quantised type; Q and K are transformed for it

@@ -9,7 +9,7 @@ namespace vkrope {
 namespace {
 
 struct Tensor3 {
-    const HeadFormat& width;
+    const HeadFormat& format;
     const Finish& finish;
     std::uint32_t heads;
 };
@@ -19,13 +19,13 @@ void for_tensors(const KernelInfo& info, const Use& use) {
     for (const Tensor3& tensor : {Tensor3{info.q, info.q_finish, info.q_heads},
                                   {info.k, info.k_finish, info.k_heads},
                                   {info.v, info.v_finish, info.v_heads}}) {
-        if (tensor.width.head_dim != 0) use(tensor);
+        if (tensor.format.head_dim != 0) use(tensor);
     }
 }
 
 }  // namespace
 
-std::uint32_t steps_of(const Finish& finish, const HeadFormat& width) noexcept {
+std::uint32_t steps_of(const Finish& finish, const HeadFormat& format) noexcept {
     const Norm& norm = finish.norm;
     std::uint32_t steps = 0;
     const auto add = [&steps](bool has, std::uint32_t step) { steps |= has ? step : 0; };
@@ -34,9 +34,9 @@ std::uint32_t steps_of(const Finish& finish, const HeadFormat& width) noexcept {
     add(norm.span == NormSpan::token, shader::step_token);
     add(norm.kind != NormKind::none && norm.place == NormPlace::before, shader::step_before);
     add(norm.place == NormPlace::after, shader::step_after);
-    add(norm.round_between && width.in != Element::f32, shader::step_rounds);
+    add(norm.round_between && format.in != Element::f32, shader::step_rounds);
     // 2^28 squares of halves are finite; a bias or a rotation may make them larger.
-    add(width.in == Element::f16 && finish.bias == ParameterShape::none &&
+    add(format.in == Element::f16 && finish.bias == ParameterShape::none &&
             norm.place == NormPlace::before,
         shader::step_one_sum);
     add(finish.clip != 0, shader::step_clip);
@@ -58,7 +58,7 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
         const std::uint64_t lane_heads = token ? divide_up(tensor.heads, geometry.head_lanes) : 1;
         const std::uint64_t rows = geometry.head_lanes *
                                    std::min<std::uint64_t>(lane_heads, geometry.heads_together);
-        const std::uint64_t units = tensor.width.head_dim / geometry.unit_elements;
+        const std::uint64_t units = tensor.format.head_dim / geometry.unit_elements;
         most = std::max(most, geometry.group_tokens * (rows * units + (token ? tensor.heads : 0)));
     });
     return most;
@@ -67,11 +67,11 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
 std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept {
     std::uint64_t most = 0;
     for_tensors(info, [&](const Tensor3& tensor) {
-        if (!stores_together(tensor.finish, tensor.width)) return;
+        if (!stores_together(tensor.finish, tensor.format)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
         const bool made = tensor.finish.store_scale == StoreScale::made;
         most = std::max(most,
-                        rows * tensor.width.head_dim + (made ? geometry.workgroup_size() : 0));
+                        rows * tensor.format.head_dim + (made ? geometry.workgroup_size() : 0));
     });
     return most;
 }
@@ -85,7 +85,7 @@ Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) no
     Iterations most;
     for_tensors(info, [&](const Tensor3& tensor) {
         const Norm& norm = tensor.finish.norm;
-        const std::uint64_t units = tensor.width.head_dim / geometry.unit_elements;
+        const std::uint64_t units = tensor.format.head_dim / geometry.unit_elements;
         const std::uint64_t steps = units / 2 + 1;
         const std::uint64_t rounds = norm.kind == NormKind::none    ? 0
                                      : norm.kind == NormKind::layer ? 3

@@ -15,8 +15,8 @@ inline bool has_finish(const Finish& finish) noexcept {
 }
 
 /// Whether the lanes of a row store it together.
-inline bool stores_together(const Finish& finish, const HeadFormat& width) noexcept {
-    return width.head_dim != 0 && (finish.hadamard != 0 || is_quantised(width.out));
+inline bool stores_together(const Finish& finish, const HeadFormat& format) noexcept {
+    return format.head_dim != 0 && (finish.hadamard != 0 || is_quantised(format.out));
 }
 inline bool stores_together(const KernelInfo& info) noexcept {
     return stores_together(info.q_finish, info.q) || stores_together(info.k_finish, info.k) ||
@@ -30,7 +30,7 @@ inline bool has_finish(const KernelInfo& info) noexcept {
 }
 
 /// shader::step_* of a tensor.
-std::uint32_t steps_of(const Finish& finish, const HeadFormat& width) noexcept;
+std::uint32_t steps_of(const Finish& finish, const HeadFormat& format) noexcept;
 
 /// Heads that a norm takes as one row: 1, or all of `heads`.
 std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept;

@@ -10,9 +10,9 @@ namespace vkrope {
 namespace {
 
 // Quantised outputs are not stored by units.
-bool all_f32(const HeadFormat& width) {
-    return width.head_dim == 0 ||
-           (width.in == Element::f32 && (width.out == Element::f32 || is_quantised(width.out)));
+bool all_f32(const HeadFormat& format) {
+    return format.head_dim == 0 ||
+           (format.in == Element::f32 && (format.out == Element::f32 || is_quantised(format.out)));
 }
 
 bool all_f32(const KernelInfo& info) {
@@ -20,12 +20,12 @@ bool all_f32(const KernelInfo& info) {
 }
 
 // A unit must not straddle the borders of a window or its middle.
-bool width_allows(const Windows& windows, const HeadFormat& width, std::uint32_t unit) {
-    if (width.head_dim == 0) return true;
-    std::uint32_t misfit = width.head_dim % unit;
+bool format_allows(const Windows& windows, const HeadFormat& format, std::uint32_t unit) {
+    if (format.head_dim == 0) return true;
+    std::uint32_t misfit = format.head_dim % unit;
     for (const Window& window : windows.of) {
         if (window.rotary_dim != 0)
-            misfit |= (width.rotary_offset + window.offset) % unit | window.rotary_dim / 2 % unit;
+            misfit |= (format.rotary_offset + window.offset) % unit | window.rotary_dim / 2 % unit;
     }
     return misfit == 0;
 }
@@ -49,16 +49,16 @@ Windows windows_of(const KernelInfo& info) noexcept {
 
 namespace {
 
-bool widths_allow_unit(const KernelInfo& info, std::uint32_t unit) {
+bool formats_allow_unit(const KernelInfo& info, std::uint32_t unit) {
     const Windows windows = windows_of(info);
-    return width_allows(windows, info.q, unit) && width_allows(windows, info.k, unit) &&
+    return format_allows(windows, info.q, unit) && format_allows(windows, info.k, unit) &&
            info.v.head_dim % unit == 0;
 }
 
 }  // namespace
 
-bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept {
-    return widths_allow_unit(info, unit_elements(info, access));
+bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept {
+    return formats_allow_unit(info, unit_elements(info, access));
 }
 
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides,
@@ -76,8 +76,8 @@ std::uint32_t rotating_steps(const KernelInfo& info, std::uint32_t unit) {
 // Copied steps of the row with the most pass-through channels.
 std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
     std::uint32_t channels = info.v.head_dim;
-    for (const HeadFormat& width : {info.q, info.k}) {
-        if (width.head_dim != 0) channels = std::max(channels, width.head_dim - info.rotary_dim);
+    for (const HeadFormat& format : {info.q, info.k}) {
+        if (format.head_dim != 0) channels = std::max(channels, format.head_dim - info.rotary_dim);
     }
     return divide_up(channels, 2 * std::uint64_t{unit});
 }
@@ -106,8 +106,8 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
     // slowly. So this is for windows that rule out wide access, not for the odd call whose strides
     // do.
     std::uint32_t& unit = geometry.unit_elements;
-    if (geometry.access == shader::access_word && !widths_allow(info, shader::access_wide)) {
-        while (widths_allow_unit(info, 2 * unit)) unit *= 2;
+    if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide)) {
+        while (formats_allow_unit(info, 2 * unit)) unit *= 2;
     }
     const std::uint32_t unit_bytes = unit * (all_f32(info) ? 4 : 2);
     geometry.steps_together = unit_bytes < 64 ? 64 / unit_bytes : 1;
@@ -150,8 +150,8 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     if (info.k.head_dim == 0) geometry.k_batch = 1;
     geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 &&
                          (geometry.q_batch > 1 || limits.batch == 1);
-    const auto whole = [&](const HeadFormat& width, std::uint32_t of, std::uint32_t batch) {
-        return width.head_dim == 0 || batch == 1 ||
+    const auto whole = [&](const HeadFormat& format, std::uint32_t of, std::uint32_t batch) {
+        return format.head_dim == 0 || batch == 1 ||
                (of != 0 && of % (geometry.head_lanes * batch) == 0);
     };
     geometry.whole_batches = whole(info.q, info.q_heads, geometry.q_batch) &&
@@ -164,11 +164,11 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
 // Steps of the row with most of them.
 std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
     std::uint64_t steps = divide_up(info.v.head_dim, 2 * std::uint64_t{unit});
-    for (const HeadFormat& width : {info.q, info.k}) {
-        if (width.head_dim == 0) continue;
+    for (const HeadFormat& format : {info.q, info.k}) {
+        if (format.head_dim == 0) continue;
         steps = std::max(steps,
                          rotating_steps(info, unit) +
-                             divide_up(width.head_dim - info.rotary_dim, 2 * std::uint64_t{unit}));
+                             divide_up(format.head_dim - info.rotary_dim, 2 * std::uint64_t{unit}));
     }
     return steps;
 }
@@ -180,15 +180,15 @@ bool has_norm_of_token(const KernelInfo& info) {
 
 // A lane owns the rows of a token: it holds their norms, then takes each step in all heads.
 Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
-    constexpr std::uint32_t most_held = 64;
+    constexpr std::uint32_t max_held = 64;
     geometry.finish = shader::finish_owned;
-    geometry.norms_held = most_held;
+    geometry.norms_held = max_held;
     geometry.step_lanes = geometry.head_lanes = geometry.steps_together = 1;
     geometry.units_apart = false;
     geometry.q_batch = geometry.k_batch = 0;
     geometry.group_tokens = std::min(limits.workgroup_invocations, 128u);
-    if (geometry.access == shader::access_word && !widths_allow(info, shader::access_wide)) {
-        while (widths_allow_unit(info, 2 * geometry.unit_elements)) geometry.unit_elements *= 2;
+    if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide)) {
+        while (formats_allow_unit(info, 2 * geometry.unit_elements)) geometry.unit_elements *= 2;
     }
     return geometry;
 }
@@ -242,7 +242,7 @@ std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
     }
     if (geometry.finish == shader::finish_owned) {
         const Iterations taken = owned_iterations(info, geometry);
-        const std::uint64_t left = most_iterations - std::min(most_iterations, taken.row);
+        const std::uint64_t left = max_iterations - std::min(max_iterations, taken.row);
         return std::uint32_t(std::clamp<std::uint64_t>(left / taken.head, 1, 65535));
     }
     const std::uint32_t unit = geometry.unit_elements;
@@ -250,7 +250,7 @@ std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                                           geometry.step_lanes * geometry.steps_together);
     const std::uint64_t copies = divide_up(copying_steps(info, unit), geometry.step_lanes);
     return std::uint32_t(
-        std::max<std::uint64_t>(1, most_iterations / (steps * geometry.steps_together + copies)));
+        std::max<std::uint64_t>(1, max_iterations / (steps * geometry.steps_together + copies)));
 }
 
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept {

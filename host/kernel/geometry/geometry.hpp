@@ -71,8 +71,8 @@ struct Windows {
 };
 Windows windows_of(const KernelInfo& info) noexcept;
 
-/// Whether the widths and windows allow this access at all; strides and offsets decide per call.
-bool widths_allow(const KernelInfo& info, std::uint32_t access) noexcept;
+/// Whether the formats and windows allow this access at all; strides and offsets decide per call.
+bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
 /// Whether this access is possible. `offset_and_strides`: the first offset and all strides, in
 /// elements, combined by or.
@@ -83,15 +83,15 @@ bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept;
 
-/// Most loop iterations of a lane for one tensor: llvmpipe silently ends a shader after 65 535.
-inline constexpr std::uint64_t most_iterations = 16384;
+/// Maximum loop iterations of a lane for one tensor: llvmpipe silently ends a shader after 65 535.
+inline constexpr std::uint64_t max_iterations = 16384;
 
-/// Most heads of a tensor in one dispatch. A lane that has all heads loops over them, and llvmpipe
-/// silently ends a shader after 65 535 iterations of all its loops together.
+/// Maximum heads of a tensor in one dispatch. A lane that has all heads loops over them, and
+/// llvmpipe silently ends a shader after 65 535 iterations of all its loops together.
 std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                         const DispatchLimits& limits) noexcept;
 
-/// Most tokens in one dispatch.
+/// Maximum tokens in one dispatch.
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept;
 
 /// Workgroups along x, y and z: blocks of tokens, groups of heads, and z.

@@ -47,7 +47,7 @@ const Axis* longest_axis(const Axes& axes) noexcept {
 
 namespace {
 
-// Bytes that repeat along axes, which are sorted like those of axes_of(). Offsets and strides in
+// Byte ranges that repeat along axes, sorted as axes_of() sorts. Offsets and strides in
 // bytes.
 struct Pattern {
     std::uint64_t first, length;

@@ -8,8 +8,8 @@
 
 namespace vkrope {
 
-/// Counts, or first indices, in each direction. Heads are those of one group; pages, and rows of a
-/// page, are those of a scattered tensor.
+/// Counts, or first indices, in each direction. `heads` counts one group; `pages`, and `rows` of a
+/// page, count a scattered tensor.
 struct Counts {
     std::uint32_t batch = 1, groups = 1, heads = 1, tokens = 1, pages = 1, rows = 1;
 };

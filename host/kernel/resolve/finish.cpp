@@ -14,7 +14,7 @@ namespace vkrope {
 namespace {
 
 constexpr std::uint32_t max_norm_head_dim = 4096;
-constexpr float least_eps = 1e-20f, most_eps = 1;
+constexpr float min_eps = 1e-20f, max_eps = 1;
 
 constexpr std::uint32_t max_row_heads = 1024;
 
@@ -54,7 +54,7 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
     if (norm.place > NormPlace::after)
         return error(Code::invalid_argument, "%s_finish.norm.place is %u: no such place", tensor,
                      unsigned(norm.place));
-    if (!(norm.eps >= least_eps && norm.eps <= most_eps))
+    if (!(norm.eps >= min_eps && norm.eps <= max_eps))
         return error(Code::invalid_argument, "%s_finish.norm.eps is %g: it must be 1e-20 to 1",
                      tensor, double(norm.eps));
     if (Status s = check_shape(tensor, "norm.weight", norm.weight, heads); !s) return s;
@@ -128,9 +128,9 @@ Status check_store_scale(const char* tensor, const Finish& finish, Element out, 
                  tensor, unsigned(finish.scale_layout));
 }
 
-Status check_finish(const char* tensor, const Finish& finish, const HeadFormat& width,
+Status check_finish(const char* tensor, const Finish& finish, const HeadFormat& format,
                     std::uint32_t heads, bool scatters) noexcept {
-    const std::uint32_t head_dim = width.head_dim;
+    const std::uint32_t head_dim = format.head_dim;
     if (head_dim == 0 && (has_finish(finish) || finish.store_scale != StoreScale::none))
         return error(Code::invalid_argument, "%s_finish is given: %s.head_dim is 0, there is no %s",
                      tensor, tensor, tensor);
@@ -147,7 +147,7 @@ Status check_finish(const char* tensor, const Finish& finish, const HeadFormat& 
         return error(Code::invalid_argument, "%s_finish.scale_call is true: only Q has a q_scale",
                      tensor);
     if (Status s = check_hadamard(tensor, finish.hadamard, head_dim); !s) return s;
-    return check_store_scale(tensor, finish, width.out, heads, scatters);
+    return check_store_scale(tensor, finish, format.out, heads, scatters);
 }
 
 }  // namespace
@@ -171,7 +171,8 @@ Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resol
                      double(call.q_scale));
     resolved.q_scale = float(double(finish.scale) * double(call.q_scale));
     if (std::isfinite(resolved.q_scale)) return {};
-    return error(Code::invalid_argument, "q_scale is %g: times q_finish.scale %g it is no float",
+    return error(Code::invalid_argument,
+                 "q_scale is %g: its product with q_finish.scale %g exceeds float",
                  double(call.q_scale), double(finish.scale));
 }
 

@@ -10,39 +10,39 @@ namespace vkrope {
 
 namespace {
 
-Status check_width(const char* name, const HeadFormat& width, const KernelInfo& info,
-                   bool rotates) noexcept {
-    if (width.head_dim == 0) return {};
-    if (!rotates && width.rotary_offset != 0) {
+Status check_format(const char* name, const HeadFormat& format, const KernelInfo& info,
+                    bool rotates) noexcept {
+    if (format.head_dim == 0) return {};
+    if (!rotates && format.rotary_offset != 0) {
         return error(Code::invalid_argument,
                      "%s.rotary_offset is %u: V is never rotated, so it must be 0", name,
-                     width.rotary_offset);
+                     format.rotary_offset);
     }
-    if (width.head_dim < 2 || width.head_dim > 65534) {
+    if (format.head_dim < 2 || format.head_dim > 65534) {
         return error(Code::invalid_argument,
                      "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
-                     width.head_dim);
+                     format.head_dim);
     }
     std::uint64_t end = info.rotary_dim;  // of the last window
     for (const Window& window : info.windows) {
         if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
     }
-    if (rotates && width.rotary_offset + end > width.head_dim) {
+    if (rotates && format.rotary_offset + end > format.head_dim) {
         return error(Code::invalid_argument,
                      "%s.rotary_offset is %u: with rotary_dim %u the window ends past head_dim %u",
-                     name, width.rotary_offset, info.rotary_dim, width.head_dim);
+                     name, format.rotary_offset, info.rotary_dim, format.head_dim);
     }
-    if (width.in > Element::bf16)
+    if (format.in > Element::bf16)
         return error(Code::invalid_argument, "%s.in is %u: it must be f32, f16 or bf16", name,
-                     unsigned(width.in));
-    if (width.out > Element::q5_1)
+                     unsigned(format.in));
+    if (format.out > Element::q5_1)
         return error(Code::invalid_argument, "%s.out is %u: not a valid element type", name,
-                     unsigned(width.out));
-    if (width.head_dim % block_channels(width.out) != 0)
+                     unsigned(format.out));
+    if (format.head_dim % block_channels(format.out) != 0)
         return error(Code::invalid_argument,
                      "%s.head_dim is %u: with blocks of 32 channels as %s.out it must be a "
                      "multiple of 32",
-                     name, width.head_dim, name);
+                     name, format.head_dim, name);
     return {};
 }
 
@@ -135,7 +135,7 @@ Status check_sections(const KernelInfo& info) noexcept {
                  sections.leftover_axis, sections.axes);
 }
 
-// Phases, head groups and angles of channels, each of which only some sources have.
+// Phases, head groups and angles of channels; only some sources have each.
 Status check_angles(const KernelInfo& info) noexcept {
     const bool caller = info.angles == AngleSource::cos_sin_cache;
     if (info.phase && caller)
@@ -211,9 +211,9 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.table > Element::bf16)
         return error(Code::invalid_argument, "table is %u: not a valid element type",
                      unsigned(info.table));
-    if (Status s = check_width("q", info.q, info, true); !s) return s;
-    if (Status s = check_width("k", info.k, info, true); !s) return s;
-    if (Status s = check_width("v", info.v, info, false); !s) return s;
+    if (Status s = check_format("q", info.q, info, true); !s) return s;
+    if (Status s = check_format("k", info.k, info, true); !s) return s;
+    if (Status s = check_format("v", info.v, info, false); !s) return s;
     return check_finish(info);
 }
 

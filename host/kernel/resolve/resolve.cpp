@@ -15,12 +15,12 @@ namespace vkrope {
 namespace {
 
 // Input and output of a tensor are both present, or neither is.
-Status check_present(const char* name, const HeadFormat& width, std::uint32_t heads,
+Status check_present(const char* name, const HeadFormat& format, std::uint32_t heads,
                      const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
         return error(Code::invalid_argument, "%s_out.heads is %u: it must be %s_in.heads, %u", name,
                      out.heads, name, in.heads);
-    if (in.heads != 0 && width.head_dim == 0) {
+    if (in.heads != 0 && format.head_dim == 0) {
         return error(Code::invalid_argument,
                      "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name,
                      in.heads, name);
@@ -77,12 +77,12 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
     resolved.tokens = call.tokens;
 
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
-                             const HeadFormat& width, View& view) {
+                             const HeadFormat& format, View& view) {
         if (tensor.heads != 0) {
             view.element_bytes = element_bytes(element);
             view.offset_bytes = is_quantised(element) ? 1 : view.element_bytes;
             view.channels = block_channels(element);
-            view.head_dim = view.channels == 1 ? width.head_dim : width.head_dim / view.channels;
+            view.head_dim = view.channels == 1 ? format.head_dim : format.head_dim / view.channels;
         }
         return TensorRows{name, tensor, call.batch, call.tokens, view};
     };

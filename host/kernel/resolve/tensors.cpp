@@ -252,11 +252,11 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
                  in.name, out.name);
 }
 
-Result<bool> check_in_place(const KernelInfo& info, const HeadFormat& width, const TensorRows& in,
+Result<bool> check_in_place(const KernelInfo& info, const HeadFormat& format, const TensorRows& in,
                             const TensorRows& out, bool rotates) noexcept {
     if (disjoint(in, out)) return {{}, false};
     const View &a = in.view, &b = out.view;
-    const bool same = a.first_byte == b.first_byte && width.in == width.out && a.head == b.head &&
+    const bool same = a.first_byte == b.first_byte && format.in == format.out && a.head == b.head &&
                       a.group == b.group && a.heads_per_group == b.heads_per_group &&
                       a.token == b.token && a.batch == b.batch && b.page_size == 0;
     if (!same) return {overlap_of_others(in, out), {}};
@@ -278,7 +278,7 @@ Status place(TensorRows& rows) noexcept {
 
 }  // namespace
 
-Status resolve_tensor(const KernelInfo& info, const HeadFormat& width, const PagedCache* cache,
+Status resolve_tensor(const KernelInfo& info, const HeadFormat& format, const PagedCache* cache,
                       bool rotates, TensorRows& in, TensorRows& out,
                       ResolvedTensor& resolved) noexcept {
     if (Status s = resolve_strides(in, true); !s) return s;
@@ -286,7 +286,7 @@ Status resolve_tensor(const KernelInfo& info, const HeadFormat& width, const Pag
     if (Status s = cache ? resolve_cache(*cache, out) : resolve_strides(out, false); !s) return s;
     if (Status s = place(out); !s) return s;
     if (Status s = check_no_self_overlap(out); !s) return s;
-    const Result<bool> same = check_in_place(info, width, in, out, rotates);
+    const Result<bool> same = check_in_place(info, format, in, out, rotates);
     resolved.in_place = same.value;
     resolved.heads = in.tensor.heads;
     resolved.group_heads = std::gcd(resolved.in.heads_per_group, resolved.out.heads_per_group);

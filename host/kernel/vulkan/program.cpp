@@ -207,7 +207,8 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & push_descriptor;
     // The more bindings a layout has, the more kernels can share an arena: all kernels, those that
-    // store no scales, those without a finish, or those of them with the same source of angles.
+    // store no scales, those without a finish, or among these the kernels with the same angle
+    // source.
     program.layout_binds = program.binds;
     for (const BindingList& shared :
          {every_binding(), bindings_without_scales(), bindings_of_rotations(), bindings_of_three(),

@@ -81,7 +81,7 @@ class GgufFile {
     const GgufRead read_;
     std::map<std::string, GgufValue> values_;
     std::map<std::string, Tensor> tensors_;                    // those that shape frequencies
-    std::map<std::string, std::vector<std::uint64_t>> norms_;  // extents of those of Q and K
+    std::map<std::string, std::vector<std::uint64_t>> norms_;  // extents of the norms of Q and K
     std::uint64_t alignment_ = 32;
     std::uint64_t data_ = 0;  // start of the data section
 };

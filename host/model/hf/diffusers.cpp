@@ -140,7 +140,7 @@ struct Refused {
 // Sorted by name.
 constexpr Refused refused[] = {
     {"ErnieImageTransformer2DModel",
-     "the two channels of a pair turn by different angles, which is no rotation"},
+     "the two channels of a pair turn by different angles, which is not a rotation"},
     {"MochiTransformer3DModel",
      "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
      "fill a Rotation whose sections have SectionOrder::sum, with a head group for each head"},

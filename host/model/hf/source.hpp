@@ -22,7 +22,7 @@ struct Source {
     LayerKind layer;              ///< the kind of layer that is asked for
     ScalingSection section;       ///< of that kind
     std::optional<double> base;   ///< of the layers, if the file lists one for each
-    std::optional<double> share;  ///< likewise, of the head that turns
+    std::optional<double> share;  ///< rotated share of the head, if listed for each layer
 
     /// rope_parameters has one section per layer type.
     bool by_type() const { return !sections.by_type.empty(); }

@@ -49,7 +49,7 @@ Scope vision_config(const json& config) {
     fail(Code::invalid_argument, "tower is 'vision': the model has no vision_config");
 }
 
-/// Whether a model_type is that of a tower with a file of its own.
+/// Whether model_type names a stand-alone vision tower.
 bool is_tower(const std::string& type) {
     const Tower* tower = find_tower(type);
     return (tower != nullptr && tower->whole_file) || type == "vjepa2";

@@ -102,7 +102,7 @@ constexpr const char* two_windows =
 constexpr UnsupportedTower unsupported_towers[] = {
     {"gemma4", two_windows},
     {"gemma4_vision", two_windows},
-    {"vjepa2", "the two channels of a pair turn by different angles, which is no rotation"},
+    {"vjepa2", "the two channels of a pair turn by different angles, which is not a rotation"},
 };
 
 /// The row of a name in a short table.

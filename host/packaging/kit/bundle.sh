@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ./dev bundle: the programs, the cases and a Vulkan loader as one archive, for machines without a
 # compiler. ./dev sources this file; its functions are at hand.
-# shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
+# shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # Debian's packages of Google Benchmark hold a shared library only, which would need the C++ library
 # of the other machine. From the mirror of this machine, checksum verified.

@@ -126,7 +126,7 @@ class Rotation(Owner):
             elif name in ("head_dim", "attention_factor", "q_rotary_offset", "k_rotary_offset"):
                 set_field(info, name, value)
             else:
-                raise InvalidArgumentError(f"{name} is no value that replace() changes")
+                raise InvalidArgumentError(f"{name} is not a value that replace() changes")
         return Rotation._of(_created(lib.vkrope_rotation_create, info))
 
     @property

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ./dev conform: vkrope-conformance on every device of this machine and of the tests, in one table.
 # ./dev sources this file; its functions are at hand.
-# shellcheck shell=sh disable=SC2154 # the variables are those of ./dev
+# shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # One run of the tool a device: drivers, loaders and settings of lavapipe are chosen by the
 # environment.
@@ -87,6 +87,6 @@ conform_on() {
         reason=$(tail -n 1 "$log" | sed 's/^vkrope: error: //')
         echo "$name=$reason (exit code $code)" >>$out/missing
     fi
-    # Having no device is no failure of one.
+    # Having no device is not a failure of one.
     [ "$code" = 0 ] || [ "$code" = 3 ] || status=1
 }

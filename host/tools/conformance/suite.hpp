@@ -34,7 +34,7 @@ constexpr bool is_good(Verdict verdict) noexcept {
     return verdict == Verdict::pass || verdict == Verdict::computed;
 }
 
-/// True if the run is no success for it.
+/// True if the run is not a success for it.
 constexpr bool is_bad(Verdict verdict) noexcept {
     return verdict == Verdict::fail || verdict == Verdict::unstable || verdict == Verdict::error;
 }

@@ -27,8 +27,8 @@ nlohmann::ordered_json read_devices(const std::string& file);
 void check_words(const std::string& option, const std::string& file,
                  const nlohmann::ordered_json& devices);
 
-/// Says why a run with these devices is no success: one failed, one had nothing checked, or there
-/// is none. Empty: success.
+/// Says why a run with these devices is not a success: one failed, one had nothing checked, or
+/// there is none. Empty: success.
 std::string shortfall_of(const nlohmann::ordered_json& devices);
 
 }  // namespace vkrope::conformance

@@ -54,7 +54,7 @@ std::uint64_t header_length(std::span<const std::byte, length_bytes> start) noex
 /// file_bytes  size of the whole file
 Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes);
 
-/// A regular file on disk, of which only the header is in memory.
+/// A regular file on disk; only its header is in memory.
 class File {
    public:
     /// Opens the file and reads its header. Throws Error.

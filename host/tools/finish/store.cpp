@@ -59,7 +59,7 @@ void add_types(CommandLine& command, StoreOptions& options) {
     };
     command.add_value(
         "--store", words, parse,
-        "Type of the outputs (that of the inputs). One for each tensor: "
+        "Type of the outputs (default: the input type). One for each tensor: "
         "q=f16,k=q8_0,v=q4_0. Quantised ones are written as uint8, the bytes of a row "
         "on the last axis.");
 }

@@ -30,8 +30,8 @@ std::string breach(TensorIndex which, const reference::FinishVerdict& verdict) {
 std::string breach(TensorIndex which, const reference::CodesVerdict& verdict) {
     return verdict.right() ? ""
                            : fmt::format(
-                                 "{}: {} of {} codes and {} of {} scales are those of no "
-                                 "row within the contract: {}",
+                                 "{}: {} of {} codes and {} of {} scales do not "
+                                 "belong to any row within the error bound: {}",
                                  tensor_names[which].name, verdict.wrong_codes, verdict.codes,
                                  verdict.wrong_scales, verdict.scales, verdict.first_wrong);
 }

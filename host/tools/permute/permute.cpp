@@ -28,7 +28,8 @@ void check_options(const PermuteOptions& options) {
     }
     if (options.in.ends_with(".json")) {
         fail(ExitCode::usage,
-             "--in: '{}' is no tensor file; each .safetensors file that an index names is permuted "
+             "--in: '{}' is not a tensor file; each .safetensors file that an index names is "
+             "permuted "
              "by itself",
              options.in);
     }
@@ -54,7 +55,7 @@ ExitCode permute(const PermuteOptions& options) {
     const ModelFile model(options.model);
     if (model.is_gguf()) {
         fail(ExitCode::usage,
-             "--model: '{}' is a GGUF file, whose pairing is that of its own weights; give the "
+             "--model: '{}' is a GGUF file, and GGUF weights have their own pairing; give the "
              "config.json",
              options.model);
     }

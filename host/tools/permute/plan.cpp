@@ -147,7 +147,7 @@ class Planner {
         }
         if (rotation.pairing == options_.to) {
             fail(ExitCode::usage,
-                 "--pairing-to: the weights are {} already; --pairing says so if they are not",
+                 "--pairing-to: the weights are {} already; give --pairing if they are not",
                  word_for(pairings, options_.to));
         }
         const std::vector<std::uint64_t>& shape = tensor.shape;

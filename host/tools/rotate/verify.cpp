@@ -17,7 +17,7 @@ std::string breach(TensorIndex which, const reference::Verdict& verdict, double 
     const char* name = tensor_names[which].name;
     if (which == V) {
         return verdict.bits_changed
-                   ? fmt::format("{}: a value is not that of its input: {}", name, verdict.worst)
+                   ? fmt::format("{}: a value differs from its input: {}", name, verdict.worst)
                    : "";
     }
     const char* what = breach_of(verdict, bound_u);

@@ -86,8 +86,8 @@ class CommandLine {
     /// the command line of the program.
     CommandLine& add_command(const char* name, const char* description);
 
-    /// Sets the function that run() calls after parsing: that of the subcommand named on the line,
-    /// else this one.
+    /// Sets the function that run() calls after parsing: the named subcommand's function, or this
+    /// one.
     void on_run(std::function<ExitCode()> run) { run_ = std::move(run); }
 
     /// Text: a std::string, or a std::optional of one, which distinguishes empty from not given.

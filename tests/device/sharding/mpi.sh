@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Four ranks that hold the bits of the whole, and four of which one starts in the wrong place,
-# which must be found: all four comparisons, by exit status 1. Arguments: mpirun, and the program
-# beside this script.
+# Four ranks that hold the bits of the whole; and four ranks, one of which starts in the wrong
+# place, which must be found: all four comparisons, by exit status 1. Arguments: mpirun, and the
+# program beside this script.
 set -u
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

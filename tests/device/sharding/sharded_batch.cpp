@@ -112,7 +112,7 @@ Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t 
     } else {
         local_.tokens = whole.tokens / ranks;
         if (whole.tokens % (2 * ranks) != 0)
-            throw std::runtime_error("the tokens are no two chunks of one length a rank");
+            throw std::runtime_error("the tokens are not two chunks of one length a rank");
     }
 }
 

@@ -35,8 +35,8 @@ void place(Arrangement arrangement, const Numbers& numbers, bool output, Memory&
     const Element q_type = output ? numbers.q_out : numbers.q_in,
                   k_type = output ? numbers.k_out : numbers.k_in;
     if (arrangement == cache_of_k) arrangement = Arrangement::bshd;  // used for an absent Q
-    Piece piece = arrange(arrangement, prepared.shape, numbers.widths.q_head_dim,
-                          numbers.widths.k_head_dim);
+    Piece piece = arrange(arrangement, prepared.shape, numbers.formats.q_head_dim,
+                          numbers.formats.k_head_dim);
     piece.q.rows.type = type_of(q_type);
     piece.k.rows.type = type_of(k_type);
     const std::uint64_t q_byte = memory.take(piece.elements * element_bytes(q_type));
@@ -107,8 +107,9 @@ void place_v(const Numbers& numbers, const Tuple& tuple, Memory& memory, Prepare
     if (tuple.v == PlaceOfV::apart) {
         const Arrangement other = tuple.in == Arrangement::gaps ? Arrangement::bshd
                                                                 : Arrangement::gaps;
-        v.in =
-            arrange(other, prepared.shape, numbers.widths.q_head_dim, numbers.widths.k_head_dim).k;
+        v.in = arrange(other, prepared.shape, numbers.formats.q_head_dim,
+                       numbers.formats.k_head_dim)
+                   .k;
     }
     v.in.rows.type = type_of(numbers.v_in);
     v.out.rows.type = type_of(numbers.v_out);
@@ -156,7 +157,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
         place(tuple.out, numbers, true, memory, prepared);
     }
     if (has_slots(numbers, tuple)) {  // V's cache has as many rows as K's, which may be absent
-        prepared.k.out = arrange_pages(shape, shape.groups, numbers.widths.k_head_dim,
+        prepared.k.out = arrange_pages(shape, shape.groups, numbers.formats.k_head_dim,
                                        tuple.page_size, tuple.pages_by_head, tuple.odd_pages);
         reference::Tensor& rows = prepared.k.out.rows;
         rows.type = type_of(numbers.k_out);
@@ -265,7 +266,7 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
 }
 
 Rotation rotation_of(const Numbers& numbers, bool factor) {
-    const std::uint32_t rotary_dim = numbers.widths.rotary_dim;
+    const std::uint32_t rotary_dim = numbers.formats.rotary_dim;
     return rotation(numbers.pairing, rotary_dim, rotary_dim, 0, 0, factor ? some_factor : 1.0);
 }
 
@@ -275,8 +276,8 @@ reference::Operation operation_of(const Numbers& numbers, const PreparedCall& pr
     operation.interleaved = numbers.pairing == Pairing::interleaved;
     operation.interleaved_out = numbers.pairing_out == Pairing::interleaved;
     operation.inverse = prepared.tuple.direction == Direction::inverse;
-    operation.rotary_offset = key ? numbers.widths.k_offset : numbers.widths.q_offset;
-    for (const Window& window : numbers.widths.windows)
+    operation.rotary_offset = key ? numbers.formats.k_offset : numbers.formats.q_offset;
+    for (const Window& window : numbers.formats.windows)
         operation.windows.push_back({window.offset, window.rotary_dim / 2});
     const Rotation rotation = rotation_of(numbers, prepared.tuple.factor);
     operation.inv_freq = rotation.inv_freq;

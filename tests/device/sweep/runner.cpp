@@ -17,12 +17,12 @@ namespace {
 // about 40 parts per tensor.
 DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
     const std::uint32_t row = std::max(
-        numbers.widths.q_head_dim *
+        numbers.formats.q_head_dim *
             std::max(element_bytes(numbers.q_in), element_bytes(numbers.q_out)),
-        (numbers.widths.k_head_dim + 1) *
+        (numbers.formats.k_head_dim + 1) *
             std::max(element_bytes(numbers.k_in), element_bytes(numbers.k_out)));
     // In f32, V's rows are the longest.
-    const std::uint32_t longest = numbers.v ? std::max(row, (numbers.widths.k_head_dim + 1) * 4)
+    const std::uint32_t longest = numbers.v ? std::max(row, (numbers.formats.k_head_dim + 1) * 4)
                                             : row;
     const std::uint32_t range = longest *
                                     std::max(3 * (numbers.shape.groups + 1),
@@ -85,7 +85,7 @@ double seconds_since(std::chrono::steady_clock::time_point& start) {
 
 const AngleTable& Sweep::table(const Numbers& numbers, const KernelChoice& choice, bool factor) {
     const std::vector<std::uint32_t> key = {choice.push_descriptors, std::uint32_t(choice.source),
-                                            numbers.widths.rotary_dim, factor};
+                                            numbers.formats.rotary_dim, factor};
     AngleTable& table = tables_[key];
     if (table.plan().rows == 0) {
         table = must(AngleTable::make(device(choice.push_descriptors), rotation_of(numbers, factor),

@@ -69,8 +69,9 @@ TEST_CASE("sweep: every kind of call against the oracle") {
     Random random(seed());
     std::uint32_t kernels = 0;
     for (std::uint32_t index = 0; index < numbers_count; ++index) {
-        const Widths& widths = widths_of(index);
-        const Numbers numbers = numbers_of(index, widths, small_shape(widths, random), 48, random);
+        const Formats& formats = formats_of(index);
+        const Numbers numbers = numbers_of(index, formats, small_shape(formats, random), 48,
+                                           random);
         if (index % sweep_share() != 0) continue;
         const std::vector<KernelChoice> choices = kernels_for(index, numbers);
         Random own(seed() + 3 + index);  // the plain calls do not depend on it
@@ -112,15 +113,15 @@ TEST_CASE("sweep: larger calls of random shapes") {
     Random random(seed() + 1);
     for (std::uint32_t i = 0; i < 5; ++i) {
         const std::uint32_t index = below(random, numbers_count);
-        const Widths& widths = widths_of(below(random, 1000));
+        const Formats& formats = formats_of(below(random, 1000));
         Shape shape{.batch = 1 + below(random, 4),
                     .groups = 1 + below(random, 6),
                     .q_per_group = 1 + below(random, 5)};
         const std::uint32_t max_elements = 100000 + below(random, 300000);  // of Q
-        shape.tokens = 1 + max_elements / (shape.batch * shape.q_heads() * widths.q_head_dim);
-        const Numbers numbers = numbers_of(index, widths, shape, 3000, random);
+        shape.tokens = 1 + max_elements / (shape.batch * shape.q_heads() * formats.q_head_dim);
+        const Numbers numbers = numbers_of(index, formats, shape, 3000, random);
         std::printf("sweep: batch %u, %u tokens, %u groups of %u + 1 heads, %s\n", shape.batch,
-                    shape.tokens, shape.groups, shape.q_per_group, numbers.widths.text().c_str());
+                    shape.tokens, shape.groups, shape.q_per_group, numbers.formats.text().c_str());
         Random own(seed() + 100 + i);
         const Numbers finished = with_finish(numbers, true, own);
         for (const KernelChoice& kernel : kernels_for(index, numbers)) {
@@ -137,7 +138,7 @@ TEST_CASE("sweep: calls so large that a lane of the GPU mapping takes four heads
     Sweep sweep(seed());
     Random random(seed() + 2);
     struct Case {
-        Widths widths;
+        Formats formats;
         std::uint32_t tokens;  // so that there are 2^16 lanes
         Arrangement arrangement;
     };
@@ -148,7 +149,7 @@ TEST_CASE("sweep: calls so large that a lane of the GPU mapping takes four heads
     constexpr std::uint32_t f16_interleaved_with_ids = 19;
     for (std::uint32_t i = 0; i < 3; ++i) {
         const Shape shape{.batch = 1, .tokens = cases[i].tokens, .groups = 4, .q_per_group = 5};
-        const Numbers numbers = numbers_of(f16_interleaved_with_ids, cases[i].widths, shape, 3000,
+        const Numbers numbers = numbers_of(f16_interleaved_with_ids, cases[i].formats, shape, 3000,
                                            random);
         REQUIRE((numbers.q_in == Element::f16 && numbers.q_out == Element::f16 &&
                  numbers.k_in == Element::f16));

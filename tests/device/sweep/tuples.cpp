@@ -52,8 +52,8 @@ std::string steps_text(const Finish& finish, bool present) {
     return text.empty() ? "none" : text;
 }
 
-const std::vector<Widths>& all_widths() {
-    static const std::vector<Widths> widths = {
+const std::vector<Formats>& all_formats() {
+    static const std::vector<Formats> formats = {
         {64, 0, 64, 0, 64},       {80, 0, 80, 0, 32},
         {32, 0, 32, 0, 32},       {7, 1, 7, 2, 4},
         {192, 128, 64, 0, 64},  // MLA: a part of Q's row, all of K's
@@ -64,12 +64,12 @@ const std::vector<Widths>& all_widths() {
         {20, 0, 20, 0, 20},       {128, 0, 128, 0, 128},
         {12, 1, 9, 1, 8},         {30, 4, 22, 4, 12, {{0, 4}, {6, 8}}},
     };
-    return widths;
+    return formats;
 }
 
-bool is_rotated(const Widths& widths, std::uint32_t offset, std::uint32_t channel) {
-    if (widths.windows.empty()) return channel >= offset && channel < offset + widths.rotary_dim;
-    for (const Window& window : widths.windows) {
+bool is_rotated(const Formats& formats, std::uint32_t offset, std::uint32_t channel) {
+    if (formats.windows.empty()) return channel >= offset && channel < offset + formats.rotary_dim;
+    for (const Window& window : formats.windows) {
         if (channel >= offset + window.offset &&
             channel < offset + window.offset + window.rotary_dim)
             return true;
@@ -90,14 +90,14 @@ std::uint32_t any_f32(Random& random) {
 
 // Numbers of all magnitudes in rotated channels, random bits elsewhere; or such numbers everywhere.
 // The rows repeat after a prime number of rows.
-Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std::uint32_t offset,
+Bytes rows_of(Element element, const Formats& formats, std::uint32_t head_dim, std::uint32_t offset,
               std::uint32_t rows, bool everywhere, Random& random) {
     constexpr std::uint32_t period = 9973;
     const std::size_t row_bytes = std::size_t{head_dim} * element_bytes(element);
     Bytes bytes(rows * row_bytes);
     for (std::size_t i = 0; i < std::size_t{std::min(rows, period)} * head_dim; ++i) {
         std::uint32_t bits = element == Element::f32 ? any_f32(random) : std::uint32_t(random());
-        if (everywhere || is_rotated(widths, offset, std::uint32_t(i % head_dim))) {
+        if (everywhere || is_rotated(formats, offset, std::uint32_t(i % head_dim))) {
             constexpr int exponents[] = {0, 0, 0, 0, 0, 10, -8, -20};  // the last: subnormal in f16
             const long double x = (static_cast<long double>(random() >> 32) / 0x1p32L - 0.5L) * 8;
             bits = reference::narrow(type_of(element), std::ldexp(x, exponents[random() % 8]));
@@ -111,7 +111,7 @@ Bytes rows_of(Element element, const Widths& widths, std::uint32_t head_dim, std
 
 }  // namespace
 
-std::string Widths::text() const {
+std::string Formats::text() const {
     std::string text = std::to_string(q_head_dim) + "/" + std::to_string(k_head_dim) + " at " +
                        std::to_string(q_offset) + "/" + std::to_string(k_offset) + ", R " +
                        std::to_string(rotary_dim);
@@ -119,12 +119,12 @@ std::string Widths::text() const {
     return text;
 }
 
-const Widths& widths_of(std::uint32_t index) {
-    return all_widths()[index % all_widths().size()];
+const Formats& formats_of(std::uint32_t index) {
+    return all_formats()[index % all_formats().size()];
 }
 
-Shape small_shape(const Widths& widths, Random& random) {
-    if (widths.q_head_dim > 100) return {.batch = 2, .tokens = 2, .groups = 2, .q_per_group = 2};
+Shape small_shape(const Formats& formats, Random& random) {
+    if (formats.q_head_dim > 100) return {.batch = 2, .tokens = 2, .groups = 2, .q_per_group = 2};
     const auto some = [&] { return 2 + below(random, 2); };
     return {.batch = some(), .tokens = some(), .groups = some(), .q_per_group = some()};
 }
@@ -132,7 +132,7 @@ Shape small_shape(const Widths& widths, Random& random) {
 namespace {
 
 void fill_inputs(Numbers& numbers, bool finite, Random& random) {
-    const Widths& w = numbers.widths;
+    const Formats& w = numbers.formats;
     const std::uint32_t rows = numbers.shape.rows(), k_rows = rows * numbers.shape.groups;
     numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, rows * numbers.shape.q_heads(),
                         finite, random);
@@ -165,7 +165,7 @@ Finish any_finish(bool is_q, bool over_token, Random& random) {
 
 }  // namespace
 
-Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape,
+Numbers numbers_of(std::uint32_t index, const Formats& formats, const Shape& shape,
                    std::uint32_t table_rows, Random& random) {
     Numbers numbers;
     numbers.pairing = Pairing(index % 2);
@@ -177,7 +177,7 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
         numbers.k_in = Element((types + 1) % 3);
         numbers.k_out = Element((types / 3 + 2) % 3);
     }
-    numbers.widths = widths;
+    numbers.formats = formats;
     numbers.shape = shape;
     numbers.table_rows = table_rows;
     numbers.ids = index % 3 != 0;
@@ -204,7 +204,7 @@ Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape
 }
 
 KernelInfo info_of(const Numbers& numbers) {
-    const Widths& w = numbers.widths;
+    const Formats& w = numbers.formats;
     KernelInfo info{
         .pairing = numbers.pairing,
         .rotary_dim = w.rotary_dim,
@@ -361,7 +361,7 @@ std::vector<std::pair<std::string, std::string>> values_of(const Numbers& number
                                   ? std::string(tuple.in_place ? "in place, " : "out of place, ") +
                                         types + (slots == "none" ? "" : ", slots")
                                   : "none"},
-            {"head_dim Q/K", numbers.widths.text()},
+            {"head_dim Q/K", numbers.formats.text()},
             {"positions", !numbers.ids         ? "implicit"
                           : numbers.shared_ids ? "ids, one row for all"
                                                : "ids"},

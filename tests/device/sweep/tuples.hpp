@@ -19,7 +19,7 @@ inline std::uint32_t below(Random& random, std::uint32_t count) {
 }
 
 /// Head rows and their rotated windows: Q and K have windows of one kind.
-struct Widths {
+struct Formats {
     std::uint32_t q_head_dim, q_offset, k_head_dim, k_offset, rotary_dim;
     std::vector<Window> windows = {};
     std::string text() const;
@@ -30,7 +30,7 @@ struct Widths {
 struct Numbers {
     Pairing pairing = Pairing::half_split, pairing_out = Pairing::half_split;
     Element q_in = Element::f32, q_out = Element::f32, k_in = Element::f32, k_out = Element::f32;
-    Widths widths;
+    Formats formats;
     Shape shape;
     bool ids = false, shared_ids = false;  // shared: each sequence has those of the first
     std::int32_t first_position = 0;       // without ids
@@ -58,7 +58,7 @@ struct Numbers {
 /// The set of numbers `index`, below `numbers_count`: every pairing in and out with every type in
 /// and out, at positions on both sides of 0 and a few beyond the `table_rows` that are covered.
 inline constexpr std::uint32_t numbers_count = 36;
-Numbers numbers_of(std::uint32_t index, const Widths& widths, const Shape& shape,
+Numbers numbers_of(std::uint32_t index, const Formats& formats, const Shape& shape,
                    std::uint32_t table_rows, Random& random);
 
 /// Q, K and V of these numbers, each with random steps around its rotation. Its inputs are finite:
@@ -68,11 +68,11 @@ Numbers with_finish(Numbers numbers, bool short_ranges, Random& random);
 /// The kernel of these numbers, before anything that changes no bit is chosen.
 KernelInfo info_of(const Numbers& numbers);
 
-/// Widths for `index`: full and partial, several windows, odd ones.
-const Widths& widths_of(std::uint32_t index);
+/// Formats for `index`: full and partial, several windows, odd ones.
+const Formats& formats_of(std::uint32_t index);
 
 /// 2 or 3 of everything.
-Shape small_shape(const Widths& widths, Random& random);
+Shape small_shape(const Formats& formats, Random& random);
 
 /// Limits that the device reports.
 enum class Limits { own, few_buffers, short_ranges };

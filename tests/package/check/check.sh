@@ -42,7 +42,7 @@ else
     done
 fi
 # A line that quotes more than 60 characters is exempt: what a test expects, or what another program
-# reads, is not broken. Bytes that continue a character of UTF-8 are no columns.
+# reads, is not broken. Bytes that continue a character of UTF-8 are not columns.
 files '\.(cpp|hpp|c|h|glsl|comp|py|sh|cmake|awk)|CMakeLists\.txt|^dev|^\.ci/run' |
     LC_ALL=C xargs awk '
     length > 100 {

@@ -75,7 +75,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device,
             Object object;
             object.words.assign(info->pCode, info->pCode + info->codeSize / sizeof *info->pCode);
             if (info->codeSize % sizeof *info->pCode != 0)
-                fake().fault("vkCreateShaderModule: codeSize is no multiple of 4");
+                fake().fault("vkCreateShaderModule: codeSize is not a multiple of 4");
             check_words(object.words);
             object.reads = static_uses(object.words);
             fake().keep_shader(object.words);

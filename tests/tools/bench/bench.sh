@@ -15,8 +15,8 @@ rm -rf "$kept"
 use_driver /nonexistent/no_driver.json
 expect 2 'not a valid option' "$bench" --benchmark_fliter=x
 expect 3 '' "$bench" --benchmark_list_tests
-# What cannot be written is said before a device is looked for, of which there is none. The last
-# flag counts.
+# A file that cannot be written is named before a device is looked for, and no device is here. The
+# last flag counts.
 expect 5 "--html: '/nonexistent/folder/page.html' cannot be written: there is no folder" "$bench" \
     --html /nonexistent/folder/page.html
 no_folder="--benchmark_out: '/nonexistent/folder/run.json' cannot be written: there is no folder '/nonexistent/folder'"
@@ -121,7 +121,7 @@ holds 'it is Markdown' awk -F '|' '{ gsub(/\\\|/, ""); line++ }
 date=$(date +%Y-%m-%d)
 holds 'it says device, driver, date and commit' grep -qE \
     "^\| llvmpipe [^|]* \| llvmpipe Mesa [^|]* \| $date \| abc123 \|$" table
-holds 'a | of a name is no cell' grep -qF '| another \| one |' table
+holds 'a | of a name is not a cell' grep -qF '| another \| one |' table
 for row in prefill_llama3_8b/f32 prefill_llama3_8b/f16 prefill_llama3_8b/bf16 decode_b1/f16; do
     holds "two lines are of $row" \
         [ "$(grep -E "^\| llvmpipe .*, (llvmpipe Mesa|another) " table |

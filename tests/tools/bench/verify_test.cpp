@@ -137,7 +137,7 @@ TEST_CASE(
     CHECK(check({.wrong_element = 2048 * row - 1}, shape, Element::bf16, false, 2.5).failure != "");
 }
 
-TEST_CASE("an empty comparison is no success") {
+TEST_CASE("an empty comparison is not a success") {
     CHECK(failure_of({}, 6) != "");
 }
 

@@ -15,7 +15,7 @@ need_lavapipe
 # errors NAME: those of one way in the JSON on the last command's stdout, a line each.
 errors() { tr -d ' \n' <"$logs/out" | sed 's/.*"name":"'"$1"'",[^[]*\[\([^]]*\)\].*/\1/' |
     tr ',' '\n'; }
-# measured NAME OCTAVES LIMIT: so many errors, none beyond the limit.
+# measured NAME OCTAVES LIMIT: OCTAVES errors, all at most LIMIT.
 measured() {
     holds "$1: $2 octaves" [ "$(errors "$1" | grep -c '[0-9]')" = "$2" ]
     # shellcheck disable=SC2046 # many numbers

@@ -35,7 +35,7 @@ std::vector<float> angles_of(const Rotation& rotation, const char* name, std::in
 }  // namespace
 
 TEST_CASE(
-    "an error beyond its bound is a breach, and so is one that is no number; other ways have no "
+    "an error beyond its bound is a breach, and so is one that is not a number; other ways have no "
     "bound") {
     Accuracy accuracy;
     accuracy.octaves = {{1, {1}}, {2, {2}}};

@@ -73,7 +73,7 @@ if [ -n "$bench" ]; then
 fi
 
 # A crash, also of the stack. The stack of another thread is beyond a handler: what is promised is
-# that it is no success.
+# that it is not a success.
 for name in SEGV BUS FPE ILL ABRT SYS TRAP; do
     refuse 4 'crashed, most likely in the Vulkan driver; no output was written' rotate "raise $name"
 done
@@ -82,7 +82,7 @@ refuse 4 'crashed, most likely in the Vulkan driver' rotate overflow
 # shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
 rotate thread_overflow >"$logs/out" 2>"$logs/err"
-holds 'a thread without a stack for handlers is no success' [ $? -gt 128 ] &&
+holds 'a thread without a stack for handlers is not a success' [ $? -gt 128 ] &&
     holds 'nor an output' [ ! -e out.npy ]
 rm -f .vkrope-*
 

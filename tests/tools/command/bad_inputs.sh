@@ -18,7 +18,7 @@ rotate_q() { rotate --q "$1" --out-q out.npy; }
 # with ARGUMENT...: rotates good tensors, with more arguments.
 with() { rotate --q q.npy --k k.npy --out-q out_q.npy --out-k out_k.npy "$@"; }
 with_v() { with --v "$1" --out-v out_v.npy; }
-# refuse_zeros COMMAND TEXT BYTES TYPE SHAPE [FORTRAN_ORDER]: refuse 5, of a file with so many
+# refuse_zeros COMMAND TEXT BYTES TYPE SHAPE [FORTRAN_ORDER]: refuse 5, of a file with this many
 # zero bytes behind a header that says the rest.
 refuse_zeros() {
     command=$1

@@ -92,7 +92,7 @@ refuse 5 'spiral' "$vkrope" frequencies --model type.json
 model_with '"rope_theta": 10000.0, "head_dim": 7' >odd.json
 refuse 5 'dim' "$vkrope" frequencies --model odd.json
 
-# Text that cannot be delivered is no success. A name in a message cannot start a second line.
+# Text that cannot be delivered is not a success. A name in a message cannot start a second line.
 if [ -c /dev/full ]; then
     expect 5 'standard output: cannot be written' sh -c '"$0" frequencies --model "$1" >/dev/full' \
         "$vkrope" "$llama"

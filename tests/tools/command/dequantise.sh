@@ -31,7 +31,7 @@ repeat() {
     shift
     for _ in $(seq "$count"); do "$@"; done
 }
-# gives BYTES TYPE [OPTION...]: the values in out.npy, so many bytes, are those of `expected`.
+# gives BYTES TYPE [OPTION...]: the values in out.npy, BYTES bytes, equal `expected`.
 gives() {
     bytes=$1
     shift

@@ -18,7 +18,7 @@ hostile() {
     refuse 5 "$1" timeout "$hang" "$vkrope" check --model "$2" --q q.npy --actual q.npy
 }
 
-# GGUF files of 1 TiB, of which nearly all is a hole: an archive of one has 300 bytes, and zeros
+# GGUF files of 1 TiB, nearly all of it a hole: an archive of one has 300 bytes, and zeros
 # are valid entries.
 text() { int64 ${#1} && printf %s "$1"; }
 # head TENSORS KEYS: of a file, with the one key that every file has; KEYS are further ones.

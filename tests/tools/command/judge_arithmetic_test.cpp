@@ -87,7 +87,7 @@ TEST_CASE("an engine whose frequencies are float32 too") {
     CHECK(!judgement.matches.front().explains);
 }
 
-TEST_CASE("an engine whose float32 exponents are no exact fractions") {
+TEST_CASE("an engine whose float32 exponents are not exact fractions") {
     // 1/3 and 2/3 as float32, times ln(base): the frequencies are off by several units in the last
     // place.
     const auto far = [](std::uint64_t b, std::uint64_t t, std::uint64_t) {

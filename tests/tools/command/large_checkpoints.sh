@@ -61,7 +61,7 @@ head_of_many() { seq 400000 | sed 's/.*/"&":{"dtype":"F32","shape":[0],"data_off
 refuse 5 'more than 262144 tensors' permute --dry-run
 rm header in.safetensors
 
-# A file of 1 GiB, of which half is Q: rows of 2 MiB, so that a head is not held either. The
+# A file of 1 GiB; half of it is Q: rows of 2 MiB, so that a head is not held either. The
 # command may use 400 MB of addresses, most of them code.
 gib=$((1 << 30))
 if sh -c 'ulimit -v 400000 && exec "$@"' sh "$vkrope" --version >/dev/null 2>&1; then

@@ -89,7 +89,7 @@ done
 zpty -d shell
 print -r -- "$all"
 END
-    zsh -n vkrope.zsh || wrong 'zsh: the completion is no program of zsh'
+    zsh -n vkrope.zsh || wrong 'zsh: the completion is not a program of zsh'
     touch model.json
     zsh -f ask.zsh >typed 2>&1
     holds "zsh: $(cat typed)" grep -qF 'GOT<rotate --layout bhsd --q model.json>' typed

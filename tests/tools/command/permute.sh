@@ -108,10 +108,10 @@ refuse 2 '--out is missing; --dry-run lists what would change without it' \
     "$vkrope" permute --model model.json --in in.safetensors --pairing-to interleaved
 refuse 2 '--pairing-to' "$vkrope" permute --model model.json --in in.safetensors --out out
 refuse 2 "--pairing-to: 'both' is not valid" permute --pairing-to both
-refuse 2 '--pairing-to: the weights are half_split already; --pairing says so if they are not' \
+refuse 2 '--pairing-to: the weights are half_split already; give --pairing if they are not' \
     permute --pairing-to half_split
 refuse 2 'the weights are interleaved already' interleaved --pairing interleaved
-refuse 2 "--in: 'model.json' is no tensor file; each .safetensors file that an index names" \
+refuse 2 "--in: 'model.json' is not a tensor file; each .safetensors file that an index names" \
     "$vkrope" permute --model model.json --in model.json --pairing-to interleaved --dry-run
 cp in.safetensors before.safetensors
 ln -s in.safetensors link.safetensors
@@ -119,7 +119,7 @@ refuse 2 "--out: 'link.safetensors' is the file of --in; an output must be anoth
     "$vkrope" permute --model model.json --in in.safetensors --out link.safetensors \
     --pairing-to interleaved
 holds 'the input is untouched' cmp in.safetensors before.safetensors
-refuse 2 "is a GGUF file, whose pairing is that of its own weights; give the config.json" \
+refuse 2 "is a GGUF file, and GGUF weights have their own pairing; give the config.json" \
     "$vkrope" permute --model "$models/../corpus/gguf/llama3.gguf" --in in.safetensors \
     --out out.safetensors --pairing-to interleaved
 sed 's/"num_attention_heads": 4,/"head_dim": 64,/; s/"num_key_value_heads": 2,//' model.json \

@@ -96,7 +96,7 @@ PermuteOptions options_to(Pairing to) {
 
 constexpr std::size_t hidden = 12, tokens = 5;
 
-/// Heads of Q or of K: rows of a projection of which `pairs` pairs from `offset` on are rotated.
+/// Heads of Q or of K: rows of a projection; `pairs` pairs of them, from `offset` on, are rotated.
 struct Heads {
     std::string weight, bias, norm;  // names; empty: there is none
     std::size_t heads, channels, offset, pairs;

@@ -11,7 +11,7 @@ need_lavapipe
 parts=${VKROPE_RANDOM_PARTS:-10}
 
 model_with '"head_dim": 64' >llama.json
-# verified TYPE V CODES DEVICE [ARGUMENT...]: V, of so many codes, is stored and verified.
+# verified TYPE V CODES DEVICE [ARGUMENT...]: V, of CODES codes, is stored and verified.
 verified() {
     type=$1
     v=$2

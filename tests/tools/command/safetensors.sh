@@ -38,7 +38,7 @@ refuse 3 '' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --posi
 refuse 5 "--positions: 'w.safetensors' has type <f4; it must be <i4 or <i8" "$vkrope" rotate \
     --model model.json --q q.npy --out-q out.npy --positions w.safetensors
 
-# Codes, of which the outputs must not be the file either.
+# The outputs must not be the file of the codes either.
 byte 1 255 2 254 | tensors c:U8:2,2:4 >c.safetensors
 works "$vkrope" dequantise --type int8 --codes c.safetensors:c --out one.npy
 byte 1 255 2 254 | npy '|u1' '(2, 2)' >c.npy

@@ -227,15 +227,14 @@ TEST_CASE("a V that was not written, or has a row of another token, fails") {
     CHECK(!absent.verified().passed);
     const std::string failure = absent.verified().failure;
     CHECK(failure.find(
-              "V: a value is not that of its input: batch 0 token 0 head 0 channel 0: got 0 ") ==
-          0);
+              "V: a value differs from its input: batch 0 token 0 head 0 channel 0: got 0 ") == 0);
     std::vector<std::byte>& rows = swapped.measured.outputs[V];
     constexpr std::ptrdiff_t row_bytes = head_dim * sizeof(float);
     std::swap_ranges(rows.begin() + row_bytes, rows.begin() + 2 * row_bytes,
                      rows.begin() + 2 * row_bytes);
     CHECK(!swapped.verified().passed);
-    CHECK(swapped.verified().failure.find(
-              "V: a value is not that of its input: batch 0 token 1 ") == 0);
+    CHECK(swapped.verified().failure.find("V: a value differs from its input: batch 0 token 1 ") ==
+          0);
 }
 
 TEST_CASE(

@@ -48,7 +48,7 @@ said() {
     expect "$said_code" "$said_text" sh -c '"$@" >lines' sh "$@"
 }
 
-# Three devices, of which one works. The fourth driver keeps the loader from listing any.
+# Three devices; one of them works. The fourth driver keeps the loader from listing any.
 mkdir out
 HOME=$PWD/home
 export HOME
@@ -96,7 +96,7 @@ says junit.xml \
     '<error message="crashed in vkCreateComputePipelines, signal 11 (SIGSEGV), in group algebra">'
 expect 5 "--junit: 'none/j.xml' cannot be written" "$tool" --filter $id --junit none/j.xml
 
-# Waivers: of a failure, of none, of no check, and what is no waiver.
+# Waivers: of a failure, of none, of no check, and what is not a waiver.
 waiver() {
     echo "{\"waivers\": [{\"check\": \"$1\", \"reason\": \"known\"," >waivers.json
     echo '"link": "https://example.org/1"}]}' >>waivers.json

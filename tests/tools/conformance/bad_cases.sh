@@ -182,11 +182,11 @@ shards() { refused "$1" 's|"cu_seqlens.npy"|'"$2"'|' zig_zag_shard_of_ragged_seq
 shards 'the length of a sequence must be a multiple of 2 cp_size, 4' '[0, 6, 24]'
 shards 'positions.cu_seqlens ends with 12; the tensors have 24 tokens' '[0, 8, 12]'
 
-# Counts of which each costs a run over the tensors, or is looked at for each pair.
-# many COUNT TEXT: so many of it, with commas between.
+# Counts that each cost a run over the tensors, or is looked at for each pair.
+# many COUNT TEXT: COUNT times TEXT, with commas between.
 many() { awk -v count="$1" -v text="$2" \
     'BEGIN { for (i = 0; i < count; ++i) printf "%s%s", i ? ", " : "", text }'; }
-# with_many STATUS CODE TEXT KEY COUNT ENTRY NAME: what becomes of a case with so many entries of a
+# with_many STATUS CODE TEXT KEY COUNT ENTRY NAME: what becomes of a case with COUNT entries of a
 # list that stands in a line.
 with_many() {
     own_case "$7" case
@@ -210,7 +210,7 @@ with_many unsupported 1 'windows has 65 entries, more than 64' windows 65 "$wind
 with_many unsupported 1 'windows has 100000 entries, more than 64' windows 100000 "$window" \
     windows_in_order
 with_many fail 1 'q[0, 0, 0, 1] is ' windows 64 "$window" windows_in_order
-# Each of them writes all elements: so many are bounded by the file together.
+# Each of them writes all elements: the file bounds their sum.
 wide='s|"shape": \[1, 4, 2, 14\]|"shape": [1, 4, 20000, 14], "view": {"offset": 0, "strides": [0, 28, 0, 1]}|'
 unsupported '(1, 4, 20000, 14), 64 windows one after another, is 71680000 elements to write; a file of 112 elements allows 16784384' \
     "$wide; s|\"windows\": \[.*\]|\"windows\": [$(many 64 "$window")]|" windows_in_order

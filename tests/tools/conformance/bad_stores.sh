@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Cases with quantised outputs of which one thing is changed: a code, a scale or a byte that is not
+# Cases with quantised outputs, with one thing changed: a code, a scale or a byte that is not
 # what the device stores is a failure, unless the case allows it; a contradiction is an error; what
 # the library does not do is unsupported.
 # shellcheck disable=SC2016 # sed expressions

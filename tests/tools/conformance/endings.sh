@@ -56,7 +56,7 @@ holds 'last words are passed on' grep -qF "a driver's last words" "$logs/err"
 holds 'the report has all checks' [ "$(grep -c '"id":' report.json)" = 31 ]
 holds 'the verdict names an ending' grep -qF \
     '"verdict_reason": "crashed outside of any Vulkan call, signal 11 (SIGSEGV), in group crash, and 8 more"' report.json
-holds 'it is no conformant device' grep -qF '"verdict": "not conformant"' report.json
+holds 'it is not a conformant device' grep -qF '"verdict": "not conformant"' report.json
 holds 'each ending is repeated by a command' \
     [ "$(grep -c 'to repeat it: vkrope-conformance --filter' "$logs/err")" = 9 ]
 ends 6 "$seeded" --filter 'kill/*'

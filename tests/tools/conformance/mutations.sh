@@ -89,7 +89,7 @@ mutated 'variants/mapping_gpu_*' 'step_of: the second step of a lane' steps.glsl
     's/return (n \/ steps_together \* step_lanes + lane)/return (n \/ steps_together * (step_lanes - 1) + lane)/'
 mutated 'variants/pages_f16' 'scatter: the row of a page' token.glsl \
     's/token.line = slot % VKROPE_PUSH.page_size/token.line = slot % (VKROPE_PUSH.page_size - 1)/'
-mutated 'variants/callers_table_*_of_f16' "angle_apart: the upper half of a word of the caller's" \
+mutated 'variants/cos_sin_cache_*_of_f16' "angle_apart: the upper half of a word of the caller's" \
     angles.glsl 's/vkrope_widen(element, (bits >> (16 \* (at \& 1u))) \& 0xffffu)/vkrope_widen(element, bits \& 0xffffu)/'
 mutated 'variants/angles_of_pairs_64_*' 'from_pairs: units of 8' pairing.glsl \
     's/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.b.y)/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.a.y)/'

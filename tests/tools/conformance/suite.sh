@@ -59,7 +59,7 @@ grep -q '"uuid": "[0-9a-f]\{32\}"' with_uuid.json || wrong '--with-uuid names no
 has "$logs/err" 'algebra ' '2 pass' 'subnormals of f32' 'rounding of f32' 'specials of f32' \
     'f16 it converts' 'verdict'
 
-# What is unsupported is no failure, and no pass either.
+# An unsupported check is neither a failure nor a pass.
 expect 0 'unsup.' "$seeded" --level full --filter 'seeded/[gr]*'
 has "$logs/out" 'unsupported  seeded/refusal  seeded: a refusal'
 expect 1 '' "$seeded" --level full --filter seeded/refusal
@@ -97,7 +97,7 @@ has "$logs/out" '  1  llvmpipe' '  2  llvmpipe' '  -  SwiftShader: not run: not 
     '  -  a: not run: b=c' 'algebra ' '  2  not judged: '
 expect 1 'device 2 is not conformant' "$tool" --table report.json fault.json
 has "$logs/out" '  2  not conformant: 1 of 2 checks failed' 'seeded faults '
-# Nothing that was checked is no success, as it is none of a run.
+# A report in which nothing was checked is not a success, and neither is such a run.
 expect 1 'nothing was checked, because there is no device' "$tool" --missing 'SwiftShader=not here'
 has "$logs/out" '  -  SwiftShader: not run: not here'
 printf '{"devices": []}' >none_checked.json
@@ -158,7 +158,7 @@ printf ' ' >>endless.json
 expect 5 'has more than 16777216 bytes, more than any report has' "$tool" --table endless.json
 rm endless.json
 
-# A report that could not be written is no reason to run anything.
+# A report that could not be written is not a reason to run anything.
 expect 5 "--json: 'none/report.json' cannot be written" "$tool" --json none/report.json
 ! grep -q 'running on' "$logs/err" || wrong 'checks ran whose report cannot be written'
 [ -z "$(find . -name '.vkrope-*')" ] || wrong 'a temporary file is left'

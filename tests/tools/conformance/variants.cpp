@@ -191,7 +191,7 @@ Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
     const bool alone = &part == &kernel.v;
     return {.info = part.info,
             .geometry = pipeline.geometry,
-            .apart = kernel.apart,
+            .apart = kernel.separate_dispatches,
             .counts = kernel.binds.has(shader::binding_status),
             .conversion = kernel.conversion,
             .q = part.info.q.head_dim != 0,

@@ -13,7 +13,7 @@
 
 namespace vkrope::fuzz {
 
-/// The bytes of one input, of which a target may take some before it parses the rest.
+/// The bytes of one input. A target may take some of them before it parses the rest.
 class Input {
    public:
     explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -18,7 +18,7 @@ seconds=${VKROPE_FUZZ_SECONDS:-15}
 runs=${VKROPE_FUZZ_RUNS:-}
 slower=${VKROPE_TIME_FACTOR:-1}
 sanitize=${VKROPE_FUZZ_SANITIZE:-address,undefined}
-whole() { # NAME VALUE: a whole number, of which libFuzzer takes 0 for no limit
+whole() { # NAME VALUE: a whole number; libFuzzer takes 0 for no limit
     echo "$2" | grep -qx '[1-9][0-9]*' ||
         { echo "fuzz: $1 is '$2'; it must be a whole number above 0" && exit 1; }
 }

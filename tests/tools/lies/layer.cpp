@@ -51,7 +51,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* creat
     const auto* link = test::take_link<VkLayerInstanceCreateInfo>(
         create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
     if (lie == nullptr || link == nullptr) {
-        if (lie == nullptr) std::fprintf(stderr, "VKROPE_LIE: '%s' is no lie\n", name);
+        if (lie == nullptr) std::fprintf(stderr, "VKROPE_LIE: '%s' is not a lie\n", name);
         return VK_ERROR_INITIALIZATION_FAILED;
     }
     next_of_instance = link->pfnNextGetInstanceProcAddr;

@@ -56,7 +56,7 @@ while IFS='|' read -r lie check options words; do
     esac
     case $sentence in *"$words"*) ;; *) wrong "$lie: '$words' is not said, but: $sentence" ;; esac
     what=$(awk -F '\t' -v lie="$lie" '$2 == lie { print $3 }' "$work/lies")
-    [ -n "$what" ] || wrong "$lie is no lie of the layer"
+    [ -n "$what" ] || wrong "$lie is not a lie of the layer"
     printf '%s: a driver that %s\n    %s: %s\n' "$lie" "$what" "$check" "$sentence"
     row="| $what | \`${options:+$options }$check\` | $words |"
     grep -qxF "$row" "$page" || wrong "the page has no row '$row'"

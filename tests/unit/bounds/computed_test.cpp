@@ -91,7 +91,7 @@ Errors component_errors(Interval angle, Interval factor) {
 }
 
 // The angle, in units of u: each fraction was truncated to 2^-64 turn, times up to 2^31 positions,
-// a phase likewise, and their sum to 2^-32 turn.
+// so is a phase, and their sum to 2^-32 turn.
 constexpr double angle_error(int axes) {
     return (axes * 0x1p-33 + 0x1p-64 + 0x1p-32) * double(two_pi) / double(u);
 }

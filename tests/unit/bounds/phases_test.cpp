@@ -147,7 +147,7 @@ TEST_CASE("vkrope_add_turns: a product and a sum of 64 bits, of positions of eve
     for (const std::uint32_t position : positions) {
         for (const std::uint64_t fraction : numbers) {
             for (const std::uint64_t angle : numbers) {
-                // Four pairs at once, of which each must keep its own carry.
+                // Four pairs at once; each must keep its own carry.
                 const std::array<std::uint64_t, 4> fractions = {fraction, angle, ~fraction,
                                                                 fraction << 32 | angle >> 32};
                 const std::array<std::uint64_t, 4> angles = {angle, fraction, angle + 1, ~angle};

@@ -36,7 +36,7 @@ vec4 four(const Row& row, std::size_t first) {
     return {row[first], row[first + 1], row[first + 2], row[first + 3]};
 }
 
-/// Extremes of units of n, joined as a tree in the order of channels, each of which has one half.
+/// Extremes of units of n, joined as a tree in the order of channels; each unit has one half.
 VkropeExtremes extremes_of(uint type, uint n, const Row& row, std::size_t first,
                            std::size_t channels) {
     if (channels > n) {

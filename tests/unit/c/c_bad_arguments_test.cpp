@@ -131,7 +131,7 @@ void refuses_numbers(const char* name, Call&& call) {
 
 // Under the undefined-behaviour sanitizer this also shows that none of these numbers is treated as
 // an enumerator on the way.
-TEST_CASE("C: numbers that are no enumerators are refused, and named") {
+TEST_CASE("C: numbers that are not enumerators are refused, and named") {
     refuses_numbers<vkrope_pairing>("info.pairing",
                                     [](const vkrope_pairing& pairing, vkrope_error* error) {
                                         auto info = four_channels();

@@ -81,8 +81,9 @@ std::string neutral(std::string text, const Table& words) {
 /// Without what an absent value means, which each language says in its own way: 0 and null are the
 /// defaults of C.
 std::string without_default(std::string text) {
-    text = std::regex_replace(text, std::regex("^(0|[Nn]ull|[Ee]mpty): [^;.]*[;.] ?"), "");
-    text = std::regex_replace(text, std::regex("; (0|-1|null|empty): [^;.]*"), "");
+    text = std::regex_replace(text, std::regex("^(0|[Nn]ull|[Ee]mpty): ([^;.]|[.][0-9])*[;.] ?"),
+                              "");
+    text = std::regex_replace(text, std::regex("; (0|-1|null|empty): ([^;.]|[.][0-9])*"), "");
     if (!text.empty()) text[0] = char(std::toupper(static_cast<unsigned char>(text[0])));
     return text;
 }

@@ -250,7 +250,7 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         CHECK(untouched());
     }
 }
-TEST_CASE("a caller's table: each broken rule is named, also where bytes would not fit 64 bits") {
+TEST_CASE("a cos_sin_cache: each broken rule is named, also where bytes would not fit 64 bits") {
     const auto refused = [](std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride,
                             Element element, const char* names, Code code) {
         const auto plan = plan_cos_sin_cache(pairs, rows, row_stride, element);

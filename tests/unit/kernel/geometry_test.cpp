@@ -27,14 +27,14 @@ TEST_CASE("a unit is what the widest access holds of the smallest element") {
 }
 
 TEST_CASE("the windows decide which accesses there are") {
-    CHECK(widths_allow(info(Element::f16, 128, 128), shader::access_wide));
-    CHECK_FALSE(widths_allow(info(Element::f16, 80, 20), shader::access_wide));  // halves of 10
-    CHECK(widths_allow(info(Element::f16, 80, 20), shader::access_word));
-    CHECK_FALSE(widths_allow(info(Element::f16, 7, 6), shader::access_word));  // odd row
-    CHECK(widths_allow(info(Element::f16, 7, 6), shader::access_narrow));
-    CHECK_FALSE(widths_allow(info(Element::f32, 80, 64, 2),
-                             shader::access_wide));  // starts in the middle of 16 bytes
-    CHECK(widths_allow(info(Element::f32, 80, 64, 4), shader::access_wide));
+    CHECK(formats_allow(info(Element::f16, 128, 128), shader::access_wide));
+    CHECK_FALSE(formats_allow(info(Element::f16, 80, 20), shader::access_wide));  // halves of 10
+    CHECK(formats_allow(info(Element::f16, 80, 20), shader::access_word));
+    CHECK_FALSE(formats_allow(info(Element::f16, 7, 6), shader::access_word));  // odd row
+    CHECK(formats_allow(info(Element::f16, 7, 6), shader::access_narrow));
+    CHECK_FALSE(formats_allow(info(Element::f32, 80, 64, 2),
+                              shader::access_wide));  // starts in the middle of 16 bytes
+    CHECK(formats_allow(info(Element::f32, 80, 64, 4), shader::access_wide));
 }
 
 TEST_CASE("strides and offsets decide per call") {
@@ -156,8 +156,8 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     CHECK(geometry_for(beside, shader::access_wide, Load::few_tokens, limits) == without);
     // Its units must not cross the end of a row, whatever its element type.
     beside.v.head_dim = 124;
-    CHECK_FALSE(widths_allow(beside, shader::access_wide));
-    CHECK(widths_allow(beside, shader::access_word));
+    CHECK_FALSE(formats_allow(beside, shader::access_wide));
+    CHECK(formats_allow(beside, shader::access_word));
     KernelInfo floats = info(Element::f32, 128, 128);
     floats.v = {Element::f32, Element::f16, 128, 0};
     CHECK(unit_elements(floats, shader::access_wide) == 8);
@@ -183,13 +183,13 @@ TEST_CASE("a window of several has units that straddle none of them") {
     KernelInfo two = info(Element::f16, 64, 48);
     two.windows[0] = {0, 16};
     two.windows[1] = {16, 32};
-    CHECK(widths_allow(two, shader::access_wide));
+    CHECK(formats_allow(two, shader::access_wide));
     two.windows[0] = {0, 8};  // halves of 4
     two.windows[1] = {8, 40};
-    CHECK_FALSE(widths_allow(two, shader::access_wide));
-    CHECK(widths_allow(two, shader::access_word));
+    CHECK_FALSE(formats_allow(two, shader::access_wide));
+    CHECK(formats_allow(two, shader::access_word));
     two.windows[1] = {9, 40};
-    CHECK_FALSE(widths_allow(two, shader::access_word));
+    CHECK_FALSE(formats_allow(two, shader::access_word));
 }
 
 TEST_CASE("a dispatch has no more tokens and heads than the device has workgroups along x and y") {

@@ -157,7 +157,7 @@ void draw(Tuple& t, Random& random) {
     constexpr std::uint32_t sizes[] = {64, 128, 256, 1024};
     t.dispatch.workgroup_invocations = random.of(sizes);
     std::uint32_t access = std::uint32_t(random.below(3));
-    if (!widths_allow(t.info, access)) access = shader::access_narrow;
+    if (!formats_allow(t.info, access)) access = shader::access_narrow;
     constexpr Load loads[] = {Load::many_tokens, Load::few_tokens, Load::processor};
     t.info.q_heads = random.one_in(2) ? t.whole.heads : 0;
     t.geometry = geometry_for(t.info, access, random.of(loads), t.dispatch);

@@ -118,7 +118,7 @@ TEST_CASE(
     t.bound.add("in", t.views[0]);
     t.bound.add("out", t.views[1]);
     CHECK(boxes_of(t) == ((1u << 15) + 4094) / 4095);
-    // [pages, heads, page_size, head_dim]: pages of 256 MiB, of which 4 heads, minus alignment, fit
+    // [pages, heads, page_size, head_dim]: pages of 256 MiB: 4 heads of them, minus alignment, fit
     // a binding.
     t.views[1].page_size = 1u << 17;
     t.views[1].token = 128;

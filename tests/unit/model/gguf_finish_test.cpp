@@ -120,7 +120,7 @@ TEST_CASE("GGUF: norms belong to the layer that the query names") {
     CHECK(rotation_of(file, {.layer = 1}).finish.q.norm.kind == NormKind::none);
 }
 
-TEST_CASE("GGUF: other tensors with such names are no norms of a layer") {
+TEST_CASE("GGUF: other tensors with such names are not norms of a layer") {
     for (const char* layer : {"", "10000", "0.x", "-1"}) {
         CAPTURE(layer);
         const GgufBuilder file = with_norms("qwen3", {128}, {128}, "weight", layer);

@@ -131,7 +131,7 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
     CHECK(warns(image, "positions of the axes: row, column"));
 }
 
-TEST_CASE("diffusers: what is no rotation by whole positions is named") {
+TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
     for (const auto& [name, reason] :
          {std::pair{"ErnieImageTransformer2DModel", "by different angles"},
           std::pair{"MochiTransformer3DModel", "its frequencies are learned"},

@@ -297,19 +297,19 @@ void add_angles(Checks& checks) {
         findings.hold(texture.q == buffer.q && texture.k == buffer.k,
                       "angles from a buffer give different bits than from a texture");
     });
-    checks.add("callers_table_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("cos_sin_cache_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
         const Rotated ours = run(device, from_source(AngleSource::direct_buffer, Element::f32),
                                  findings);
         Trial trial = from_source(AngleSource::cos_sin_cache, Element::f32);
-        add_callers_table(trial, Element::f32, rotary_dim / 2, true);
+        add_cos_sin_cache(trial, Element::f32, rotary_dim / 2, true);
         const Rotated callers = run(device, trial, findings);
         findings.hold(ours.q == callers.q && ours.k == callers.k,
-                      "a caller's table with our values gives different bits");
+                      "a cos_sin_cache with our values gives different bits");
     });
     for (const Element table : elements) {
         for (const std::uint32_t stride : {rotary_dim / 2, rotary_dim / 2 + 3, rotary_dim}) {
             checks.add(
-                fmt::format("callers_table_{}_rows_of_{}", name_of(table), stride),
+                fmt::format("cos_sin_cache_{}_rows_of_{}", name_of(table), stride),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const Direction direction : {Direction::forward, Direction::inverse}) {
                         Trial trial = from_source(AngleSource::cos_sin_cache, Element::f32,
@@ -317,7 +317,7 @@ void add_angles(Checks& checks) {
                         trial.info.positions = PositionSource::ids;
                         trial.ids = random_positions(tokens, -9, 72, 44);  // some are out of range
                         trial.direction = direction;
-                        add_callers_table(trial, table, stride, false);
+                        add_cos_sin_cache(trial, table, stride, false);
                         run(device, trial, findings);
                     }
                 });

@@ -374,7 +374,7 @@ void hold_codes(DeviceUnderTest& device, const Scene& scene, const Outputs& outp
             differing += std::to_integer<std::uint8_t>(codes[at]) != expected.codes[at];
         }
         findings.hold(codes.size() == expected.codes.size() && differing == 0,
-                      "{}: {} of {} bytes are not those of the definition", name, differing,
+                      "{}: {} of {} bytes differ from the definition", name, differing,
                       codes.size());
         findings.hold(scales == bytes_of(expected.scales),
                       "{}: a scale is not the one of the definition", name);

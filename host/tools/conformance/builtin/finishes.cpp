@@ -79,7 +79,7 @@ void hold_extremes(DeviceUnderTest& device, NormKind kind, Findings& findings) {
     add_row(1, infinity);
     add_row(1, -infinity);
     add_row(1, std::numeric_limits<float>::quiet_NaN());
-    if (kind == NormKind::rms) {  // differences of such numbers are no floats
+    if (kind == NormKind::rms) {  // differences of such numbers are not floats
         add_row(largest, -largest);
         add_row(1e30f, 2);
     }

@@ -39,7 +39,7 @@ void hold_expanded(DeviceUnderTest& device, PositionCall call,
     device.download(counter, &outside, sizeof outside);
     for (std::size_t i = 0; i < 4; ++i) {
         findings.hold(after[i] == around && after[after.size() - 1 - i] == around,
-                      "an id beside those of the call has changed");
+                      "an id outside the call has changed");
     }
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const bool fits = expected[i] >= lowest && expected[i] <= highest;

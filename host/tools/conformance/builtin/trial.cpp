@@ -104,7 +104,7 @@ void add_phases(Trial& trial, std::uint32_t seed) {
         phase = static_cast<double>(static_cast<std::int64_t>(random() >> 11)) * 0x1p-48 - 16;
 }
 
-void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
+void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
                         columns = trial.info.channel_angles ? 2 * pairs : pairs,
                         count = (trial.table_rows * row_stride + 1) / 2 * 2;

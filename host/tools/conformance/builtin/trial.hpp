@@ -81,7 +81,7 @@ inline const char* name_of(Element element) {
 inline const char* name_of(Pairing pairing) {
     return tools::word_for(tools::pairings, pairing);
 }
-/// The sources of a command line, and the caller's own table.
+/// The sources of a command line, and the cos_sin_cache.
 inline const char* name_of(AngleSource source) {
     return source == AngleSource::cos_sin_cache ? "cos_sin_cache"
                                                 : tools::word_for(tools::angle_sources, source);
@@ -107,6 +107,6 @@ void add_phases(Trial& trial, std::uint32_t seed);
 ///
 /// ours  true: the values of fill_angles for this trial, for both channels of a pair; false:
 ///       arbitrary values
-void add_callers_table(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
+void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
 
 }  // namespace vkrope::conformance

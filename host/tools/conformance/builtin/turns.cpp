@@ -290,13 +290,13 @@ void add_channels(Checks& checks) {
                     for (const Direction direction : {Direction::forward, Direction::inverse}) {
                         Trial trial = channels(table, pairing, 24);
                         trial.direction = direction;
-                        add_callers_table(trial, table, 24, false);
+                        add_cos_sin_cache(trial, table, 24, false);
                         run(device, trial, findings);
                         trial = channels(Element::f16, pairing, 64);
                         trial.direction = direction;
                         trial.info.mapping = direction == Direction::forward ? Mapping::gpu
                                                                              : Mapping::cpu;
-                        add_callers_table(trial, table, 67, false);
+                        add_cos_sin_cache(trial, table, 67, false);
                         run_each_access(device, trial, findings);
                     }
                 });
@@ -307,7 +307,7 @@ void add_channels(Checks& checks) {
             Trial trial = channels(Element::bf16, pairing, 40);
             trial.info.pairing_out = pairings[pairing == Pairing::half_split ? 1 : 0];
             turn_by_axes(trial, Turn::unaligned);
-            add_callers_table(trial, Element::f32, 41, false);
+            add_cos_sin_cache(trial, Element::f32, 41, false);
             run(device, trial, findings);
         }
     });
@@ -317,10 +317,10 @@ void add_channels(Checks& checks) {
                 for (const Direction direction : {Direction::forward, Direction::inverse}) {
                     Trial trial = channels(Element::f32, pairing, 40);
                     trial.direction = direction;
-                    add_callers_table(trial, Element::f32, 40, true);
+                    add_cos_sin_cache(trial, Element::f32, 40, true);
                     const Rotated of_channels = run(device, trial, findings);
                     trial.info.channel_angles = false;
-                    add_callers_table(trial, Element::f32, 20, true);
+                    add_cos_sin_cache(trial, Element::f32, 20, true);
                     const Rotated of_pairs = run(device, trial, findings);
                     findings.hold(of_channels.q == of_pairs.q && of_channels.k == of_pairs.k,
                                   "a table of channels with our values gives different bits");

@@ -67,19 +67,19 @@ void add_angles_of_pairs(Checks& checks) {
 }
 
 /// A cos_sin_cache, which is read pair by pair.
-void add_callers_tables(Checks& checks) {
+void add_cos_sin_caches(Checks& checks) {
     std::uint32_t i = 0;
     for (const Element table : elements) {
         for (const Element element : {Element::f16, Element::f32}) {
             const std::uint32_t at = i++;
-            checks.add(fmt::format("callers_table_{}_of_{}", name_of(table), name_of(element)),
+            checks.add(fmt::format("cos_sin_cache_{}_of_{}", name_of(table), name_of(element)),
                        [=](DeviceUnderTest& device, Findings& findings) {
                            Trial trial = number(at, element, 64);
                            trial.info.angles = AngleSource::cos_sin_cache;
                            if (at % 4 < 2) {
                                turn_by_axes(trial, Turn::interleaved);
                            }
-                           add_callers_table(trial, table, trial.info.rotary_dim / 2 + 3, false);
+                           add_cos_sin_cache(trial, table, trial.info.rotary_dim / 2 + 3, false);
                            run_each_access(device, trial, findings);
                        });
         }
@@ -193,7 +193,7 @@ void add_lean(Checks& checks) {
 void add_variants(Checks& checks) {
     add_angles_of_units(checks);
     add_angles_of_pairs(checks);
-    add_callers_tables(checks);
+    add_cos_sin_caches(checks);
     add_mixed_elements(checks);
     add_elements_beside_f16(checks);
     add_mappings(checks);

@@ -78,7 +78,7 @@ struct Difference {
     std::string sentence;
 };
 
-/// Differences of one step, of which some may be.
+/// One-step differences; a share of them is allowed.
 struct OneStep {
     std::uint64_t count = 0, of = 0;
     Difference first;

@@ -301,8 +301,7 @@ void compare_scales(const CaseFolder& folder, const CaseDescription& description
     }
     if (made.stray > 0) {
         wrong.add([&] {
-            return fmt::format("{}: {} numbers changed beside those of the tokens", name,
-                               made.stray);
+            return fmt::format("{}: {} scales outside the tokens' rows changed", name, made.stray);
         });
     }
 }

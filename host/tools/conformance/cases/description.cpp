@@ -11,13 +11,13 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::int64_t most_channels = 65534, most_positions = std::int64_t{1} << 53;
+constexpr std::int64_t max_channels = 65534, max_positions = std::int64_t{1} << 53;
 constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(),
                        any_high = std::numeric_limits<std::int64_t>::max();
 
 /// Limits on items that each cost a run over the tensors, or are scanned again for each pair: far
 /// more than any model has.
-constexpr std::size_t most_windows = 64, most_planes_rotated = 256, most_sections = 256;
+constexpr std::size_t max_windows = 64, max_planes_rotated = 256, max_sections = 256;
 
 void hold_count(const std::string& name, std::size_t count, std::size_t most) {
     if (count > most) {
@@ -43,7 +43,7 @@ constexpr tools::Choice<bool> row_kinds[] = {{"indexed", false}, {"direct", true
 constexpr tools::Choice<bool> widths[] = {{"half", false}, {"full_first_half", true}};
 
 std::uint32_t channels(Fields& fields, const char* key) {
-    return static_cast<std::uint32_t>(fields.required_integer(key, 0, most_channels));
+    return static_cast<std::uint32_t>(fields.required_integer(key, 0, max_channels));
 }
 
 TensorCase tensor_in(Fields fields, const std::optional<std::string>& layout,
@@ -108,13 +108,13 @@ void read_windows(Fields& root, CaseDescription& description) {
     if (list == nullptr) {
         description.rotary_dim = channels(root, "rotary_dim");
         description.rotary_offset = static_cast<std::uint32_t>(
-            root.integer("rotary_offset", 0, most_channels).value_or(0));
+            root.integer("rotary_offset", 0, max_channels).value_or(0));
         return;
     }
     if (!list->is_array() || list->empty()) {
         wrong_file("windows is {}: it must be an array of at least one window", shown(*list));
     }
-    hold_count("windows", list->size(), most_windows);
+    hold_count("windows", list->size(), max_windows);
     for (const nlohmann::json& entry : *list) {
         Fields window(entry, fmt::format("windows[{}]", description.windows.size()));
         description.windows.push_back(
@@ -133,7 +133,7 @@ void read_planes(Fields& root, CaseDescription& description) {
     if (!planes) {
         return;
     }
-    hold_count("planes_rotated", planes->size(), most_planes_rotated);
+    hold_count("planes_rotated", planes->size(), max_planes_rotated);
     for (const std::int64_t plane : *planes) {
         description.planes_rotated.push_back(static_cast<std::uint64_t>(plane));
     }
@@ -156,7 +156,7 @@ PositionsCase read_positions(Fields fields) {
     switch (positions.kind) {
         case PositionKind::none: break;
         case PositionKind::offset:
-            positions.value = fields.required_integer("value", -most_positions, most_positions);
+            positions.value = fields.required_integer("value", -max_positions, max_positions);
             break;
         case PositionKind::per_batch_offset: one_each("file", true); break;
         case PositionKind::explicit_ids:
@@ -168,8 +168,7 @@ PositionsCase read_positions(Fields fields) {
             positions.cu_seqlens = fields.integers_or_file("cu_seqlens");
             const nlohmann::json* offsets = fields.find("seqlen_offsets");
             if (offsets != nullptr && offsets->is_number()) {  // one offset for every sequence
-                positions.value = *fields.integer("seqlen_offsets", -most_positions,
-                                                  most_positions);
+                positions.value = *fields.integer("seqlen_offsets", -max_positions, max_positions);
             } else {
                 one_each("seqlen_offsets", false);
             }
@@ -270,8 +269,8 @@ std::optional<SectionsCase> read_sections(std::optional<Fields> fields) {
     }
     SectionsCase sections;
     sections.mode = meaning(fields->text("mode"), "sections.mode", section_modes);
-    const std::vector<std::int64_t> sizes = fields->required_integers("sizes", 0, most_channels);
-    hold_count("sections.sizes", sizes.size(), most_sections);
+    const std::vector<std::int64_t> sizes = fields->required_integers("sizes", 0, max_channels);
+    hold_count("sections.sizes", sizes.size(), max_sections);
     for (const std::int64_t size : sizes) {
         sections.sizes.push_back(static_cast<std::uint32_t>(size));
     }
@@ -326,7 +325,7 @@ CaseDescription describe(const nlohmann::json& document) {
     description.direction = meaning(root.text("direction"), "direction", directions);
     description.gain = meaning(root.optional_text("gain").value_or("apply"), "gain", tools::gains);
     description.dtype = meaning(root.text("dtype"), "dtype", tools::elements);
-    if (const auto head_dim = root.integer("head_dim", 1, most_channels)) {
+    if (const auto head_dim = root.integer("head_dim", 1, max_channels)) {
         description.head_dim = static_cast<std::uint32_t>(*head_dim);
     }
     read_tensors(root, description);

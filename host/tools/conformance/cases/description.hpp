@@ -53,7 +53,7 @@ struct PositionsCase {
 struct CacheCase {
     std::string cos, sin;
     bool direct = false;                // one row per token
-    bool full_width = false;            // [.., rotary_dim], of which only the first half is used
+    bool full_width = false;            // [.., rotary_dim], only the first half is used
     std::optional<Element> dtype = {};  // of the files
 };
 

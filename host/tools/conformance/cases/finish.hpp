@@ -9,7 +9,7 @@
 
 namespace vkrope::conformance {
 
-/// Bytes of so many channels, whole blocks of them.
+/// Bytes of `channels` channels; a multiple of the block.
 constexpr std::uint64_t stored_bytes(Element element, std::uint64_t channels) noexcept {
     return channels / block_channels(element) * element_bytes(element);
 }

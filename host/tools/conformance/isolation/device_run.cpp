@@ -136,7 +136,7 @@ class DeviceRun {
                 add(group, done - 1, *std::exchange(last_, std::nullopt));
             }
         } else if (!lost) {
-            if (last_) {  // closing the device is no check: the last one gets the blame
+            if (last_) {  // closing the device is not a check: the last one gets the blame
                 crash.reason += fmt::format(", after the last check: {}", word_for(last_->verdict));
                 last_.reset();
                 --done;

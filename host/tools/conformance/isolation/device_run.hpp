@@ -21,7 +21,7 @@ struct RunListener {
 };
 
 /// Runs all checks of all groups, on the device that `device` says. Throws tools::Failure if no
-/// check can run because the device refuses to be opened, which is no fault of its driver.
+/// check can run because the device refuses to be opened, which is not a fault of its driver.
 ///
 /// with_facts  fills DeviceReport::facts
 DeviceReport run_device(const DeviceOptions& options, const FoundDevice& device,

@@ -92,7 +92,7 @@ void add_rows(const NamedReport& named, std::vector<Row>& rows) {
     }
 }
 
-/// Files of a benchmark name no vendor: they get that of a report of the same device.
+/// Benchmark files name no vendor: they take it from a report of the same device.
 void find_vendors(std::vector<Row>& rows) {
     for (Row& row : rows) {
         for (const Row& other : rows) {

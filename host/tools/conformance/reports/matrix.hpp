@@ -22,7 +22,7 @@ struct Matrix {
 
 /// Rows by vendor, device and driver, the newest of each first.
 ///
-/// foreign  sentences about files that are no reports, for the end of the page
+/// foreign  sentences about files that are not reports, for the end of the page
 Matrix matrix_of(const std::vector<NamedReport>& reports, const std::vector<std::string>& foreign);
 
 /// All reports at or below `folder`; `foreign` gets a sentence for each file that is none. Throws

@@ -28,7 +28,7 @@ class RunLog {
     bool cut_ = false;
 };
 
-/// Replaces `name` by `by` wherever it is no part of a longer word. An empty name is nowhere.
+/// Replaces `name` by `by` wherever it is not a part of a longer word. An empty name is nowhere.
 std::string without(std::string_view name, std::string_view by, std::string text);
 
 }  // namespace vkrope::conformance

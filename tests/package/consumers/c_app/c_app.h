@@ -12,7 +12,7 @@ static const double base = 10000.0;
 /* The rotation of the whole head row, half_split; the caller destroys it. */
 int make_rotation(vkrope_rotation** rotation);
 
-/* A kernel, and where the device has no push descriptors an arena for so many dispatches; else
+/* A kernel, and where the device has no push descriptors an arena for `dispatches` dispatches; else
  * *arena stays as it is. */
 int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,
                 uint32_t dispatches, vkrope_kernel** kernel, vkrope_arena** arena);
@@ -20,7 +20,7 @@ int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,
 /* A buffer that holds `content`. */
 int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer);
 
-/* B of the library's bound, B u (|x0| + |x1|), of which the header has one for each source of
+/* B of the library's bound, B u (|x0| + |x1|), which the header has for each source of
  * angles. */
 #define FACTORED_BOUND 6.0
 #define DIRECT_BOUND 2.5

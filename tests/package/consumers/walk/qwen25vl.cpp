@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Qwen2.5-VL: chunked prefill with M-RoPE ids [3, max_tokens], of which a chunk uses [first, first
+// Qwen2.5-VL: chunked prefill with M-RoPE ids [3, max_tokens]; a chunk uses [first, first
 // + n); then decode.
 #include "walk.hpp"
 

@@ -77,7 +77,7 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
 
 }  // namespace
 
-TEST_CASE("a caller's table with our values has the bits of our table") {
+TEST_CASE("a cos_sin_cache with our values has the bits of our table") {
     const Rotation r = rotation(Pairing::half_split, D, R, 2, 2);
     const AnglePlan plan = must(plan_angles(r, AngleSource::direct_buffer, rows, 0));
     std::vector<float> ours(plan.bytes / 4);
@@ -135,7 +135,7 @@ TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at a
 }
 
 TEST_CASE(
-    "a caller's table covers positions 0 to rows - 1: others leave their rows unrotated, and "
+    "a cos_sin_cache covers positions 0 to rows - 1: others leave their rows unrotated, and "
     "count") {
     const Tables tables = random_tables(Element::f16, pairs);
     const Bytes in = random_elements(Element::f32, tokens * heads * D, 3);
