@@ -60,7 +60,7 @@ class Fields {
     double third(const char* name, std::size_t index, double otherwise) {
         const Field field = find({scope_}, {name});
         if (!field) {
-            if (index == 0) assume(name, "8, 32, 32");
+            if (index == 1) assume(name, "8, 32, 32");  // once: 1 is the first that is read
             return otherwise;
         }
         if (!field.value->is_array() || field.value->size() != 3) {

@@ -102,6 +102,7 @@ constexpr const char* two_windows =
 constexpr UnsupportedTower unsupported_towers[] = {
     {"gemma4", two_windows},
     {"gemma4_vision", two_windows},
+    // Its released weights need this: facebookresearch/vjepa2#15.
     {"vjepa2", "the two channels of a pair turn by different angles, which is not a rotation"},
 };
 

@@ -66,7 +66,7 @@ holds 'the ids as int32' [ "$(tail -c 16 ids.npy | od -An -td4 | tr -s ' ')" = '
 
 refuse 2 '--grid, --video and --cu-seqlens: 0 of them are given; it must be 1' positions
 refuse 2 '2 of them are given' positions --grid 2 --cu-seqlens 0,1
-for grid in '' ',' '2,' 0 -1 1x2 1,2,3,4,5,6,7,8,9 4294967296; do
+for grid in '' ',' '2,' 0 -1 1x2 '1,2,3,4,5,6,7,8,9' 4294967296; do
     refuse 2 '--grid:' positions --grid "$grid"
 done
 refuse 2 'more than 8 numbers' positions --grid 1,2,3,4,5,6,7,8,9
