@@ -37,12 +37,14 @@ constexpr const char* footer =
     "--benchmark_repetitions=N,\n"
     "--benchmark_min_time=SECONDS, --benchmark_out=FILE.json, --benchmark_format=console|json, "
     "and its others.\n"
-    "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., rival/WHO/..., cpu/..., "
-    "growth/..., host/...\n"
+    "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., empty/..., rival/WHO/..., "
+    "finish/SHAPE/DTYPE,\n"
+    "cache/SHAPE/TYPE, cpu/..., growth/..., host/...\n"
     "Counters: bytes_per_second read and written; roof, these over those of the fastest copy "
     "shader; error_u, the\n"
     "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "
-    "to record one call.\n\n";
+    "to record one call;\n"
+    "..._over_fused, the time of another way over that of one dispatch.\n\n";
 
 void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--device", "D", options.device, "an index, a UUID or part of a name")
