@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "layer.hpp"
+#include "reference/element.hpp"
+#include "reference/quantise.hpp"
 #include "runtime/device_impl.hpp"
 #include "shell/failure.hpp"
 
@@ -31,6 +33,7 @@ FinishLayer::FinishLayer(Device& device, const FinishShape& shape, const FinishT
                                                          : ParameterShape::channel};
     make_whole();
     make_passes();
+    if (shape.pairing == Pairing::half_split) make_ggml_way();
 }
 
 double FinishLayer::bytes_of_passes() const {
@@ -39,11 +42,39 @@ double FinishLayer::bytes_of_passes() const {
     return sum;
 }
 
+std::vector<Copied> FinishLayer::copies() const {
+    std::vector<Copied> all;
+    for (const Placed* placed : {&q_, &k_, &v_}) {
+        const VkDescriptorBufferInfo from = placed->in.whole(), to = placed->transformed.whole();
+        const VkDeviceSize bytes = (from.range + placed->out_bytes) / 2 / 16 * 16;
+        all.push_back({{from.buffer, 0, bytes}, {to.buffer, 0, bytes}});
+    }
+    return all;
+}
+
 Status FinishLayer::record_with_products(VkCommandBuffer commands) {
     for (auto& [n, product] : products_) {
         if (Status s = product.reset(); !s) return s;
     }
-    return record_passes(commands, true);
+    return record_passes(commands, {.with_products = true});
+}
+
+Status FinishLayer::record_ggml(VkCommandBuffer commands) {
+    for (auto& [n, product] : products_) {
+        if (Status s = product.reset(); !s) return s;
+    }
+    return record_passes(commands, {.with_products = true, .of_ggml = true});
+}
+
+Status FinishLayer::record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation) {
+    const Call& call = rotation.call;
+    const bool scatters = rotation.info.scatter_k;  // by a dispatch of its own
+    const Rival::Rotated q = {call.q_in.where, call.q_out.where, q_.heads},
+                         k = {call.k_in.where, scatters ? k_.rotated.whole() : call.k_out.where,
+                              k_.heads};
+    if (Status s = ggml_->record(commands, q, k); !s || !scatters) return s;
+    record_barrier(commands);
+    return record(commands, scatter_k_);
 }
 
 std::vector<std::byte> FinishLayer::results() {
@@ -72,11 +103,48 @@ bool FinishLayer::nearly(const std::vector<std::byte>& others) {
     return difference <= largest * 0x1p-12f && changed <= (mine.size() - q_.out_bytes) / 100;
 }
 
-Status FinishLayer::record_passes(VkCommandBuffer commands, bool with_products) {
+double FinishLayer::distance(const std::vector<std::byte>& others) {
+    const std::vector<std::byte> mine = results();
+    const auto numbers = [](Element type, const std::byte* bytes, std::size_t size) {
+        std::vector<float> made;
+        if (is_quantised(type)) {
+            const auto store = reference::Store(std::uint32_t(type) -
+                                                std::uint32_t(Element::e4m3fn));
+            return reference::dequantise(store,
+                                         {reinterpret_cast<const std::uint8_t*>(bytes), size});
+        }
+        const std::uint32_t each = element_bytes(type);
+        for (std::size_t at = 0; at < size; at += each) {
+            std::uint32_t bits = 0;
+            std::memcpy(&bits, bytes + at, each);
+            made.push_back(reference::widen(reference::Type(type), bits));
+        }
+        return made;
+    };
+    double worst = 0;
+    std::size_t at = 0;
+    for (const Placed* placed : {&q_, &k_, &v_}) {
+        const Element type = placed == &q_ ? types_.element : types_.cache;
+        const std::vector<float> a = numbers(type, &mine[at], placed->out_bytes),
+                                 b = numbers(type, &others[at], placed->out_bytes);
+        double largest = 0, difference = 0;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            largest = std::fmax(largest, std::fabs(double{b[i]}));
+            difference = std::fmax(difference, std::fabs(double{a[i]} - double{b[i]}));
+        }
+        worst = std::fmax(worst, difference / largest);
+        at += placed->out_bytes;
+    }
+    return worst;
+}
+
+Status FinishLayer::record_passes(VkCommandBuffer commands, Ways ways) {
     for (Pass& pass : passes_) {
         if (pass.waits) record_barrier(commands);
         const std::uint32_t n = pass.info.v_finish.hadamard;
-        if (with_products && n != 0) {
+        if (ways.of_ggml && pass.turns) {
+            if (Status s = record_ggml_rotation(commands, pass); !s) return s;
+        } else if (ways.with_products && n != 0) {
             const Tensor &in = pass.call.v_in, &out = pass.call.v_out;
             const std::uint32_t rows = shape_.tokens * in.heads * shape_.head_dim / n;
             products_.at(n).record(commands, in.where, out.where, rows);
@@ -222,6 +290,7 @@ void FinishLayer::make_passes() {
     Pass rotation = empty_pass();
     rotates(rotation, *q, transforms ? q_.rotated : q_.out, *k, transforms ? k_.rotated : k_.out,
             element);
+    rotation.turns = true;
     if (!transforms) scatters(rotation);
     add(std::move(rotation), true);
     const Buffer* v = &v_.in;
@@ -247,6 +316,22 @@ void FinishLayer::make_passes() {
     Pass store = moves(v_.heads, *v, v_.out, types_.cache);
     scatters(store);
     add(std::move(store), false);
+}
+
+void FinishLayer::make_ggml_way() {
+    const Shape shape = {.name = shape_.name,
+                         .model = shape_.model,
+                         .tokens = shape_.tokens,
+                         .q_heads = q_.heads,
+                         .k_heads = k_.heads,
+                         .q_head_dim = shape_.head_dim,
+                         .k_head_dim = shape_.head_dim,
+                         .rotary_dim = shape_.head_dim,
+                         .max_position = shape_.tokens};
+    ggml_.emplace(device_, shape, types_.element, Way::ggml);
+    scatter_k_ = moves(k_.heads, k_.rotated, k_.out, types_.cache);
+    scatters(scatter_k_);
+    make(scatter_k_);
 }
 
 double FinishLayer::moved(const Pass& pass) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "matrix_product.hpp"
+#include "rivals.hpp"
 #include "vkrope/runtime.hpp"
 
 namespace vkrope::bench {
@@ -34,18 +36,28 @@ class FinishLayer {
     std::size_t passes() const { return passes_.size(); }
     /// Hadamard transforms are among the steps where the cache is quantised.
     bool transforms() const { return is_quantised(types_.cache); }
+    /// ggml's way needs half_split pairs.
+    bool has_ggml_way() const { return ggml_.has_value(); }
+    /// Copies of as many bytes as the one dispatch reads and writes.
+    std::vector<Copied> copies() const;
 
     Status record_fused(VkCommandBuffer commands) { return record(commands, whole_); }
     Status record_plain(VkCommandBuffer commands) { return record(commands, plain_); }
-    Status record_passes(VkCommandBuffer commands) { return record_passes(commands, false); }
+    Status record_passes(VkCommandBuffer commands) { return record_passes(commands, {}); }
     /// The same passes, with a matrix product for each Hadamard transform.
     Status record_with_products(VkCommandBuffer commands);
+    /// As ggml's backend dispatches them: Q and K are rotated by dispatches of their own, which
+    /// take pow, cos and sin in every head, and K is scattered by another; matrix products.
+    Status record_ggml(VkCommandBuffer commands);
 
     /// The outputs, one after the other.
     std::vector<std::byte> results();
     /// Whether the results differ from `others` as sums in another order do: Q by 2^-12 of its
     /// largest magnitude, and of the bytes of K and V one in a hundred.
     bool nearly(const std::vector<std::byte>& others);
+    /// The largest difference of a number from that of `others`, as a share of the largest
+    /// magnitude of its tensor.
+    double distance(const std::vector<std::byte>& others);
 
    private:
     struct Placed {
@@ -57,11 +69,16 @@ class FinishLayer {
         KernelInfo info;
         Call call;
         bool waits = false;  ///< for the pass before it
+        bool turns = false;  ///< it is the rotation
         Owned<Kernel> kernel = {};
         Owned<DescriptorArena> arena = {};
     };
 
-    Status record_passes(VkCommandBuffer commands, bool with_products);
+    struct Ways {
+        bool with_products = false, of_ggml = false;
+    };
+    Status record_passes(VkCommandBuffer commands, Ways ways);
+    Status record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation);
     Status record(VkCommandBuffer commands, Pass& pass);
     void record_barrier(VkCommandBuffer commands);
     Buffer buffer_of(const std::vector<std::byte>& content);
@@ -80,6 +97,7 @@ class FinishLayer {
     void make_whole();
     /// As graph engines dispatch them. Those that do not wait do not depend on each other.
     void make_passes();
+    void make_ggml_way();
     static double moved(const Pass& pass);
 
     Device& device_;
@@ -89,9 +107,10 @@ class FinishLayer {
     AngleTable table_;
     Buffer parameters_, slots_;
     Placed q_, k_, v_;
-    Pass whole_, plain_;
+    Pass whole_, plain_, scatter_k_;
     std::vector<Pass> passes_;
     std::map<std::uint32_t, MatrixProduct> products_;  // by the channels of a block
+    std::optional<Rival> ggml_;
 };
 
 }  // namespace vkrope::bench

@@ -33,6 +33,10 @@ constexpr FinishShape cache_shapes[] = {
     {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
     {"decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256}};
 
+/// Of a value from another rotation with angles in floats, as a share of the largest one: as of the
+/// rivals of the plain rotation.
+constexpr double largest_distance = 1.0 / 16;
+
 using Record = Status (FinishLayer::*)(VkCommandBuffer);
 
 double timed(Device& device, FinishLayer& layer, Record way) {
@@ -52,6 +56,11 @@ void check_ways(Device& device, FinishLayer& layer, Element element) {
     if (element == Element::f32 && layer.results() != passes)
         fail(ExitCode::verification_failed,
              "the one dispatch and the passes that it replaces have other bits");
+    if (layer.has_ggml_way()) {
+        timed(device, layer, &FinishLayer::record_ggml);
+        if (layer.distance(passes) > largest_distance)
+            fail(ExitCode::verification_failed, "ggml's way does not give what the passes give");
+    }
     if (!layer.transforms()) return;
     timed(device, layer, &FinishLayer::record_with_products);
     if (!layer.nearly(passes))
@@ -93,8 +102,13 @@ void Bench::register_finishes() {
 // The ways alternate, so that other load on the machine affects all of them.
 void Bench::time_finish(benchmark::State& state, void* of, const char* model) {
     auto& layer = *static_cast<FinishLayer*>(of);
-    std::vector<double> fused, plain, passes, with_products;
+    std::vector<double> fused, plain, passes, with_products, of_ggml;
+    roof().aim(layer.copies());
+    check(roof().settle(true), Subject::device);
     for (auto _ : state) {
+        check(roof().round(), Subject::device);
+        if (layer.has_ggml_way())
+            of_ggml.push_back(timed(device_, layer, &FinishLayer::record_ggml));
         if (layer.transforms())
             with_products.push_back(timed(device_, layer, &FinishLayer::record_with_products));
         passes.push_back(timed(device_, layer, &FinishLayer::record_passes));
@@ -103,7 +117,9 @@ void Bench::time_finish(benchmark::State& state, void* of, const char* model) {
         state.SetIterationTime(fused.back() * 1e-9);
     }
     state.counters["bytes_per_second"] = layer.bytes() / median(fused) * 1e9;
+    state.counters["roof"] = roof().best_ns() / median(fused);
     state.counters["passes_over_fused"] = median(passes) / median(fused);
+    if (layer.has_ggml_way()) state.counters["ggml_over_fused"] = median(of_ggml) / median(fused);
     if (layer.transforms())
         state.counters["products_over_fused"] = median(with_products) / median(fused);
     state.counters["bytes_of_passes"] = layer.bytes_of_passes() / layer.bytes();

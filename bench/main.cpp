@@ -44,7 +44,7 @@ constexpr const char* footer =
     "error_u, the\n"
     "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "
     "to record one call;\n"
-    "passes_over_fused, the time of separate passes over the time of one dispatch.\n\n";
+    "..._over_fused, the time of another way over the time of one dispatch.\n\n";
 
 void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--device", "D", options.device, "an index, a UUID or part of a name")

@@ -35,10 +35,10 @@ std::vector<float> cpu_table(const Shape& shape) {
     return table;
 }
 
-Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(way) {
-    const Shape& shape = layer.shape();
-    const std::vector<std::uint32_t> constants = {std::uint32_t(way),
-                                                  std::uint32_t(layer.element()), shape.rotary_dim};
+Rival::Rival(Device& device, const Shape& shape, Element element, Way way)
+    : shape_(shape), element_(element), way_(way) {
+    const std::vector<std::uint32_t> constants = {std::uint32_t(way), std::uint32_t(element),
+                                                  shape.rotary_dim};
     shader_ = value_of(Shader::make(device, module, constants, sizeof(RivalPush), word_for(way),
                                     {.along_y = way == Way::ggml}),
                        Subject::device);
@@ -66,20 +66,19 @@ Rival::Rival(Device& device, const Layer& layer, Way way) : layer_(layer), way_(
     }
 }
 
-Status Rival::record(VkCommandBuffer commands) {
+Status Rival::record(VkCommandBuffer commands, const Rotated& q, const Rotated& k) {
     if (Status s = shader_.take_sets(2); !s) return s;
-    const Shape& shape = layer_.shape();
-    for (const bool key : {false, true}) {
-        push_.heads = key ? shape.k_heads : shape.q_heads;
+    for (const Rotated* tensor : {&q, &k}) {
+        push_.heads = tensor->heads;
         Descriptors descriptors;
-        descriptors.buffers[shader::binding_q_in] = layer_.in(key);
-        descriptors.buffers[shader::binding_q_out] = layer_.out(key);
+        descriptors.buffers[shader::binding_q_in] = tensor->in;
+        descriptors.buffers[shader::binding_q_out] = tensor->out;
         descriptors.buffers[shader::binding_table] = cos_.whole();
         descriptors.buffers[shader::binding_table_sin] = sin_.whole();
         descriptors.view = texture_.angles().view;
         const std::uint64_t rows = (way_ == Way::ncnn ? divide_up(push_.heads, 4) : push_.heads) *
                                    push_.tokens;
-        const std::uint64_t row = shape.rotary_dim / 2 / (layer_.element() == Element::f32 ? 1 : 2),
+        const std::uint64_t row = shape_.rotary_dim / 2 / (element_ == Element::f32 ? 1 : 2),
                             size = shader_.workgroup_size();
         const auto groups = [&](std::uint64_t invocations) { return divide_up(invocations, size); };
         shader_.record(commands, descriptors, &push_,

@@ -27,9 +27,13 @@ struct RivalPush {
 /// Rotation of a plain shape by one of these shaders: Q, then K, one dispatch each.
 class Rival {
    public:
-    /// The layer must outlive it.
-    Rival(Device& device, const Layer& layer, Way way);
-    Status record(VkCommandBuffer commands);
+    Rival(Device& device, const Shape& shape, Element element, Way way);
+
+    struct Rotated {
+        VkDescriptorBufferInfo in, out;
+        std::uint32_t heads;
+    };
+    Status record(VkCommandBuffer commands, const Rotated& q, const Rotated& k);
 
     /// Error bound of its check. With a table, only the rotation itself rounds, so the bound of
     /// direct tables applies. With pow, the angle is a float whose error is that of the pow, cos
@@ -40,7 +44,8 @@ class Rival {
     }
 
    private:
-    const Layer& layer_;
+    Shape shape_;
+    Element element_;
     Way way_;
     AngleTable texture_;
     Buffer cos_, sin_;

@@ -158,9 +158,11 @@ Bench::Row Bench::unfused_row(const Shape& shape, Element element) {
 
 Bench::Row Bench::rival_row(const Shape& shape, Element element, Way way) {
     Row row = rope_row(shape, element, AngleSource::by_default, false);
-    const auto rival = std::make_shared<Rival>(device_, *row.layer, way);
+    const auto rival = std::make_shared<Rival>(device_, shape, element, way);
     row.ours = std::move(row.record);
-    row.record = [rival](VkCommandBuffer commands) { return rival->record(commands); };
+    const Rival::Rotated q = {row.layer->in(false), row.layer->out(false), shape.q_heads},
+                         k = {row.layer->in(true), row.layer->out(true), shape.k_heads};
+    row.record = [=](VkCommandBuffer commands) { return rival->record(commands, q, k); };
     row.bound_u = rival->bound_u();
     return row;
 }

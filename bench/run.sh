@@ -3,7 +3,7 @@
 # its functions are at hand.
 # shellcheck shell=sh
 
-# Runs the most important rows, in about three minutes on two cores without a GPU. A later
+# Runs the most important rows, in minutes on two cores without a GPU. A later
 # --benchmark_filter among the arguments replaces this one.
 bench() {
     if [ "$*" = --table ]; then
@@ -23,6 +23,7 @@ bench() {
     rows="^(rope/$llama/.*/out_of_place|rope/$llama/.*/factored_texture/"
     rows="$rows|rope/decode_.*/f16/factored_texture/|copy/$llama|copy_buffer/$llama"
     rows="$rows|rival/.*/$llama|rival/unfused/decode_.*/f16|cpu/$llama|growth/|empty/.*/f16"
+    rows="$rows|finish/|cache/.*_llama3_1_8b|cache/.*/q8_0"
     rows="$rows|host/(record_of|record/$llama|record/decode_b64|create|fill))"
     rm -f $out/run.json
     status=0

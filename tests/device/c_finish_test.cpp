@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface on a device: norms, parameters and factors of tokens.
+// The C interface on a device: norms, parameters, factors of tokens, and quantised outputs.
 #include "support/finishing.hpp"
 #include "support/in_c.hpp"
 #include "support/recording.hpp"
@@ -16,14 +16,17 @@ Bytes filled_in_c(const KernelInfo& info, const Parameters& parameters) {
     REQUIRE(vkrope_plan_parameters(&in_c.info, &plan, &error) == VKROPE_SUCCESS);
     REQUIRE(plan.bytes == parameters.plan.bytes);
     auto sources = sized<vkrope_parameter_sources>();
-    vkrope_parameter_source* const all[] = {
-        &sources.q.bias, &sources.q.weight, &sources.q.norm_bias,
-        &sources.k.bias, &sources.k.weight, &sources.k.norm_bias,
-        &sources.v.bias, &sources.v.weight, &sources.v.norm_bias};
-    for (std::size_t i = 0; i < std::size(all); ++i) {
-        if (parameters.of[i].empty()) continue;
-        all[i]->data = parameters.of[i].data();
-        all[i]->count = parameters.of[i].size();
+    const auto give = [](vkrope_parameter_source& source, const std::vector<float>& numbers) {
+        if (numbers.empty()) return;
+        source.data = numbers.data();
+        source.count = numbers.size();
+    };
+    vkrope_tensor_parameter_sources* const tensors[] = {&sources.q, &sources.k, &sources.v};
+    for (std::size_t i = 0; i < 3; ++i) {
+        give(tensors[i]->bias, parameters.of[3 * i]);
+        give(tensors[i]->weight, parameters.of[3 * i + 1]);
+        give(tensors[i]->norm_bias, parameters.of[3 * i + 2]);
+        give(tensors[i]->store_scale, parameters.store_scales[i]);
     }
     Bytes filled(plan.bytes);
     REQUIRE(vkrope_fill_parameters(&plan, &sources, filled.data(), filled.size(), &error) ==
@@ -53,74 +56,59 @@ void run_in_c(Device& on, const KernelInfo& info, const Call& call) {
     vkrope_kernel_destroy(kernel);
 }
 
-}  // namespace
-
-TEST_CASE("C: a kernel with norms, parameters and factors gives the bits of C++") {
-    constexpr std::uint32_t D = 64, tokens = 5, heads[] = {4, 2, 2};
-    const HeadFormat width = {Element::f16, Element::bf16, D, 0};
-    const KernelInfo info = {
-        .rotary_dim = 32,
-        .q = width,
-        .k = width,
-        .v = width,
-        .q_heads = heads[0],
-        .k_heads = heads[1],
-        .v_heads = heads[2],
-        .q_finish = {.bias = ParameterShape::head_channel,
-                     .norm = {.kind = NormKind::rms,
-                              .span = NormSpan::token,
-                              .eps = 1e-6f,
-                              .weight = ParameterShape::head_channel,
-                              .weight_offset = 1,
-                              .round_between = true},
-                     .clip = 1.5f,
-                     .scale = 0.3f,
-                     .scale_call = true,
-                     .scale_tokens = true},
-        .k_finish = {.norm = {.kind = NormKind::layer,
-                              .place = NormPlace::after,
-                              .eps = 1e-5f,
-                              .weight = ParameterShape::channel,
-                              .bias = ParameterShape::channel},
-                     .scale_tokens = true},
-        .v_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .scale_tokens = true}};
+// C++ and C make the kernel and call it, and must write the same outputs and made scales.
+void check_same_bits(const KernelInfo& info) {
+    constexpr std::uint32_t tokens = 5;
     const Parameters parameters = parameters_of(info);
     const Bytes filled = filled_in_c(info, parameters);
     CHECK(filled == parameters.filled);
     const std::vector<float> factors = random_factors(3 * tokens);
     Device& on = device();
     const AngleTable table = must(
-        AngleTable::make(on, rotation(Pairing::half_split, D, 32), info.angles, tokens + 3));
+        AngleTable::make(on, rotation(Pairing::half_split, info.q.head_dim, info.rotary_dim),
+                         info.angles, tokens + 3));
     Buffer of_layer = upload(on, filled), of_tokens = upload(on, bytes_of(factors));
-    const auto of = [&](std::size_t tensor) {
-        return part(of_tokens, tensor * tokens * 4, tokens * 4);
-    };
     Call call{.tokens = tokens,
               .positions = {.first = 3},
               .angles = table.angles(),
-              .parameters = of_layer.whole(),
-              .q_scale = 0.7f,
-              .q_scale_tokens = of(0),
-              .k_scale_tokens = of(1),
-              .v_scale_tokens = of(2)};
+              .parameters = of_layer.whole()};
+    if (info.q_finish.scale_call) call.q_scale = 0.7f;
     const struct {
+        const HeadFormat& format;
+        const Finish& finish;
+        std::uint32_t heads;
         Tensor &in, &out;
-    } tensors[] = {{call.q_in, call.q_out}, {call.k_in, call.k_out}, {call.v_in, call.v_out}};
-    Buffer in[3], out[3];
+        VkDescriptorBufferInfo &factors, &scales;
+    } tensors[] = {{info.q, info.q_finish, info.q_heads, call.q_in, call.q_out, call.q_scale_tokens,
+                    call.q_scales_out},
+                   {info.k, info.k_finish, info.k_heads, call.k_in, call.k_out, call.k_scale_tokens,
+                    call.k_scales_out},
+                   {info.v, info.v_finish, info.v_heads, call.v_in, call.v_out, call.v_scale_tokens,
+                    call.v_scales_out}};
+    Buffer in[3], out[3], scales[3];
+    std::vector<Buffer*> written;
     for (std::uint32_t i = 0; i < 3; ++i) {
-        const std::size_t bytes = std::size_t{tokens} * heads[i] * D * 2;
-        in[i] = upload(on, random_elements(Element::f16, bytes / 2, 21 + i));
+        const auto& [format, finish, heads, from, to, of_token, made] = tensors[i];
+        const std::size_t rows = std::size_t{tokens} * heads, count = rows * format.head_dim;
+        const std::size_t bytes = count / block_channels(format.out) * element_bytes(format.out);
+        in[i] = upload(on, random_elements(format.in, count, 21 + i));
         out[i] = upload(on, Bytes(bytes));
-        tensors[i].in = {.where = in[i].whole(), .heads = heads[i]};
-        tensors[i].out = {.where = out[i].whole(), .heads = heads[i]};
+        from = {.where = in[i].whole(), .heads = heads};
+        to = {.where = out[i].whole(), .heads = heads};
+        written.push_back(&out[i]);
+        if (finish.scale_tokens) of_token = part(of_tokens, i * tokens * 4, tokens * 4);
+        if (finish.store_scale != StoreScale::made) continue;
+        scales[i] = upload(on, Bytes(rows * 4));
+        made = scales[i].whole();
+        written.push_back(&scales[i]);
     }
     const auto outputs = [&] {
         std::vector<Bytes> all;
-        for (Buffer& buffer : out) {
-            all.push_back(download(buffer, buffer.whole().range));
+        for (Buffer* buffer : written) {
+            all.push_back(download(*buffer, buffer->whole().range));
             const Bytes none(all.back().size());
             CHECK(all.back() != none);
-            must(buffer.upload(none.data(), none.size()));
+            must(buffer->upload(none.data(), none.size()));
         }
         return all;
     };
@@ -128,6 +116,62 @@ TEST_CASE("C: a kernel with norms, parameters and factors gives the bits of C++"
     const std::vector<Bytes> in_cpp = outputs();
     run_in_c(on, info, call);
     CHECK(outputs() == in_cpp);
+}
+
+}  // namespace
+
+TEST_CASE("C: a kernel with norms, parameters and factors gives the bits of C++") {
+    const HeadFormat format = {Element::f16, Element::bf16, 64, 0};
+    check_same_bits(
+        {.rotary_dim = 32,
+         .q = format,
+         .k = format,
+         .v = format,
+         .q_heads = 4,
+         .k_heads = 2,
+         .v_heads = 2,
+         .q_finish = {.bias = ParameterShape::head_channel,
+                      .norm = {.kind = NormKind::rms,
+                               .span = NormSpan::token,
+                               .eps = 1e-6f,
+                               .weight = ParameterShape::head_channel,
+                               .weight_offset = 1,
+                               .round_between = true},
+                      .clip = 1.5f,
+                      .scale = 0.3f,
+                      .scale_call = true,
+                      .scale_tokens = true},
+         .k_finish = {.norm = {.kind = NormKind::layer,
+                               .place = NormPlace::after,
+                               .eps = 1e-5f,
+                               .weight = ParameterShape::channel,
+                               .bias = ParameterShape::channel},
+                      .scale_tokens = true},
+         .v_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .scale_tokens = true}});
+}
+
+TEST_CASE("C: a kernel with quantised outputs and Hadamard transforms gives the bits of C++") {
+    const auto format = [](Element out) { return HeadFormat{Element::f16, out, 64, 0}; };
+    check_same_bits({.rotary_dim = 32,
+                     .q = format(Element::q5_1),
+                     .k = format(Element::q8_0),
+                     .v = format(Element::int8),
+                     .q_heads = 4,
+                     .k_heads = 2,
+                     .v_heads = 2,
+                     .q_finish = {.hadamard = 64},
+                     .k_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .hadamard = 32},
+                     .v_finish = {.hadamard = 64, .store_scale = StoreScale::given_head}});
+    check_same_bits({.rotary_dim = 64,
+                     .q = format(Element::e4m3fn),
+                     .k = format(Element::e5m2),
+                     .v = format(Element::int8),
+                     .q_heads = 4,
+                     .k_heads = 2,
+                     .v_heads = 2,
+                     .q_finish = {.store_scale = StoreScale::given},
+                     .k_finish = {.store_scale = StoreScale::made, .scale_floor = 1e-4f},
+                     .v_finish = {.store_scale = StoreScale::made}});
 }
 
 }  // namespace vkrope::test

@@ -55,15 +55,20 @@ struct RowOrder {
     }
 };
 
-// Rows of `row` bytes, back in the order of tokens.
-Bytes in_order(const Bytes& rows, std::size_t row, std::size_t tokens, std::size_t heads,
-               const RowOrder& order) {
+// Rows of `row` bytes, `pitch` bytes apart, back in the order of tokens. Checks every byte between
+// them.
+Bytes in_order(const Bytes& rows, std::size_t row, std::size_t pitch, std::size_t tokens,
+               std::size_t heads, const RowOrder& order) {
     Bytes ordered(tokens * heads * row);
     for (std::size_t t = 0; t < tokens; ++t) {
         for (std::size_t h = 0; h < heads; ++h)
             std::memcpy(ordered.data() + (t * heads + h) * row,
-                        rows.data() + order(t, h, heads) * row, row);
+                        rows.data() + order(t, h, heads) * pitch, row);
     }
+    std::size_t changed = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        changed += i % pitch >= row && rows[i] != untouched;
+    CHECK(changed == 0);
     return ordered;
 }
 
@@ -128,7 +133,7 @@ Results carry_out(Scene scene, const Way& way) {
         VkDescriptorBufferInfo& scales;
         Bytes &result, &made;
         Buffer in = {}, out = {}, scales_out = {};
-        std::size_t in_lead = 0, out_lead = 0, rows = 0, row_bytes = 0;
+        std::size_t in_lead = 0, out_lead = 0, rows = 0, row_bytes = 0, pitch = 0;
         Bytes led = {}, out_before = {}, scales_before = {};
     } tensors[] = {{scene.q, scene.info.q, scene.info.q_finish, scene.q_heads, call.q_in,
                     call.q_out, call.q_scales_out, results.q, results.q_scales},
@@ -143,10 +148,13 @@ Results carry_out(Scene scene, const Way& way) {
         of.out_lead = way.lead * element_bytes(of.width.out);
         of.rows = std::size_t{scatters(of) ? all_slots : all_tokens} * of.heads;
         of.row_bytes = stored_bytes(of.width.out, of.width.head_dim);
+        const std::uint32_t block = block_channels(of.width.out);
+        const std::uint32_t row_stride = of.width.head_dim + (way.gap + block - 1) / block * block;
+        of.pitch = stored_bytes(of.width.out, row_stride);
         of.led = Bytes(of.in_lead + of.bytes.size() + 8, untouched);
         std::memcpy(of.led.data() + of.in_lead, of.bytes.data(), of.bytes.size());
         of.in = upload(device(), of.led);
-        of.out_before = guarded(of.out_lead, of.rows * of.row_bytes);
+        of.out_before = guarded(of.out_lead, of.rows * of.pitch);
         of.out = upload(device(), of.out_before);
         of.from = {.where = part(of.in, of.in_lead, of.bytes.size()),
                    .heads = of.heads,
@@ -155,15 +163,21 @@ Results carry_out(Scene scene, const Way& way) {
             of.to = of.from;
             continue;
         }
-        of.to = {.where = part(of.out, of.out_lead, of.rows * of.row_bytes),
+        of.to = {.where = part(of.out, of.out_lead, of.rows * of.pitch),
                  .heads = of.heads,
                  .buffer_size = of.out_before.size()};
+        const std::int64_t heads_stride = std::int64_t{of.heads} * row_stride;
+        if (way.gap != 0) of.to.head_stride = row_stride;
         if (scatters(of) && way.page_rows != 0) {
-            of.to.head_stride = std::int64_t{way.page_rows} * of.width.head_dim;
+            of.to.head_stride = std::int64_t{way.page_rows} * row_stride;
             call.paged_cache.page_size = way.page_rows;
-            call.paged_cache.row_stride = of.width.head_dim;
-            call.paged_cache.page_stride = std::int64_t{way.page_rows} * of.width.head_dim *
-                                           of.heads;
+            call.paged_cache.row_stride = row_stride;
+            call.paged_cache.page_stride = way.page_rows * heads_stride;
+        } else if (scatters(of) && way.gap != 0) {
+            call.paged_cache.row_stride = call.paged_cache.page_stride = heads_stride;
+        } else if (way.gap != 0) {
+            of.to.token_stride = heads_stride;
+            of.to.batch_stride = heads_stride * scene.tokens;
         }
         if (of.finish.store_scale != StoreScale::made) continue;
         of.scales_before = guarded(4 * way.lead, 4 * of.rows);
@@ -175,12 +189,13 @@ Results carry_out(Scene scene, const Way& way) {
     for (OneTensor& of : tensors) {
         if (of.heads == 0) continue;
         const RowOrder order{way, slots, scatters(of)};
-        const Bytes stored = way.in_place ? inside(of.in, of.in_lead, of.bytes.size(), of.led)
-                                          : inside(of.out, of.out_lead, of.rows * of.row_bytes,
-                                                   of.out_before);
-        of.result = in_order(stored, of.row_bytes, all_tokens, of.heads, order);
+        const Bytes stored = way.in_place
+                                 ? inside(of.in, of.in_lead, of.bytes.size(), of.led)
+                                 : inside(of.out, of.out_lead, of.rows * of.pitch, of.out_before);
+        of.result = in_order(stored, of.row_bytes, way.in_place ? of.row_bytes : of.pitch,
+                             all_tokens, of.heads, order);
         if (of.scales_before.empty()) continue;
-        of.made = in_order(inside(of.scales_out, 4 * way.lead, 4 * of.rows, of.scales_before), 4,
+        of.made = in_order(inside(of.scales_out, 4 * way.lead, 4 * of.rows, of.scales_before), 4, 4,
                            all_tokens, of.heads, order);
     }
     return results;

@@ -24,6 +24,7 @@ struct Way {
     std::uint32_t page_rows = 0;              ///< above 0: of such pages, [heads, rows] in each
     std::uint32_t range = 0, workgroups = 0;  ///< above 0: limits that the device reports instead
     std::uint32_t storage_buffers = 0;        ///< above 0: such a limit
+    std::uint32_t gap = 0;                    ///< channels between stored rows, in whole blocks
 };
 
 /// Packed; made scales as f32 [batch, tokens, heads], empty without any.

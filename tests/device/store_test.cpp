@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "finish_scene.hpp"
-#include "reference/quantise.hpp"
+#include "reference/code_edges.hpp"
 #include "support/finishing.hpp"
 
 namespace vkrope::test {
@@ -310,6 +310,69 @@ TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN and ties")
                           .q = bytes_of(numbers)});
         }
     }
+}
+
+TEST_CASE("store: every code at its edges and ties, as V, which nothing turns") {
+    constexpr std::uint32_t D = 32;
+    for (const Element out : stores) {
+        CAPTURE(int(out));
+        const float largest = reference::largest_for_ties(store_of(out));
+        const bool alone = block_channels(out) == 1;
+        for (const StoreScale scale : {StoreScale::none, StoreScale::made}) {
+            if (scale == StoreScale::made && !alone) continue;
+            std::vector<float> numbers;
+            // Without a scale: beyond the largest value, which saturates.
+            for (const float factor : {alone && scale == StoreScale::none ? 1.25f : 1.f, 0.7f}) {
+                const std::vector<float> edges = reference::code_edges(
+                    store_of(out), factor * largest, scale == StoreScale::made);
+                numbers.insert(numbers.end(), edges.begin(), edges.end());
+            }
+            const Scene scene = {.info = {.rotary_dim = 2,
+                                          .q = width(Element::f32, Element::f32, D),
+                                          .v = width(Element::f32, out, D),
+                                          .v_heads = 1,
+                                          .v_finish = {.store_scale = scale}},
+                                 .tokens = std::uint32_t(numbers.size() / D),
+                                 .q_heads = 1,
+                                 .v_heads = 1,
+                                 .v = bytes_of(numbers)};
+            CHECK(carry_out(plain_of(scene), {}).v == scene.v);
+            check_stores(scene, {{.mapping = Mapping::gpu}, {.mapping = Mapping::cpu}});
+        }
+    }
+}
+
+TEST_CASE("store: rows of two bytes, which workgroups store to one word, and gaps between rows") {
+    const auto scene_of = [](Element q, Element k, Element v, std::uint32_t head_dim) {
+        return Scene{.info = {.rotary_dim = 2,
+                              .q = width(Element::f16, q, head_dim),
+                              .k = width(Element::f16, k, head_dim),
+                              .v = width(Element::f16, v, head_dim)},
+                     .batch = 2,
+                     .tokens = 75,
+                     .q_heads = 5,
+                     .k_heads = 3,
+                     .v_heads = 3};
+    };
+    const std::vector<Way> bytes = {
+        {.mapping = Mapping::gpu, .lead = 1, .gap = 1},
+        {.mapping = Mapping::gpu},
+        {.mapping = Mapping::gpu, .lead = 3, .slots = true},
+        {.mapping = Mapping::gpu, .lead = 1, .slots = true, .page_rows = 4},
+        {.mapping = Mapping::gpu, .slots = true, .page_rows = 4, .gap = 3},
+        {.mapping = Mapping::gpu, .lead = 2, .slots = true, .gap = 1},
+        {.mapping = Mapping::cpu, .lead = 1, .gap = 1},
+        {.mapping = Mapping::cpu, .lead = 3, .slots = true, .page_rows = 4, .gap = 3}};
+    check_stores(scene_of(Element::e4m3fn, Element::int8, Element::e5m2, 2), bytes);
+    // Rows of three bytes, each of which shares a word with a neighbour.
+    check_stores(scene_of(Element::int8, Element::e5m2, Element::e4m3fn, 3),
+                 {bytes[0], bytes[4], bytes[7]});
+    // 34, 22, 18 bytes: every second row starts in the middle of a word.
+    const std::vector<Way> blocks = {
+        {.mapping = Mapping::gpu, .lead = 1, .gap = 32},
+        {.mapping = Mapping::gpu, .slots = true, .page_rows = 4, .gap = 32},
+        {.mapping = Mapping::cpu, .slots = true, .gap = 32}};
+    check_stores(scene_of(Element::q8_0, Element::q5_0, Element::q4_0, 32), blocks);
 }
 
 }  // namespace vkrope::test

@@ -74,17 +74,22 @@ std::string text_of(const Sections& sections) {
 }
 
 std::string table_of(const Rotation& rotation) {
+    std::string steps = model_steps_text(rotation);
+    if (!steps.empty()) {
+        steps = fmt::format("steps             {}\n", steps);
+    }
     if (!rotation.rotates) {
-        return fmt::format("head_dim          {}\nThis layer has no RoPE.\n", rotation.head_dim);
+        return fmt::format("head_dim          {}\n{}This layer has no RoPE.\n", rotation.head_dim,
+                           steps);
     }
     std::string table = fmt::format(
         "rope type         {}\nhead_dim          {}\nrotary_dim        {}, from channel {} of Q "
         "and {} of K, {}\n"
-        "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n\n{:>5}  "
+        "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n{}\n{:>5}  "
         "{:<24}  wavelength (positions)\n",
         rotation.rope_type, rotation.head_dim, rotation.rotary_dim, rotation.q_rotary_offset,
         rotation.k_rotary_offset, word_for(pairings, rotation.pairing), text_of(rotation.sections),
-        rotation.attention_factor, rotation.softmax_scale, "j", "inv_freq (radians)");
+        rotation.attention_factor, rotation.softmax_scale, steps, "j", "inv_freq (radians)");
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         table += fmt::format("{:>5}  {:<24.17g}  {:.8g}\n", j, rotation.inv_freq[j],
                              2 * std::numbers::pi / rotation.inv_freq[j]);

@@ -298,25 +298,6 @@ nlohmann::ordered_json known(double value) {
                                                : nlohmann::ordered_json(value);
 }
 
-/// The steps of Q, K and V, where a model takes more than the rotation; empty if it does not.
-std::string finish_text(const Rotation& rotation) {
-    const ModelFinish& finish = rotation.finish;
-    const Finish plain;
-    std::string text;
-    const auto add = [&](const char* name, const Finish& steps, bool rotates) {
-        const std::string taken = steps_text(steps, rotates);
-        if (taken != steps_text(plain, rotates)) {
-            text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
-        }
-    };
-    add("Q", finish.q, rotation.rotates);
-    add("K", finish.k, rotation.rotates);
-    add("V", finish.v, false);
-    const std::string scale = query_scale_text(finish.query_scale);
-    text += scale.empty() ? "" : fmt::format("; at position p the factor of Q is {}", scale);
-    return text;
-}
-
 }  // namespace
 
 std::string text_of(const Explanation& explanation, bool all) {
@@ -335,7 +316,7 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("softmax scale", softmax_text(rotation.softmax_scale));
         text += row("positions", positions_text(explanation));
     }
-    if (const std::string steps = finish_text(rotation); !steps.empty()) {
+    if (const std::string steps = model_steps_text(rotation); !steps.empty()) {
         text += row("steps", steps);
     }
     if (rotation.warnings.empty()) {

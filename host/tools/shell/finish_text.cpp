@@ -92,4 +92,22 @@ std::string query_scale_text(const QueryScale& scale) {
     }
 }
 
+std::string model_steps_text(const Rotation& rotation) {
+    const ModelFinish& finish = rotation.finish;
+    const Finish plain;
+    std::string text;
+    const auto add = [&](const char* name, const Finish& steps, bool rotates) {
+        const std::string taken = steps_text(steps, rotates);
+        if (taken != steps_text(plain, rotates)) {
+            text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
+        }
+    };
+    add("Q", finish.q, rotation.rotates);
+    add("K", finish.k, rotation.rotates);
+    add("V", finish.v, false);
+    const std::string scale = query_scale_text(finish.query_scale);
+    text += scale.empty() ? "" : fmt::format("; at position p the factor of Q is {}", scale);
+    return text;
+}
+
 }  // namespace vkrope::tools

@@ -29,4 +29,7 @@ nlohmann::ordered_json finish_json(const ModelFinish& finish);
 /// "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
 std::string query_scale_text(const QueryScale& scale);
 
+/// The steps of Q, K and V, where a model takes more than the rotation; empty if it does not.
+std::string model_steps_text(const Rotation& rotation);
+
 }  // namespace vkrope::tools

@@ -105,19 +105,21 @@ if command -v xmllint >/dev/null; then holds 'the page is well-formed' xmllint -
 # The Markdown table, of medians, on two devices of one name: this run, and the same with another
 # driver and rivals that win.
 rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
+rows="$rows|finish/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0"
 works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" \
     --benchmark_min_time=0.001 --benchmark_repetitions=2 \
     --commit abc123 --benchmark_out=medians.json
-sed 's/"driver": ".*"/"driver": "another | one"/; s/"vkrope_speedup": .*/"vkrope_speedup": 5.0e-01/' medians.json >other.json
+sed 's/"driver": ".*"/"driver": "another | one"/; s/"vkrope_speedup": .*/"vkrope_speedup": 5.0e-01/
+    s/"\([a-z]*_over_fused\)": [^,]*/"\1": 5.0e-01/' medians.json >other.json
 works awk -f "$source/bench/table.awk" medians.json other.json
 cp "$logs/out" table
 # Rows of one table have as many cells as its head; a rule is under each head; a line of its own
-# is between the two.
-holds 'it is Markdown' awk -F '|' '{ gsub(/\\\|/, ""); line++ }
-    /^$/ { tables++; line = 0; next }
+# is between two tables.
+holds 'it is Markdown' awk -F '|' '/^$/ { lines = lines line " "; line = 0; next }
+    { gsub(/\\\|/, ""); line++ }
     !/^\|.*\|$/ || (line > 1 && NF != cells) || (line == 2) != /^\|(---\|)+$/ { exit wrong = 1 }
     line == 1 { cells = NF }
-    END { exit wrong || tables != 1 || line != 10 }' table
+    END { exit wrong || lines line != "4 10 6" }' table
 date=$(date +%Y-%m-%d)
 holds 'it says device, driver, date and commit' grep -qE \
     "^\| llvmpipe [^|]* \| llvmpipe Mesa [^|]* \| $date \| abc123 \|$" table
@@ -129,6 +131,13 @@ for row in prefill_llama3_8b/f32 prefill_llama3_8b/f16 prefill_llama3_8b/bf16 de
 done
 # four FIGURE: lines of f32 with it for each of these four rivals.
 four() { grep -cE "prefill_llama3_8b/f32 \|[^|]*\|[^|]*\| +\|( $1 \|){4} *[^|]*\|$" table; }
+holds 'passes of an unquantised cache' [ "$(grep -cE \
+    '\| finish/decode_qwen3_8b/f16 \|[^|]*\| [0-9]+ % \| 4 \|[^|]* x[*]* \|[^|]* x \|  \|[^|]* x[*]* \|[^|]* x \|$' \
+    table)" = 2 ]
+holds 'passes of a quantised one' [ "$(grep -cE \
+    '\| cache/decode_llama3_1_8b/q8_0 \|[^|]*\| [0-9]+ % \| 6 \|' table)" = 2 ]
+holds 'their losses' [ "$(grep -cE '/q8_0 .* 6 \| \*\*0\.50 x\*\* \|[^|]*\| \*\*0\.50 x\*\* \| \*\*0\.50 x\*\* \|' \
+    table)" = 1 ]
 holds 'rivals are beside it' [ "$(four '\**[0-9]+\.[0-9]{2} x\**')" = 2 ]
 holds 'losses are in bold' [ "$(four '\*\*0\.50 x\*\*')" = 1 ]
 checks=$((checks + 1))

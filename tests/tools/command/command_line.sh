@@ -35,6 +35,12 @@ refuse 2 '--seed' "$vkrope" make-input --shape 1 --seed 0x10 --out x.npy
 # The frequencies of a model, as a table and as JSON with the fields that other programs rely on.
 works "$vkrope" frequencies --model "$llama"
 holds 'a row for each pair' [ "$(grep -c '^ *[0-9][0-9]* ' "$logs/out")" = 32 ]
+holds 'no steps around the rotation' sh -c '! grep -q "^steps" "$0"' "$logs/out"
+printf '{"model_type": "qwen3", "head_dim": 8, "num_attention_heads": 1, "rms_norm_eps": 1e-5}' \
+    >normed.json
+works "$vkrope" frequencies --model normed.json
+holds 'the steps' grep -q '^steps  *Q: rms norm of each head (eps 1e-05, weight), rotation; K: ' \
+    "$logs/out"
 works "$vkrope" frequencies --model "$llama" --json --seq-len 4096 --tower text
 for key in head_dim rotary_dim q_rotary_offset k_rotary_offset pairing rope_type rotates \
     attention_factor softmax_scale sections \

@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "conformance/shader_source/shader.hpp"
+#include "norm_rows.hpp"
 #include "search.hpp"
 
 using namespace vkrope::bounds;
@@ -21,56 +21,12 @@ namespace {
 
 constexpr double unit = 0x1p-24;
 
-int levels_of(std::size_t n) {
-    int levels = 0;
-    while (std::size_t{1} << levels < n) ++levels;
-    return levels;
-}
-
-/// The sum over a row as a kernel forms it from units of `unit_elements`.
-float row_sum(const std::vector<float>& row, shader::uint unit_elements, float scale,
-              bool squares) {
-    const std::size_t units = row.size() / unit_elements;
-    const auto levels = shader::uint(levels_of(units));
-    float sum = 0;
-    for (std::size_t i = 0; i < std::size_t{1} << levels; ++i) {
-        float leaf = 0;
-        if (i < units) {
-            float at[8] = {};
-            std::copy_n(row.begin() + std::ptrdiff_t(i * unit_elements), unit_elements, at);
-            shader::Unit u = {{at[0], at[1], at[2], at[3]}, {at[4], at[5], at[6], at[7]}};
-            u = shader::vkrope_scale(u, scale);
-            if (squares) u = shader::vkrope_squares(u);
-            leaf = shader::vkrope_unit_sum(unit_elements, u);
-        }
-        sum = shader::vkrope_tree_add(levels, shader::uint(i), leaf);
-    }
-    return sum;
-}
-
-/// The RMS norm of a row with a weight of 1 + w, as the shader computes it.
-std::vector<float> normed(const std::vector<float>& row, shader::uint unit_elements, float eps,
-                          float w) {
-    const shader::vec2 squares = {row_sum(row, unit_elements, 1, true),
-                                  row_sum(row, unit_elements, shader::vkrope_small, true)};
-    shader::VkropeNorm norm = shader::vkrope_no_norm();
-    shader::vkrope_set_root(norm, {0, 0}, squares, float(1.0 / double(row.size())), eps);
-    const float weight = 1 + w;
-    std::vector<float> out;
-    for (const float x : row) {
-        const float scaled = x * norm.scale_d;
-        const float divided = scaled * norm.root;
-        out.push_back(divided * weight);
-    }
-    return out;
-}
-
 /// The largest relative error of a normalised channel, in units of u.
 double error_of(const std::vector<float>& row, shader::uint unit_elements, float eps, float w) {
     long double squares = 0;
     for (const float x : row) squares += static_cast<long double>(x) * x;
     const long double root = std::sqrt(squares / static_cast<long double>(row.size()) + eps);
-    const std::vector<float> got = normed(row, unit_elements, eps, w);
+    const std::vector<float> got = normed({.eps = eps}, row, unit_elements, w);
     double worst = 0;
     for (std::size_t i = 0; i < row.size(); ++i) {
         const long double exact = row[i] / root * (1 + static_cast<long double>(w));

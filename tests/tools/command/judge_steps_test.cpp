@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// `vkrope check` names the mistakes of engines in the steps around the rotation. The engine here is
+// a loop of its own in double, and every mistake of the steps is one change to it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "check/steps.hpp"
+#include "reference/element.hpp"
+
+using namespace vkrope;
+using namespace vkrope::tools;
+using reference::Type;
+using Kind = reference::NormKind;
+
+namespace {
+
+constexpr std::size_t tokens = 7, heads = 3, head_dim = 16, pairs = 4, offset = 2,
+                      row_count = tokens * heads, count = row_count * head_dim;
+constexpr double eps = 0.03, clip = 0.9, scale = 0.125;
+
+using Numbers = std::vector<double>;
+
+/// Odd multiples of 1/256 between -1 and 1, which bf16 has, too.
+Numbers numbers_of(std::size_t size, std::uint32_t state) {
+    Numbers numbers(size);
+    for (double& x : numbers) {
+        state = state * 1664525 + 1013904223;
+        x = (2 * (double(state >> 24) - 128) + 1) / 256;
+    }
+    return numbers;
+}
+
+const Numbers input = numbers_of(count, 1), bias = numbers_of(heads * head_dim, 2),
+              weight = numbers_of(head_dim, 3), norm_bias = numbers_of(head_dim, 4),
+              factors = numbers_of(tokens, 5), inv_freq = {0.9, 0.25, 0.03, 0.0007};
+
+/// What an engine does with every row. A norm over a token spans `heads` rows.
+struct Engine {
+    Type type = Type::f32;
+    bool adds_bias = false;
+    Kind norm = Kind::none;
+    bool after = false, over_token = false;
+    std::function<double(double square, double n)> root = [](double square, double) {
+        return 1 / std::sqrt(square + eps);
+    };
+    bool weighs = false;
+    double weight_offset = 0;
+    bool rounds_before_weight = false;
+    bool adds_norm_bias = false;
+    bool clips = false, rotates = true, scales = false;
+
+    double rounded(double x) const {
+        return reference::widen(type, reference::narrow(type, static_cast<long double>(x)));
+    }
+
+    void normalise(Numbers& x, std::size_t first, std::size_t n) const {
+        double mean = 0, square = 0;
+        for (std::size_t i = first; norm == Kind::layer && i < first + n; ++i) {
+            mean += x[i] / double(n);
+        }
+        for (std::size_t i = first; i < first + n; ++i) {
+            square += (x[i] - mean) * (x[i] - mean) / double(n);
+        }
+        for (std::size_t i = first; i < first + n; ++i) {
+            x[i] = (x[i] - mean) * root(square, double(n));
+            x[i] = rounds_before_weight ? rounded(x[i]) : x[i];
+            x[i] *= weighs ? weight[i % head_dim] + weight_offset : 1;
+            x[i] = rounds_before_weight ? rounded(x[i]) : x[i];
+            x[i] += adds_norm_bias ? norm_bias[i % head_dim] : 0;
+        }
+    }
+
+    void normalise_all(Numbers& x) const {
+        const std::size_t n = over_token ? heads * head_dim : head_dim;
+        for (std::size_t first = 0; norm != Kind::none && first < count; first += n) {
+            normalise(x, first, n);
+        }
+    }
+
+    Numbers run() const {
+        Numbers x = input;
+        for (std::size_t i = 0; adds_bias && i < count; ++i) {
+            x[i] += bias[i % (heads * head_dim)];
+        }
+        if (!after) {
+            normalise_all(x);
+        }
+        for (double& channel : x) {
+            channel = clips ? std::clamp(channel, -clip, clip) : channel;
+        }
+        for (std::size_t row = 0; rotates && row < row_count; ++row) {
+            for (std::size_t j = 0; j < pairs; ++j) {
+                double &x0 = x[row * head_dim + offset + j], &x1 = (&x0)[pairs];
+                const double angle = double(row / heads + 5) * inv_freq[j];
+                const double y0 = x0 * std::cos(angle) - x1 * std::sin(angle);
+                x1 = x0 * std::sin(angle) + x1 * std::cos(angle);
+                x0 = y0;
+            }
+        }
+        if (after) {
+            normalise_all(x);
+        }
+        for (std::size_t i = 0; scales && i < count; ++i) {
+            x[i] *= scale * factors[i / (heads * head_dim)];
+        }
+        return x;
+    }
+};
+
+std::vector<std::byte> stored(const Numbers& numbers, Type type) {
+    const std::size_t size = type == Type::f32 ? 4 : 2;
+    std::vector<std::byte> bytes(numbers.size() * size);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const std::uint32_t bits = reference::narrow(type, static_cast<long double>(numbers[i]));
+        std::memcpy(bytes.data() + i * size, &bits, size);
+    }
+    return bytes;
+}
+
+reference::Finish definition_of(const Engine& right) {
+    reference::Finish steps;
+    steps.bias = right.adds_bias ? bias : Numbers{};
+    steps.norm.kind = right.norm;
+    steps.norm.over_token = right.over_token;
+    steps.norm.after = right.after;
+    steps.norm.eps = eps;
+    steps.norm.weight = right.weighs ? weight : Numbers{};
+    steps.norm.weight_offset = right.weight_offset;
+    steps.norm.bias = right.adds_norm_bias ? norm_bias : Numbers{};
+    steps.clip = right.clips ? clip : 0;
+    steps.scale = right.scales ? scale : 1;
+    steps.scale_tokens = right.scales ? factors : Numbers{};
+    return steps;
+}
+
+/// What is said of an engine, where another one is right.
+StepsJudgement judged(const Engine& right, const Engine& engine) {
+    const std::vector<std::byte> in = stored(input, right.type),
+                                 out = stored(engine.run(), right.type);
+    StepsEvidence evidence;
+    evidence.rotates = right.rotates;
+    evidence.steps = definition_of(right);
+    evidence.rotation.in = {.type = right.type,
+                            .batch = 1,
+                            .tokens = tokens,
+                            .heads = heads,
+                            .head_dim = head_dim,
+                            .batch_stride = count,
+                            .token_stride = heads * head_dim,
+                            .head_stride = head_dim};
+    evidence.rotation.out = evidence.rotation.in;
+    evidence.rotation.input = in.data();
+    evidence.rotation.output = out.data();
+    evidence.rotation.operation.inv_freq = inv_freq;
+    evidence.rotation.operation.rotary_offset = offset;
+    for (std::size_t t = 0; t < tokens; ++t) {
+        evidence.rotation.operation.positions.push_back(std::int64_t(t + 5));
+    }
+    return judge_steps(evidence, {});
+}
+
+using Change = std::function<void(Engine&)>;
+
+/// The right engine passes, one with the change is named, and nothing else explains it.
+void check_named(const std::string& mistake, const Engine& right, const Change& change) {
+    CAPTURE(mistake);
+    const StepsJudgement passes = judged(right, right);
+    CHECK(passes.outcome == Outcome::pass);
+    CHECK(passes.right.share_within == 1);
+    Engine engine = right;
+    change(engine);
+    const StepsJudgement judgement = judged(right, engine);
+    REQUIRE(judgement.matches.size() > 1);
+    CHECK(judgement.outcome == Outcome::mistake);
+    CHECK(judgement.matches[0].mistake == mistake);
+    CHECK(judgement.matches[0].explains);
+    CHECK(!judgement.matches[1].explains);
+    CHECK(judgement.right.share_within < 1);
+}
+
+const Change turn_around = [](Engine& e) { e.after = !e.after; };
+const Change span_otherwise = [](Engine& e) { e.over_token = !e.over_token; };
+const Change no_norm = [](Engine& e) { e.norm = Kind::none; };
+const Change no_weight = [](Engine& e) {
+    e.weighs = false;
+    e.weight_offset = 0;
+};
+const Change eps_outside = [](Engine& e) {
+    e.root = [](double square, double) { return 1 / (std::sqrt(square) + eps); };
+};
+const Change sum_for_mean = [](Engine& e) {
+    e.root = [](double square, double n) { return 1 / std::sqrt(square * n + eps); };
+};
+const Change no_eps = [](Engine& e) {
+    e.root = [](double square, double) { return 1 / std::sqrt(square); };
+};
+
+}  // namespace
+
+TEST_CASE("the norm") {
+    const Engine rms = {.norm = Kind::rms, .weighs = true};
+    Engine layer = rms, token = rms, after = rms;
+    layer.norm = Kind::layer;
+    layer.adds_norm_bias = true;
+    token.over_token = true;
+    after.after = true;
+    for (const Engine& right : {rms, layer, token, after}) {
+        CAPTURE(int(right.norm));
+        CAPTURE(right.over_token);
+        CAPTURE(right.after);
+        check_named("norm_missing", right, [](Engine& e) {
+            no_norm(e);
+            e.after = false;
+        });
+        check_named("eps_missing", right, no_eps);
+        check_named("eps_outside_root", right, eps_outside);
+        check_named("sum_instead_of_mean", right, sum_for_mean);
+        check_named(right.over_token ? "norm_of_each_head" : "norm_of_all_heads", right,
+                    span_otherwise);
+        check_named("weight_missing", right, no_weight);
+        check_named(right.after ? "norm_before_rotation" : "norm_after_rotation", right,
+                    turn_around);
+    }
+    check_named("layer_norm_instead_of_rms", rms, [](Engine& e) { e.norm = Kind::layer; });
+    check_named("rms_instead_of_layer_norm", layer, [](Engine& e) { e.norm = Kind::rms; });
+    check_named("norm_bias_missing", layer, [](Engine& e) { e.adds_norm_bias = false; });
+    check_named("one_plus_weight", rms, [](Engine& e) { e.weight_offset = 1; });
+    Engine gemma = rms;
+    gemma.weight_offset = 1;
+    check_named("one_plus_weight_forgotten", gemma, [](Engine& e) { e.weight_offset = 0; });
+    check_named("weight_missing", gemma, no_weight);
+}
+
+TEST_CASE("the norm, in types of 16 bits") {
+    for (const Type type : {Type::f16, Type::bf16}) {
+        for (const bool after : {false, true}) {
+            CAPTURE(int(type));
+            CAPTURE(after);
+            const Engine right = {.type = type, .norm = Kind::rms, .after = after, .weighs = true};
+            check_named("rounded_before_weight", right,
+                        [](Engine& e) { e.rounds_before_weight = true; });
+            check_named("eps_outside_root", right, eps_outside);
+            check_named("sum_instead_of_mean", right, sum_for_mean);
+        }
+    }
+}
+
+TEST_CASE("bias, clip and scale, with a norm and without") {
+    const Engine plain = {.adds_bias = true, .clips = true, .scales = true};
+    Engine normed = plain;
+    normed.norm = Kind::rms;
+    for (const Engine& right : {plain, normed}) {
+        CAPTURE(int(right.norm));
+        check_named("bias_missing", right, [](Engine& e) { e.adds_bias = false; });
+        check_named("clip_missing", right, [](Engine& e) { e.clips = false; });
+        check_named("scale_missing", right, [](Engine& e) { e.scales = false; });
+    }
+}
+
+TEST_CASE("V") {
+    const Engine right = {.norm = Kind::rms, .rotates = false};
+    check_named("v_rotated", right, [](Engine& e) { e.rotates = true; });
+    check_named("norm_missing", right, no_norm);
+}
+
+TEST_CASE("what is tried of the steps is what the tests above make") {
+    const auto tried = [](const Engine& right) {
+        std::set<std::string> names;
+        for (const StepsMatch& match : judged(right, right).matches) {
+            names.insert(match.mistake);
+        }
+        return names;
+    };
+    const Engine plain = {.type = Type::f16};
+    Engine layer = plain, rms = plain, v = plain;
+    layer.norm = Kind::layer;
+    layer.adds_bias = layer.weighs = layer.adds_norm_bias = layer.clips = layer.scales = true;
+    rms.norm = Kind::rms;
+    rms.after = rms.over_token = rms.weighs = true;
+    rms.weight_offset = 1;
+    v.rotates = false;
+    std::set<std::string> names = tried(layer);
+    names.merge(tried(rms));
+    names.merge(tried(v));
+    std::string of_steps;
+    for (const std::string& name : names) {
+        of_steps += tried(plain).count(name) == 0 ? name + " " : "";
+    }
+    CHECK(of_steps ==
+          "bias_missing clip_missing eps_missing eps_outside_root layer_norm_instead_of_rms "
+          "norm_after_rotation norm_before_rotation norm_bias_missing norm_missing "
+          "norm_of_all_heads norm_of_each_head one_plus_weight one_plus_weight_forgotten "
+          "rms_instead_of_layer_norm rounded_before_weight scale_missing sum_instead_of_mean "
+          "v_rotated weight_missing ");
+}
