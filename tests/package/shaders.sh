@@ -259,6 +259,18 @@ refuses 'finish_lanes.glsl: define VKROPE_STATUS_WORD(index)' no_status_word '' 
 refuses 'finish_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first' \
     no_tensors "$status" ''
 
+# The guide's own shader, as it stands there.
+mkdir "$SCRATCH/guide"
+awk '/^```glsl program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
+    "$SOURCE/host/guide/other_hosts.md" >"$SCRATCH/guide/attention.comp"
+grep -q 'vkrope_rotate(' "$SCRATCH/guide/attention.comp" || wrong 'the guide has no shader'
+"$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/guide/attention.spv" \
+    "$SCRATCH/guide/attention.comp" || wrong 'the shader of the guide does not compile'
+if command -v spirv-val >/dev/null; then
+    spirv-val --target-env vulkan1.1 "$SCRATCH/guide/attention.spv" ||
+        wrong 'the shader of the guide makes an invalid module'
+fi
+
 # No path was forgotten: a macro that decides what a file holds is defined above, and every
 # function that is no other's part is called.
 macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl |

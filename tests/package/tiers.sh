@@ -38,6 +38,8 @@ may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/positions "$tiers|(shell|files|positions)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
 may_include tools/dequantise "$tiers|(shell|files|dequantise)/.*"
+may_include tools/spirv \
+    "$tiers|(shell|files|spirv)/.*|interface\.h|kernel/(constants|vulkan/functions)\.hpp"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
 conformance="$conformance|runtime/loader\.hpp|kernel/kernel_object\.hpp"
 may_include tools/conformance "$tiers|(shell|files|conformance)/.*|$conformance"

@@ -139,6 +139,7 @@ Device open_device(const RotateOptions& options) {
     DeviceOptions device_options;
     device_options.select = options.device;
     device_options.on_message = print_message;
+    device_options.pipeline_cache_folder = options.pipeline_cache;
     return value_of(Device::open(device_options), Subject::device);
 }
 

@@ -114,6 +114,10 @@ void add_run(CommandLine& command, RotateOptions& options) {
         .add_text("--device", "DEVICE", options.device,
                   "Index, UUID or part of the name of the device (the best one).")
         .from_environment("VKROPE_DEVICE");
+    command
+        .add_text("--pipeline-cache", "FOLDER", options.pipeline_cache,
+                  "Keep compiled pipelines in this folder for later runs (none are kept).")
+        .from_environment("VKROPE_PIPELINE_CACHE");
     command.add_flag("--verify", options.verify,
                      "Compare every value with the definition; write nothing if one is wrong.");
     command.add_integer(

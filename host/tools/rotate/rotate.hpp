@@ -47,6 +47,7 @@ struct RotateOptions {
     std::optional<Pairing> pairing;
     std::optional<std::uint32_t> head_dim, rotary_offset;
     std::string device;
+    std::string pipeline_cache;  // a folder; empty: pipelines are not kept
     std::uint32_t repetitions = 1;
     bool verify = false, roof = false, json = false;
 };
@@ -57,7 +58,7 @@ void add_tensor_files(CommandLine& command, RotateOptions& options, const char* 
 /// Adds what says how the tensors are read and rotated: --layout, --gain, --angles and others.
 void add_operation(CommandLine& command, RotateOptions& options);
 
-/// Adds --device, --verify, --repeat and --json.
+/// Adds --device, --pipeline-cache, --verify, --repeat and --json.
 void add_run(CommandLine& command, RotateOptions& options);
 
 struct RotateInputs {

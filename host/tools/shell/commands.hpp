@@ -17,5 +17,6 @@ void add_permute(CommandLine& vkrope);
 void add_accuracy(CommandLine& vkrope);
 void add_make_input(CommandLine& vkrope);
 void add_dequantise(CommandLine& vkrope);
+void add_spirv(CommandLine& vkrope);
 
 }  // namespace vkrope::tools

@@ -9,7 +9,7 @@ llama=$models/llama-3.2-1b.json
 works "$vkrope" --version
 holds 'version' grep -qx 'vkrope [0-9]*\.[0-9]*\.[0-9]*' "$logs/out"
 for command in '' devices frequencies explain positions rotate check permute accuracy \
-    make-input dequantise; do
+    make-input dequantise spirv; do
     works "$vkrope" $command --help
     holds "help of '$command' on stdout" grep -q 'Exit codes: 0 success' "$logs/out"
     holds "nothing on stderr" [ ! -s "$logs/err" ]

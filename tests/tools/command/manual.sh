@@ -24,7 +24,7 @@ done
 
 # Each option of --help is in each of them.
 for command in devices frequencies explain positions rotate finish check permute accuracy \
-    make-input dequantise; do
+    make-input dequantise spirv; do
     "$vkrope" $command --help | sed -n 's/^  .*\(--[a-z0-9-]*\).*/\1/p' | sort -u >options
     holds "$command has options" [ "$(wc -l <options)" -gt 1 ]
     while read -r option; do

@@ -320,6 +320,15 @@ correct
 unset VKROPE_DEVICE
 refuse 2 '' rotate --q q.npy --out-q none_out.npy --device 99
 
+# Pipelines on disk: lavapipe has none to keep, so nothing is written, and no folder is missed.
+mkdir pipelines
+correct --pipeline-cache pipelines
+correct --pipeline-cache missing
+export VKROPE_PIPELINE_CACHE=pipelines
+correct
+unset VKROPE_PIPELINE_CACHE
+rmdir pipelines
+
 # The report.
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --repeat 3 --roof --verify
 holds 'at most ten lines' [ "$(wc -l <"$logs/out")" -le 10 ]
