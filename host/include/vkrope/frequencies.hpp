@@ -152,8 +152,8 @@ Status scale_divisors(std::vector<double>& inv_freq, const double* divisors, std
 /// alpha  finite and above 0
 Status scale_ntk(std::vector<double>& inv_freq, double alpha);
 
-/// Stops the pairs that do not complete a turn within `length` positions: their frequency becomes 0.
-/// The zero frequencies of FoPE (arXiv:2412.17739), get_inv_freq of its reference code. FoPE's
+/// Stops the pairs that do not complete a turn within `length` positions: their frequency becomes
+/// 0. The zero frequencies of FoPE (arXiv:2412.17739), get_inv_freq of its reference code. FoPE's
 /// Fourier series, a weighted sum of cosines for each channel, is no rotation.
 ///
 /// length  positions that the model was trained with: finite and above 0
