@@ -1,11 +1,42 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Cases that are not part of this repository, where VKROPE_CASES names a folder of them.
-# Arguments: the command vkrope-conformance, and the folder that the build was configured with.
-set -eu
-cases=${VKROPE_CASES:-${2:-}}
-if [ -z "$cases" ]; then
-    echo 'conformance_outside: skipped: VKROPE_CASES names no folder of cases'
+# Cases that are not part of this repository, where VKROPE_CASES names a folder of them: they pass
+# on lavapipe and on SwiftShader, and both devices write the same bytes.
+# Arguments: the command vkrope-conformance, the driver manifests of the two devices, and the folder
+# that the build was configured with.
+set -u
+LC_ALL=C
+export LC_ALL
+tool=$1
+lavapipe=$2
+swiftshader=$3
+cases=${VKROPE_CASES:-${4:-}}
+skip() {
+    echo "conformance_outside: skipped: $*"
     exit 77
+}
+[ -n "$cases" ] || skip 'VKROPE_CASES names no folder of cases'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+VKROPE_TIMEOUT=86400 # CTest ends a hang
+export VKROPE_TIMEOUT
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # drivers leak
+export ASAN_OPTIONS
+
+# on DEVICE MANIFEST: writes the outputs to $work/DEVICE, with the code of the worst verdict.
+on() {
+    VKROPE_DEVICE=$1 VK_DRIVER_FILES=$2 VK_ICD_FILENAMES=$2 "$tool" --validation --no-builtin \
+        --cases "$cases" --write-outputs "$work/$1"
+}
+[ -n "$lavapipe" ] || skip 'VKROPE_LAVAPIPE_ICD is empty: no device'
+on llvmpipe "$lavapipe" || exit
+[ -n "$swiftshader" ] || skip 'VKROPE_SWIFTSHADER_ICD is empty: no second device'
+on SwiftShader "$swiftshader" || exit
+if ! diff -rq "$work/llvmpipe" "$work/SwiftShader"; then
+    echo 'conformance_outside: the devices differ'
+    exit 1
 fi
-exec "$1" --validation --no-builtin --cases "$cases"
+files=$(find "$work/llvmpipe" -name '*.npy' | wc -l)
+echo "conformance_outside: $files files have the same bytes on both devices"
+[ "$files" -gt 0 ]

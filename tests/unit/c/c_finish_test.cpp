@@ -71,3 +71,81 @@ TEST_CASE("C: a kernel's parameters are planned and filled as in C++") {
     info.q_heads = 0;
     CHECK(vkrope_plan_parameters(&info, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
 }
+
+TEST_CASE("C: given scales are planned and filled as in C++, and Hadamard blocks are the same") {
+    vkrope_head_format q = {}, v = {};
+    q.struct_size = v.struct_size = sizeof q;
+    q.head_dim = v.head_dim = 64;
+    q.out = VKROPE_ELEMENT_E4M3FN;
+    v.out = VKROPE_ELEMENT_INT8;
+    vkrope_finish q_finish = {}, v_finish = {};
+    q_finish.struct_size = v_finish.struct_size = sizeof q_finish;
+    q_finish.hadamard = 64;
+    q_finish.store_scale = VKROPE_STORE_SCALE_GIVEN;
+    v_finish.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
+    vkrope_kernel_info info = {};
+    info.struct_size = sizeof info;
+    info.rotary_dim = 8;
+    info.q = &q;
+    info.v = &v;
+    info.q_heads = 2;
+    info.v_heads = 3;
+    info.q_finish = &q_finish;
+    info.v_finish = &v_finish;
+    vkrope_parameter_plan plan = {};
+    plan.struct_size = sizeof plan;
+    vkrope_error error;
+    REQUIRE(vkrope_plan_parameters(&info, &plan, &error) == VKROPE_SUCCESS);
+
+    using vkrope::Element, vkrope::StoreScale;
+    vkrope::KernelInfo in_cpp{.rotary_dim = 8,
+                              .q = {Element::f32, Element::e4m3fn, 64, 0},
+                              .v = {Element::f32, Element::int8, 64, 0},
+                              .q_heads = 2,
+                              .v_heads = 3,
+                              .q_finish = {.hadamard = 64, .store_scale = StoreScale::given},
+                              .v_finish = {.store_scale = StoreScale::given_head}};
+    const auto planned = vkrope::plan_parameters(in_cpp);
+    REQUIRE(bool(planned));
+    CHECK(plan.bytes == planned->bytes);
+    CHECK(plan.q.store_scale.offset == planned->q.store_scale.offset);
+    CHECK(plan.v.store_scale.offset == planned->v.store_scale.offset);
+    CHECK(plan.q.store_scale.count == 1);
+    CHECK(plan.k.store_scale.count == 0);
+    CHECK(plan.v.store_scale.count == 3);
+
+    const float q_scale = 4, v_scales[] = {0.5f, 2, 8};
+    vkrope_parameter_sources sources = {};
+    sources.struct_size = sizeof sources;
+    sources.q.store_scale.data = &q_scale;
+    sources.q.store_scale.count = 1;
+    sources.v.store_scale.data = v_scales;
+    sources.v.store_scale.count = 3;
+    std::vector<float> memory(plan.bytes / 4), wanted(plan.bytes / 4);
+    CHECK(vkrope_fill_parameters(&plan, &sources, memory.data(), plan.bytes, &error) ==
+          VKROPE_SUCCESS);
+    vkrope::ParameterSources in_cpp_sources;
+    in_cpp_sources.q.store_scale = {&q_scale, {}, 1};
+    in_cpp_sources.v.store_scale = {v_scales, {}, 3};
+    CHECK(vkrope::fill_parameters(planned.value, in_cpp_sources, wanted.data(), plan.bytes));
+    CHECK(memory == wanted);
+    CHECK(memory[plan.q.store_scale.offset] == 4);
+    CHECK(memory[plan.v.store_scale.offset + 2] == 8);
+
+    sources.v.store_scale.count = 2;
+    CHECK(vkrope_fill_parameters(&plan, &sources, memory.data(), plan.bytes, &error) ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(std::string(error.what) == "v.store_scale.count is 2: the plan has 3 numbers for it");
+    info.v_heads = 0;  // a scale for each head
+    CHECK(vkrope_plan_parameters(&info, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+
+    for (const std::uint32_t head_dim : {64u, 96u, 192u, 1024u}) {
+        const vkrope_hadamard_blocks in_c = vkrope_hadamard_of_llama_cpp(head_dim, 1, head_dim, 1);
+        const vkrope::HadamardBlocks blocks = vkrope::hadamard_of_llama_cpp(head_dim, true,
+                                                                            head_dim, true);
+        CHECK(in_c.q_and_k == blocks.q_and_k);
+        CHECK(in_c.v == blocks.v);
+    }
+    CHECK(vkrope_hadamard_of_llama_cpp(1024, 1, 128, 0).q_and_k == 512);
+    CHECK(vkrope_hadamard_of_llama_cpp(1024, 1, 128, 0).v == 0);
+}
