@@ -4,13 +4,15 @@
 #include <limits>
 
 #include "conformance/builtin/finish_scene.hpp"
+#include "reference/code_edges.hpp"
 #include "shell/words.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
-/// Zeros, ties, tiny and huge numbers, an infinity and a NaN, one row of 32 channels for each.
-Bytes extreme_rows() {
+/// Zeros, ties, tiny and huge numbers, an infinity and a NaN in 32 channels each, then every code
+/// at its edges.
+Bytes extreme_rows(Element out) {
     std::vector<float> rows;
     for (const float fill :
          {0.f, -0.f, 0.5f, 2.5f, 1e-42f, -3e-39f, 3.4e38f, -1e30f,
@@ -19,6 +21,11 @@ Bytes extreme_rows() {
             rows.push_back(c % 4 == 1 ? fill : (static_cast<float>(c) - 16) * 0.5f);
         }
     }
+    const auto store = reference::Store(static_cast<std::uint32_t>(out) -
+                                        static_cast<std::uint32_t>(Element::e4m3fn));
+    const std::vector<float> edges = reference::code_edges(
+        store, 1.25f * reference::largest_for_ties(store), false);
+    rows.insert(rows.end(), edges.begin(), edges.end());
     return bytes_of(rows);
 }
 
@@ -41,8 +48,9 @@ void add_stores(Checks& checks) {
             scene.v = {.store_scale = scaled ? StoreScale::given_head : StoreScale::none};
             scene.k.norm = {.kind = NormKind::rms, .eps = 1e-6f};
             hold(device, scene, findings);
-            Scene extremes = {.out = out, .head_dim = 32, .rotary_dim = 2};
-            extremes.values = extreme_rows();
+            // The 20 rows of V, which nothing turns, have room for all.
+            Scene extremes = {.out = out, .head_dim = 64, .rotary_dim = 2};
+            extremes.values = extreme_rows(out);
             hold(device, extremes, findings);
         });
     }
