@@ -50,7 +50,48 @@ ExitCode print_explanation(const ExplainOptions& options) {
     return ExitCode::success;
 }
 
+bool is_sum(const Rotation& rotation) {
+    return rotation.sections.axes != 0 && rotation.sections.order == SectionOrder::sum;
+}
+
+/// Channels, frequency and phase of a pair; `row` is the axis of a sum.
+ExplainedPair pair_of(const Rotation& rotation, std::uint32_t group, std::uint32_t j,
+                      std::uint32_t row) {
+    const std::size_t count = rotation.rotary_dim / 2;
+    const std::size_t rows = is_sum(rotation) ? rotation.sections.axes : 1;
+    const bool half_split = rotation.pairing == Pairing::half_split;
+    ExplainedPair pair;
+    pair.first = half_split ? j : 2 * j;
+    pair.second = half_split ? j + static_cast<std::uint32_t>(count) : 2 * j + 1;
+    pair.pair = j;
+    pair.group = group;
+    pair.phase = rotation.phase.empty() ? 0 : rotation.phase[group * count + j];
+    pair.inv_freq = rotation.inv_freq[(group * rows + row) * count + j];
+    return pair;
+}
+
+/// Fills in what follows from the frequency.
+void measure(ExplainedPair& pair, const Explanation& explanation) {
+    pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
+                                         : turn / pair.inv_freq;
+    // A formula that leaves a frequency unchanged may still round it again; that is not scaling.
+    const double slower = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
+                                             : std::fabs(pair.unscaled / pair.inv_freq);
+    pair.slower = !explanation.knows_unscaled ? 0 : std::fabs(slower - 1) < 1e-12 ? 1 : slower;
+    pair.turns = std::fabs(pair.inv_freq) * explanation.length / turn;
+}
+
 }  // namespace
+
+std::vector<double> joint_frequencies(const Rotation& rotation) {
+    const std::size_t count = rotation.rotary_dim / 2;
+    std::vector<double> joint(rotation.inv_freq.begin(),
+                              rotation.inv_freq.begin() + std::ptrdiff_t(count));
+    for (std::size_t row = 1; is_sum(rotation) && row < rotation.sections.axes; ++row) {
+        for (std::size_t j = 0; j < count; ++j) joint[j] += rotation.inv_freq[row * count + j];
+    }
+    return joint;
+}
 
 Explanation explain(Rotation rotation) {
     Explanation explanation;
@@ -58,28 +99,25 @@ Explanation explain(Rotation rotation) {
                                                               : rotation.max_position;
     explanation.knows_length = length > 0;
     explanation.length = explanation.knows_length ? double(length) : assumed_length;
-    const auto count = static_cast<std::uint32_t>(rotation.inv_freq.size());
+    const std::uint32_t count = rotation.rotates ? rotation.rotary_dim / 2 : 0;
+    const bool sum = is_sum(rotation);
     std::vector<double> unscaled(count);
-    explanation.knows_unscaled = count > 0 && rotation.base > 0 &&
-                                 bool(default_inv_freq(rotation.base, rotation.rotary_dim,
-                                                       unscaled.data()));
-    const bool half_split = rotation.pairing == Pairing::half_split;
-    for (std::uint32_t j = 0; j < count; ++j) {
-        ExplainedPair pair;
-        pair.first = half_split ? j : 2 * j;
-        pair.second = half_split ? j + count : 2 * j + 1;
-        pair.axis = axis_of(rotation.sections, j);
-        pair.inv_freq = rotation.inv_freq[j];
-        pair.unscaled = explanation.knows_unscaled ? unscaled[j] : 0;
-        pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
-                                             : turn / pair.inv_freq;
-        // A formula that leaves a frequency unchanged may still round it again; that is not
-        // scaling.
-        const double slower = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
-                                                 : std::fabs(pair.unscaled / pair.inv_freq);
-        pair.slower = !explanation.knows_unscaled ? 0 : std::fabs(slower - 1) < 1e-12 ? 1 : slower;
-        pair.turns = std::fabs(pair.inv_freq) * explanation.length / turn;
-        explanation.pairs.push_back(pair);
+    explanation.knows_unscaled =
+        count > 0 && rotation.base > 0 && rotation.inv_freq.size() == count &&
+        bool(default_inv_freq(rotation.base, rotation.rotary_dim, unscaled.data()));
+    const std::uint32_t rows = sum ? rotation.sections.axes : 1;
+    for (std::uint32_t group = 0; group < rotation.head_groups; ++group) {
+        for (std::uint32_t j = 0; j < count; ++j) {
+            const std::size_t before = explanation.pairs.size();
+            for (std::uint32_t row = 0; row < rows; ++row) {
+                ExplainedPair pair = pair_of(rotation, group, j, row);
+                pair.axis = sum ? row : axis_of(rotation.sections, j);
+                pair.unscaled = explanation.knows_unscaled ? unscaled[j] : 0;
+                measure(pair, explanation);
+                const bool last = row + 1 == rows && explanation.pairs.size() == before;
+                if (!sum || pair.inv_freq != 0 || last) explanation.pairs.push_back(pair);
+            }
+        }
     }
     explanation.rotation = std::move(rotation);
     return explanation;

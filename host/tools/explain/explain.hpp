@@ -11,9 +11,13 @@
 
 namespace vkrope::tools {
 
+/// A pair on the axis that turns it. With a sum over axes there is one for each axis whose
+/// frequency is not 0, and with head groups one for each group.
 struct ExplainedPair {
     std::uint32_t first = 0, second = 0;  // channels relative to the start of the window
+    std::uint32_t pair = 0, group = 0;    // number in its head, head group
     std::uint32_t axis = 0;               // position axis that rotates it
+    double phase = 0;                     // angle at position 0, in radians
     double inv_freq = 0, unscaled = 0;    // radians per position; unscaled: 0 if unknown
     double wavelength = 0;  // positions per turn; infinite for a pair that does not turn
     double slower =
@@ -32,6 +36,14 @@ struct Explanation {
 
 Explanation explain(Rotation rotation);
 
+/// Whether `pairs` has the pairs of a head, one each.
+inline bool one_each(const Explanation& explanation) {
+    return explanation.pairs.size() == explanation.rotation.rotary_dim / 2;
+}
+
+/// The frequencies by which the pairs of the first head group turn if all axes move by one.
+std::vector<double> joint_frequencies(const Rotation& rotation);
+
 /// Lines of at most 120 columns.
 ///
 /// all  one line per pair, however many there are
@@ -39,8 +51,8 @@ std::string text_of(const Explanation& explanation, bool all);
 
 nlohmann::ordered_json json_of(const Explanation& explanation);
 
-/// Three panels: wavelengths before and after scaling, the pairs as clock hands, and how q.k decays
-/// with distance.
+/// Panels: wavelengths before and after scaling, by axis; the pairs as clock hands; with several
+/// axes the hands over a grid; and how q.k decays with distance.
 std::string svg_of(const Explanation& explanation);
 
 /// (1 / n) sum over j = 1 to n of |S_j|, where S_j is the sum of e^(i m inv_freq[k]) over k < j:

@@ -43,13 +43,34 @@ std::vector<double> unscaled_of(const Explanation& explanation) {
     return inv_freq;
 }
 
+/// As many as there are looks of lines, with one for the unscaled.
+constexpr std::uint32_t drawn_axes = 5;
+
+/// A series of dots for each axis, so that its frequencies stand apart from the others'.
+std::vector<svg::Series> by_axis(const Explanation& explanation,
+                                 const std::vector<std::size_t>& shown) {
+    const std::uint32_t axes = explanation.rotation.sections.axes;
+    if (axes == 0 || axes > drawn_axes) return {};
+    std::vector<svg::Series> series;
+    for (std::uint32_t axis = 0; axis < axes; ++axis) {
+        series.push_back({fmt::format("axis {}", axis), {}, true});
+    }
+    for (const std::size_t j : shown) {
+        const ExplainedPair& pair = explanation.pairs[j];
+        series[pair.axis].points.push_back({double(j), pair.wavelength});
+    }
+    std::erase_if(series, [](const svg::Series& each) { return each.points.empty(); });
+    return series;
+}
+
 svg::Plot wavelengths(const Explanation& explanation) {
     const std::size_t count = explanation.pairs.size();
     svg::Series after = {
         scaled(explanation) ? "as the model scales them" : "positions a turn", {}, count <= 32};
     svg::Series before = {"unscaled", {}};
     std::vector<double> all = {explanation.length};
-    for (const std::size_t j : spread(count, 512)) {  // more points look like one line
+    const std::vector<std::size_t> shown = spread(count, 512);  // more look like one line
+    for (const std::size_t j : shown) {
         const ExplainedPair& pair = explanation.pairs[j];
         after.points.push_back({double(j), pair.wavelength});
         before.points.push_back({double(j), 2 * std::numbers::pi / pair.unscaled});
@@ -61,6 +82,10 @@ svg::Plot wavelengths(const Explanation& explanation) {
                       .y = svg::axis_over("positions a turn", svg::Scale::logarithmic, all),
                       .series = {after},
                       .bounds = {}};
+    if (std::vector<svg::Series> axes = by_axis(explanation, shown); !axes.empty()) {
+        plot.series = std::move(axes);
+    }
+    if (!one_each(explanation)) plot.x.label = "pairs of all head groups and axes";
     if (scaled(explanation)) {
         plot.series.push_back(before);
     }
@@ -102,7 +127,7 @@ svg::Plot decay(const Explanation& explanation) {
     const double length = std::max(2.0, explanation.length);
     std::vector<svg::Series> series = {
         {scaled(explanation) ? "as the model scales it" : "bound of q.k",
-         decay_of(explanation.rotation.inv_freq, length)}};
+         decay_of(joint_frequencies(explanation.rotation), length)}};
     if (scaled(explanation)) {
         series.push_back({"unscaled", decay_of(unscaled_of(explanation), length)});
     }
@@ -139,11 +164,12 @@ double three_digits(double value) {
     return std::round(value / step) * step;
 }
 
-/// At position 0 a hand points to the right; it turns counterclockwise.
-void draw_clock(svg::Drawing& drawing, svg::Point centre, double inv_freq, double unscaled,
-                std::uint64_t position) {
+/// At position 0 a hand points to the right, or to its phase; it turns counterclockwise.
+void draw_clock(svg::Drawing& drawing, svg::Point centre, const ExplainedPair& pair,
+                double unscaled, std::uint64_t position) {
+    const double inv_freq = pair.inv_freq;
     const auto tip = [&](double frequency, double length) -> svg::Point {
-        const long double angle = static_cast<long double>(position) * frequency;
+        const long double angle = static_cast<long double>(position) * frequency + pair.phase;
         return {centre.x + length * double(std::cos(angle)),
                 centre.y - length * double(std::sin(angle))};
     };
@@ -175,7 +201,9 @@ void draw_clocks(svg::Drawing& drawing, const Explanation& explanation, double t
     const std::uint32_t axes = explanation.rotation.sections.axes;
     for (const std::size_t j : spread(explanation.pairs.size(), 6)) {
         const ExplainedPair& pair = explanation.pairs[j];
-        drawing.text({margin, y}, fmt::format("pair {}", j) +
+        const bool grouped = explanation.rotation.head_groups > 1;
+        drawing.text({margin, y}, (grouped ? fmt::format("group {}, ", pair.group) : "") +
+                                      fmt::format("pair {}", pair.pair) +
                                       (axes == 0 ? "" : fmt::format(", axis {}", pair.axis)));
         drawing.text({margin, y + 15},
                      std::isinf(pair.wavelength)
@@ -183,10 +211,66 @@ void draw_clocks(svg::Drawing& drawing, const Explanation& explanation, double t
                          : "turn in " + svg::number_text(three_digits(pair.wavelength)),
                      "tick");
         for (std::size_t column = 0; column < positions.size(); ++column) {
-            draw_clock(drawing, {clock_left + cell * (double(column) + 0.5), y}, pair.inv_freq,
+            draw_clock(drawing, {clock_left + cell * (double(column) + 0.5), y}, pair,
                        with_unscaled && pair.slower != 1 ? pair.unscaled : 0, positions[column]);
         }
         y += cell;
+    }
+}
+
+constexpr std::uint32_t grid_side = 6;
+
+bool has_grid(const Explanation& explanation) {
+    return explanation.rotation.sections.axes >= 2;
+}
+
+double grid_height(const Explanation& explanation) {
+    return has_grid(explanation) ? head_height + grid_side * cell + gap : 0;
+}
+
+/// The pair of an axis in the middle of those that it turns; null if it turns none.
+const ExplainedPair* middle_of(const Explanation& explanation, std::uint32_t axis) {
+    std::vector<const ExplainedPair*> turned;
+    for (const ExplainedPair& pair : explanation.pairs) {
+        if (pair.axis == axis && pair.group == 0) turned.push_back(&pair);
+    }
+    return turned.empty() ? nullptr : turned[turned.size() / 2];
+}
+
+/// One hand for a pair of each of the last two axes, at the first positions of both: where an axis
+/// does not move, its hand stands. Of a sum over axes both frequencies move one hand.
+void draw_grid(svg::Drawing& drawing, const Explanation& explanation, double top) {
+    const std::uint32_t axes = explanation.rotation.sections.axes;
+    const ExplainedPair *down = middle_of(explanation, axes - 2),
+                        *across = middle_of(explanation, axes - 1);
+    const bool sum = explanation.rotation.sections.order == SectionOrder::sum;
+    drawing.text({margin, top + 14},
+                 fmt::format("A grid: axis {} down, axis {} across", axes - 2, axes - 1), "title");
+    drawing.text(
+        {margin, top + 32},
+        sum ? "both axes turn each pair"
+            : fmt::format("solid: a pair of axis {}; dashed: of axis {}", axes - 2, axes - 1),
+        "quiet");
+    for (std::uint32_t row = 0; row < grid_side; ++row) {
+        for (std::uint32_t column = 0; column < grid_side; ++column) {
+            const svg::Point centre = {clock_left + cell * (column + 0.5),
+                                       top + head_height + cell * (row + 0.5)};
+            const auto hand = [&](double angle, const char* look) {
+                drawing.line(centre,
+                             {centre.x + (clock_radius - 4) * std::cos(angle),
+                              centre.y - (clock_radius - 4) * std::sin(angle)},
+                             look);
+            };
+            drawing.circle(centre, clock_radius, "axis");
+            const double by_row = down ? row * down->inv_freq : 0,
+                         by_column = across ? column * across->inv_freq : 0;
+            if (sum) {
+                hand(by_row + by_column + (down ? down->phase : 0), "s0");
+                continue;
+            }
+            if (across) hand(by_column + across->phase, "s1");
+            if (down) hand(by_row + down->phase, "s0");
+        }
     }
 }
 
@@ -195,7 +279,8 @@ void draw_clocks(svg::Drawing& drawing, const Explanation& explanation, double t
 std::string svg_of(const Explanation& explanation) {
     const Rotation& rotation = explanation.rotation;
     const double clocks_top = margin + head_height + plot_height + gap;
-    const double decay_top = clocks_top + clocks_height(explanation) + gap;
+    const double grid_top = clocks_top + clocks_height(explanation) + gap;
+    const double decay_top = grid_top + grid_height(explanation);
     // For latent attention, head_dim counts only the rotated channels.
     const bool latent = rotation.q_rotary_offset + rotation.rotary_dim > rotation.head_dim;
     const std::string channels = latent ? fmt::format("{} channels", rotation.rotary_dim)
@@ -208,6 +293,7 @@ std::string svg_of(const Explanation& explanation) {
     svg::draw(drawing, wavelengths(explanation),
               {margin, margin + head_height, panel_width, plot_height});
     draw_clocks(drawing, explanation, clocks_top);
+    if (has_grid(explanation)) draw_grid(drawing, explanation, grid_top);
     svg::draw(drawing, decay(explanation), {margin, decay_top, panel_width, plot_height});
     return drawing.file();
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// vkrope explain, in words and as JSON.
+// vkrope explain, in words.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "explain/explain.hpp"
@@ -75,20 +74,19 @@ std::string channels_text(const Rotation& rotation) {
                        rotation.head_dim);
 }
 
-std::string pairing_text(const Explanation& explanation) {
-    const std::vector<ExplainedPair>& pairs = explanation.pairs;
-    const bool half_split = explanation.rotation.pairing == Pairing::half_split;
+std::string pairing_text(const Rotation& rotation) {
+    const std::uint32_t count = rotation.rotary_dim / 2;
+    const bool half_split = rotation.pairing == Pairing::half_split;
     std::string text = half_split
-                           ? fmt::format("half_split: channel j pairs with channel j + {}",
-                                         pairs.size())
+                           ? fmt::format("half_split: channel j pairs with channel j + {}", count)
                            : std::string("interleaved: channel 2j pairs with channel 2j + 1");
     text += ", counted from the first that turns:";
-    for (std::size_t j = 0; j < std::min<std::size_t>(pairs.size(), 3); ++j) {
-        text += fmt::format(" ({}, {})", pairs[j].first, pairs[j].second);
-    }
-    return pairs.size() > 3
-               ? text + fmt::format(" ... ({}, {})", pairs.back().first, pairs.back().second)
-               : text;
+    const auto channels = [&](std::uint32_t j) {
+        return half_split ? fmt::format("({}, {})", j, j + count)
+                          : fmt::format("({}, {})", 2 * j, 2 * j + 1);
+    };
+    for (std::uint32_t j = 0; j < std::min(count, 3u); ++j) text += ' ' + channels(j);
+    return count > 3 ? text + " ... " + channels(count - 1) : text;
 }
 
 std::string frequencies_text(const Explanation& explanation) {
@@ -101,7 +99,8 @@ std::string frequencies_text(const Explanation& explanation) {
                            ? fmt::format("base {}; ", short_number(explanation.rotation.base))
                            : "";
     text += fmt::format("{}; the fastest turns once in {} positions, the slowest ",
-                        plural(pairs.size(), "pair"), short_number(fastest->wavelength));
+                        plural(explanation.rotation.rotary_dim / 2, "pair"),
+                        short_number(fastest->wavelength));
     return text + (std::isinf(slowest->wavelength)
                        ? "never"
                        : fmt::format("once in {}", short_number(slowest->wavelength)));
@@ -190,6 +189,10 @@ std::string turns_text(const Explanation& explanation) {
         }
         j = last + 1;
     }
+    if (!one_each(explanation)) {
+        return text + fmt::format("{} of {} frequencies complete a turn in them",
+                                  pairs.size() - count, pairs.size());
+    }
     text += count == 0 ? "every pair completes a turn in them"
             : count == pairs.size()
                 ? "no pair completes a turn in them"
@@ -218,7 +221,10 @@ std::string tables_text(const Explanation& explanation) {
         const Result<AnglePlan> plan = plan_angles(explanation.rotation, source.value, length,
                                                    side);
         text += fmt::format("{}{} {}", text.empty() ? "" : ", ", source.word,
-                            plan ? bytes_text(plan->bytes) : "reaches less far");
+                            plan ? bytes_text(plan->bytes)
+                            : plan.status.code == Code::limit_exceeded
+                                ? "reaches less far"
+                                : "is not for this rotation");
     }
     return text;
 }
@@ -236,6 +242,11 @@ std::string positions_text(const Explanation& explanation) {
     if (sections.axes == 0) {
         return "one a token";
     }
+    if (sections.order == SectionOrder::sum) {
+        return fmt::format(
+            "{} a token: each pair turns by the sum over the axes of position times frequency",
+            sections.axes);
+    }
     std::string text = fmt::format(
         "{} a token ({} sections)", sections.axes,
         sections.order == SectionOrder::interleaved ? "interleaved" : "sequential");
@@ -249,6 +260,22 @@ std::string positions_text(const Explanation& explanation) {
     return text + "; text has one position on all of them";
 }
 
+std::string groups_text(std::uint32_t groups) {
+    return fmt::format(
+        "{}: the heads of Q, and those of K, are divided into as many groups of "
+        "consecutive heads, each with frequencies of its own",
+        groups);
+}
+
+std::string phases_text(const Rotation& rotation) {
+    const auto [lowest, highest] = std::minmax_element(rotation.phase.begin(),
+                                                       rotation.phase.end());
+    const auto without = std::count(rotation.phase.begin(), rotation.phase.end(), 0.0);
+    return fmt::format("position 0 is turned by {} to {} radians, {} of {} by none",
+                       short_number(*lowest), short_number(*highest), without,
+                       rotation.phase.size());
+}
+
 std::string cell(double value) {
     return std::isinf(value) ? "never" : value == 0 ? "?" : fmt::format("{:.8g}", value);
 }
@@ -256,7 +283,7 @@ std::string cell(double value) {
 std::string line_of(const Explanation& explanation, std::size_t j) {
     const ExplainedPair& pair = explanation.pairs[j];
     const double unscaled = pair.unscaled == 0 ? 0 : 2 * std::numbers::pi / pair.unscaled;
-    std::string line = fmt::format("{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13.6g}", j,
+    std::string line = fmt::format("{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13.6g}", pair.pair,
                                    fmt::format("{}, {}", pair.first, pair.second),
                                    pair.inv_freq == 0 ? "0" : fmt::format("{:.7g}", pair.inv_freq),
                                    cell(pair.wavelength), cell(unscaled),
@@ -267,6 +294,8 @@ std::string line_of(const Explanation& explanation, std::size_t j) {
     if (explanation.rotation.sections.axes > 0) {
         line += fmt::format("{:>6}", pair.axis);
     }
+    if (explanation.rotation.head_groups > 1) line += fmt::format("{:>7}", pair.group);
+    if (!explanation.rotation.phase.empty()) line += fmt::format("{:>10.4f}", pair.phase);
     return line + '\n';
 }
 
@@ -276,10 +305,11 @@ std::string table_of(const Explanation& explanation, bool all) {
     const std::size_t step = all || count <= shown_pairs
                                  ? 1
                                  : (count + shown_pairs / 2 - 1) / (shown_pairs / 2);
-    std::string table = fmt::format("\n{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13}{}\n", "pair",
-                                    "channels", "inv_freq", "wavelength", "unscaled", "slower by",
-                                    "turns",
-                                    explanation.rotation.sections.axes > 0 ? "  axis" : "");
+    const Rotation& rotation = explanation.rotation;
+    std::string table = fmt::format(
+        "\n{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13}{}{}{}\n", "pair", "channels", "inv_freq",
+        "wavelength", "unscaled", "slower by", "turns", rotation.sections.axes > 0 ? "  axis" : "",
+        rotation.head_groups > 1 ? "  group" : "", rotation.phase.empty() ? "" : "     phase");
     for (std::size_t j = 0; j < count; j += step) {
         table += line_of(explanation, j);
     }
@@ -287,15 +317,11 @@ std::string table_of(const Explanation& explanation, bool all) {
         table += line_of(explanation, count - 1);
     }
     table += "inv_freq in radians per position; wavelengths in positions a turn\n";
+    if (!rotation.phase.empty()) table += "phase in radians\n";
     return step == 1
                ? table
-               : table + fmt::format("one pair in {} is shown; --all shows every one of the {}\n",
-                                     step, count);
-}
-
-nlohmann::ordered_json known(double value) {
-    return value == 0 || !std::isfinite(value) ? nlohmann::ordered_json(nullptr)
-                                               : nlohmann::ordered_json(value);
+               : table + fmt::format("one {} in {} is shown; --all shows every one of the {}\n",
+                                     one_each(explanation) ? "pair" : "line", step, count);
 }
 
 }  // namespace
@@ -307,7 +333,7 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("rotates", "nothing: this layer has no rotary position embedding");
     } else {
         text += row("rotates", channels_text(rotation));
-        text += row("pairing", pairing_text(explanation));
+        text += row("pairing", pairing_text(rotation));
         text += row("frequencies", frequencies_text(explanation));
         text += row("scaling", scaling_text(explanation));
         text += row("length", turns_text(explanation));
@@ -315,6 +341,10 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("attention factor", factor_text(rotation.attention_factor));
         text += row("softmax scale", softmax_text(rotation.softmax_scale));
         text += row("positions", positions_text(explanation));
+        if (rotation.head_groups > 1) {
+            text += row("head groups", groups_text(rotation.head_groups));
+        }
+        if (!rotation.phase.empty()) text += row("phases", phases_text(rotation));
     }
     if (const std::string steps = model_steps_text(rotation); !steps.empty()) {
         text += row("steps", steps);
@@ -326,44 +356,6 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row(w == 0 ? "warnings" : "", rotation.warnings[w]);
     }
     return rotation.rotates ? text + table_of(explanation, all) : text;
-}
-
-nlohmann::ordered_json json_of(const Explanation& explanation) {
-    const Rotation& rotation = explanation.rotation;
-    nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
-    nlohmann::ordered_json never = nlohmann::ordered_json::array();
-    for (std::size_t j = 0; j < explanation.pairs.size(); ++j) {
-        const ExplainedPair& pair = explanation.pairs[j];
-        pairs.push_back({{"channels", {pair.first, pair.second}},
-                         {"axis", pair.axis},
-                         {"inv_freq", pair.inv_freq},
-                         {"wavelength", known(pair.wavelength)},
-                         {"unscaled_inv_freq", known(pair.unscaled)},
-                         {"slower_by", known(pair.slower)},
-                         {"turns", pair.turns}});
-        if (pair.turns < 1) {
-            never.push_back(j);
-        }
-    }
-    return {{"rope_type", rotation.rope_type},
-            {"rotates", rotation.rotates},
-            {"head_dim", rotation.head_dim},
-            {"rotary_dim", rotation.rotary_dim},
-            {"q_rotary_offset", rotation.q_rotary_offset},
-            {"k_rotary_offset", rotation.k_rotary_offset},
-            {"pairing", word_for(pairings, rotation.pairing)},
-            {"base", known(rotation.base)},
-            {"length", rotation.max_position > 0 ? nlohmann::ordered_json(rotation.max_position)
-                                                 : nlohmann::ordered_json(nullptr)},
-            {"turns_within", explanation.length},
-            {"attention_factor", rotation.attention_factor},
-            {"q_dot_k_factor", rotation.attention_factor * rotation.attention_factor},
-            {"softmax_scale", rotation.softmax_scale},
-            {"position_axes", std::max(rotation.sections.axes, 1u)},
-            {"finish", finish_json(rotation.finish)},
-            {"pairs", pairs},
-            {"pairs_without_a_turn", never},
-            {"warnings", rotation.warnings}};
 }
 
 }  // namespace vkrope::tools

@@ -33,6 +33,14 @@ says 'channel 2j pairs with channel 2j + 1'
 says 'scaling none'
 works explain --model "$models/gpt-j-6b.json" --pairing half_split
 says 'channel j pairs with channel j + 32'
+printf '{"_class_name": "LTX2VideoTransformer3DModel", "rope_type": "split"}' >ltx2.json
+works explain --model ltx2.json --svg ltx2.svg
+says '3 a token: each pair turns by the sum over the axes of position times frequency'
+says 'head groups 32: the heads of Q, and those of K'
+says 'position 0 is turned by -'
+says 'one line in'
+holds 'a grid of two axes' grep -q '>A grid: axis 1 down, axis 2 across<' ltx2.svg
+holds 'a pair of a head group' grep -q '>group 31, pair 63, axis 2<' ltx2.svg
 works explain --model "$models/qwen3-vl-4b.json"
 says '3 a token (interleaved sections): axis 0 turns 24 pairs, axis 1 turns 20 pairs, axis 2 turns 20 pairs'
 holds 'the axis of a clock' sh -c \

@@ -184,3 +184,63 @@ TEST_CASE("a plot: lines break where there is no value, text cannot become marku
     CHECK(file.find("a &lt; b &amp; &quot;c&quot;") != std::string::npos);
     CHECK(file.find("a < b") == std::string::npos);
 }
+
+TEST_CASE("phases and head groups: a line for each pair of each group") {
+    Rotation rotation = rotation_of(4, 10000);
+    rotation.head_groups = 2;
+    rotation.phase = {0, 0.5, 0, 0, 0, 0, 0, -1.5};
+    const std::vector<double> first = rotation.inv_freq;
+    for (const double frequency : first) rotation.inv_freq.push_back(frequency / 2);
+    const Explanation explanation = explain(rotation);
+    REQUIRE(explanation.pairs.size() == 8);
+    CHECK(!explanation.knows_unscaled);
+    CHECK(explanation.pairs[7].pair == 3);
+    CHECK(explanation.pairs[7].group == 1);
+    CHECK(explanation.pairs[7].second == 7);
+    CHECK(explanation.pairs[7].phase == -1.5);
+    CHECK(explanation.pairs[5].inv_freq == first[1] / 2);
+    CHECK(joint_frequencies(rotation) == first);
+    const std::string text = text_of(explanation, true);
+    CHECK(text.find("head groups       2: the heads of Q") != std::string::npos);
+    CHECK(text.find("turned by -1.5 to 0.5 radians, 6 of 8 by none") != std::string::npos);
+    CHECK(text.find("channel j pairs with channel j + 4") != std::string::npos);
+    CHECK(text.find("factored_texture is not for this rotation") != std::string::npos);
+    CHECK(count_of(text, "\n    3  3, 7") == 2);
+    CHECK(json_of(explanation)["head_groups"] == 2);
+    CHECK(json_of(explanation)["pairs"][7]["phase"] == -1.5);
+    CHECK(json_of(explanation)["pairs"][7]["head_group"] == 1);
+    CHECK(svg_of(explanation).find("group 1, pair 3") != std::string::npos);
+}
+
+TEST_CASE("a sum over axes: a line for each axis that turns a pair, and a grid") {
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = 4;
+    rotation.sections.axes = 3;
+    rotation.sections.order = SectionOrder::sum;
+    rotation.inv_freq = {1, 0, 0.5, 0, 0, 0};  // [3, 2]: pair 1 stands
+    const Explanation explanation = explain(rotation);
+    REQUIRE(explanation.pairs.size() == 3);
+    CHECK(explanation.pairs[0].axis == 0);
+    CHECK(explanation.pairs[1].axis == 1);
+    CHECK(explanation.pairs[1].pair == 0);
+    CHECK(explanation.pairs[2].pair == 1);
+    CHECK(explanation.pairs[2].inv_freq == 0);
+    CHECK(joint_frequencies(rotation) == std::vector<double>{1.5, 0});
+    const std::string text = text_of(explanation, false);
+    CHECK(text.find("3 a token: each pair turns by the sum over the axes") != std::string::npos);
+    CHECK(text.find("2 of 3 frequencies complete a turn") != std::string::npos);
+    const std::string picture = svg_of(explanation);
+    CHECK(picture.find("A grid: axis 1 down, axis 2 across") != std::string::npos);
+    CHECK(picture.find("both axes turn each pair") != std::string::npos);
+}
+
+TEST_CASE("the picture of several axes: frequencies by axis, and the hands over a grid") {
+    Rotation rotation = rotation_of(8, 10000);
+    CHECK(svg_of(explain(rotation)).find("A grid") == std::string::npos);
+    const std::size_t circles = count_of(svg_of(explain(rotation)), "<circle");
+    rotation.sections = {SectionOrder::sequential, 2, {4, 4}, 0};
+    const std::string picture = svg_of(explain(rotation));
+    CHECK(picture.find("axis 0") != std::string::npos);
+    CHECK(picture.find("solid: a pair of axis 0; dashed: of axis 1") != std::string::npos);
+    CHECK(count_of(picture, "<circle") >= circles + 36);
+}

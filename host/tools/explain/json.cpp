@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// vkrope explain, as JSON.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "explain/explain.hpp"
+#include "shell/finish_text.hpp"
+#include "shell/words.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+nlohmann::ordered_json known(double value) {
+    return value == 0 || !std::isfinite(value) ? nlohmann::ordered_json(nullptr)
+                                               : nlohmann::ordered_json(value);
+}
+
+}  // namespace
+
+nlohmann::ordered_json json_of(const Explanation& explanation) {
+    const Rotation& rotation = explanation.rotation;
+    nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
+    nlohmann::ordered_json never = nlohmann::ordered_json::array();
+    for (std::size_t j = 0; j < explanation.pairs.size(); ++j) {
+        const ExplainedPair& pair = explanation.pairs[j];
+        pairs.push_back({{"channels", {pair.first, pair.second}},
+                         {"axis", pair.axis},
+                         {"head_group", pair.group},
+                         {"phase", pair.phase},
+                         {"inv_freq", pair.inv_freq},
+                         {"wavelength", known(pair.wavelength)},
+                         {"unscaled_inv_freq", known(pair.unscaled)},
+                         {"slower_by", known(pair.slower)},
+                         {"turns", pair.turns}});
+        if (pair.turns < 1) {
+            never.push_back(j);
+        }
+    }
+    return {{"rope_type", rotation.rope_type},
+            {"rotates", rotation.rotates},
+            {"head_dim", rotation.head_dim},
+            {"rotary_dim", rotation.rotary_dim},
+            {"q_rotary_offset", rotation.q_rotary_offset},
+            {"k_rotary_offset", rotation.k_rotary_offset},
+            {"pairing", word_for(pairings, rotation.pairing)},
+            {"base", known(rotation.base)},
+            {"length", rotation.max_position > 0 ? nlohmann::ordered_json(rotation.max_position)
+                                                 : nlohmann::ordered_json(nullptr)},
+            {"turns_within", explanation.length},
+            {"attention_factor", rotation.attention_factor},
+            {"q_dot_k_factor", rotation.attention_factor * rotation.attention_factor},
+            {"softmax_scale", rotation.softmax_scale},
+            {"position_axes", std::max(rotation.sections.axes, 1u)},
+            {"head_groups", rotation.head_groups},
+            {"finish", finish_json(rotation.finish)},
+            {"pairs", pairs},
+            {"pairs_without_a_turn", never},
+            {"warnings", rotation.warnings}};
+}
+
+}  // namespace vkrope::tools
