@@ -83,16 +83,25 @@ def make(name, *, position, angles, cos_sin, q=None, k=None, layout="BSHD", dtyp
                     x = logical[first:first + 2 * half]
                     for pair in range(half):
                         axis = axis_of(sections, pair) if window["axis"] is None else window["axis"]
-                        c, s = cos_sin(b, t, position[1](b, t, axis), pair, first_pair + pair)
-                        c, s = c * multiplier, s * multiplier
-                        s = -s if direction == "inverse" else s
                         places = {"half": (pair, pair + half),
                                   "interleaved": (2 * pair, 2 * pair + 1)}
+                        # The columns of the two channels: those of the pair, or of each channel.
+                        columns = (first_pair + pair,) * 2
+                        if angles.get("width") == "full":
+                            columns = places[pairing]
+                        matrix = []
+                        for channel, column in enumerate(columns):
+                            c, s = cos_sin(b, t, position[1](b, t, axis), pair, column)
+                            c, s = c * multiplier, s * multiplier
+                            matrix.append((s, c) if channel else (c, -s))
+                        if direction == "inverse":
+                            matrix = list(zip(*matrix))
                         x0, x1 = (x[i] for i in places[pairing])
                         y0, y1 = (first + i for i in places[pairing_out or pairing])
-                        result[y0], result[y1] = x0 * c - x1 * s, x0 * s + x1 * c
+                        result[y0], result[y1] = (row[0] * x0 + row[1] * x1 for row in matrix)
                         # The accuracy contract for direct tables, with what a gain adds to it.
-                        factors, size = max(abs(c), abs(s), multiplier), abs(x0) + abs(x1)
+                        factors = max(multiplier, *(abs(of) for row in matrix for of in row))
+                        size = abs(x0) + abs(x1)
                         bounds[y0] = bounds[y1] = 5 * U * factors * size + 1e-30
                     first_pair += half
         if "head_dim" not in d:
@@ -341,6 +350,16 @@ def tables():
          position=({"kind": "none"}, lambda b, t, axis: b * 3 + t), cos_sin=indexed,
          angles=dict(cache, rows="direct", width="full_first_half"),
          files=[("cos.npy", "f32", [2, 3, 6], full_cos), ("sin.npy", "f32", [2, 3, 6], full_sin)])
+    # Two rows one after the other are one with columns for six channels.
+    for name, pairing, direction in (("half_split", "half", "forward"),
+                                     ("interleaved_inverse", "interleaved", "inverse")):
+        make(f"table_of_channels_{name}", dtype="f16" if pairing == "half" else "f32",
+             q={"shape": [1, 2, 2, 8]}, k={"shape": [1, 2, 1, 8]}, rotary_dim=6, offset=2,
+             pairing=pairing, direction=direction, position=at_offset(1),
+             angles=dict(cache, width="full"), factor=0.5,
+             cos_sin=lambda b, t, position, pair, column: (cos[position * 6 + column],
+                                                           sin[position * 6 + column]),
+             files=[("cos.npy", "f32", [3, 6], cos), ("sin.npy", "f32", [3, 6], sin)])
     make("table_for_each_token_of_all_sequences", layout="BSHD", q={"shape": [2, 6, 2, 6]},
          pairing="interleaved",
          position=({"kind": "none"}, lambda b, t, axis: t), cos_sin=indexed,

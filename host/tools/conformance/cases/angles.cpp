@@ -206,7 +206,7 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
         wrong_file("cos and sin have data of type {}; angles.dtype needs {}",
                    npy::name(cos.header.type), npy::name(tools::npy_type(*cache.dtype)));
     }
-    const std::uint64_t width = cache.full_width ? 2 * std::uint64_t{pairs} : pairs;
+    const std::uint64_t width = cache.width == TableWidth::half ? pairs : 2 * std::uint64_t{pairs};
     const bool right_rank = cache.direct ? shape.size() == 2 || shape.size() == 3
                                          : shape.size() == 2;
     if (!right_rank || shape.back() != width) {
@@ -220,7 +220,8 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
     CaseAngles angles;
     angles.shape_ = shape;
     angles.plan_ = value_of(plan_cos_sin_cache(pairs, static_cast<std::uint32_t>(rows),
-                                               static_cast<std::uint32_t>(width), *element),
+                                               static_cast<std::uint32_t>(width), *element,
+                                               cache.width == TableWidth::full),
                             "angles: ");
     // The files do not contain the attention factor f. Declaring that the table contains 1 / f, and
     // omitting it with Gain::omit, applies f.

@@ -33,6 +33,7 @@ class CaseAngles {
 
     AngleSource source() const noexcept { return table_ ? table_->plan().source : plan_.source; }
     Element element() const noexcept { return plan_.element; }
+    bool channel_angles() const noexcept { return plan_.channel_angles; }
     Angles angles() const noexcept;
     Gain gain() const noexcept { return gain_; }
 

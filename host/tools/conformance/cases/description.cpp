@@ -40,7 +40,9 @@ constexpr tools::Choice<SectionMode> section_modes[] = {{"sequential", SectionMo
                                                         {"interleaved", SectionMode::interleaved},
                                                         {"independent", SectionMode::independent}};
 constexpr tools::Choice<bool> row_kinds[] = {{"indexed", false}, {"direct", true}};
-constexpr tools::Choice<bool> widths[] = {{"half", false}, {"full_first_half", true}};
+constexpr tools::Choice<TableWidth> widths[] = {{"half", TableWidth::half},
+                                                {"full_first_half", TableWidth::full_first_half},
+                                                {"full", TableWidth::full}};
 
 std::uint32_t channels(Fields& fields, const char* key) {
     return static_cast<std::uint32_t>(fields.required_integer(key, 0, max_channels));
@@ -241,7 +243,7 @@ std::variant<CacheCase, BaseCase> read_angles(Fields fields) {
     if (kind == "cache") {
         CacheCase cache = {.cos = fields.file("cos"), .sin = fields.file("sin")};
         cache.direct = meaning(fields.text("rows"), "angles.rows", row_kinds);
-        cache.full_width = meaning(fields.text("width"), "angles.width", widths);
+        cache.width = meaning(fields.text("width"), "angles.width", widths);
         if (const auto dtype = fields.optional_text("dtype")) {
             cache.dtype = meaning(*dtype, "angles.dtype", tools::elements);
         }

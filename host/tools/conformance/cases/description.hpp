@@ -49,11 +49,18 @@ struct PositionsCase {
     std::string resolved;  // file; empty: not given
 };
 
+/// Columns of cos and sin.
+enum class TableWidth {
+    half,             // one for each pair
+    full_first_half,  // rotary_dim, of which only the first half is used
+    full,             // rotary_dim: each channel uses its own
+};
+
 /// cos and sin, one row for each position or for each token.
 struct CacheCase {
     std::string cos, sin;
-    bool direct = false;                // one row per token
-    bool full_width = false;            // [.., rotary_dim], only the first half is used
+    bool direct = false;  // one row per token
+    TableWidth width = TableWidth::half;
     std::optional<Element> dtype = {};  // of the files
 };
 

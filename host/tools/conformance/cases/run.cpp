@@ -169,6 +169,10 @@ class Run {
         KernelInfo info = {.pairing = description_.pairing, .rotary_dim = pass.rotary_dim()};
         info.angles = angles.source();
         info.table = angles.element();
+        info.channel_angles = angles.channel_angles();
+        if (info.channel_angles && pass.windows.size() > 1) {
+            unsupported("angles.width full with several windows");
+        }
         info.positions = positions.source;
         info.sections = pass.sections;
         if (positions.source == PositionSource::axis_ids && pass.sections.axes == 0) {
