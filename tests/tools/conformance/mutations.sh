@@ -106,5 +106,23 @@ mutated 'offsets/beyond_4_*_16_bytes' 'load: offsets of 22 bits, 16 bytes at a t
     's/w.a = T(in_wide)\[f32 ? at \/ 4 : at \/ 8\]/w.a = T(in_wide)[(f32 ? at \/ 4 : at \/ 8) \& 0x3ffffu]/'
 mutated 'offsets/beyond_4_*_words' 'store: offsets of 22 bits, a word at a time' tensor.glsl \
     's/T(out_word)\[at\] = w.a.x;/T(out_word)[at \& 0xfffffu] = w.a.x;/'
+mutated 'turns/phase_computed_*' 'turned_angles: no phase' steps.glsl \
+    's/if (phase != 0) vkrope_add_axis/if (phase > 1) vkrope_add_axis/'
+mutated 'turns/phase_factored_*' 'phased_angles: the sign of a coarse digit' angles.glsl \
+    's/vkrope_summed_angles(coarse, position \& 0x80000000u, fine,/vkrope_summed_angles(coarse, 0, fine,/'
+mutated 'turns/phase_direct_*' 'angle_at: the rows of positions below 0' token.glsl \
+    's/angle.row += VKROPE_PUSH.table_rows - 1;/angle.row += VKROPE_PUSH.table_rows;/'
+mutated 'turns/sum_of_*' 'turned_angles: one axis short' steps.glsl \
+    's/for (uint axis = 0; axis < axes; ++axis)/for (uint axis = 0; axis + 1 < axes; ++axis)/'
+mutated 'turns/sum_of_*' 'add_turns: positions below 0' turns.glsl 's/ - low \* (position >> 31);/;/'
+mutated 'turns/head_groups_*' 'token: one head group for all' token.glsl \
+    's/token.head_group += z;/token.head_group += 0;/'
+mutated 'turns/head_groups_of_many_sequences,turns/head_groups_in_parts' \
+    'token: the first head group of a dispatch' token.glsl \
+    's/token.head_group = VKROPE_PUSH.table_stride;/token.head_group = 0;/'
+mutated 'turns/channels_*' 'rotating_step: the angle of channel 1' steps.glsl \
+    's/angles_of(token, pairs, 1, step.c1, step.s1);/angles_of(token, pairs, 0, step.c1, step.s1);/'
+mutated 'turns/channels_*' 'rotating_step: the gradient of channels' steps.glsl \
+    's/step.s = step.s1;/step.s1 = step.s1;/'
 echo "$missed missed"
 [ "$missed" = 0 ]
