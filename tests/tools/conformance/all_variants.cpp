@@ -91,6 +91,59 @@ void add_angle_infos(std::vector<Asked>& all) {
     }
 }
 
+/// Phases, sums over axes, head groups, and angles of channels.
+void add_turn_infos(std::vector<Asked>& all) {
+    constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
+                                       AngleSource::direct_texture, AngleSource::direct_buffer};
+    for (const auto& width : widths) {
+        for (const Element element : {Element::f32, Element::f16}) {
+            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                for (const Pairing pairing : pairings) {
+                    KernelInfo info = info_of(width, element);
+                    info.mapping = mapping;
+                    info.pairing = pairing;
+                    info.phase = true;
+                    for (const AngleSource source : sources) {
+                        info.angles = source;
+                        info.positions = PositionSource::ids;
+                        info.sections = {};
+                        all.push_back({.info = info});
+                        info.positions = PositionSource::axis_ids;
+                        info.sections = {.axes = 2, .pairs = {1, 2}};
+                        all.push_back({.info = info});
+                    }
+                    info.angles = AngleSource::computed;
+                    info.sections = {.order = SectionOrder::sum, .axes = max_axes};
+                    for (const bool phase : {false, true}) {
+                        info.phase = phase;
+                        all.push_back({.info = info});
+                    }
+                    info.positions = PositionSource::ids;
+                    info.sections = {};
+                    info.head_groups = 2;
+                    for (const bool phase : {false, true}) {
+                        for (const bool scatter : {false, true}) {
+                            info.phase = phase;
+                            info.scatter_k = scatter;
+                            all.push_back({.info = info});
+                        }
+                    }
+                    info = info_of(width, element);
+                    info.mapping = mapping;
+                    info.pairing = pairing;
+                    info.positions = PositionSource::ids;
+                    info.angles = AngleSource::cos_sin_cache;
+                    info.channel_angles = true;
+                    for (const Element table : elements) {
+                        info.table = table;
+                        all.push_back({.info = info});
+                    }
+                }
+            }
+        }
+    }
+}
+
 void add_pair_infos(std::vector<Asked>& all) {
     for (const auto& width : widths) {
         for (const Element element : {Element::f32, Element::f16}) {
@@ -206,6 +259,7 @@ Aspects all_aspects(DeviceUnderTest& device) {
     std::vector<Asked> all;
     add_element_infos(all);
     add_angle_infos(all);
+    add_turn_infos(all);
     add_pair_infos(all);
     add_step_infos(all);
     add_token_infos(all);

@@ -10,8 +10,9 @@ namespace vkrope::conformance {
 namespace {
 
 // A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those from
-// `finish` on are not in the list yet: the group finish/* of the suite runs a choice of them.
-static_assert(shader::constant_count == 107);
+// `finish` to `staged` are not in the list yet: the group finish/* of the suite runs a choice of
+// them.
+static_assert(shader::constant_count == 110);
 
 std::string unit_of(const Geometry& geometry) {
     return fmt::format("units of {}", geometry.unit_elements);
@@ -128,19 +129,29 @@ void add_angles(const Use& use, Aspects& aspects) {
     for (const std::uint32_t pairs : sections.pairs) {
         bits |= pairs;
     }
-    const bool sequential = sections.order == SectionOrder::sequential;
+    const bool sequential = sections.order == SectionOrder::sequential,
+               summed = sections.order == SectionOrder::sum;
     const bool callers = info.angles == AngleSource::cos_sin_cache;
     const bool interleaved = info.pairing == Pairing::interleaved &&
                              info.pairing_out.value_or(info.pairing) == info.pairing;
     const bool apart = use.geometry.units_apart && interleaved && use.geometry.unit_elements > 1;
     const std::uint32_t run = apart ? use.geometry.unit_elements / 2 : use.geometry.unit_elements;
-    const bool of_axis = sections.axes == 0 || (sequential && bits % run == 0);
+    const bool of_axis = sections.axes == 0 || summed || (sequential && bits % run == 0);
     constexpr const char* sources[] = {"default", "factored", "computed",
                                        "texture", "buffer",   "caller's"};
     aspects.insert(
         fmt::format("angles  {}{}: {}, {}", sources[static_cast<std::size_t>(info.angles)],
                     callers ? std::string(" ") + name_of(info.table) : "",
                     !callers && of_axis ? "one a run" : "one a pair", unit_of(use.geometry)));
+    if (info.phase) {
+        const std::string source = fmt::format("phase  {}", sources[std::size_t(info.angles)]);
+        aspects.insert(of_axis ? fmt::format("{}: one a run, {}", source, unit_of(use.geometry))
+                               : source + ": one a pair");
+    }
+    if (info.channel_angles) {
+        aspects.insert(fmt::format("channels  {}, {}: {}", name_of(info.table),
+                                   name_of(info.pairing), unit_of(use.geometry)));
+    }
     if (apart) {
         aspects.insert(fmt::format("runs  apart: {}, {}",
                                    !callers && of_axis ? "one angle each" : "one a pair",
@@ -152,13 +163,17 @@ void add_angles(const Use& use, Aspects& aspects) {
     aspects.insert(fmt::format("windows  {}: {}", std::max(count, 1u), unit_of(use.geometry)));
     if (sections.axes != 0) {
         aspects.insert(fmt::format("axes  {}: {}",
-                                   !sequential ? "interleaved"
-                                   : of_axis   ? "whole runs"
-                                               : "within runs",
+                                   summed        ? info.phase ? "summed, with a phase" : "summed"
+                                   : !sequential ? "interleaved"
+                                   : of_axis     ? "whole runs"
+                                                 : "within runs",
                                    unit_of(use.geometry)));
-        if (!sequential || sections.axes == max_axes) {  // fewer axes give the same code
+        const bool interleaves = !sequential && !summed;
+        if (interleaves || sections.axes == max_axes) {  // fewer axes give the same code
             aspects.insert(fmt::format("axes  {} {}", sections.axes,
-                                       sequential ? "in sequence" : "interleaved"));
+                                       summed       ? "summed"
+                                       : sequential ? "in sequence"
+                                                    : "interleaved"));
         }
     }
     aspects.insert(fmt::format("pairs  {} to {}: {}", name_of(info.pairing),
@@ -172,6 +187,12 @@ void add_tokens(const Use& use, Aspects& aspects) {
         "tokens  {}, {}{}{}", info.positions == PositionSource::implicit ? "counted" : "ids",
         use.apart ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
         info.scatter_k ? ", slots" : ""));
+    if (info.head_groups != 1) {
+        const Geometry& geometry = use.geometry;
+        aspects.insert(fmt::format("tokens  head groups, a lane of {}{}{}",
+                                   geometry.q_batch == 0 ? "all heads" : "a batch",
+                                   info.phase ? ", phases" : "", info.scatter_k ? ", slots" : ""));
+    }
 }
 
 }  // namespace
