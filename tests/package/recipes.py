@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Loads the Conan recipe with a stand-in for Conan, and prints what it asks for: a line
-"OPTIONS: requirement ... | VARIABLE=VALUE ..." for each choice of options, or "OPTIONS: refused"."""
+"OPTIONS: requirement ... | VARIABLE=VALUE ..." for each choice of options, or "OPTIONS: refused".
+"""
 
 import importlib.util
 import itertools

@@ -35,7 +35,9 @@ of_vcpkg() {
 of_conan() { of_vcpkg "$1" | sed 's/nlohmann-json/nlohmann_json/'; }
 # packages_of FOLDER...: what CMake looks for there.
 packages_of() {
-    for folder; do sed -n 's/^ *find_package(\([A-Za-z0-9_]*\).*/\1/p' "$SOURCE/$folder/CMakeLists.txt"; done |
+    for folder; do
+        sed -n 's/^ *find_package(\([A-Za-z0-9_]*\).*/\1/p' "$SOURCE/$folder/CMakeLists.txt"
+    done |
         sort -u
 }
 
@@ -108,7 +110,9 @@ if command -v python3 >/dev/null; then
         [ "$option" = VKROPE_INSTALL ] || has "$nothing" "$option=OFF" 'the recipe without options'
     done
     for package in glslang spirv-headers cmake; do has "$nothing" $package 'the recipe'; done
-    for package in $(packages_of host); do has "$nothing" "$(of_conan "$package")" 'the recipe'; done
+    for package in $(packages_of host); do
+        has "$nothing" "$(of_conan "$package")" 'the recipe'
+    done
     for part in model runtime tools; do
         for package in $(packages_of host/$part); do
             has "$all" "$(of_conan "$package")" 'the recipe with all'

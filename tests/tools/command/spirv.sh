@@ -38,14 +38,16 @@ modules 6
 works spirv "$q"
 sed -n 's/^ *X(\([0-9]*\), \([a-z0-9_]*\),.*/\2/p' "$source/shaders/interface.h" >names
 holds 'interface.h has constants' [ "$(wc -l <names)" -gt 100 ]
-sed -n '/"constants": {/,/}/p' modules/manifest.json | sed -n 's/^ *"\([a-z0-9_]*\)": [0-9].*/\1/p' |
+sed -n '/"constants": {/,/}/p' modules/manifest.json |
+    sed -n 's/^ *"\([a-z0-9_]*\)": [0-9].*/\1/p' |
     head -n "$(($(wc -l <names) + 1))" | tail -n +2 >named
 holds 'the constants of a module are those of the table' cmp names named
 rm -r modules
 
 works spirv "$q, \"mapping\": \"cpu\""
 modules 3
-works spirv "$q, \"k\": {\"head_dim\": 64, \"in\": \"f32\", \"out\": \"q8_0\", \"rotary_offset\": 0},
+works spirv "$q,
+    \"k\": {\"head_dim\": 64, \"in\": \"f32\", \"out\": \"q8_0\", \"rotary_offset\": 0},
     \"v\": {\"head_dim\": 64, \"out\": \"bf16\"}, \"pairing\": \"interleaved\",
     \"pairing_out\": \"half_split\", \"angles\": \"factored_texture\", \"positions\": \"ids\",
     \"scatter_k\": true, \"q_heads\": 8, \"k_heads\": 2, \"v_heads\": 2"

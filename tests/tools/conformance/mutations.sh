@@ -114,7 +114,8 @@ mutated 'turns/phase_direct_*' 'angle_at: the rows of positions below 0' token.g
     's/angle.row += VKROPE_PUSH.table_rows - 1;/angle.row += VKROPE_PUSH.table_rows;/'
 mutated 'turns/sum_of_*' 'turned_angles: one axis short' steps.glsl \
     's/for (uint axis = 0; axis < axes; ++axis)/for (uint axis = 0; axis + 1 < axes; ++axis)/'
-mutated 'turns/sum_of_*' 'add_turns: positions below 0' turns.glsl 's/ - low \* (position >> 31);/;/'
+mutated 'turns/sum_of_*' 'add_turns: positions below 0' turns.glsl \
+    's/ - low \* (position >> 31);/;/'
 mutated 'turns/head_groups_*' 'token: one head group for all' token.glsl \
     's/token.head_group += z;/token.head_group += 0;/'
 mutated 'turns/head_groups_of_many_sequences,turns/head_groups_in_parts' \
