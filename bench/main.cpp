@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command "vkrope-bench": its own options, and those of Google Benchmark.
+// The command "vkrope-bench": its own options, and the options of Google Benchmark.
 #include <benchmark/benchmark.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -36,7 +36,7 @@ class Rival {
     Status record(VkCommandBuffer commands, const Rotated& q, const Rotated& k);
 
     /// Error bound of its check. With a table, only the rotation itself rounds, so the bound of
-    /// direct tables applies. With pow, the angle is a float whose error is that of the pow, cos
+    /// direct tables applies. With pow, the angle is a float whose error comes from the pow, cos
     /// and sin of the device times the position: the bound is 1/16 of (|x0| + |x1|), which still
     /// distinguishes it from any other rotation.
     double bound_u() const noexcept {

@@ -61,7 +61,7 @@ FNR == 1 { run++; median = 0 }
 /^ *}/ { keep(); median = 0 }
 END {
     if (!rows) {
-        print "table.awk: no medians of a rotation: these are no results of vkrope-bench" \
+        print "table.awk: no medians of a rotation: this is not output of vkrope-bench" \
             " with repetitions" >"/dev/stderr"
         exit 1
     }

@@ -69,7 +69,7 @@ void vkrope_rotate(const Unit x0, const Unit x1, const Unit c, const Unit s, out
     vkrope_rotate_channels(x0, x1, c, s, c, s, y0, y1);
 }
 
-// The first n/2 elements of a, then those of b.
+// The first n/2 elements of a, then the first n/2 of b.
 Unit vkrope_join(const uint n, Unit a, const Unit b) {
     Unit u = Unit(a.a, b.a);
     if (n == 4)

@@ -55,7 +55,7 @@ void set_sections(const GgmlRope& rope, Rotation& rotation) noexcept {
     while (sections.axes > 2 && sections.pairs[sections.axes - 1] == 0) --sections.axes;
 }
 
-/// Vision: the spacing is that of n_dims channels, and starts again in each section.
+/// Vision: frequencies are spaced as for n_dims channels, and start again in each section.
 Status restart_in_sections(const GgmlRope& rope, Rotation& rotation) {
     rotation.base = 0;
     std::uint32_t j = 0;

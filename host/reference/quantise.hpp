@@ -97,7 +97,7 @@ std::vector<float> dequantise(Store store, std::span<const std::uint8_t> bytes, 
 /// (i, j) is -1 to the number of bits that i and j share, over sqrt(n). n is a power of two that
 /// divides row.size().
 ///
-/// The error is that of log2(n) levels of f32 sums and one product with the f32 nearest to
+/// The error comes from log2(n) levels of f32 sums and one product with the f32 nearest to
 /// n^-1/2: u for each level, of the sum of all magnitudes of the block over sqrt(n); u for the
 /// product; and u for the factor unless n is a power of four. Each operation adds
 /// `absolute_allowance`. In a block with an infinity or a NaN all is one of them, without an error.

@@ -36,7 +36,7 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
 
 /// Compares `codes`, laid out as `out`, whose strides count channels, with finish() of `input`.
 ///
-/// codes   whole blocks: the first byte of a row is that of its first channel's block
+/// codes   whole blocks: the first byte of a row starts the block of its first channel
 /// scales  [batch, tokens, heads], if scales are made
 CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation& operation,
                            const Finish& steps, double bound_u, const void* input,

@@ -22,7 +22,7 @@ TEST_CASE(
         CHECK(rotate(device(), info, table, {.ids = ids64.whole(), .int64 = true}) == expected);
 
         std::vector<std::int64_t> far = wide;
-        far[1] = (std::int64_t{1} << 32) - 7;  // its low word is that of -7
+        far[1] = (std::int64_t{1} << 32) - 7;  // its low word equals the low word of -7
         far[2] = std::int64_t{1} << 32;
         far[4] = INT64_MIN;
         Buffer ids_far = upload(device(), bytes_of(far)), counter = upload(device(), Bytes(4));

@@ -190,8 +190,7 @@ TEST_CASE("cu_seqlens of any values: every id is written, nothing else is touche
     }
 }
 
-TEST_CASE(
-    "zig-zag shards: together they are the whole sequence, and their bits are those of the whole") {
+TEST_CASE("zig-zag shards: together they are the whole sequence, and their bits equal the whole") {
     constexpr std::uint32_t chunk = 3;
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
         const std::uint32_t whole = 2 * cp_size * chunk, local = 2 * chunk, batch = 2;

@@ -6,7 +6,7 @@
 
 namespace vkrope::test {
 
-TEST_CASE("C: requirements and conversion are those of C++") {
+TEST_CASE("C: requirements and conversion equal those in C++") {
     for (const bool feature : {true, false}) {
         const auto prepared = std::make_shared<PreparedInC>(
             FakeConfig{.float16_feature = feature, .float_controls = all_float_controls()});

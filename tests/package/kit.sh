@@ -4,7 +4,7 @@
 # crashes, one that hangs and one that is right, ./report ends within its limits with one archive
 # whose page shows all three; then without a Vulkan loader, and where glibc is too old. Arguments:
 # the archive, the folder of the bad drivers, Debian's suite, the folder for that Debian, whether a
-# missing tool is a failure. Further arguments are those of ./report.
+# missing tool is a failure. Further arguments go to ./report.
 set -u
 archive=$1
 drivers=$2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels and calls of C++ as a program in C writes them: those of Q, K and V with dense layouts
+// Kernels and calls of C++ as a program in C writes them, for Q, K and V with dense layouts
 // and implicit positions.
 #pragma once
 

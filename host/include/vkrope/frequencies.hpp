@@ -158,7 +158,7 @@ Status scale_ntk(std::vector<double>& inv_freq, double alpha);
 
 /// Stops the pairs that do not complete a turn within `length` positions: their frequency becomes
 /// 0. The zero frequencies of FoPE (arXiv:2412.17739), get_inv_freq of its reference code. FoPE's
-/// Fourier series, a weighted sum of cosines for each channel, is no rotation.
+/// Fourier series, a weighted sum of cosines for each channel, is not a rotation.
 ///
 /// length  positions that the model was trained with: finite and above 0
 Status stop_slow_pairs(std::vector<double>& inv_freq, double length);
@@ -378,7 +378,7 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                                std::optional<Element> q, std::optional<Element> k) noexcept;
 
 /// As above, for a kernel that also takes the other steps of the model: q_finish, k_finish,
-/// v_finish and the head counts are those of rotation.finish. V has the head_dim of K.
+/// v_finish and the head counts come from rotation.finish. V has the head_dim of K.
 /// Call::parameters then needs the model's weights, see plan_parameters, and Call::q_scale_tokens
 /// the query_scales of rotation.finish.query_scale.
 ///

@@ -385,7 +385,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, siz
 
 /**
  * Stops the pairs that do not complete a turn within `length` positions: their frequency becomes 0.
- * The zero frequencies of FoPE (arXiv:2412.17739), whose Fourier series itself is no rotation.
+ * The zero frequencies of FoPE (arXiv:2412.17739), whose Fourier series itself is not a rotation.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
@@ -1027,7 +1027,7 @@ typedef struct vkrope_xpos_scaling {
  * @param first     position of the first row, of magnitude up to 2^31
  * @param rows      at most 2^31
  * @param cos       receives [rows, rotary_dim / 2]; unchanged on error
- * @param sin       likewise
+ * @param sin       as cos
  * @param error     optional
  * @return VKROPE_ERROR_LIMIT_EXCEEDED if a factor leaves the normal range of float
  */

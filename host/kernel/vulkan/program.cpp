@@ -127,7 +127,7 @@ BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept 
     return list;
 }
 
-// Bindings other than those of angles, for Q, K and V; for Q and K; for one tensor.
+// Bindings except angles, for Q, K and V; for Q and K; for one tensor.
 BindingList bindings_of_three() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
                          shader::binding_k_out, shader::binding_v_in, shader::binding_v_out,

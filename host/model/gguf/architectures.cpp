@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Source: llama.cpp. The names are those of LLM_ARCH_NAMES in src/llama-arch.cpp; pairing and
+// Source: llama.cpp. The names are from LLM_ARCH_NAMES in src/llama-arch.cpp; pairing and
 // sections are llama_model_rope_type() of src/llama-model.cpp, where NORM is interleaved and NEOX,
 // MROPE and IMROPE are half_split; what differs between layers is in load_arch_hparams() and the
 // graph of src/models/*.cpp.

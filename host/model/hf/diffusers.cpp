@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Source of every row: src/diffusers/models/transformers/transformer_*.py of diffusers, at commit
-// 58eb52c0; the frequencies are those of get_1d_rotary_pos_embed in its embeddings.py.
+// 58eb52c0; the frequencies are from get_1d_rotary_pos_embed in its embeddings.py.
 #include "model/hf/diffusers.hpp"
 
 #include <cmath>
@@ -26,7 +26,7 @@ enum class Division {
     thirds,  ///< three axes; height and width have the even part of a third, time the rest
 };
 
-/// One class; the defaults are those of its constructor.
+/// One class, with the defaults of its constructor.
 struct Denoiser {
     const char* name;
     Division division = Division::listed;

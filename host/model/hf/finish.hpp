@@ -14,7 +14,7 @@ namespace vkrope {
 ///
 /// model_type  "" if the table of model types does not have it: there is no finish then
 /// config      the objects that have the numbers of the language model
-/// scaling     the same, with those of rope_parameters or rope_scaling before them
+/// scaling     the same, after the fields of rope_parameters or rope_scaling
 /// rotates     whether the layer has RoPE
 ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
                          bool rotates);

@@ -329,7 +329,7 @@ def _tensor(name: str, array: DeviceArray) -> Any:
 
 
 def _cache(name: str, array: DeviceArray) -> Any:
-    """A paged cache has no tokens of its own: its strides are those of vkrope_paged_cache."""
+    """A paged cache has no tokens of its own: its strides are in vkrope_paged_cache."""
     made = _tensor(name, array)
     made.token_stride = made.batch_stride = 0
     return made

@@ -61,7 +61,8 @@ Rotation rotation_of(const AccuracyOptions& options) {
 /// The ends of each octave, where the digits of a position change, and random positions between
 /// them.
 std::vector<Octave> octaves() {
-    std::mt19937_64 random(1);  // the standard fixes its output, but not that of distributions
+    std::mt19937_64 random(
+        1);  // the standard fixes its output, but not the output of distributions
     std::vector<Octave> all;
     for (int power = 0; power <= 31; ++power) {
         const std::uint64_t last = std::min(std::uint64_t{1} << power, std::uint64_t{INT32_MAX});

@@ -58,7 +58,7 @@ std::string breach_of(const Accuracy& accuracy);
 std::string text_of(const Accuracy& accuracy);
 nlohmann::ordered_json json_of(const Accuracy& accuracy);
 
-/// All lines, and below them those of the library with their bounds. Names no device: the bits are
+/// All lines, and below them the library's lines with their bounds. Names no device: the bits are
 /// the same on every one.
 std::string svg_of(const Accuracy& accuracy);
 

@@ -65,7 +65,7 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
     return scales;
 }
 
-/// The other RoPEs of the model: those of its other layers, and at the shortest and the greatest
+/// The other RoPEs of the model: of its other layers, and at the shortest and the greatest
 /// length. Ignores errors, since a RoPE that the model does not have is left out.
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
                                            const Rotation& rotation) {

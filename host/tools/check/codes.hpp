@@ -29,7 +29,7 @@ struct StoreTrial {
     reference::QuantisedStore store;
     std::vector<float> scales;  // as StoredOutput::scales, of the trial's tokens
     BlockAxis along = BlockAxis::channels;
-    /// Turns the bytes of one block into those of the definition; empty: they are.
+    /// Converts the bytes of one block to the bytes of the definition; empty: they are equal.
     std::function<void(std::span<std::uint8_t> block)> reorder = {};
 };
 
@@ -44,7 +44,7 @@ StoreTrial right_store(const StoredOutput& stored);
 /// Every mistake that this type, and a tensor of this shape, can have.
 std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const reference::Tensor& out);
 
-/// Compares the codes and scales of a trial's tokens with those of the steps before the store.
+/// Compares the codes and scales of a trial's tokens with the steps before the store.
 reference::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTrial& store,
                                        const Trial& trial, const reference::Finish& steps,
                                        double bound_u, const void* input,

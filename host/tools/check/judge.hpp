@@ -15,7 +15,7 @@
 
 namespace vkrope::tools {
 
-/// Another RoPE of the model: that of other layers, or at another length.
+/// Another RoPE of the model: of other layers, or at another length.
 struct OtherRotation {
     std::string mistake;  // as Match::mistake
     std::string meaning;

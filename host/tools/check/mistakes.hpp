@@ -54,8 +54,8 @@ struct Mistake {
     Trial trial;
     Part part = Part::alone;
     bool precision = false;  // as Match::precision
-    /// Candidates for the cos and sin of each pair, likeliest first; they replace those of the
-    /// trial. Empty: those of the trial.
+    /// Candidates for the cos and sin of each pair, likeliest first; they replace the trial's own.
+    /// Empty: the trial's own.
     std::vector<Turn> turns = {};
 };
 

@@ -44,7 +44,7 @@ nlohmann::ordered_json tensor_json(const std::optional<JudgedSteps>& judged) {
 std::string finding(const StepsJudgement& judgement) {
     switch (judgement.outcome) {
         case Outcome::pass:
-            return judgement.quantised ? "all codes and scales are those of a row within the error "
+            return judgement.quantised ? "all codes and scales belong to a row within the error "
                                          "of f32 arithmetic"
                                        : "all values are within the error of f32 arithmetic";
         case Outcome::close: return "the steps are right, but in other arithmetic";

@@ -28,7 +28,7 @@ void exchange_tokens_and_batch(Tensor& tensor) {
     std::swap(tensor.token_stride, tensor.batch_stride);
 }
 
-/// Beyond the last token, positions continue from that of the last one.
+/// Beyond the last token, positions continue from the position of the last one.
 std::int64_t continued(const Positions& positions, std::uint64_t tokens, std::uint64_t batch,
                        std::uint64_t token) {
     const std::uint64_t last = tokens - 1;

@@ -130,7 +130,7 @@ Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
     ModelFile file(options.path);
     Rotation rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
-    // Those of a vision tower are not read.
+    // Head counts of a vision tower are not read.
     const HeadCounts heads = options.tower == "text" ? file.heads() : HeadCounts();
     Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};
     for (const std::string& warning : model.rotation.warnings) {

@@ -70,7 +70,7 @@ Entry entry_at(const Reader& reader, std::size_t central) {
         throw BadArchive("its list of files is damaged");
     }
     if (reader.number(central + 10, 2) != 0) {
-        throw BadArchive("its files are compressed, which those of a report are not");
+        throw BadArchive("its files are compressed; files of a report are not");
     }
     const std::size_t size = reader.number(central + 24, 4);
     const std::size_t start = local + local_bytes + reader.number(local + 26, 2) +

@@ -49,7 +49,7 @@ struct FinishInputs {
     float q_scale = 1;
 };
 
-/// Adds the options of norms, bias, clip and scale; those of the store are add_store()'s.
+/// Adds the options of norms, bias, clip and scale; add_store() adds the options of the store.
 void add_steps(CommandLine& command, FinishOptions& options);
 
 /// True if one of these options was given.

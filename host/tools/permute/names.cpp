@@ -93,7 +93,7 @@ std::optional<std::uint32_t> layer_number(std::string_view word) {
                : std::nullopt;
 }
 
-/// The number of the layer, if the words before a module are those of its attention.
+/// The number of the layer, if the words before a module name its attention.
 std::optional<std::uint32_t> layer_before(const std::vector<std::string_view>& words,
                                           std::size_t module) {
     if (module < 3 || !among(attentions, words[module - 1]) ||

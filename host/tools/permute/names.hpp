@@ -31,7 +31,7 @@ struct TensorName {
 /// Knows the names of Hugging Face's models, of PEFT's adapters and of Meta's own files.
 TensorName tensor_name(std::string_view name);
 
-/// The first number between two points of a name, which is that of a layer.
+/// The first number between two points of a name: the number of the layer.
 std::optional<std::uint32_t> layer_in(std::string_view name);
 
 /// Whether the whole name is as the pattern, in which * stands for any characters.

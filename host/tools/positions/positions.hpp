@@ -21,7 +21,7 @@ struct TokenIds {
     std::size_t axes() const { return reasons.size(); }
 };
 
-/// At most so many ids: a mistyped grid must not fill the memory.
+/// Maximum number of ids: a mistyped grid must not fill the memory.
 inline constexpr std::uint64_t max_ids = std::uint64_t{1} << 26;
 
 /// Throws Failure if the grid is too large, or if an id leaves int32.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A compute shader of the benchmarks: a copy, or a rotation in the style of another library.
-// Layouts, pipelines and descriptors are created like those of the library's own kernels.
+// Layouts, pipelines and descriptors are created as for the library's own kernels.
 #pragma once
 
 #include <functional>

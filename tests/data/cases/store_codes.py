@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Bytes of quantised rows, from the definitions of the types. Each f32 operation rounds once: a
-double holds so many digits that rounding its result again changes nothing.
+double holds enough digits that rounding its result again changes nothing.
 """
 import math
 import struct

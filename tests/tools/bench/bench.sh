@@ -144,7 +144,7 @@ checks=$((checks + 1))
 awk -f "$source/bench/table.awk" run.json >"$logs/out" 2>&1 &&
     wrong 'results without medians made a table'
 
-# The tables of the guide are those of the results, and so are the rows of the front page.
+# The tables of the guide are made from the results, and so are the rows of the front page.
 guide=$source/host/guide/performance.md
 awk -f "$source/bench/table.awk" "$source"/bench/results/*.json >tables ||
     wrong 'bench/results makes no table'

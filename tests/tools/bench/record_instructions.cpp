@@ -105,7 +105,7 @@ struct Case {
     const Kernel* kernel = nullptr;
     DescriptorArena* arena = nullptr;
 
-    // Number of calls that many_calls() makes in addition to those of few_calls().
+    // Number of calls that many_calls() makes in addition to the calls of few_calls().
     int more_calls() const { return creates ? 2 : 200; }
 
     KernelInfo info() const {

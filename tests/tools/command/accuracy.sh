@@ -12,7 +12,7 @@ refuse 3 '' "$vkrope" accuracy --svg none.svg
 refuse 2 '--seq-len requires --model' "$vkrope" accuracy --seq-len 5
 need_lavapipe
 
-# errors NAME: those of one way in the JSON on the last command's stdout, a line each.
+# errors NAME: the errors of one way in the JSON on the last command's stdout, a line each.
 errors() { tr -d ' \n' <"$logs/out" | sed 's/.*"name":"'"$1"'",[^[]*\[\([^]]*\)\].*/\1/' |
     tr ',' '\n'; }
 # measured NAME OCTAVES LIMIT: OCTAVES errors, all at most LIMIT.

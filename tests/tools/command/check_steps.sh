@@ -81,7 +81,7 @@ named_k() {
 }
 stored --store q4_0 --hadamard 64
 works judge_k --store q4_0 --hadamard 64
-holds 'codes pass' grep -q '^K  pass: all codes and scales are those of a row' "$logs/out"
+holds 'codes pass' grep -q '^K  pass: all codes and scales belong to a row' "$logs/out"
 named_k hadamard_of_64 --store q4_0
 stored --store q4_0
 named_k hadamard_missing --store q4_0 --hadamard 64

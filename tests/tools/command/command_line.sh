@@ -68,7 +68,7 @@ refuse 5 "is a directory; name the config.json" "$vkrope" frequencies --model .
 refuse 5 '--model' "$vkrope" frequencies --model ''
 refuse 5 "is a directory" "$vkrope" frequencies --model /dev
 # Through a pipe, from the standard input, and from a file as that; not what has no end, nor a
-# GGUF file, of which parts are read.
+# GGUF file, whose parts are read.
 "$vkrope" frequencies --model "$llama" --json >expected.json
 mkfifo pipe
 for from in 'cat "$1" | "$0" frequencies --json --model -' \

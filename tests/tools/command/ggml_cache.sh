@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Caches of ggml's types by `vkrope finish` on lavapipe, beside those of ggml's own CPU. The fifth
+# Caches of ggml's types by `vkrope finish` on lavapipe, beside caches of ggml's own CPU. The fifth
 # argument is the program of ggml_cache.cpp; empty: ggml was not found.
 . "$(dirname "$0")/check.sh"
 need_lavapipe

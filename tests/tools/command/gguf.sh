@@ -9,7 +9,7 @@ no_driver
 # A GGUF file says so in its first bytes, whatever it is called.
 cp "$files/llama3.gguf" config.json
 works "$vkrope" frequencies --model config.json --json
-holds 'the pairing is that of the weights in the file' grep -q '"pairing": "interleaved"' \
+holds 'the pairing fits the weights in the file' grep -q '"pairing": "interleaved"' \
     "$logs/out"
 holds 'the scaling is a list of divisors' grep -q '"rope_type": "rope_freqs"' "$logs/out"
 works "$vkrope" frequencies --model "$files/deepseek2.gguf" --json

@@ -329,7 +329,7 @@ TEST_CASE("the scale of codes") {
         output = output_of({.type = Store::int8, .divides = true, .made = true}, values,
                            heads * head_dim);
         check_named("scale_of_token", judged(values, output, right));
-        output.scales.back() *= 2;  // that of the last head must be the token's, too
+        output.scales.back() *= 2;  // the scale of the last head must be the token's, too
         CHECK(judged(values, output, right).outcome == Outcome::unexplained);
     }
     SUBCASE("division or product") {

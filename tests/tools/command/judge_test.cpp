@@ -30,7 +30,7 @@ TEST_CASE("a right output passes, and no mistake explains it") {
     }
 }
 
-TEST_CASE("the bound is that of the widest source of angles, and no wider") {
+TEST_CASE("the bound belongs to the widest source of angles, and is no wider") {
     // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these pass,
     // 6.2 do not.
     for (const double error : {5.9, 6.2}) {

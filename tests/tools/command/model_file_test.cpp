@@ -39,7 +39,7 @@ TEST_CASE("a GGUF file") {
     check_read_once(VKROPE_TEST_MODELS "/../corpus/gguf/yarn.gguf");
 }
 
-TEST_CASE("the heads are those of the language model, and not of a vision tower") {
+TEST_CASE("the heads belong to the language model, and not to a vision tower") {
     const std::string path = VKROPE_TEST_SCRATCH "/model_file_heads.json";
     const auto heads_of = [&path](const char* config, const char* tower) {
         std::ofstream(path) << config;

@@ -82,7 +82,7 @@ stores q4_1 -8 7
 stores q5_0 -8 7
 { byte 0 60 0 200 2 0 0 0 128 143 && repeat 14 136; } >expected
 stores q5_1 -8 23
-# The scale is 1, that of the floor 2.
+# The scale is 1, and with the floor 2.
 { byte 127 192 && repeat 30 0; } >expected
 stores int8 127 -64 --store-scale row --out-q-scales q_scales.npy --out-k-scales k_scales.npy \
     --out-v-scales v_scales.npy

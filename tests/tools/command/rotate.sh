@@ -276,7 +276,7 @@ for gain in apply omit divide_out; do
     holds "gain $gain" cmp -s plain.npy q_out.npy
 done
 
-# Positions on three axes, for a model with sections; equal ones on all axes are those of one axis.
+# Positions on three axes, for a model with sections; equal ones on all axes act as one axis.
 cp model.json plain_model.json
 cp "$models/qwen2-vl-2b.json" model.json
 inputs 2,3,12,128 2,3,2,128 f32

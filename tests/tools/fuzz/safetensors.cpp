@@ -16,7 +16,7 @@ void vkrope::fuzz::parse(Input input) {
             require(tensor.begin <= tensor.end, "a tensor does not end before it begins");
             require(tensor.end <= file.size() - header.data_offset, "a tensor is in the file");
             bytes += tensor.end - tensor.begin;
-            require(header.find(tensor.name) == &tensor, "a name is that of one tensor");
+            require(header.find(tensor.name) == &tensor, "a name belongs to one tensor");
             if (const auto bits = safetensors::element_bits(tensor.dtype)) {
                 std::uint64_t all_bits = *bits;
                 for (const std::uint64_t dimension : tensor.shape) {

@@ -40,8 +40,8 @@ struct Functions {
 #undef VKROPE_LIES_DECLARE
 };
 
-/// Those of the driver below, for a lie to call. There is one device at a time, as in the programs
-/// that this layer tests.
+/// Functions of the driver below, for a lie to call. There is one device at a time, as in the
+/// programs that this layer tests.
 extern Functions next;
 
 }  // namespace vkrope::lies

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // VK_LAYER_VKROPE_lies: stands between a program and a driver, and tells the lie that VKROPE_LIE
-// names. Its functions are those of the driver, except the ones that the lie replaces.
+// names. Its functions are the driver's, except the ones that the lie replaces.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

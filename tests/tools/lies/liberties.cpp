@@ -84,7 +84,7 @@ void reports_no_float_controls(Functions& told) {
     });
 }
 
-/// Workgroups, batches and units are those of a GPU then.
+/// Workgroups, batches and units are as for a GPU then.
 void is_a_gpu(Functions& told) {
     change_properties(told, [](const Reported& reported) {
         reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;

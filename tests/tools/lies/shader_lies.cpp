@@ -27,7 +27,7 @@ void fsub_is_fadd(Module& module) {
 // ---- Arithmetic ----
 
 /// Adds a * b + c with one rounding, or nearly always as if there were one: software devices
-/// execute Fma with two. The error of the product is that of Dekker, the error of the sum that of
+/// execute Fma with two. The error of the product is from Dekker, the error of the sum from
 /// Knuth.
 void add_fused(Module& module, Substitute& to, Id type, Id a, Id b, Id c, Id result) {
     const auto add = [&](Id x, Id y) { return to.add(Op::OpFAdd, type, {x, y}); };

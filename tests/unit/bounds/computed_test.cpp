@@ -54,7 +54,7 @@ double polynomial_error(const std::array<double, 3>& p, double z, double z_error
 
 /// Upper bounds of the errors of cos and sin at an angle in [0, pi / 4], step by step through
 /// vkrope_turn: each result has the errors of its operands times their factors, and its own
-/// rounding. Names are those of the shader.
+/// rounding. Names are as in the shader.
 Errors component_errors(Interval angle, Interval factor) {
     static const Errors polynomials = approximation();
     // The rounding of a result that contains the factor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// C: rotations from the arguments of other libraries are those of the C++ tier, with 0 for what is
+// C: rotations from the arguments of other libraries equal the C++ ones, with 0 for what is
 // not given.
 #include <doctest/doctest.h>
 

@@ -117,7 +117,7 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     const Rotation chosen = imported(same);
     check_plain(chosen, 1e4);
     CHECK(warns(chosen, "assuming sliding_attention"));
-    // Without a list the global base is that of all layers.
+    // Without a list all layers have the global base.
     const std::size_t list = json.find(R"(  "layer_rope_theta")");
     const std::string none = json.substr(0, list) + json.substr(json.find('\n', list) + 1);
     check_plain(imported(none, {.layer = 0}), 1e4);

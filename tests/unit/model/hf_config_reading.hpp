@@ -47,7 +47,7 @@ inline std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
     return {rotation.sections.pairs, rotation.sections.pairs + rotation.sections.axes};
 }
 
-/// Checks that all frequencies are those of `base`, divided by `factor`.
+/// Checks that all frequencies follow from `base`, divided by `factor`.
 inline void check_plain(const Rotation& rotation, double base, double factor = 1) {
     REQUIRE(rotation.inv_freq.size() == rotation.rotary_dim / 2);
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {

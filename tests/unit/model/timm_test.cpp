@@ -72,7 +72,7 @@ TEST_CASE("timm: EVA-02 counts patches in units of its grid of 16 by 16") {
     }
     CHECK(warns(larger, "positions of the patches: row, column; tokens before"));
     CHECK(warns(larger, "32 by 32 patches"));
-    // rows and columns of an image that is no square
+    // rows and columns of an image that is not a square
     const Rotation wide = imported(timm("eva02_large_patch14_448", with_input("[3, 448, 224]")));
     check_axis(wide, 0, axis_of_grid(32, 16, 0), 10000);
     check_axis(wide, 1, axis_of_grid(16, 16, 0), 10000);

@@ -122,7 +122,7 @@ TEST_CASE("quantise: a given scale multiplies, in f32") {
     REQUIRE(quantise_given(Store::int8, Row{x}, given) == Bytes{3});
 }
 
-TEST_CASE("quantise: a made scale is that of the largest magnitude, and not below the floor") {
+TEST_CASE("quantise: a made scale follows from the largest magnitude, and is not below the floor") {
     const MadeRow made = quantise_made(Store::int8, Row{254, -127, 3, -1, not_a_number}, 0);
     CHECK(made.scale == 2);
     CHECK(made.codes == Bytes{127, 0xc0, 2, 0xff, 0});
@@ -132,7 +132,7 @@ TEST_CASE("quantise: a made scale is that of the largest magnitude, and not belo
     const MadeRow floored = quantise_made(Store::int8, Row{127, 1}, 4);
     CHECK(floored.scale == 4);
     CHECK(floored.codes == Bytes{32, 0});
-    // The quotient of 448 and 447 / 448 is not that of the rounded reciprocal.
+    // The quotient of 448 and 447 / 448 differs from the product with the rounded reciprocal.
     CHECK(quantise_made(Store::int8, Row{1}, 0).scale == 1 / 127.f);
     CHECK(quantise_made(Store::e4m3fn, Row{1}, 0).scale == 1 / 448.f);
     for (const Store store : elements) {

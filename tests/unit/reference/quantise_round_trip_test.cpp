@@ -62,7 +62,7 @@ std::vector<float> transformed(const std::vector<float>& row) {
     return values;
 }
 
-/// The root of the mean square of what storing changes, over that of the rows.
+/// The root mean square of what storing changes, over the root mean square of the rows.
 double relative_error(Store store, bool made, const std::vector<std::vector<float>>& of,
                       bool with_hadamard) {
     double changed = 0, all = 0;
@@ -90,7 +90,7 @@ double relative_error(Store store, bool made, const std::vector<std::vector<floa
 
 }  // namespace
 
-TEST_CASE("round trip: the errors are those of the guide's table") {
+TEST_CASE("round trip: the errors are as in the guide's table") {
     std::ifstream file(VKROPE_TEST_GUIDE "/finish.md");
     std::stringstream guide;
     guide << file.rdbuf();

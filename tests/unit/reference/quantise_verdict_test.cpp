@@ -227,7 +227,7 @@ TEST_CASE(
         Row row(32, 1.f), last(32, 1.f);
         row[4] = last[20] = 3;
         row[20] = last[4] = -3;
-        for (float& x : last) {  // d of the last of them: that of the first with the other sign
+        for (float& x : last) {  // d of the last of them: d of the first with the other sign
             x = -x;
         }
         const Stored first = stored({.type = type}, row);

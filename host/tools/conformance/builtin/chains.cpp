@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls in one command buffer, each with the output of the one before it as its input, and a
-// barrier of boundary() between them: the bits are those of a submission for each call.
+// barrier of boundary() between them: the bits equal a submission for each call.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {

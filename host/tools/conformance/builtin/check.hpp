@@ -101,7 +101,7 @@ class BuiltinCheck : public Check {
     Function function_;
 };
 
-/// Collects the checks of one group; those of Level::full only if requested.
+/// Collects the checks of one group; checks of Level::full only if requested.
 class Checks {
    public:
     Checks(Group& group, std::string prefix, Level level)

@@ -86,7 +86,7 @@ Trial near_trial(const Access& access, Along along) {
     return trial;
 }
 
-/// Places of the two rows of Q; those of K are `from_q_to_k` bytes after them.
+/// Places of the two rows of Q; the rows of K are `from_q_to_k` bytes after them.
 struct Placement {
     Buffer& buffer;
     std::uint64_t first, apart;  // bytes

@@ -272,7 +272,7 @@ npy::Array read_scales(const CaseFolder& folder, const std::string& file, const 
     return array;
 }
 
-/// Compares the scales that the library has made with those of the case, which names no file.
+/// Compares the scales that the library has made with the scales of the case, which names no file.
 void compare_scales(const CaseFolder& folder, const CaseDescription& description,
                     const Actual& actual, Wrong& wrong) {
     constexpr double relative = 2e-6;

@@ -30,7 +30,7 @@ struct FoundDevices {
     std::vector<FailedDriver> failed;
 };
 
-/// Lists all devices. Where that ends the process, lists those of each driver apart. Throws
+/// Lists all devices. If that ends the process, lists the devices of each driver separately. Throws
 /// tools::Failure.
 ///
 /// printed  receives what drivers and layers print

@@ -14,7 +14,7 @@ struct Changes {
     std::size_t compared = 0;  ///< checks that both reports have
 };
 
-/// Devices are matched by name, and those of one name in their order.
+/// Devices are matched by name, and devices of one name in their order.
 Changes compare(const ReportFile& older, const ReportFile& newer);
 
 }  // namespace vkrope::conformance
