@@ -238,6 +238,11 @@ std::vector<Case> cases() {
     all.push_back({"f16_mrope", plain(Element::f16, factored)});
     all.back().info.positions = PositionSource::axis_ids;
     all.back().info.sections = {.axes = 3, .pairs = {16, 24, 24}};
+    all.push_back({"f16_phase", plain(Element::f16, factored)});
+    all.back().info.phase = true;
+    all.push_back({"f16_sum", plain(Element::f16, AngleSource::computed)});
+    all.back().info.positions = PositionSource::axis_ids;
+    all.back().info.sections = {.order = SectionOrder::sum, .axes = 3};
     return all;
 }
 
