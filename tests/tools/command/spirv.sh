@@ -15,7 +15,7 @@ spirv() {
     shift
     "$vkrope" spirv --info one.json --out modules "$@"
 }
-# modules COUNT: so many, each named by the manifest, each valid.
+# modules COUNT: checks that there are COUNT modules, each named by the manifest, each valid.
 modules() {
     holds "$1 modules" [ "$(find modules -name '*.spv' | wc -l)" = "$1" ]
     for module in modules/*.spv; do
