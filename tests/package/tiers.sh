@@ -19,12 +19,13 @@ may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
 may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
 may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
 may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp"
-[ ! -d c ] || may_include c \
-    "$shared|c/.*|vkrope/(vkrope\.h|(frequencies|rotation_from|positions|kernel|model|runtime)\.hpp)"
+public='frequencies|rotation_from|positions|kernel|model|runtime'
+[ ! -d c ] || may_include c "$shared|c/.*|vkrope/(vkrope\.h|($public)\.hpp)"
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-tiers='vkrope/.*|divide_up\.hpp|reference/(oracle|finish|element|quantise|quantise_verdict)\.hpp'
+reference='oracle|finish|element|quantise|quantise_verdict|code_edges'
+tiers="vkrope/.*|divide_up\.hpp|reference/($reference)\.hpp"
 may_include tools/shell "$tiers|shell/.*"
 may_include tools/files \
     "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"

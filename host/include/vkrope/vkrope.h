@@ -2140,7 +2140,7 @@ typedef struct vkrope_device_options {
     void* user_data;                    /**< passed to on_message */
     uint64_t timeout_ns;                /**< longest wait for one submission; 0: 30 s */
     /** Folder, in UTF-8, that keeps compiled pipelines between processes, in one file for each
-     * device and driver; null or empty: nothing is kept. It must exist, and only users whom you
+     * device and driver; null: nothing is kept. It must exist, and only users whom you
      * trust may write to it: a checksum finds damage, not malice. If a file is damaged, or cannot
      * be read or written, pipelines are compiled as without it, and `on_message` gets a warning
      * with the id "vkrope-pipeline-cache". */
