@@ -27,14 +27,14 @@ reports fail 'bit for bit'
 
 # The report names no host, user, path or UUID, and has these keys.
 runs 0 --cases "$own" --filter 'own/table_*'
-[ "$(grep -c '"status": "pass"' "$logs/report.json")" = 9 ] || wrong 'not the nine tables'
+[ "$(grep -c '"status": "pass"' "$logs/report.json")" = 11 ] || wrong 'not the eleven tables'
 for word in "$(hostname)" "$(id -un)" "$own" "$PWD" uuid; do
     ! grep -qiF -e "\"$word" "$logs/report.json" || wrong "the report holds '$word'"
 done
 for key in devices name driver cases id status max_error reason; do
     grep -qF "\"$key\": " "$logs/report.json" || wrong "the report lacks '$key'"
 done
-grep -q '^cases  *9 pass$' "$logs/err" || wrong 'no table of counts'
+grep -q '^cases  *11 pass$' "$logs/err" || wrong 'no table of counts'
 runs 0 --cases "$own" --filter own/table_f32 --with-uuid
 grep -q '"uuid": "[0-9a-f]\{32\}"' "$logs/report.json" || wrong '--with-uuid names none'
 "$tool" --no-builtin --cases "$own" --filter own/table_f32 --json - >"$logs/out" 2>"$logs/err" ||
