@@ -137,6 +137,7 @@ void add_sums(Checks& checks) {
             trial.info.angles = AngleSource::computed;
             trial.info.mapping = mapping;
             set_axes(trial, {.order = SectionOrder::sum, .axes = 2});
+            run_each_access(device, trial, findings);
             add_phases(trial, 70);
             run_each_access(device, trial, findings);
         }
@@ -220,6 +221,9 @@ void add_head_groups(Checks& checks) {
                            trial.info.v = {.in = Element::f16, .out = Element::f16, .head_dim = 48};
                            trial.page_size = 4;
                            trial.pages_by_head = by_head;
+                           Trial without = trial;
+                           without.info.v = {};
+                           run(device, without, findings);
                            add_phases(trial, 72);
                            run(device, trial, findings);
                        }
@@ -298,6 +302,10 @@ void add_channels(Checks& checks) {
                                                                              : Mapping::cpu;
                         add_cos_sin_cache(trial, table, 67, false);
                         run_each_access(device, trial, findings);
+                        trial = channels(Element::f32, pairing, 64);
+                        trial.direction = direction;
+                        add_cos_sin_cache(trial, table, 64, false);
+                        run(device, trial, findings);
                     }
                 });
         }
