@@ -160,8 +160,14 @@ Status check_angles(const KernelInfo& info) noexcept {
     const struct {
         const char* name;
         std::uint32_t heads;
-    } tensors[] = {{"q_heads", info.q_heads}, {"k_heads", info.k_heads}};
-    for (const auto& [name, heads] : tensors) {
+        const Finish& finish;
+    } tensors[] = {{"q_heads", info.q_heads, info.q_finish},
+                   {"k_heads", info.k_heads, info.k_finish}};
+    for (const auto& [name, heads, finish] : tensors) {
+        if (finish.norm.span == NormSpan::token)
+            return error(Code::not_supported,
+                         "head_groups is %u: with a norm over a token (%.1s_finish) it must be 1",
+                         info.head_groups, name);
         if (heads % info.head_groups != 0)
             return error(Code::invalid_argument,
                          "%s is %u: it must be a multiple of head_groups, %u", name, heads,

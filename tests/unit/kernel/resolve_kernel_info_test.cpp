@@ -104,6 +104,15 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
         "sections.pairs[1] is 4: in a sum every axis turns every pair, so it must be 0");
 }
 
+TEST_CASE("head groups: a norm over a token is refused at create(), not by each call") {
+    breaks_create(
+        [](DeviceRef&, KernelInfo& i) {
+            i.angles = AngleSource::computed, i.head_groups = 2;
+            i.k_finish.norm = {.kind = NormKind::rms, .span = NormSpan::token, .eps = 1e-6f};
+        },
+        "head_groups is 2: with a norm over a token (k_finish) it must be 1", Code::not_supported);
+}
+
 TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
     const auto windows = [](std::initializer_list<Window> given) {
         return [=](DeviceRef&, KernelInfo& i) { std::copy(given.begin(), given.end(), i.windows); };
