@@ -35,8 +35,9 @@ fi
 # The guide and the front page: each block of C++ or C becomes the body of a function, after its
 # own #include lines; CMake blocks stay as they are. Blocks of "cpp program" and "cmake program"
 # are another test's.
-guide="$SOURCE/host/guide/engine.md $SOURCE/host/guide/finish.md"
-guide="$guide $SOURCE/host/guide/angles.md $SOURCE/host/guide/c.md $SOURCE/README.md"
+guide="$SOURCE/host/guide/engine.md $SOURCE/host/guide/own_device.md"
+guide="$guide $SOURCE/host/guide/finish.md $SOURCE/host/guide/angles.md"
+guide="$guide $SOURCE/host/guide/c.md $SOURCE/README.md"
 # shellcheck disable=SC2086 # several files
 cat $guide >"$work/guide.md"
 awk -v folder="$work/consumers/guide/block" '

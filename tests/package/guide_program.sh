@@ -3,7 +3,7 @@
 # The guide's whole program, taken from the guide, compiles against the installed package and
 # runs; and the front page is short.
 set -eu
-guide=$SOURCE/host/guide/engine.md
+guide=$SOURCE/host/guide/own_device.md
 ! grep -n '@[A-Z]*@' "$SOURCE"/*.md "$SOURCE"/host/guide/*.md ||
     { echo "a placeholder was left in the documents"; exit 1; }
 [ "$(wc -l <"$SOURCE/README.md")" -le 110 ] || { echo "README.md has more than 110 lines"; exit 1; }
