@@ -25,6 +25,10 @@ struct vkrope_rotation {
 
 namespace vkrope::c {
 
+inline DescriptorArena* unwrap(vkrope_arena* arena) {
+    return reinterpret_cast<DescriptorArena*>(arena);
+}
+
 /// Creates a handle for `rotation`.
 std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation);
 
@@ -39,6 +43,9 @@ Status read_finish(const vkrope_finish* from, const char* name, Finish& finish) 
 
 /// Writes the finish of a model to its handle.
 void set_finish(vkrope_rotation& rotation) noexcept;
+
+/// Reads the device at `from`.
+Status read_device(const vkrope_device_ref* from, DeviceRef& device);
 
 /// Reads the kernel properties at `from`.
 Status read_info(const vkrope_kernel_info* from, KernelInfo& info);

@@ -5,7 +5,7 @@ expected values from the definition.
 
 A token is looked up in its own way for each kind of positions, a channel by the letters of the
 layout, and an angle is one product in double. Nothing here comes from the library. Run it in this
-folder; the result is the same every time.
+folder; the result is the same every time. One list of cases, so longer than other files.
 """
 import itertools
 import math
