@@ -83,17 +83,6 @@ std::vector<Octave> octaves() {
     return all;
 }
 
-/// Evenly spaced floats from -1 to 1.
-std::vector<float> random_values(std::size_t count) {
-    std::mt19937_64 random(2);
-    std::vector<float> values(count);
-    for (float& value : values) {
-        value = static_cast<float>(static_cast<std::int32_t>(random() >> 39) - (1 << 24)) *
-                0x1p-24F;
-    }
-    return values;
-}
-
 class Measurement {
    public:
     Measurement(Device& device, Accuracy& accuracy) : device_(device), accuracy_(accuracy) {
@@ -134,11 +123,6 @@ class Measurement {
    private:
     /// Returns the error of each octave that `output` covers.
     std::vector<double> errors_of(const std::vector<float>& output) const {
-        reference::Operation operation;
-        operation.inv_freq = accuracy_.rotation.inv_freq;
-        operation.attention_factor = accuracy_.rotation.attention_factor;
-        operation.absolute_allowance =
-            0x1p-123 + 0x1p-148;  // allows for flushed subnormals, which a device does not report
         std::vector<double> errors;
         std::size_t row = 0;
         for (const Octave& octave : accuracy_.octaves) {
@@ -146,18 +130,8 @@ class Measurement {
             if (count == 0) {
                 break;
             }
-            reference::Tensor tensor;
-            tensor.tokens = count;
-            tensor.heads = accuracy_.heads;
-            tensor.head_dim = tensor.head_stride = accuracy_.rotation.rotary_dim;
-            tensor.token_stride = row_;
-            tensor.batch_stride = row_ * count;
-            operation.positions.assign(octave.positions.begin(),
-                                       octave.positions.begin() + std::ptrdiff_t(count));
-            const auto verdict = reference::compare(tensor, operation, &input_[row * row_],
-                                                    &output[row * row_]);
-            errors.push_back(verdict.nan_mismatch ? std::numeric_limits<double>::quiet_NaN()
-                                                  : verdict.largest_error_u);
+            errors.push_back(error_of(accuracy_.rotation, {octave.positions.data(), count},
+                                      accuracy_.heads, &input_[row * row_], &output[row * row_]));
             row += count;
         }
         return errors;
@@ -175,7 +149,8 @@ Accuracy measure(const AccuracyOptions& options) {
                          .rotation = rotation_of(options),
                          .heads = heads_measured,
                          .octaves = octaves(),
-                         .lines = {}};
+                         .lines = {},
+                         .grids = {}};
     DeviceOptions device_options;
     device_options.select = options.device;
     device_options.on_message = print_message;
@@ -188,6 +163,9 @@ Accuracy measure(const AccuracyOptions& options) {
     measurement.measure(AngleSource::direct_buffer, table_bytes_everywhere / direct_row_bytes);
     for (const FloatAngles& way : float_angles(accuracy.rotation)) {
         measurement.measure(way);
+    }
+    if (options.model.path.empty()) {
+        accuracy.grids = measure_grids(device);
     }
     return accuracy;
 }
@@ -216,13 +194,60 @@ ExitCode print_accuracy(const AccuracyOptions& options) {
 
 }  // namespace
 
+double error_of(const Rotation& rotation, std::span<const std::int32_t> positions,
+                std::uint32_t heads, const float* input, const float* output) {
+    reference::Operation operation;
+    operation.inv_freq = rotation.inv_freq;
+    operation.attention_factor = rotation.attention_factor;
+    operation.absolute_allowance =
+        0x1p-123 + 0x1p-148;  // allows for flushed subnormals, which a device does not report
+    operation.positions.assign(positions.begin(), positions.end());
+    reference::Tensor tensor;
+    tensor.tokens = positions.size();
+    tensor.heads = heads;
+    tensor.head_dim = tensor.head_stride = rotation.rotary_dim;
+    tensor.token_stride = std::size_t{heads} * rotation.rotary_dim;
+    tensor.batch_stride = tensor.token_stride * tensor.tokens;
+    const auto verdict = reference::compare(tensor, operation, input, output);
+    return verdict.nan_mismatch ? std::numeric_limits<double>::quiet_NaN()
+                                : verdict.largest_error_u;
+}
+
+std::vector<float> random_values(std::size_t count) {
+    std::mt19937_64 random(2);
+    std::vector<float> values(count);
+    for (float& value : values) {
+        value = static_cast<float>(static_cast<std::int32_t>(random() >> 39) - (1 << 24)) *
+                0x1p-24F;
+    }
+    return values;
+}
+
 std::string breach_of(const Accuracy& accuracy) {
-    for (const AccuracyLine& line : accuracy.lines) {
+    const auto breach = [](const AccuracyLine& line, const auto& place_of) {
         for (std::size_t i = 0; line.bound_u && i < line.error_u.size(); ++i) {
             if (!(line.error_u[i] <= *line.bound_u)) {  // a NaN error is a breach
-                return fmt::format("{} is {:.3g} u off at a position up to {}; its bound is {} u",
-                                   line.name, line.error_u[i], accuracy.octaves[i].last,
-                                   *line.bound_u);
+                return fmt::format("{} is {:.3g} u off at {}; its bound is {} u", line.name,
+                                   line.error_u[i], place_of(i), *line.bound_u);
+            }
+        }
+        return std::string();
+    };
+    for (const AccuracyLine& line : accuracy.lines) {
+        const std::string found = breach(line, [&](std::size_t i) {
+            return fmt::format("a position up to {}", accuracy.octaves[i].last);
+        });
+        if (!found.empty()) {
+            return found;
+        }
+    }
+    if (accuracy.grids) {
+        for (const AccuracyLine& line : accuracy.grids->lines) {
+            const std::string found = breach(line, [&](std::size_t i) {
+                return fmt::format("{} patches on a side", accuracy.grids->patches[i]);
+            });
+            if (!found.empty()) {
+                return found;
             }
         }
     }

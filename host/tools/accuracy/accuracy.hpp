@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,19 @@ struct AccuracyLine {
     std::vector<double> error_u;
 };
 
+/// Patches of square images whose coordinates are their centres between -1 and 1, as in DINOv3.
+struct GridAccuracy {
+    std::vector<std::uint32_t> patches;  // on a side, ascending
+    std::vector<AccuracyLine> lines;     // an error for each of `patches`
+};
+
 struct Accuracy {
     DeviceInfo device;
     Rotation rotation;  // one window from channel 0 on, half_split, one position per token
     std::uint32_t heads = 0;
     std::vector<Octave> octaves;
     std::vector<AccuracyLine> lines;  // the library's own sources first
+    std::optional<GridAccuracy> grids;
 };
 
 /// The angles of all pairs in float32, as another implementation computes them.
@@ -50,6 +58,16 @@ std::vector<FloatAngles> float_angles(const Rotation& rotation);
 std::vector<float> rotated_by(const FloatAngles& way, const Rotation& rotation,
                               const std::vector<std::int32_t>& positions, std::uint32_t heads,
                               const std::vector<float>& input);
+
+/// The largest error of rows of [positions, heads, rotary_dim] in f32, in u a (|x0| + |x1|); NaN if
+/// an output is NaN and should not be.
+double error_of(const Rotation& rotation, std::span<const std::int32_t> positions,
+                std::uint32_t heads, const float* input, const float* output);
+
+/// Evenly spaced floats from -1 to 1 in random order.
+std::vector<float> random_values(std::size_t count);
+
+GridAccuracy measure_grids(Device& device);
 
 /// Says which of the library's own lines exceeds its bound, and where; empty: none.
 std::string breach_of(const Accuracy& accuracy);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double unit = 0x1p-24;
 constexpr double width = 800, margin = 12, head_height = 26, all_height = 440, own_height = 260,
-                 gap = 14;
+                 grids_height = 300, gap = 14;
 
 // Widths of the cells of the table.
 constexpr int position_width = 10, error_width = 16;
@@ -106,6 +106,84 @@ svg::Plot own(const Accuracy& accuracy) {
     return plot;
 }
 
+svg::Plot grids(const GridAccuracy& accuracy) {
+    svg::Plot plot = {.title = "DINOv3's patch centres in [-1, 1], in u (|x0| + |x1|)",
+                      .x = {.label = "patches on a side",
+                            .scale = svg::Scale::logarithmic,
+                            .low = 7,
+                            .high = 4096,
+                            .ticks = {{7, "7"},
+                                      {14, "14"},
+                                      {37, "37"},
+                                      {128, "128"},
+                                      {512, "512"},
+                                      {1024, "1024"},
+                                      {4096, "4096"}}},
+                      .y = {.label = "largest error / u",
+                            .scale = svg::Scale::logarithmic,
+                            .low = 1,
+                            .high = 1e6,
+                            .ticks = {{1, "1"},
+                                      {10, "10"},
+                                      {100, "100"},
+                                      {1e3, "1000"},
+                                      {1e4, "10⁴"},
+                                      {1e5, "10⁵"},
+                                      {1e6, "10⁶"}}},
+                      .series = {},
+                      .bounds = {}};
+    for (const AccuracyLine& line : accuracy.lines) {
+        svg::Series series = {line.label, {}};
+        for (std::size_t i = 0; i < line.error_u.size(); ++i) {
+            series.points.push_back({double(accuracy.patches[i]), line.error_u[i]});
+        }
+        plot.series.push_back(std::move(series));
+    }
+    return plot;
+}
+
+/// A table with a row for each of `firsts`, in which a line has its error or "-".
+template <typename First>
+std::string table_of(const char* head, const std::vector<First>& firsts,
+                     const std::vector<AccuracyLine>& lines) {
+    std::string text;
+    const auto row = [&](const std::string& first, const auto& cell_of) {
+        text += fmt::format("{:>{}}", first, position_width);
+        for (const AccuracyLine& line : lines) {
+            text += fmt::format("  {:>{}}", cell_of(line), error_width);
+        }
+        text += '\n';
+    };
+    row(head, [](const AccuracyLine& line) { return line.name; });
+    for (std::size_t i = 0; i < firsts.size(); ++i) {
+        row(fmt::format("{}", firsts[i]), [i](const AccuracyLine& line) {
+            return i < line.error_u.size() ? error_text(line.error_u[i]) : "-";
+        });
+    }
+    row("bound",
+        [](const AccuracyLine& line) { return line.bound_u ? error_text(*line.bound_u) : "-"; });
+    return text;
+}
+
+nlohmann::ordered_json json_of(const std::vector<AccuracyLine>& lines) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const AccuracyLine& line : lines) {
+        all.push_back({{"name", line.name},
+                       {"bound_u", line.bound_u ? nlohmann::ordered_json(*line.bound_u)
+                                                : nlohmann::ordered_json(nullptr)},
+                       {"error_u", line.error_u}});
+    }
+    return all;
+}
+
+std::vector<std::uint32_t> lasts_of(const Accuracy& accuracy) {
+    std::vector<std::uint32_t> lasts;
+    for (const Octave& octave : accuracy.octaves) {
+        lasts.push_back(octave.last);
+    }
+    return lasts;
+}
+
 }  // namespace
 
 std::string text_of(const Accuracy& accuracy) {
@@ -116,56 +194,47 @@ std::string text_of(const Accuracy& accuracy) {
         "           1.68e+05 u are 1 %; from 1e+07 u on nothing is left of the angle\n\n",
         device_text(accuracy.device), rotation_text(accuracy.rotation), positions_in(accuracy),
         accuracy.heads, accuracy.rotation.attention_factor);
-    const auto row = [&](const std::string& first, const auto& cell_of) {
-        text += fmt::format("{:>{}}", first, position_width);
-        for (const AccuracyLine& line : accuracy.lines) {
-            text += fmt::format("  {:>{}}", cell_of(line), error_width);
-        }
-        text += '\n';
-    };
-    row("up to", [](const AccuracyLine& line) { return line.name; });
-    for (std::size_t i = 0; i < accuracy.octaves.size(); ++i) {
-        row(fmt::format("{}", accuracy.octaves[i].last), [i](const AccuracyLine& line) {
-            return i < line.error_u.size() ? error_text(line.error_u[i]) : "-";
-        });
+    text += table_of("up to", lasts_of(accuracy), accuracy.lines);
+    if (accuracy.grids) {
+        text += "\npatches    centres in [-1, 1] as in DINOv3, base 100; by patches on a side\n\n" +
+                table_of("patches", accuracy.grids->patches, accuracy.grids->lines);
     }
-    row("bound",
-        [](const AccuracyLine& line) { return line.bound_u ? error_text(*line.bound_u) : "-"; });
     return text;
 }
 
 nlohmann::ordered_json json_of(const Accuracy& accuracy) {
-    nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-    for (const AccuracyLine& line : accuracy.lines) {
-        lines.push_back({{"name", line.name},
-                         {"bound_u", line.bound_u ? nlohmann::ordered_json(*line.bound_u)
-                                                  : nlohmann::ordered_json(nullptr)},
-                         {"error_u", line.error_u}});
+    nlohmann::ordered_json json = {{"device", device_json(accuracy.device)},
+                                   {"model",
+                                    {{"rope_type", accuracy.rotation.rope_type},
+                                     {"base", accuracy.rotation.base},
+                                     {"rotary_dim", accuracy.rotation.rotary_dim},
+                                     {"attention_factor", accuracy.rotation.attention_factor}}},
+                                   {"positions", positions_in(accuracy)},
+                                   {"up_to", lasts_of(accuracy)},
+                                   {"ways", json_of(accuracy.lines)}};
+    if (accuracy.grids) {
+        json["grids"] = {{"patches", accuracy.grids->patches},
+                         {"ways", json_of(accuracy.grids->lines)}};
     }
-    nlohmann::ordered_json up_to = nlohmann::ordered_json::array();
-    for (const Octave& octave : accuracy.octaves) {
-        up_to.push_back(octave.last);
-    }
-    return {{"device", device_json(accuracy.device)},
-            {"model",
-             {{"rope_type", accuracy.rotation.rope_type},
-              {"base", accuracy.rotation.base},
-              {"rotary_dim", accuracy.rotation.rotary_dim},
-              {"attention_factor", accuracy.rotation.attention_factor}}},
-            {"positions", positions_in(accuracy)},
-            {"up_to", std::move(up_to)},
-            {"ways", std::move(lines)}};
+    return json;
 }
 
 std::string svg_of(const Accuracy& accuracy) {
     const std::string title = "Error of rotated f32 values against position";
     const double own_top = margin + head_height + all_height + gap;
-    svg::Drawing drawing(width, own_top + own_height + margin, title);
+    const double grids_top = own_top + own_height + gap;
+    svg::Drawing drawing(
+        width, accuracy.grids ? grids_top + grids_height + margin : own_top + own_height + margin,
+        title);
     drawing.text({margin, margin + 14},
                  fmt::format("{}: {}", title, rotation_text(accuracy.rotation)), "title");
     svg::draw(drawing, all_ways(accuracy),
               {margin, margin + head_height, width - 2 * margin, all_height});
     svg::draw(drawing, own(accuracy), {margin, own_top, width - 2 * margin, own_height});
+    if (accuracy.grids) {
+        svg::draw(drawing, grids(*accuracy.grids),
+                  {margin, grids_top, width - 2 * margin, grids_height});
+    }
     return drawing.file();
 }
 

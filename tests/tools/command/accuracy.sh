@@ -29,6 +29,10 @@ measure() {
     measured factored_texture 23 6
     measured computed 32 4.5
     measured direct_buffer 19 2.5
+    measured odd_integers 11 4.5
+    holds 'centres of patches in float32 are further off than in integers, on every side' \
+        sh -c 'echo "$1 $2" | awk "{ for (i = 1; i <= 11; i++) exit_code += \$(i + 11) < 2 * \$i }
+            END { exit NF != 22 || exit_code }" RS=' sh "$(errors odd_integers)" "$(errors float32_centres)"
     measured float32_product 32 33554432.01 # 2 (|x0| + |x1|): the opposite of what is right
     holds 'a float32 product loses digits in proportion' \
         sh -c 'echo "$1" | awk "NR == 18 { exit !(\$1 > 3e4 && \$1 < 4e5) }"' \
@@ -45,7 +49,8 @@ fi
 
 # As text, of a model with scaling and an attention factor.
 works "$vkrope" accuracy --model "$models/qwen2.5-7b.yarn.json"
-holds 'a row an octave' [ "$(grep -cE '^ *[0-9]+  +[-0-9]' "$logs/out")" = 32 ]
+holds 'a row an octave, and none of patches' \
+    [ "$(grep -cE '^ *[0-9]+  +[-0-9]' "$logs/out")" = 32 ]
 holds 'the bounds with a factor' grep -qE '^ +bound +6.00 +4.50 +3.00 ' "$logs/out"
 holds 'at most 120 columns' awk 'length > 120 { exit 1 }' "$logs/out"
 cp "$models/llama-3.1-8b.json" model.json

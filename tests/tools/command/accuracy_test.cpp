@@ -47,6 +47,11 @@ TEST_CASE(
           0);
     accuracy.lines[0].error_u = {std::numeric_limits<double>::quiet_NaN()};
     CHECK(!breach_of(accuracy).empty());
+    accuracy.lines[0].error_u = {1, 1};
+    accuracy.grids = {{7, 14}, {{"grid", "grid", 4.5, {1, 4.5}}}};
+    CHECK(breach_of(accuracy).empty());
+    accuracy.grids->lines[0].error_u[1] = 5;
+    CHECK(breach_of(accuracy) == "grid is 5 u off at 14 patches on a side; its bound is 4.5 u");
 }
 
 TEST_CASE("the float32 product rounds inv_freq, position and product") {
