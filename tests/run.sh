@@ -6,7 +6,7 @@
 # What the tests of a group (a CTest label) take together in seconds, on two cores without a GPU:
 # of ./dev test, and of ./dev test --thorough.
 budgets='unit 60 150
-device 100 2000
+device 100 1300
 tool 20 180
 conformance 90 900
 bench 0 250
