@@ -10,6 +10,11 @@
 
 namespace vkrope {
 
+/// Why no rotation is read from some models, and what serves them.
+inline constexpr const char* two_angles_a_pair =
+    "the two channels of a pair turn by different angles, which no rotation says; give cos and sin "
+    "of each channel to plan_cos_sin_cache, with channel_angles";
+
 /// Fails for a query that contradicts itself, whatever the model.
 void check_query(const ModelQuery& query);
 

@@ -139,8 +139,7 @@ struct Refused {
 
 // Sorted by name.
 constexpr Refused refused[] = {
-    {"ErnieImageTransformer2DModel",
-     "the two channels of a pair turn by different angles, which is not a rotation"},
+    {"ErnieImageTransformer2DModel", two_angles_a_pair},
     {"MochiTransformer3DModel",
      "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
      "fill a Rotation whose sections have SectionOrder::sum, with a head group for each head"},

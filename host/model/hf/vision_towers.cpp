@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "model/rotation_rules.hpp"
+
 namespace vkrope {
 namespace {
 
@@ -103,7 +105,7 @@ constexpr UnsupportedTower unsupported_towers[] = {
     {"gemma4", two_windows},
     {"gemma4_vision", two_windows},
     // Its released weights need this: facebookresearch/vjepa2#15.
-    {"vjepa2", "the two channels of a pair turn by different angles, which is not a rotation"},
+    {"vjepa2", two_angles_a_pair},
 };
 
 /// The row of a name in a short table.

@@ -133,7 +133,7 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
 
 TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
     for (const auto& [name, reason] :
-         {std::pair{"ErnieImageTransformer2DModel", "by different angles"},
+         {std::pair{"ErnieImageTransformer2DModel", "plan_cos_sin_cache, with channel_angles"},
           std::pair{"MochiTransformer3DModel", "its frequencies are learned"},
           std::pair{"FluxPipeline", "it is unknown; the transformer of a pipeline"}}) {
         const std::string json = std::string(R"({"_class_name": ")") + name + "\"}";

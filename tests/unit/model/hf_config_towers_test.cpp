@@ -132,7 +132,8 @@ TEST_CASE("vision towers that no rotation can say are named") {
     refused(R"({"model_type": "gemma4", "vision_config": {"model_type": "gemma4_vision",
             "head_dim": 64, "rope_parameters": {"rope_theta": 100.0}}})",
             "gemma4_vision: each axis has a window of the head");
-    refused(R"({"model_type": "vjepa2", "hidden_size": 1024})", "by different angles");
+    refused(R"({"model_type": "vjepa2", "hidden_size": 1024})",
+            "plan_cos_sin_cache, with channel_angles");
     refused(R"({"model_type": "lfm2_vl", "vision_config": {"model_type": "siglip2_vision_model",
             "hidden_size": 1152, "num_attention_heads": 16}})",
             "\"siglip2_vision_model\" is not known to have a rotary embedding");
