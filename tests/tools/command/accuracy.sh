@@ -32,7 +32,8 @@ measure() {
     measured odd_integers 11 4.5
     holds 'centres of patches in float32 are further off than in integers, on every side' \
         sh -c 'echo "$1 $2" | awk "{ for (i = 1; i <= 11; i++) exit_code += \$(i + 11) < 2 * \$i }
-            END { exit NF != 22 || exit_code }" RS=' sh "$(errors odd_integers)" "$(errors float32_centres)"
+            END { exit NF != 22 || exit_code }" RS=' \
+        sh "$(errors odd_integers)" "$(errors float32_centres)"
     measured float32_product 32 33554432.01 # 2 (|x0| + |x1|): the opposite of what is right
     holds 'a float32 product loses digits in proportion' \
         sh -c 'echo "$1" | awk "NR == 18 { exit !(\$1 > 3e4 && \$1 < 4e5) }"' \
