@@ -101,7 +101,10 @@ mkdir -p tests/package/check && cp "$SOURCE/tests/package/check/run.sh" tests/pa
     echo 'echo "checked $1"' >tests/package/check/check.sh &&
     echo 'echo "tidy in $*"' >tests/package/check/tidy.sh || exit 1
 
-# What has changed is tidied, and a check that fails fails ./dev check.
+# What has changed is tidied, and a check that fails fails ./dev check. The checkout around this
+# folder is not looked at, whatever has changed in it.
+GIT_CEILING_DIRECTORIES=$(dirname "$(pwd -P)")
+export GIT_CEILING_DIRECTORIES
 says 0 "checked $PWD" check
 ! grep -q tidy "$SCRATCH/log" || wrong 'without a repository, something is tidied'
 printf 'build\n' >.gitignore

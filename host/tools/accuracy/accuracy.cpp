@@ -97,17 +97,9 @@ class Measurement {
     void measure(AngleSource source, std::uint64_t reach) {
         const auto end = std::find_if(positions_.begin(), positions_.end(),
                                       [=](std::int32_t p) { return std::uint64_t(p) >= reach; });
-        HostShape shape;
-        shape.positions.assign(positions_.begin(), end);
-        shape.tokens = static_cast<std::uint32_t>(shape.positions.size());
-        shape.q_heads = accuracy_.heads;
-        shape.angles = source;
-        auto rotation = value_of(HostRotation::make(device_, accuracy_.rotation, shape),
-                                 Subject::device);
-        std::vector<float> output(shape.tokens * row_);
-        check(rotation.upload(input_.data(), nullptr), Subject::device);
-        value_of(rotation.run(), Subject::device);
-        check(rotation.download(output.data(), nullptr), Subject::device);
+        const std::size_t count = static_cast<std::size_t>(end - positions_.begin());
+        const auto output = rotated_on(device_, accuracy_.rotation, source,
+                                       {positions_.data(), count}, accuracy_.heads, input_);
         const char* word = word_for(angle_sources, source);
         accuracy_.lines.push_back({word, word,
                                    error_bound(source, accuracy_.rotation.attention_factor),
@@ -194,6 +186,22 @@ ExitCode print_accuracy(const AccuracyOptions& options) {
 
 }  // namespace
 
+std::vector<float> rotated_on(Device& device, const Rotation& rotation, AngleSource source,
+                              std::span<const std::int32_t> positions, std::uint32_t heads,
+                              const std::vector<float>& input) {
+    HostShape shape;
+    shape.positions.assign(positions.begin(), positions.end());
+    shape.tokens = static_cast<std::uint32_t>(positions.size());
+    shape.q_heads = heads;
+    shape.angles = source;
+    auto work = value_of(HostRotation::make(device, rotation, shape), Subject::device);
+    std::vector<float> output(positions.size() * heads * rotation.rotary_dim);
+    check(work.upload(input.data(), nullptr), Subject::device);
+    value_of(work.run(), Subject::device);
+    check(work.download(output.data(), nullptr), Subject::device);
+    return output;
+}
+
 double error_of(const Rotation& rotation, std::span<const std::int32_t> positions,
                 std::uint32_t heads, const float* input, const float* output) {
     reference::Operation operation;
@@ -224,34 +232,26 @@ std::vector<float> random_values(std::size_t count) {
 }
 
 std::string breach_of(const Accuracy& accuracy) {
-    const auto breach = [](const AccuracyLine& line, const auto& place_of) {
-        for (std::size_t i = 0; line.bound_u && i < line.error_u.size(); ++i) {
-            if (!(line.error_u[i] <= *line.bound_u)) {  // a NaN error is a breach
-                return fmt::format("{} is {:.3g} u off at {}; its bound is {} u", line.name,
-                                   line.error_u[i], place_of(i), *line.bound_u);
+    const auto breach = [](const std::vector<AccuracyLine>& lines, const auto& place_of) {
+        for (const AccuracyLine& line : lines) {
+            for (std::size_t i = 0; line.bound_u && i < line.error_u.size(); ++i) {
+                if (!(line.error_u[i] <= *line.bound_u)) {  // a NaN error is a breach
+                    return fmt::format("{} is {:.3g} u off at {}; its bound is {} u", line.name,
+                                       line.error_u[i], place_of(i), *line.bound_u);
+                }
             }
         }
         return std::string();
     };
-    for (const AccuracyLine& line : accuracy.lines) {
-        const std::string found = breach(line, [&](std::size_t i) {
-            return fmt::format("a position up to {}", accuracy.octaves[i].last);
+    std::string found = breach(accuracy.lines, [&](std::size_t i) {
+        return fmt::format("a position up to {}", accuracy.octaves[i].last);
+    });
+    if (found.empty() && accuracy.grids) {
+        found = breach(accuracy.grids->lines, [&](std::size_t i) {
+            return fmt::format("{} patches on a side", accuracy.grids->patches[i]);
         });
-        if (!found.empty()) {
-            return found;
-        }
     }
-    if (accuracy.grids) {
-        for (const AccuracyLine& line : accuracy.grids->lines) {
-            const std::string found = breach(line, [&](std::size_t i) {
-                return fmt::format("{} patches on a side", accuracy.grids->patches[i]);
-            });
-            if (!found.empty()) {
-                return found;
-            }
-        }
-    }
-    return "";
+    return found;
 }
 
 void add_accuracy(CommandLine& vkrope) {
@@ -261,7 +261,8 @@ void add_accuracy(CommandLine& vkrope) {
         "other ways in float32.");
     const auto options = std::make_shared<AccuracyOptions>();
     Option model = add_model_options(command, options->model);
-    model.required(false).append_help(" Without it: base 500000, 128 channels.");
+    model.required(false).append_help(
+        " Without it: base 500000, 128 channels; and DINOv3's patches of images.");
     for (const char* part : {"--seq-len", "--layer-type", "--layer", "--tower"}) {
         command.option(part).needs(model);
     }

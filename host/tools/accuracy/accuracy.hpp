@@ -59,12 +59,17 @@ std::vector<float> rotated_by(const FloatAngles& way, const Rotation& rotation,
                               const std::vector<std::int32_t>& positions, std::uint32_t heads,
                               const std::vector<float>& input);
 
+/// Rotates such rows on the device.
+std::vector<float> rotated_on(Device& device, const Rotation& rotation, AngleSource source,
+                              std::span<const std::int32_t> positions, std::uint32_t heads,
+                              const std::vector<float>& input);
+
 /// The largest error of rows of [positions, heads, rotary_dim] in f32, in u a (|x0| + |x1|); NaN if
 /// an output is NaN and should not be.
 double error_of(const Rotation& rotation, std::span<const std::int32_t> positions,
                 std::uint32_t heads, const float* input, const float* output);
 
-/// Evenly spaced floats from -1 to 1 in random order.
+/// Random multiples of 2^-24 from -1 to 1, the same ones every time.
 std::vector<float> random_values(std::size_t count);
 
 GridAccuracy measure_grids(Device& device);

@@ -56,10 +56,19 @@ svg::Axis position_axis() {
                       {0x1p31, "2³¹"}}};
 }
 
-svg::Series series_of(const Accuracy& accuracy, const AccuracyLine& line, double scale) {
+std::vector<std::uint32_t> lasts_of(const Accuracy& accuracy) {
+    std::vector<std::uint32_t> lasts;
+    for (const Octave& octave : accuracy.octaves) {
+        lasts.push_back(octave.last);
+    }
+    return lasts;
+}
+
+svg::Series series_of(const AccuracyLine& line, const std::vector<std::uint32_t>& along,
+                      double scale) {
     svg::Series series = {line.label, {}};
     for (std::size_t i = 0; i < line.error_u.size(); ++i) {
-        series.points.push_back({double(accuracy.octaves[i].last), line.error_u[i] * scale});
+        series.points.push_back({double(along[i]), line.error_u[i] * scale});
     }
     return series;
 }
@@ -84,7 +93,8 @@ svg::Plot all_ways(const Accuracy& accuracy) {
         .series = {},
         .bounds = {}};
     for (const AccuracyLine& line : accuracy.lines) {
-        plot.series.push_back(series_of(accuracy, line, unit * accuracy.rotation.attention_factor));
+        plot.series.push_back(
+            series_of(line, lasts_of(accuracy), unit * accuracy.rotation.attention_factor));
     }
     return plot;
 }
@@ -100,7 +110,7 @@ svg::Plot own(const Accuracy& accuracy) {
         if (line.bound_u) {
             plot.bounds.push_back({fmt::format("{}: at most {} u", line.label, *line.bound_u),
                                    *line.bound_u, plot.series.size()});
-            plot.series.push_back(series_of(accuracy, line, 1));
+            plot.series.push_back(series_of(line, lasts_of(accuracy), 1));
         }
     }
     return plot;
@@ -133,18 +143,13 @@ svg::Plot grids(const GridAccuracy& accuracy) {
                       .series = {},
                       .bounds = {}};
     for (const AccuracyLine& line : accuracy.lines) {
-        svg::Series series = {line.label, {}};
-        for (std::size_t i = 0; i < line.error_u.size(); ++i) {
-            series.points.push_back({double(accuracy.patches[i]), line.error_u[i]});
-        }
-        plot.series.push_back(std::move(series));
+        plot.series.push_back(series_of(line, accuracy.patches, 1));
     }
     return plot;
 }
 
 /// A table with a row for each of `firsts`, in which a line has its error or "-".
-template <typename First>
-std::string table_of(const char* head, const std::vector<First>& firsts,
+std::string table_of(const char* head, const std::vector<std::uint32_t>& firsts,
                      const std::vector<AccuracyLine>& lines) {
     std::string text;
     const auto row = [&](const std::string& first, const auto& cell_of) {
@@ -174,14 +179,6 @@ nlohmann::ordered_json json_of(const std::vector<AccuracyLine>& lines) {
                        {"error_u", line.error_u}});
     }
     return all;
-}
-
-std::vector<std::uint32_t> lasts_of(const Accuracy& accuracy) {
-    std::vector<std::uint32_t> lasts;
-    for (const Octave& octave : accuracy.octaves) {
-        lasts.push_back(octave.last);
-    }
-    return lasts;
 }
 
 }  // namespace
