@@ -55,8 +55,8 @@ class FinishLayer {
     /// Whether the results differ from `others` as sums in another order do: Q by 2^-12 of its
     /// largest magnitude, and of the bytes of K and V one in a hundred.
     bool nearly(const std::vector<std::byte>& others);
-    /// The largest difference of a number from that of `others`, as a share of the largest
-    /// magnitude of its tensor.
+    /// The largest difference of a number from that of `others`, less the step between two codes
+    /// of a quantised type, as a share of the largest magnitude of its tensor.
     double distance(const std::vector<std::byte>& others);
 
    private:
