@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # awk -f table.awk RESULT.json...: Markdown tables, of what was measured on, of the default source
 # of angles against the roof and the rivals, and, if there are such rows, of one dispatch from the
-# projection to the cache against the passes that it replaces; from the medians that vkrope-bench
-# left. It reads one value a line, which is how Google Benchmark writes its JSON: README.md beside
-# this file says which.
+# projection to the cache (of f16, q8_0, q4_0 or e4m3fn) against the passes that it replaces; from
+# the medians that vkrope-bench left. It reads one value a line, which is how Google Benchmark
+# writes its JSON: README.md beside this file says which.
 function value(line) {
     sub(/^[^:]*: "?/, "", line)
     sub(/"?,?$/, "", line)
@@ -23,7 +23,8 @@ function keep(   part, row, who) {
         if (!(row in rate)) order[++rows] = row
         rate[row] = sprintf("%.1f", bytes / 1e9)
         share[row] = sprintf("%.0f %%", 100 * roof)
-    } else if (part[1] == "finish" || part[1] == "cache") {
+    } else if (part[1] == "finish" && part[3] == "f16" ||
+        part[1] == "cache" && part[3] ~ /^(q8_0|q4_0|e4m3fn)$/) {
         row = run SUBSEP name
         sub(/\/manual_time$/, "", row)
         finishes[++finish_rows] = row
