@@ -86,6 +86,8 @@ Scenario record_a_call(const char* name, const FakeConfig& config, const KernelI
                 reset(arena);
                 Call call = kernel_call(host, 7, info.angles);
                 if (info.v.head_dim != 0) call = with_v(host, call);
+                if (info.k_finish.store_scale == StoreScale::made)
+                    call.k_scales_out = {host.words, 0xf0000, 7 * 2 * sizeof(float)};
                 const Status status = record(host.commands, kernel, with_finish(host, info, call),
                                              arena);
                 CHECK(host.allocator.allocated == asked);
@@ -164,6 +166,19 @@ KernelInfo norms_of_tokens(AngleSource angles) {
                        full_finish(NormKind::layer, NormSpan::token, NormPlace::after));
 }
 
+// Q, K and V with Hadamard transforms; a scale for each row of K, and blocks of V.
+KernelInfo quantised(AngleSource angles) {
+    KernelInfo info = with_v(kernel_info(angles));
+    info.k.out = Element::int8;
+    info.k_finish = {.hadamard = 64, .store_scale = StoreScale::made};
+    info.v.out = Element::q4_0;
+    info.v_finish.hadamard = 32;
+    info.q_finish.hadamard = 128;
+    info.q_heads = 8;
+    info.k_heads = info.v_heads = 2;
+    return info;
+}
+
 const FakeConfig apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
 
 const std::vector<Scenario>& scenarios() {
@@ -217,16 +232,26 @@ const std::vector<Scenario>& scenarios() {
                       2),
         record_a_call("record with norms of tokens and V, arena, apart, no labels", apart,
                       norms_of_tokens(factored), 3),
+        // Rows of int8 and of q4_0 lie in different ways, so that V has a dispatch of its own.
+        record_a_call("record quantised K and V, push descriptors, labels", {}, quantised(texture),
+                      2),
+        record_a_call("record quantised K and V, processor", processor, quantised(buffer), 2),
+        record_a_call("record quantised K and V, arena, apart, no labels", apart,
+                      quantised(computed), 3),
     };
     return all;
 }
 
 // It takes seconds to make such a kernel a thousand times.
-std::vector<Scenario> kernels_with_norms() {
+std::vector<Scenario> kernels_with_other_steps() {
     return {create_and_destroy("create and destroy a kernel with norms of heads", {},
                                norms_of_heads(AngleSource::direct_texture)),
             create_and_destroy("create and destroy a kernel with norms of tokens, apart", apart,
-                               norms_of_tokens(AngleSource::direct_texture))};
+                               norms_of_tokens(AngleSource::direct_texture)),
+            create_and_destroy("create and destroy a kernel of quantised outputs", {},
+                               quantised(AngleSource::direct_texture)),
+            create_and_destroy("create and destroy a kernel of quantised outputs, apart", apart,
+                               quantised(AngleSource::direct_texture))};
 }
 
 }  // namespace
@@ -239,9 +264,9 @@ TEST_CASE("kernel tier: every host allocation fails") {
     fail_every_allocation(scenarios());
 }
 
-TEST_CASE("kernels with norms: every call and every host allocation fails") {
-    fail_every_call(kernels_with_norms());
-    fail_every_allocation(kernels_with_norms());
+TEST_CASE("kernels with other steps: every call and every host allocation fails") {
+    fail_every_call(kernels_with_other_steps());
+    fail_every_allocation(kernels_with_other_steps());
 }
 
 }  // namespace vkrope::test
