@@ -172,6 +172,7 @@ Rotation rotation_of(const Shape& shape) {
                       .k_rotary_offset = shape.k_offset,
                       .base = shape.base,
                       .sections = shape.sections};
+    std::copy(shape.windows.begin(), shape.windows.end(), rotation.windows);
     // Each window has its own frequencies, for its width.
     std::vector<Window> windows = shape.windows;
     if (windows.empty()) windows = {{0, shape.rotary_dim}};

@@ -53,6 +53,14 @@ Status read_info(const vkrope_kernel_info* from, KernelInfo& info);
 /// The result has struct_size set.
 vkrope_angle_plan to_c(const AnglePlan& plan) noexcept;
 
+inline Window window_of(const vkrope_window& window) noexcept {
+    return {window.offset, window.rotary_dim};
+}
+
+inline vkrope_window window_of(const Window& window) noexcept {
+    return {window.offset, window.rotary_dim};
+}
+
 /// 0 asks for the default.
 inline double value_or(double value, double otherwise) {
     return value == 0 ? otherwise : value;

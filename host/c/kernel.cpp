@@ -169,8 +169,7 @@ Status vkrope::c::read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     if (c.head_groups != 0) info.head_groups = c.head_groups;
     info.channel_angles = c.channel_angles;
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
-    for (std::uint32_t i = 0; i < max_windows; ++i)
-        info.windows[i] = {c.windows[i].offset, c.windows[i].rotary_dim};
+    for (std::uint32_t i = 0; i < max_windows; ++i) info.windows[i] = window_of(c.windows[i]);
     if (Status s = read_finish(c.q_finish, "info.q_finish", info.q_finish); !s) return s;
     if (Status s = read_finish(c.k_finish, "info.k_finish", info.k_finish); !s) return s;
     return read_finish(c.v_finish, "info.v_finish", info.v_finish);
@@ -228,6 +227,7 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
         c.phase = made->phase;
         c.head_groups = made->head_groups;
         c.channel_angles = made->channel_angles;
+        for (std::uint32_t i = 0; i < max_windows; ++i) c.windows[i] = window_of(made->windows[i]);
         return write(c, "info", info);
     });
 }

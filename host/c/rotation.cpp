@@ -77,6 +77,8 @@ Rotation to_cpp(const vkrope_rotation_info& info) {
     rotation.base = info.base;
     if (info.phase_count != 0) rotation.phase.assign(info.phase, info.phase + info.phase_count);
     if (info.head_groups != 0) rotation.head_groups = info.head_groups;
+    for (std::uint32_t i = 0; i < max_windows; ++i)
+        rotation.windows[i] = window_of(info.windows[i]);
     rotation.precision = enum_from<AnglePrecision>(info.precision);
     rotation.rotates = rotates(info);
     if (info.rope_type) rotation.rope_type = info.rope_type;
@@ -102,6 +104,8 @@ vkrope_rotation_info to_c(const vkrope_rotation& rotation) {
     info.phase = rotation.of.phase.empty() ? nullptr : rotation.of.phase.data();
     info.phase_count = rotation.of.phase.size();
     info.head_groups = rotation.of.head_groups;
+    for (std::uint32_t i = 0; i < max_windows; ++i)
+        info.windows[i] = window_of(rotation.of.windows[i]);
     info.precision = vkrope_angle_precision(rotation.of.precision);
     info.rope_type = rotation.of.rope_type.c_str();
     info.warnings = rotation.warnings.data();

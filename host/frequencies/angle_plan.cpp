@@ -9,6 +9,7 @@
 #include "frequencies/limits.hpp"
 #include "interface.h"
 #include "status.hpp"
+#include "window_rules.hpp"
 
 namespace vkrope {
 namespace {
@@ -144,6 +145,7 @@ Status check(const Rotation& rotation) noexcept {
         return error(Code::invalid_argument, "rotation.rotary_dim is %u: it must be even, 2 to %u",
                      rotation.rotary_dim, max_rotary_dim);
     }
+    if (Status s = check_windows("rotation.", rotation.windows, rotation.rotary_dim); !s) return s;
     if (rotation.head_groups == 0 || rotation.head_groups > 65535)
         return error(Code::invalid_argument, "rotation.head_groups is %u: it must be 1 to 65535",
                      rotation.head_groups);

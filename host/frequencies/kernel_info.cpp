@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Derives the KernelInfo from a rotation and its angle plan.
+#include <algorithm>
+#include <iterator>
+
 #include "status.hpp"
 #include "vkrope/frequencies.hpp"
 
@@ -63,6 +66,7 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
     if (k)
         info.k = {*k, *k, row_channels(rotation, rotation.k_rotary_offset),
                   rotation.k_rotary_offset};
+    std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
     info.angles = plan.source;
     if (of_caller) {
         info.table = plan.element;

@@ -24,12 +24,15 @@ def rounded(values, dtype):
     return (short.view(np.uint32) >> 16).astype(np.uint16)
 
 
-def pairs_of(rotary_dim, pairing, offset=0):
-    """The two channels of each pair."""
-    j = np.arange(rotary_dim // 2)
-    if pairing == "half_split":
-        return offset + j, offset + j + rotary_dim // 2
-    return offset + 2 * j, offset + 2 * j + 1
+def pairs_of(windows, pairing, offset=0):
+    """The two channels of each pair, window after window."""
+    first, second = [], []
+    for start, rotary_dim in windows:
+        j = np.arange(rotary_dim // 2)
+        half_split = pairing == "half_split"
+        first.append(offset + start + (j if half_split else 2 * j))
+        second.append(first[-1] + (rotary_dim // 2 if half_split else 1))
+    return np.concatenate(first), np.concatenate(second)
 
 
 def axes_of(sections, pairs):
@@ -71,11 +74,10 @@ def rotated(values, rotation, positions, *, pairing=None, pairing_out=None, offs
     )
     cos = factor * np.cos(angle).astype(np.float64)
     sin = factor * np.sin(angle).astype(np.float64) * (-1 if inverse else 1)
-    first, second = pairs_of(rotation.rotary_dim, pairing or rotation.pairing, offset)
+    windows = rotation.windows or ((0, rotation.rotary_dim),)
+    first, second = pairs_of(windows, pairing or rotation.pairing, offset)
     x0, x1 = x[..., first], x[..., second]
-    to_first, to_second = pairs_of(
-        rotation.rotary_dim, pairing_out or pairing or rotation.pairing, offset
-    )
+    to_first, to_second = pairs_of(windows, pairing_out or pairing or rotation.pairing, offset)
     y, size = x.copy(), np.zeros_like(x)
     y[..., to_first], y[..., to_second] = x0 * cos - x1 * sin, x0 * sin + x1 * cos
     size[..., to_first] = size[..., to_second] = factor * (np.abs(x0) + np.abs(x1))

@@ -92,6 +92,27 @@ def test_sums_over_axes_in_head_groups(device, tensor):
     assert_right(result.k, rotated(k, rotation, positions), bound)
 
 
+def test_windows_of_a_vision_tower(device, tensor):
+    config = {"model_type": "gemma4", "vision_config": {"model_type": "gemma4_vision",
+              "head_dim": 8, "rope_parameters": {"rope_theta": 100.0}}}  # fmt: skip
+    rotation = vkrope.frequencies(config, tower="vision")
+    assert rotation.windows == ((0, 4), (4, 4))
+    q = tensor(2, 3, 2, 8)
+    positions = np.arange(12).reshape(2, 2, 3) * 5
+    result = vkrope.rotate(q, rotation=rotation, positions=positions, device=device)
+    assert_right(result.q, rotated(q, rotation, positions), BOUND)
+    other = vkrope.Rotation([1.0, 0.5, 0.25], head_dim=10, windows=[(0, 4), (6, 2)])
+    assert other.windows == ((0, 4), (6, 2)) and other.replace(windows=()).windows == ()
+    q = tensor(1, 3, 2, 10)
+    result = vkrope.rotate(q, rotation=other, device=device)
+    assert_right(result.q, rotated(q, other, np.arange(3)), BOUND)
+    with pytest.raises(vkrope.InvalidArgumentError, match="windows has 5 entries: 4 at most"):
+        vkrope.Rotation([1.0], windows=[(0, 2)] * 5)
+    overlapping = vkrope.Rotation([1.0, 1.0], windows=[(0, 2), (1, 2)])
+    with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[1\].offset is 1"):
+        vkrope.rotate(tensor(1, 3, 2, 4), rotation=overlapping, device=device)
+
+
 @pytest.mark.parametrize("model", ["qwen2-vl-2b", "qwen3-vl-4b"])
 def test_positions_on_several_axes(device, models, tensor, model):
     rotation = vkrope.frequencies(models / f"{model}.json")

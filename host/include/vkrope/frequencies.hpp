@@ -53,6 +53,11 @@ struct Rotation {
     std::uint32_t rotary_dim = 0;       ///< rotated channels: even, 2 to head_dim
     std::uint32_t q_rotary_offset = 0;  ///< first rotated channel of a query row
     std::uint32_t k_rotary_offset = 0;  ///< first rotated channel of a key row
+    /// Windows of a row, as KernelInfo::windows has them: pairs are formed within each (Gemma 4's
+    /// vision tower). Their offsets count from the rotary offset, their rotary_dims add up to
+    /// rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
+    /// window.
+    Window windows[max_windows] = {};
     /// Radians per position, from any formula: [rotary_dim / 2]; with SectionOrder::sum
     /// [axes, rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these.
     std::vector<double> inv_freq = {};
@@ -366,7 +371,7 @@ inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary
 }
 
 /// Derives the KernelInfo for create() (kernel.hpp) from a rotation: pairing, channels, offsets,
-/// angle source and sections. Change what differs in your engine: `q.out`, `scatter_k`, or
+/// windows, angle source and sections. Change what differs in your engine: `q.out`, `scatter_k`, or
 /// `positions` for ids in a buffer. With sections, positions must stay axis_ids; for text use an
 /// axis_stride of 0.
 ///

@@ -602,6 +602,15 @@ VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
 /** RoPE parameters of a model or of one of its layer types. Immutable. */
 typedef struct vkrope_rotation vkrope_rotation;
 
+/** Maximum number of windows of a row. */
+#define VKROPE_MAX_WINDOWS 4
+
+/** Range of channels of a head row; pairs are formed within it. Has no size: it never changes. */
+typedef struct vkrope_window {
+    uint32_t offset;     /**< first channel, relative to vkrope_head_format::rotary_offset */
+    uint32_t rotary_dim; /**< channels: even */
+} vkrope_window;
+
 /** RoPE parameters of a model or of one of its layer types. */
 typedef struct vkrope_rotation_info {
     size_t struct_size;     /**< sizeof this struct */
@@ -645,6 +654,11 @@ typedef struct vkrope_rotation_info {
      * that are multiples of it; 0: 1. */
     uint32_t head_groups;
     uint32_t reserved_2; /**< 0 */
+    /** Windows of a row, as vkrope_kernel_info::windows has them: pairs are formed within each
+     * (Gemma 4's vision tower). Their offsets count from the rotary offset, their rotary_dims add
+     * up to rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
+     * window. */
+    vkrope_window windows[VKROPE_MAX_WINDOWS];
 } vkrope_rotation_info;
 
 /**
@@ -1339,15 +1353,6 @@ typedef struct vkrope_head_format {
     uint32_t head_dim;      /**< channels per head: 2 to 65534 */
     uint32_t rotary_offset; /**< first rotated channel; rotary_offset + rotary_dim <= head_dim */
 } vkrope_head_format;
-
-/** Maximum number of windows of a kernel. */
-#define VKROPE_MAX_WINDOWS 4
-
-/** Range of channels of a head row; pairs are formed within it. Has no size: it never changes. */
-typedef struct vkrope_window {
-    uint32_t offset;     /**< first channel, relative to vkrope_head_format::rotary_offset */
-    uint32_t rotary_dim; /**< channels: even */
-} vkrope_window;
 
 /** How f16 is converted to and from f32. Does not change the result bits, except the sign and
  * payload of a NaN. */

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Rules for what is fixed when a kernel is created.
-#include <cinttypes>
-
 #include "kernel/resolve/rules.hpp"
 #include "kernel/vulkan/program.hpp"
 #include "status.hpp"
+#include "window_rules.hpp"
 
 namespace vkrope {
 
@@ -44,47 +43,6 @@ Status check_format(const char* name, const HeadFormat& format, const KernelInfo
                      "multiple of 32",
                      name, format.head_dim, name);
     return {};
-}
-
-// Windows must be even, ascending and disjoint, and make up rotary_dim.
-Status check_windows(const KernelInfo& info) noexcept {
-    if (info.windows[0].rotary_dim == 0) {
-        for (const Window& window : info.windows) {
-            if (window.rotary_dim != 0 || window.offset != 0)
-                return error(Code::invalid_argument,
-                             "windows[0].rotary_dim is 0: all windows must then be zero");
-        }
-        return {};
-    }
-    std::uint64_t end = 0, sum = 0;
-    for (std::uint32_t i = 0; i < max_windows; ++i) {
-        const Window& window = info.windows[i];
-        if (window.rotary_dim == 0) {
-            if (window.offset == 0) continue;
-            return error(Code::invalid_argument,
-                         "windows[%u].rotary_dim is 0 but its offset is %u: both must be 0", i,
-                         window.offset);
-        }
-        if (i > 0 && info.windows[i - 1].rotary_dim == 0)
-            return error(Code::invalid_argument,
-                         "windows[%u].rotary_dim is %u: windows[%u], before it, must be set too", i,
-                         window.rotary_dim, i - 1);
-        if (window.rotary_dim % 2 != 0)
-            return error(Code::invalid_argument, "windows[%u].rotary_dim is %u: it must be even", i,
-                         window.rotary_dim);
-        if (window.offset < end) {
-            return error(Code::invalid_argument,
-                         "windows[%u].offset is %u: windows[%u] ends at %" PRIu64
-                         "; they must not overlap",
-                         i, window.offset, i - 1, end);
-        }
-        end = std::uint64_t{window.offset} + window.rotary_dim;
-        sum += window.rotary_dim;
-    }
-    if (sum == info.rotary_dim) return {};
-    return error(Code::invalid_argument,
-                 "rotary_dim is %u: the windows have %" PRIu64 " channels together",
-                 info.rotary_dim, sum);
 }
 
 Status check_sections(const KernelInfo& info) noexcept {
@@ -211,7 +169,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.q.head_dim == 0 && info.k.head_dim == 0)
         return error(Code::invalid_argument,
                      "q.head_dim and k.head_dim are both 0: there is nothing to rotate");
-    if (Status s = check_windows(info); !s) return s;
+    if (Status s = check_windows("", info.windows, info.rotary_dim); !s) return s;
     if (Status s = check_sections(info); !s) return s;
     if (Status s = check_angles(info); !s) return s;
     if (info.table > Element::bf16)

@@ -84,7 +84,7 @@ class VisionImport {
    private:
     const Tower& choose(const json& config) const {
         const std::string own = type_of(*vision_.object);
-        const std::string name = own.empty() ? type_of(config) : own;
+        const std::string name = own.empty() || turns_clip() ? type_of(config) : own;
         if (const char* reason = unsupported_tower(name)) {
             fail(Code::not_supported, "the vision tower %s: %s", name.c_str(), reason);
         }
@@ -96,6 +96,12 @@ class VisionImport {
                  shown_key(name).c_str());
         }
         return *tower;
+    }
+
+    /// A tower that calls itself CLIP's, which has no RoPE, and has one all the same: MiniMax M3's.
+    bool turns_clip() const {
+        const Field mode = find_first({vision_}, {"rope_mode"});
+        return type_of(*vision_.object) == "clip_vision_model" && mode && text(mode) == "3d";
     }
 
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
@@ -128,10 +134,15 @@ class VisionImport {
 
     void head_dim() {
         rotation_.head_dim = rotation_.rotary_dim = stated_head_dim();
-        if (rotation_.head_dim % 4 != 0) {
+        if (tower_.axis_count == 2 && rotation_.head_dim % 4 != 0) {
             fail(Code::invalid_data,
                  "%shead_dim is %u: it must be a multiple of 4, for two axes of whole pairs",
                  vision_.prefix.c_str(), rotation_.head_dim);
+        }
+        if (rotation_.head_dim < 2 * tower_.axis_count) {
+            fail(Code::invalid_data,
+                 "%shead_dim is %u: it must be at least %u, a pair for each axis",
+                 vision_.prefix.c_str(), rotation_.head_dim, 2 * tower_.axis_count);
         }
     }
 
@@ -166,17 +177,22 @@ class VisionImport {
 
     /// The frequencies and which axis turns which pair.
     void axes(double base) {
-        const std::uint32_t quarter = rotation_.head_dim / 4;
+        const std::uint32_t count = tower_.axis_count, pairs = rotation_.head_dim / count / 2,
+                            width = 2 * pairs;
         const bool by_turns = tower_.spectrum == Spectrum::by_turns;
-        for (std::uint32_t pair = 0; pair < 2 * quarter; ++pair) {
-            const std::uint32_t axis = by_turns ? pair % 2 : pair / quarter,
-                                j = by_turns ? pair / 2 : pair % quarter;
-            const double exponent = tower_.spectrum == Spectrum::alternating ? 4.0 * j + 2.0 * axis
-                                                                             : 4.0 * j;
-            rotation_.inv_freq.push_back(std::pow(base, -exponent / rotation_.head_dim));
+        rotation_.rotary_dim = count * width;
+        for (std::uint32_t pair = 0; pair < count * pairs; ++pair) {
+            const std::uint32_t axis = by_turns ? pair % count : pair / pairs,
+                                j = by_turns ? pair / count : pair % pairs;
+            const double exponent = tower_.spectrum == Spectrum::alternating ? 2.0 * j + axis
+                                                                             : 2.0 * j;
+            rotation_.inv_freq.push_back(std::pow(base, -exponent / width));
         }
-        rotation_.sections.axes = 2;
-        rotation_.sections.pairs[0] = rotation_.sections.pairs[1] = by_turns ? 1 : quarter;
+        rotation_.sections.axes = count;
+        for (std::uint32_t axis = 0; axis < count; ++axis) {
+            if (tower_.windows) rotation_.windows[axis] = {axis * width, width};
+            rotation_.sections.pairs[axis] = by_turns ? 1 : pairs;
+        }
     }
 
     /// Patches on a side of the images that the file is for.

@@ -24,6 +24,24 @@ constexpr Tower memory_attention(const char* name) {
                 "more for each remembered frame, and object pointers are not turned"};
 }
 
+constexpr Tower gemma4(const char* name) {
+    return {.name = name,
+            .hidden_size = 768,
+            .heads = 12,
+            .axes = "column, row; of padding 0, 0",
+            .windows = true,
+            .rope_theta = 100};
+}
+
+/// MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, as the released weights need it.
+constexpr Tower minimax_m3(const char* name) {
+    return {.name = name,
+            .hidden_size = 1280,
+            .heads = 16,
+            .axes = "frame, row, column",
+            .axis_count = 3};
+}
+
 // Not sorted: there are few.
 constexpr Tower towers[] = {
     {.name = "qwen2_vl", .hidden_size = 1280, .heads = 16},
@@ -71,6 +89,10 @@ constexpr Tower towers[] = {
      .hidden_size = 1152,
      .heads = 16,
      .axes = "column, row"},
+    gemma4("gemma4"),
+    gemma4("gemma4_vision"),
+    minimax_m3("minimax_m3_vl"),
+    minimax_m3("minimax_m3_vl_vision"),
     {.name = "dinov3_vit",
      .spectrum = Spectrum::centred,
      .hidden_size = 384,
@@ -97,13 +119,7 @@ struct UnsupportedTower {
     const char* reason;
 };
 
-constexpr const char* two_windows =
-    "each axis has a window of the head with pairs of its own, as KernelInfo::windows has, which "
-    "no field of a rotation says";
-
 constexpr UnsupportedTower unsupported_towers[] = {
-    {"gemma4", two_windows},
-    {"gemma4_vision", two_windows},
     // Its released weights need this: facebookresearch/vjepa2#15.
     {"vjepa2", two_angles_a_pair},
 };

@@ -9,7 +9,8 @@
 
 namespace vkrope {
 
-/// The frequencies of the two axes, n = rotary_dim / 2.
+/// The frequencies of the axes, n = the channels of one: head_dim / 2 or / 3, rounded down to whole
+/// pairs.
 enum class Spectrum {
     same,         ///< both base^(-2j / n): Qwen2-VL's VisionRotaryEmbedding
     alternating,  ///< the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
@@ -30,6 +31,8 @@ struct Tower {
     Pairing pairing = Pairing::half_split;
     std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
     const char* axes = "row, column";
+    std::uint32_t axis_count = 2;
+    bool windows = false;  ///< each axis has a half of the head, with pairs of its own
     double rope_theta = 10000;
     const char* key_prefix = "";  ///< of its keys: the memory attention of SAM 2 is one of several
     bool whole_file = false;      ///< its fields are at the top level: there is no language model

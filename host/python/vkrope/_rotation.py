@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Mapping, Union
+from typing import Any, Mapping, Sequence, Union
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class Rotation(Owner):
         attention_factor:  multiplies cos and sin, 2^-64 to 2^64
         q_rotary_offset:   first rotated channel of a query row
         k_rotary_offset:   first rotated channel of a key row
+        windows:           (offset, rotary_dim) of up to 4 windows of a row, ascending; pairs are
+                           formed within each, and offsets count from the rotary offset. Empty: one
+                           window
         sections:          which axis rotates which pairs; None: one position per token
         precision:         "exact", or "float32", the angles that Hugging Face transformers computes
         base:              of the unscaled frequencies; 0: unknown
@@ -64,6 +67,7 @@ class Rotation(Owner):
         attention_factor: float = 1.0,
         q_rotary_offset: int = 0,
         k_rotary_offset: int = 0,
+        windows: Sequence[tuple[int, int]] = (),
         sections: Sections | None = None,
         precision: str = "exact",
         base: float = 0.0,
@@ -93,6 +97,7 @@ class Rotation(Owner):
             k_rotary_offset=k_rotary_offset,
             base=base,
         )
+        _set_windows(info, windows)
         info.inv_freq = ffi.from_buffer("double[]", numbers)
         info.inv_freq_count = numbers.size
         if phases.size != 0:
@@ -114,7 +119,7 @@ class Rotation(Owner):
 
     def replace(self, **changes: Any) -> Rotation:
         """A copy with other values of `pairing`, `head_dim`, `attention_factor`, `precision`,
-        `q_rotary_offset`, `k_rotary_offset` or `sections`."""
+        `q_rotary_offset`, `k_rotary_offset`, `windows` or `sections`."""
         info = self._info()
         for name, value in changes.items():
             if name in ("pairing", "precision"):
@@ -123,6 +128,8 @@ class Rotation(Owner):
             elif name == "sections":
                 of_axes = _sections(value)
                 info.sections = of_axes
+            elif name == "windows":
+                _set_windows(info, value)
             elif name in ("head_dim", "attention_factor", "q_rotary_offset", "k_rotary_offset"):
                 set_field(info, name, value)
             else:
@@ -194,6 +201,15 @@ class Rotation(Owner):
         return self._info().k_rotary_offset
 
     @property
+    def windows(self) -> tuple[tuple[int, int], ...]:
+        """(offset, rotary_dim) of each window of a row; empty: one window."""
+        return tuple(
+            (window.offset, window.rotary_dim)
+            for window in self._info().windows
+            if window.rotary_dim != 0
+        )
+
+    @property
     def attention_factor(self) -> float:
         """Factor of cos and sin."""
         return self._info().attention_factor or 1.0
@@ -253,6 +269,17 @@ class Rotation(Owner):
 
 def _created(function: Any, *arguments: Any) -> Handle:
     return create(function, lib.vkrope_rotation_destroy, "vkrope_rotation", *arguments)
+
+
+def _set_windows(info: Any, windows: Sequence[tuple[int, int]]) -> None:
+    if len(windows) > lib.VKROPE_MAX_WINDOWS:
+        raise InvalidArgumentError(
+            f"windows has {len(windows)} entries: {lib.VKROPE_MAX_WINDOWS} at most"
+        )
+    for index in range(lib.VKROPE_MAX_WINDOWS):
+        offset, rotary_dim = windows[index] if index < len(windows) else (0, 0)
+        info.windows[index].offset = offset
+        info.windows[index].rotary_dim = rotary_dim
 
 
 def _sections(sections: Sections | None) -> Any:

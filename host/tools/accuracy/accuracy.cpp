@@ -54,6 +54,7 @@ Rotation rotation_of(const AccuracyOptions& options) {
     rotation.pairing = Pairing::half_split;
     rotation.head_dim = rotation.rotary_dim;
     rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
+    for (Window& window : rotation.windows) window = {};
     rotation.sections = {};
     return rotation;
 }

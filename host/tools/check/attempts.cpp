@@ -34,6 +34,20 @@ std::uint32_t rotary_dim(const Evidence& evidence) {
     return static_cast<std::uint32_t>(2 * evidence.operation.inv_freq.size());
 }
 
+std::uint64_t channels_to_end(const Operation& operation) {
+    if (operation.windows.empty()) {
+        return 2 * operation.inv_freq.size() / operation.head_groups;
+    }
+    return operation.windows.back().offset + 2 * operation.windows.back().pairs;
+}
+
+void set_frequencies(Operation& operation, const std::vector<double>& inv_freq) {
+    if (inv_freq.size() != operation.inv_freq.size()) {
+        operation.windows.clear();
+    }
+    operation.inv_freq = inv_freq;
+}
+
 bool differ(const std::vector<double>& a, const std::vector<double>& b) {
     const auto far = [](double x, double y) { return std::fabs(x - y) > 1e-12 * std::fabs(y); };
     return a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin(),
@@ -41,10 +55,12 @@ bool differ(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 Attempt with_frequencies(const Evidence& evidence, const std::vector<double>& inv_freq) {
-    const bool fits = evidence.operation.rotary_offset + 2 * inv_freq.size() <=
+    Attempt attempt = with(evidence,
+                           [&](Operation& operation) { set_frequencies(operation, inv_freq); });
+    const bool fits = attempt->operation.rotary_offset + channels_to_end(attempt->operation) <=
                       evidence.in.head_dim;
     return if_any(!inv_freq.empty() && fits && differ(inv_freq, evidence.operation.inv_freq),
-                  with(evidence, [&](Operation& operation) { operation.inv_freq = inv_freq; }));
+                  attempt);
 }
 
 Attempt with_positions(const Evidence& evidence,

@@ -34,6 +34,12 @@ std::vector<double> powers(double base, std::uint32_t rotary_dim);
 
 std::uint32_t rotary_dim(const Evidence& evidence);
 
+/// Channels from the rotary offset to the end of the last window.
+std::uint64_t channels_to_end(const reference::Operation& operation);
+
+/// Replaces the frequencies. Another number of them has one window.
+void set_frequencies(reference::Operation& operation, const std::vector<double>& inv_freq);
+
 /// Whether two lists of frequencies differ by more than rounding.
 bool differ(const std::vector<double>& a, const std::vector<double>& b);
 
@@ -85,6 +91,7 @@ Attempt height_and_width_exchanged(const Evidence& evidence);
 Attempt window_of_the_other_tensor(const Evidence& evidence);
 Attempt window_at_start(const Evidence& evidence);
 Attempt window_at_end(const Evidence& evidence);
+Attempt windows_joined(const Evidence& evidence);
 Attempt positions_along_heads(const Evidence& evidence);
 Attempt positions_along_batch(const Evidence& evidence);
 Attempt tokens_and_heads_exchanged(const Evidence& evidence);

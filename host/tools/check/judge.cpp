@@ -10,6 +10,7 @@
 #include "check/mistakes.hpp"
 #include "check/sample.hpp"
 #include "check/where.hpp"
+#include "reference/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -78,17 +79,14 @@ class Judge {
         }
         Trial trial = sampled(mistake.trial, elements);
         const reference::Operation& operation = mistake.trial.operation;
-        const std::size_t pairs = operation.inv_freq.size();
-        const bool interleaved = operation.interleaved_out.value_or(operation.interleaved);
-        std::vector<std::size_t> chosen(pairs);
-        std::vector<std::uint64_t> fewest(pairs, std::numeric_limits<std::uint64_t>::max());
+        const std::vector<reference::Pair> pairs = reference::pairs_of(operation);
+        std::vector<std::size_t> chosen(pairs.size());
+        std::vector<std::uint64_t> fewest(pairs.size(), std::numeric_limits<std::uint64_t>::max());
         for (std::size_t turn = 0; turn < mistake.turns.size(); ++turn) {
             trial.operation.cos_sin = mistake.turns[turn];
             const std::vector<std::uint64_t> beyond = compare(trial).beyond_in;
-            for (std::size_t j = 0; j < pairs; ++j) {
-                const std::uint64_t first = operation.rotary_offset + (interleaved ? 2 * j : j);
-                const std::uint64_t wrong = beyond[first] +
-                                            beyond[first + (interleaved ? 1 : pairs)];
+            for (std::size_t j = 0; j < pairs.size(); ++j) {
+                const std::uint64_t wrong = beyond[pairs[j].out[0]] + beyond[pairs[j].out[1]];
                 if (wrong < fewest[j]) {
                     fewest[j] = wrong;
                     chosen[j] = turn;
@@ -97,7 +95,7 @@ class Judge {
         }
         mistake.trial.operation.cos_sin = [turns = mistake.turns, chosen](std::int64_t position,
                                                                           std::size_t pair) {
-            return turns[chosen[pair]](position, pair);
+            return turns[chosen[pair % chosen.size()]](position, pair);
         };
         return mistake;
     }

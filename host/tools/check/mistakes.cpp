@@ -64,6 +64,8 @@ constexpr Row rows[] = {
     {"window_at_start", window_at_start, Part::window,
      "the window was taken at the start of a row"},
     {"window_at_end", window_at_end, Part::window, "the window was taken at the end of a row"},
+    {"windows_joined", windows_joined, Part::window,
+     "pairs were formed over all windows together, not within each"},
     {"whole_head", whole_head, Part::window,
      "all of head_dim was rotated, with frequencies for it"},
     {"exponent_of_head_dim", exponent_of_head_dim, Part::frequencies,
@@ -117,7 +119,7 @@ bool same_rotation(const Mistake& mistake, const Rotation& rotation) {
 
 Mistake other_rotation(const Evidence& evidence, const OtherRotation& other) {
     Trial trial = right(evidence);
-    trial.operation.inv_freq = other.rotation.inv_freq;
+    set_frequencies(trial.operation, other.rotation.inv_freq);
     trial.operation.attention_factor = other.rotation.attention_factor;
     return {.name = other.mistake,
             .meaning = other.meaning,

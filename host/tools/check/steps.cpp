@@ -10,6 +10,7 @@
 #include <limits>
 #include <tuple>
 
+#include "check/attempts.hpp"
 #include "check/mistakes.hpp"
 #include "divide_up.hpp"
 #include "reference/element.hpp"
@@ -170,8 +171,7 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
         rotated.trial.operation = evidence.rotation.operation;
         rotated.trial.further = evidence.rotation.further;
         const reference::Operation& operation = rotated.trial.operation;
-        if (operation.rotary_offset + 2 * operation.inv_freq.size() <=
-            evidence.rotation.in.head_dim) {
+        if (operation.rotary_offset + channels_to_end(operation) <= evidence.rotation.in.head_dim) {
             candidates.push_back(std::move(rotated));
         }
         return candidates;

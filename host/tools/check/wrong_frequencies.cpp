@@ -90,8 +90,8 @@ Attempt scaling_twice(const Evidence& evidence) {
 Attempt whole_head(const Evidence& evidence) {
     Attempt attempt = right(evidence);
     attempt->operation.rotary_offset = 0;
-    attempt->operation.inv_freq = powers(evidence.base,
-                                         static_cast<std::uint32_t>(evidence.in.head_dim));
+    set_frequencies(attempt->operation,
+                    powers(evidence.base, static_cast<std::uint32_t>(evidence.in.head_dim)));
     return if_any(is_partial(evidence) && !attempt->operation.inv_freq.empty(), attempt);
 }
 

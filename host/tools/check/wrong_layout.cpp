@@ -13,7 +13,7 @@ using reference::Tensor;
 
 Attempt with_offset(const Evidence& evidence, std::uint64_t offset) {
     const Operation& operation = evidence.operation;
-    const bool fits = offset + 2 * operation.inv_freq.size() <= evidence.in.head_dim;
+    const bool fits = offset + channels_to_end(operation) <= evidence.in.head_dim;
     return if_any(fits && offset != operation.rotary_offset,
                   with(evidence, [offset](Operation& changed) { changed.rotary_offset = offset; }));
 }
@@ -62,10 +62,15 @@ Attempt window_at_start(const Evidence& evidence) {
 }
 
 Attempt window_at_end(const Evidence& evidence) {
-    const std::uint64_t width = 2 * evidence.operation.inv_freq.size();
+    const std::uint64_t width = channels_to_end(evidence.operation);
     return width > evidence.in.head_dim || evidence.in.head_dim - width == evidence.other_offset
                ? std::nullopt
                : with_offset(evidence, evidence.in.head_dim - width);
+}
+
+Attempt windows_joined(const Evidence& evidence) {
+    return if_any(evidence.operation.windows.size() > 1 && !evidence.operation.interleaved,
+                  with(evidence, [](Operation& changed) { changed.windows.clear(); }));
 }
 
 Attempt positions_along_heads(const Evidence& evidence) {

@@ -61,8 +61,16 @@ ExplainedPair pair_of(const Rotation& rotation, std::uint32_t group, std::uint32
     const std::size_t rows = is_sum(rotation) ? rotation.sections.axes : 1;
     const bool half_split = rotation.pairing == Pairing::half_split;
     ExplainedPair pair;
-    pair.first = half_split ? j : 2 * j;
-    pair.second = half_split ? j + static_cast<std::uint32_t>(count) : 2 * j + 1;
+    std::uint32_t before = 0;  // pairs of earlier windows
+    for (const Window& window : windows_of(rotation)) {
+        const std::uint32_t in_window = j - before, pairs = window.rotary_dim / 2;
+        if (in_window < pairs) {
+            pair.first = window.offset + (half_split ? in_window : 2 * in_window);
+            pair.second = pair.first + (half_split ? pairs : 1);
+            break;
+        }
+        before += pairs;
+    }
     pair.pair = j;
     pair.group = group;
     pair.phase = rotation.phase.empty() ? 0 : rotation.phase[group * count + j];

@@ -14,7 +14,7 @@ namespace vkrope::tools {
 /// A pair on the axis that turns it. With a sum over axes there is one for each axis whose
 /// frequency is not 0, and with head groups one for each group.
 struct ExplainedPair {
-    std::uint32_t first = 0, second = 0;  // channels relative to the start of the window
+    std::uint32_t first = 0, second = 0;  // channels, counted from the rotary offset
     std::uint32_t pair = 0, group = 0;    // number in its head, head group
     std::uint32_t axis = 0;               // position axis that rotates it
     double phase = 0;                     // angle at position 0, in radians
@@ -40,6 +40,9 @@ Explanation explain(Rotation rotation);
 inline bool one_each(const Explanation& explanation) {
     return explanation.pairs.size() == explanation.rotation.rotary_dim / 2;
 }
+
+/// The windows of a rotation as JSON, [{offset, rotary_dim}, ...], offsets from the rotary offset.
+nlohmann::ordered_json windows_json(const Rotation& rotation);
 
 /// The frequencies by which the pairs of the first head group turn if all axes move by one.
 std::vector<double> joint_frequencies(const Rotation& rotation);

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "explain/explain.hpp"
 #include "explain/matrix.hpp"
 #include "files/model_options.hpp"
 #include "shell/command_line.hpp"
@@ -43,11 +44,12 @@ nlohmann::ordered_json json_of(const Sections& sections) {
     return json;
 }
 
-nlohmann::ordered_json json_of(const Rotation& rotation) {
+nlohmann::ordered_json frequencies_json(const Rotation& rotation) {
     return {{"head_dim", rotation.head_dim},
             {"rotary_dim", rotation.rotary_dim},
             {"q_rotary_offset", rotation.q_rotary_offset},
             {"k_rotary_offset", rotation.k_rotary_offset},
+            {"windows", windows_json(rotation)},
             {"pairing", word_for(pairings, rotation.pairing)},
             {"rope_type", rotation.rope_type},
             {"rotates", rotation.rotates},
@@ -59,6 +61,17 @@ nlohmann::ordered_json json_of(const Rotation& rotation) {
             {"inv_freq", rotation.inv_freq},
             {"phase", rotation.phase},
             {"warnings", rotation.warnings}};
+}
+
+/// Empty if there is one.
+std::string windows_text(const Rotation& rotation) {
+    const std::vector<Window> windows = windows_of(rotation);
+    std::string text;
+    for (const Window& window : windows) {
+        text += fmt::format("{}{} channels from {}", text.empty() ? "" : ", ", window.rotary_dim,
+                            window.offset);
+    }
+    return windows.size() == 1 ? "" : fmt::format("windows           {}\n", text);
 }
 
 std::string text_of(const Sections& sections) {
@@ -84,12 +97,13 @@ std::string table_of(const Rotation& rotation) {
     }
     std::string table = fmt::format(
         "rope type         {}\nhead_dim          {}\nrotary_dim        {}, from channel {} of Q "
-        "and {} of K, {}\n"
+        "and {} of K, {}\n{}"
         "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n{}\n{:>5}  "
         "{:<24}  wavelength (positions)\n",
         rotation.rope_type, rotation.head_dim, rotation.rotary_dim, rotation.q_rotary_offset,
-        rotation.k_rotary_offset, word_for(pairings, rotation.pairing), text_of(rotation.sections),
-        rotation.attention_factor, rotation.softmax_scale, steps, "j", "inv_freq (radians)");
+        rotation.k_rotary_offset, word_for(pairings, rotation.pairing), windows_text(rotation),
+        text_of(rotation.sections), rotation.attention_factor, rotation.softmax_scale, steps, "j",
+        "inv_freq (radians)");
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         table += fmt::format("{:>5}  {:<24.17g}  {:.8g}\n", j, rotation.inv_freq[j],
                              2 * std::numbers::pi / rotation.inv_freq[j]);
@@ -107,7 +121,7 @@ ExitCode print_frequencies(const FrequenciesOptions& options) {
         write_matrix(rotation, *options.matrix, options.out, options.model.path);
     }
     if (options.json) {
-        write_json_of_17_digits(json_of(rotation));
+        write_json_of_17_digits(frequencies_json(rotation));
     } else if (!options.matrix) {
         write_output(table_of(rotation));
     }

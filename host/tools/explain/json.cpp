@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "explain/explain.hpp"
+#include "files/model_file.hpp"
 #include "shell/finish_text.hpp"
 #include "shell/words.hpp"
 
@@ -17,6 +18,14 @@ nlohmann::ordered_json known(double value) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json windows_json(const Rotation& rotation) {
+    nlohmann::ordered_json windows = nlohmann::ordered_json::array();
+    for (const Window& window : windows_of(rotation)) {
+        windows.push_back({{"offset", window.offset}, {"rotary_dim", window.rotary_dim}});
+    }
+    return windows;
+}
 
 nlohmann::ordered_json json_of(const Explanation& explanation) {
     const Rotation& rotation = explanation.rotation;
@@ -43,6 +52,7 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
             {"rotary_dim", rotation.rotary_dim},
             {"q_rotary_offset", rotation.q_rotary_offset},
             {"k_rotary_offset", rotation.k_rotary_offset},
+            {"windows", windows_json(rotation)},
             {"pairing", word_for(pairings, rotation.pairing)},
             {"base", known(rotation.base)},
             {"length", rotation.max_position > 0 ? nlohmann::ordered_json(rotation.max_position)

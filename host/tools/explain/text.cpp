@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "explain/explain.hpp"
+#include "files/model_file.hpp"
 #include "shell/finish_text.hpp"
 
 namespace vkrope::tools {
@@ -56,8 +57,15 @@ std::string short_number(double value) {
 }
 
 std::string channels_text(const Rotation& rotation) {
-    const auto window = [&rotation](std::uint32_t offset) {
-        return fmt::format("channels {} to {}", offset, offset + rotation.rotary_dim - 1);
+    const std::vector<Window> windows = windows_of(rotation);
+    const auto window = [&windows](std::uint32_t offset) {
+        std::string text = "channels";
+        for (const Window& each : windows) {
+            const std::uint32_t first = offset + each.offset;
+            text += fmt::format("{} {} to {}", &each == windows.data() ? "" : " and", first,
+                                first + each.rotary_dim - 1);
+        }
+        return text;
     };
     if (rotation.q_rotary_offset != rotation.k_rotary_offset) {
         return fmt::format(
@@ -67,20 +75,31 @@ std::string channels_text(const Rotation& rotation) {
             window(rotation.q_rotary_offset), window(rotation.k_rotary_offset),
             rotation.rotary_dim);
     }
-    if (rotation.rotary_dim == rotation.head_dim) {
+    const bool all = rotation.rotary_dim == rotation.head_dim;
+    if (all && windows.size() == 1) {
         return fmt::format("all {} channels of a head", rotation.head_dim);
     }
-    return fmt::format("{} of {}; the others pass through", window(rotation.q_rotary_offset),
-                       rotation.head_dim);
+    return fmt::format("{} of {}{}", window(rotation.q_rotary_offset), rotation.head_dim,
+                       all ? "" : "; the others pass through");
 }
 
 std::string pairing_text(const Rotation& rotation) {
-    const std::uint32_t count = rotation.rotary_dim / 2;
+    const std::vector<Window> windows = windows_of(rotation);
+    const std::uint32_t count = windows.front().rotary_dim / 2;
     const bool half_split = rotation.pairing == Pairing::half_split;
-    std::string text = half_split
+    const bool alike = std::all_of(windows.begin(), windows.end(), [&](const Window& window) {
+        return window.rotary_dim == windows.front().rotary_dim;
+    });
+    std::string text = !half_split
+                           ? std::string("interleaved: channel 2j pairs with channel 2j + 1")
+                       : alike
                            ? fmt::format("half_split: channel j pairs with channel j + {}", count)
-                           : std::string("interleaved: channel 2j pairs with channel 2j + 1");
-    text += ", counted from the first that turns:";
+                           : std::string(
+                                 "half_split: a channel pairs with the one half a "
+                                 "window further");
+    text += windows.size() == 1
+                ? ", counted from the first that turns:"
+                : fmt::format(", in each of {} windows; in the first:", windows.size());
     const auto channels = [&](std::uint32_t j) {
         return half_split ? fmt::format("({}, {})", j, j + count)
                           : fmt::format("({}, {})", 2 * j, 2 * j + 1);

@@ -126,6 +126,15 @@ ModelQuery query_of(const ModelOptions& options) {
             .tower = options.tower};
 }
 
+std::vector<Window> windows_of(const Rotation& rotation) {
+    std::vector<Window> windows;
+    for (const Window& window : rotation.windows) {
+        if (window.rotary_dim != 0) windows.push_back(window);
+    }
+    if (windows.empty()) windows.push_back({0, rotation.rotary_dim});
+    return windows;
+}
+
 Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
     ModelFile file(options.path);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/gguf/model.hpp"
 #include "model/hf/config.hpp"
@@ -50,6 +51,9 @@ struct Model {
     HeadCounts heads;
     ModelFile file;
 };
+
+/// The windows of a rotation; if it names none, the one that it has.
+std::vector<Window> windows_of(const Rotation& rotation);
 
 ModelQuery query_of(const ModelOptions& options);
 

@@ -27,6 +27,7 @@ struct PermutedTensor {
     bool key = false;
     std::uint64_t heads = 0, channels = 0;            // of each head
     std::uint32_t rotary_offset = 0, rotary_dim = 0;  // the channels that change places
+    std::vector<Window> windows;  // which of them form pairs, from the rotary offset
     std::uint64_t row_bytes = 0;
 };
 

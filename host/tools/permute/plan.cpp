@@ -178,6 +178,7 @@ class Planner {
                                   .channels = rows.channels,
                                   .rotary_offset = rows.rotary_offset,
                                   .rotary_dim = rotation.rotary_dim,
+                                  .windows = windows_of(rotation),
                                   .row_bytes = row_bytes(tensor, rows.heads * rows.channels)});
         if (name.layer && shape.size() > 1 && !name.norm) {
             (name.key ? k_layers_ : q_layers_).insert(*name.layer);

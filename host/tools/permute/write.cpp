@@ -75,14 +75,18 @@ class Writer {
 
 std::uint64_t source_channel(const PermutedTensor& tensor, Pairing to,
                              std::uint64_t channel) noexcept {
-    const std::uint64_t first = tensor.rotary_offset, pairs = tensor.rotary_dim / 2;
-    if (channel < first || channel >= first + tensor.rotary_dim) {
-        return channel;
+    for (const Window& window : tensor.windows) {
+        const std::uint64_t first = std::uint64_t{tensor.rotary_offset} + window.offset,
+                            pairs = window.rotary_dim / 2;
+        if (channel < first || channel >= first + window.rotary_dim) {
+            continue;
+        }
+        const std::uint64_t i = channel - first;
+        return first + (to == Pairing::interleaved ? i / 2 + (i % 2) * pairs
+                        : i < pairs                ? 2 * i
+                                                   : 2 * (i - pairs) + 1);
     }
-    const std::uint64_t i = channel - first;
-    return first + (to == Pairing::interleaved ? i / 2 + (i % 2) * pairs
-                    : i < pairs                ? 2 * i
-                                               : 2 * (i - pairs) + 1);
+    return channel;
 }
 
 void write_permuted(const safetensors::File& file, const PermutePlan& plan, Pairing to,

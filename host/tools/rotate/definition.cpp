@@ -24,6 +24,12 @@ void set_angles(const Rotation& rotation, reference::Operation& operation) {
     operation.phase = rotation.phase;
     operation.head_groups = rotation.head_groups;
     operation.attention_factor = rotation.attention_factor;
+    operation.windows.clear();
+    for (const Window& window : rotation.windows) {
+        if (window.rotary_dim != 0) {
+            operation.windows.push_back({window.offset, window.rotary_dim / 2});
+        }
+    }
 }
 
 reference::Operation by_axis(reference::Operation operation, const FurtherAxes& further) {

@@ -24,7 +24,7 @@ struct FurtherAxes {
 FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positions,
                          std::uint64_t batch, std::uint64_t tokens);
 
-/// Sets the frequencies, phases, head groups and attention factor. Of a sum over axes,
+/// Sets the windows, frequencies, phases, head groups and attention factor. Of a sum over axes,
 /// operation.inv_freq has the right size only: by_axis() adds the axes.
 void set_angles(const Rotation& rotation, reference::Operation& operation);
 

@@ -167,7 +167,10 @@ class Reader {
                              window.end();
                          });
         if (const Json* one = fields.find("sections")) read_sections(fields, *one, info.sections);
+        fields.read("phase", info.phase);
+        fields.read("head_groups", info.head_groups);
         fields.read("table", info.table, elements);
+        fields.read("channel_angles", info.channel_angles);
         fields.read("q_heads", info.q_heads);
         fields.read("k_heads", info.k_heads);
         fields.read("v_heads", info.v_heads);
@@ -182,7 +185,7 @@ class Reader {
     static std::string name_of(Fields& fields) {
         const Json* name = fields.find("name");
         if (!name) fields.refuse(fields.path_of("name"), nullptr, "the name of the files");
-        const std::string text = name->is_string() ? name->get<std::string>() : "";
+        std::string text = name->is_string() ? name->get<std::string>() : "";
         const bool plain = !text.empty() && text[0] != '.' && text[0] != '-' &&
                            text.find_first_not_of(
                                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTU"

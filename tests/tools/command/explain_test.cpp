@@ -56,6 +56,16 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     CHECK(explanation.pairs[3].turns == 0);
     rotation.pairing = Pairing::half_split;
     CHECK(explain(rotation).pairs[1].second == 5);
+    rotation.head_dim = 12;
+    rotation.windows[0] = {0, 2};
+    rotation.windows[1] = {4, 6};
+    const Explanation windows = explain(rotation);
+    CHECK(windows.pairs[0].second == 1);
+    CHECK(windows.pairs[1].first == 4);
+    CHECK(windows.pairs[3].second == 9);
+    CHECK(json_of(windows)["windows"][1]["offset"] == 4);
+    CHECK(text_of(windows, true).find("channels 0 to 1 and 4 to 9 of 12; the others pass") !=
+          std::string::npos);
     CHECK(json_of(explanation)["pairs_without_a_turn"] == nlohmann::ordered_json({3}));
     CHECK(json_of(explanation)["pairs"][3]["wavelength"].is_null());
 }

@@ -199,6 +199,14 @@ int32 $width $height | npy '<i4' '(2, 2, 3)' >turned.npy
 rotated --positions image.npy --tower vision
 judged pass '' --positions image.npy --tower vision
 judged mistake height_and_width_exchanged --positions turned.npy --tower vision
+# The same as one of Gemma 4, whose axes have windows of their own.
+sed 's/qwen2_vl/gemma4/; s/"depth": 2/"rope_theta": 10000/' model.json >windows.json
+works "$vkrope" rotate --model windows.json --tower vision --positions image.npy --verify \
+    --q q.npy --out-q windows_out.npy
+works "$vkrope" check --model windows.json --tower vision --positions image.npy --q q.npy \
+    --actual windows_out.npy
+cp windows.json model.json
+judged mistake windows_joined --positions image.npy --tower vision
 mv q_long.npy q.npy && mv k_long.npy k.npy
 cp yarn.json model.json
 

@@ -247,11 +247,19 @@ TEST_CASE("a channel goes where the other pairing looks for it") {
     PermutedTensor tensor;
     tensor.rotary_offset = 2;
     tensor.rotary_dim = 6;
+    tensor.windows = {{0, 6}};
     const std::uint64_t to_interleaved[] = {0, 1, 2, 5, 3, 6, 4, 7, 8, 9};
     const std::uint64_t to_half_split[] = {0, 1, 2, 4, 6, 3, 5, 7, 8, 9};
     for (std::uint64_t channel = 0; channel < 10; ++channel) {
         CHECK(source_channel(tensor, Pairing::interleaved, channel) == to_interleaved[channel]);
         CHECK(source_channel(tensor, Pairing::half_split, channel) == to_half_split[channel]);
+    }
+    tensor.rotary_dim = 8;
+    tensor.windows = {{0, 4}, {5, 4}};
+    const std::uint64_t in_windows[] = {0, 1, 2, 4, 3, 5, 6, 7, 9, 8, 10, 11};
+    for (std::uint64_t channel = 0; channel < 12; ++channel) {
+        CHECK(source_channel(tensor, Pairing::interleaved, channel) == in_windows[channel]);
+        CHECK(source_channel(tensor, Pairing::half_split, channel) == in_windows[channel]);
     }
 }
 

@@ -58,6 +58,12 @@ works spirv "\"rotary_dim\": 64, \"q\": {\"head_dim\": 80}, \"positions\": \"axi
     \"sections\": {\"order\": \"sequential\", \"axes\": 2, \"pairs\": [16, 16]},
     \"angles\": \"cos_sin_cache\", \"table\": \"bf16\""
 rm -r modules
+works spirv "$q, \"angles\": \"computed\", \"phase\": true, \"head_groups\": 4"
+rm -r modules
+works spirv "$q, \"angles\": \"cos_sin_cache\", \"channel_angles\": true"
+rm -r modules
+refuse 2 'channel_angles is true: angles must be cos_sin_cache' spirv \
+    "$q, \"angles\": \"computed\", \"channel_angles\": true"
 works spirv "$q, \"q_heads\": 4, \"q_finish\": {\"bias\": \"channel\", \"norm\": {\"kind\": \"rms\",
     \"span\": \"head\", \"place\": \"before\", \"eps\": 1e-6, \"weight\": \"channel\",
     \"weight_offset\": 1, \"round_between\": true}, \"clip\": 8, \"scale\": 0.125,

@@ -247,6 +247,7 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     auto made = four_channels();
     made.q_rotary_offset = 12;  // latent: the window is beyond head_dim
     made.sections = &sections;
+    made.windows[0].rotary_dim = made.windows[1].rotary_dim = made.windows[1].offset = 2;
     const OwnedRotation rotation = rotation_of(made);
     auto plan = sized<vkrope_angle_plan>();
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
@@ -273,6 +274,15 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     CHECK(info.positions == VKROPE_POSITIONS_AXIS_IDS);
     REQUIRE(info.sections);
     CHECK(info.sections->axes == 2);
+    const vkrope_kernel_info& made_info = info;
+    const vkrope_rotation_info read = info_of(rotation);
+    for (const vkrope_window* windows : {made_info.windows, read.windows}) {
+        CHECK(windows[0].offset == 0);
+        CHECK(windows[0].rotary_dim == 2);
+        CHECK(windows[1].offset == 2);
+        CHECK(windows[1].rotary_dim == 2);
+        CHECK(windows[2].rotary_dim == 0);
+    }
 
     CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, &info, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);

@@ -62,6 +62,36 @@ TEST_CASE("kernel_info: a model with one position a token") {
           AngleSource::computed);
 }
 
+TEST_CASE("kernel_info: the windows of a rotation") {
+    Rotation rotation{.head_dim = 24,
+                      .rotary_dim = 20,
+                      .windows = {{0, 8}, {10, 12}},
+                      .inv_freq = std::vector<double>(10, 1.0)};
+    const KernelInfo info = info_of(rotation);
+    CHECK(info.rotary_dim == 20);
+    CHECK(info.windows[0].rotary_dim == 8);
+    CHECK(info.windows[1].offset == 10);
+    CHECK(info.windows[1].rotary_dim == 12);
+    CHECK(info.windows[2].rotary_dim == 0);
+    const auto refused = [&](const char* words) {
+        const auto plan = plan_angles(rotation, AngleSource::by_default, 4096, 16384);
+        INFO(plan.status.what);
+        CHECK(plan.status.code == Code::invalid_argument);
+        CHECK(std::strstr(plan.status.what, words));
+    };
+    rotation.windows[1] = {6, 12};
+    refused("rotation.windows[1].offset is 6: windows[0] ends at 8; they must not overlap");
+    rotation.windows[1] = {10, 11};
+    refused("rotation.windows[1].rotary_dim is 11: it must be even");
+    rotation.windows[1] = {10, 10};
+    refused("rotation.rotary_dim is 20: the windows have 18 channels together");
+    rotation.windows[1] = {10, 0};
+    refused("rotation.windows[1].rotary_dim is 0 but its offset is 10: both must be 0");
+    rotation.windows[1] = {};
+    rotation.windows[2] = {10, 12};
+    refused("rotation.windows[2].rotary_dim is 12: windows[1], before it, must be set too");
+}
+
 TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
     const Rotation deepseek = read("deepseek-v2-lite.json");
     REQUIRE(deepseek.head_dim == 64);

@@ -129,7 +129,8 @@ TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
                   "q.rotary_offset is 0: with rotary_dim 16 the window ends past head_dim 16");
     breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}),
                   "windows[2].rotary_dim is 8: windows[1], before it, must be set too");
-    breaks_create(windows({{0, 0}, {0, 16}}), "windows[0].rotary_dim is 0");
+    breaks_create(windows({{0, 0}, {0, 16}}),
+                  "windows[1].rotary_dim is 16: windows[0], before it, must be set too");
     breaks_create(windows({{0, 16}, {16, 0}}),
                   "windows[1].rotary_dim is 0 but its offset is 16: both must be 0");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing_out = Pairing(9); },

@@ -61,8 +61,9 @@ TEST_CASE("MoonViT: column and row take turns, with the same frequencies") {
     CHECK(warns(rotation, "positions of the vision tower: column, row"));
     REQUIRE(rotation.inv_freq.size() == 36);
     for (std::uint32_t pair = 0; pair < 36; ++pair) {
+        const std::uint32_t j = pair / 2;
         CHECK(axis_of(rotation.sections, pair) == pair % 2);
-        CHECK(close(rotation.inv_freq[pair], double(std::pow(1e4L, -4.0L * (pair / 2) / 72))));
+        CHECK(close(rotation.inv_freq[pair], double(std::pow(1e4L, -4.0L * j / 72))));
     }
 }
 
@@ -122,6 +123,64 @@ TEST_CASE("SAM 3: layers without a window divide the positions of the whole imag
                   Code::invalid_data);
 }
 
+TEST_CASE("Gemma 4: columns turn the first half of a head, rows the second") {
+    // apply_multidimensional_rope of transformers' modeling_gemma4.py.
+    const auto read = [](const std::string& fields) {
+        return imported(R"({"model_type": "gemma4", "vision_config": {)" + fields + "}}",
+                        {.tower = "vision"});
+    };
+    const Rotation rotation = read(R"("model_type": "gemma4_vision", "hidden_size": 1152,
+        "num_attention_heads": 16, "head_dim": 72,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 50.0})");
+    CHECK(rotation.pairing == half);
+    CHECK(rotation.head_dim == 72);
+    CHECK(rotation.rotary_dim == 72);
+    CHECK(sections_of(rotation) == std::vector<std::uint32_t>{18, 18});
+    for (std::uint32_t i = 0; i < max_windows; ++i) {
+        CHECK(rotation.windows[i].offset == (i == 1 ? 36 : 0));
+        CHECK(rotation.windows[i].rotary_dim == (i < 2 ? 36 : 0));
+    }
+    CHECK(warns(rotation, "positions of the vision tower: column, row; of padding 0, 0"));
+    REQUIRE(rotation.inv_freq.size() == 36);
+    for (std::size_t pair = 0; pair < 36; ++pair)
+        CHECK(close(rotation.inv_freq[pair], double(std::pow(50.0L, -2.0L * (pair % 18) / 36))));
+    const Rotation assumed = read("");
+    CHECK(assumed.head_dim == 64);
+    CHECK(close(assumed.inv_freq[1], double(std::pow(100.0L, -2.0L / 32))));
+    CHECK(warns(assumed, "embed_dim is missing: assuming 768"));
+}
+
+TEST_CASE("MiniMax M3: frames, rows and columns each turn a third of the head") {
+    const auto read = [](const std::string& fields) {
+        return imported(R"({"model_type": "minimax_m3_vl", "vision_config": {)" + fields + "}}",
+                        {.tower = "vision"});
+    };
+    for (const char* type : {R"("model_type": "clip_vision_model", "rope_mode": "3d",)", ""}) {
+        const Rotation rotation = read(
+            type + std::string(R"("hidden_size": 1280, "num_attention_heads": 16)"));
+        CHECK(rotation.pairing == half);
+        CHECK(rotation.head_dim == 80);
+        CHECK(rotation.rotary_dim == 78);
+        CHECK(sections_of(rotation) == std::vector<std::uint32_t>{13, 13, 13});
+        CHECK(rotation.windows[0].rotary_dim == 0);
+        CHECK(warns(rotation, "positions of the vision tower: frame, row, column"));
+        REQUIRE(rotation.inv_freq.size() == 39);
+        for (std::size_t pair = 0; pair < 39; ++pair)
+            CHECK(close(rotation.inv_freq[pair], double(std::pow(1e4L, -2.0L * (pair % 13) / 26))));
+    }
+    const auto refused = [](const char* field) {
+        return from_hf_config(std::string(R"({"model_type": "minimax_m3_vl", "vision_config": {)") +
+                                  field + "}}",
+                              {.tower = "vision"})
+            .status;
+    };
+    const Status narrow = refused(R"("head_dim": 5)");
+    CHECK(narrow.code == Code::invalid_data);
+    CHECK(std::string(narrow.what).find("head_dim is 5: it must be at least 6, a pair for each") !=
+          std::string::npos);
+    CHECK(refused(R"("model_type": "clip_vision_model")").code == Code::not_supported);
+}
+
 TEST_CASE("vision towers that no rotation can say are named") {
     const auto refused = [](const std::string& json, const std::string& text) {
         const Result<Rotation> result = from_hf_config(json, {.tower = "vision"});
@@ -129,9 +188,6 @@ TEST_CASE("vision towers that no rotation can say are named") {
         CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
                       result.status.what);
     };
-    refused(R"({"model_type": "gemma4", "vision_config": {"model_type": "gemma4_vision",
-            "head_dim": 64, "rope_parameters": {"rope_theta": 100.0}}})",
-            "gemma4_vision: each axis has a window of the head");
     refused(R"({"model_type": "vjepa2", "hidden_size": 1024})",
             "plan_cos_sin_cache, with channel_angles");
     refused(R"({"model_type": "lfm2_vl", "vision_config": {"model_type": "siglip2_vision_model",

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What the windows of a row must be. The frequencies tier checks those of a rotation, the kernel
+// tier those of a kernel.
+#pragma once
+
+#include "status.hpp"
+#include "vkrope/types.hpp"
+
+namespace vkrope {
+
+/// Windows must be even, ascending and disjoint, and make up rotary_dim; all zero is one window.
+///
+/// of  what stands before the names of fields in errors: "" or "rotation."
+inline Status check_windows(const char* of, const Window (&windows)[max_windows],
+                            std::uint32_t rotary_dim) noexcept {
+    using ull = unsigned long long;  // what printf's %llu takes everywhere
+    std::uint64_t end = 0, sum = 0;
+    for (std::uint32_t i = 0; i < max_windows; ++i) {
+        const Window& window = windows[i];
+        if (window.rotary_dim == 0) {
+            if (window.offset == 0) continue;
+            return error(Code::invalid_argument,
+                         "%swindows[%u].rotary_dim is 0 but its offset is %u: both must be 0", of,
+                         i, window.offset);
+        }
+        if (i > 0 && windows[i - 1].rotary_dim == 0)
+            return error(Code::invalid_argument,
+                         "%swindows[%u].rotary_dim is %u: windows[%u], before it, must be set too",
+                         of, i, window.rotary_dim, i - 1);
+        if (window.rotary_dim % 2 != 0)
+            return error(Code::invalid_argument, "%swindows[%u].rotary_dim is %u: it must be even",
+                         of, i, window.rotary_dim);
+        if (window.offset < end) {
+            return error(Code::invalid_argument,
+                         "%swindows[%u].offset is %u: windows[%u] ends at %llu; they must not "
+                         "overlap",
+                         of, i, window.offset, i - 1, ull{end});
+        }
+        end = std::uint64_t{window.offset} + window.rotary_dim;
+        sum += window.rotary_dim;
+    }
+    if (sum == 0 || sum == rotary_dim) return {};
+    return error(Code::invalid_argument,
+                 "%srotary_dim is %u: the windows have %llu channels together", of, rotary_dim,
+                 ull{sum});
+}
+
+}  // namespace vkrope
