@@ -96,11 +96,20 @@ prepare_tests() {
     column=3
     case $1 in
         quick) required=test column=2 target=quick ;;
-        *) required='test|thorough' target=all ;;
+        thorough) required='test|thorough' target=all ;;
+        all) # what runs programs for other systems
+            packages="$packages
+qemu-user-static - all
+wine64 - all
+xvfb - all
+xauth - all"
+            required='test|thorough|all' target=all
+            ;;
     esac
     require "$required"
     fetch_swiftshader
     [ "$1" = quick ] || fetch_debian13
+    [ "$1" != all ] || fetch_arm64
     configure dev dev
     compile dev $target
     measure_pace

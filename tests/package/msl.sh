@@ -23,14 +23,15 @@ comma=
 {
     printf '['
     for element in f32 f16 bf16; do
-        q_and_k="\"q\": {\"head_dim\": 128, \"in\": \"$element\"}, \"k\": {\"head_dim\": 128, \"in\": \"$element\"}"
+        row="{\"head_dim\": 128, \"in\": \"$element\"}"
+        q_and_k="\"q\": $row, \"k\": $row"
         for angles in factored_texture computed direct_texture direct_buffer cos_sin_cache; do
             for pairing in half_split interleaved; do
                 kernel "$element.$angles.$pairing" \
                     "$q_and_k, \"angles\": \"$angles\", \"pairing\": \"$pairing\""
             done
         done
-        v="\"v\": {\"head_dim\": 128, \"in\": \"$element\"}"
+        v="\"v\": $row"
         kernel "$element.scatter" "$q_and_k, $v, \"positions\": \"ids\", \"scatter_k\": true"
         norm='{"norm": {"kind": "rms", "weight": "channel", "eps": 1e-6}}'
         kernel "$element.norms" "$q_and_k, $v, \"q_finish\": $norm, \"k_finish\": $norm"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The devices of the tests beside this machine's lavapipe: SwiftShader, and the lavapipe of Debian
-# 13. ./dev sources this file; its functions are at hand.
+# The devices of the tests beside this machine's lavapipe: SwiftShader, the lavapipe of Debian 13,
+# and that of arm64. ./dev sources this file; its functions are at hand.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # A second Vulkan device for the tests, with few features where lavapipe has them all, and a mock
@@ -48,11 +48,14 @@ fetch_debian13() {
     rm -r build/deps/part
 }
 
+# unpack_packages SUITE ARCHITECTURE PACKAGE...: into root/ of this folder, with all that they need.
 # With lists, cache and settings of its own, apt computes what a system without any package would
 # install.
-unpack_debian13() (
-    cd build/deps/part || exit
-    mkdir -p lists/partial archives/partial root debian13/lib debian13/layers
+unpack_packages() {
+    suite=$1
+    architecture=$2
+    shift 2
+    mkdir -p lists/partial archives/partial root
     : >status
     cat >apt.conf <<END
 Dir::Etc::sourcelist "$PWD/sources.list";
@@ -64,17 +67,24 @@ Dir::State::status "$PWD/status";
 Dir::Cache::archives "$PWD/archives";
 Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
+APT::Architecture "$architecture";
+APT::Architectures { "$architecture"; };
 APT::Default-Release "";
 #clear APT::Update;
 END
-    options="arch=$(dpkg --print-architecture) target=Packages signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
-    echo "deb [$options] $mirror trixie main" >sources.list
+    options="arch=$architecture target=Packages signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
+    echo "deb [$options] $mirror $suite main" >sources.list
     apt-get -c apt.conf update &&
-        apt-get -c apt.conf install -y --no-install-recommends --download-only \
-            libstdc++6 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers || exit
+        apt-get -c apt.conf install -y --no-install-recommends --download-only "$@" || return
     for deb in archives/*.deb; do
-        dpkg-deb -x "$deb" root || exit
+        dpkg-deb -x "$deb" root || return
     done
+}
+
+unpack_debian13() (
+    cd build/deps/part && mkdir -p debian13/lib debian13/layers &&
+        unpack_packages trixie "$(dpkg --print-architecture)" \
+            libstdc++6 libvulkan1 mesa-vulkan-drivers vulkan-validationlayers || exit
     cp root/usr/share/vulkan/icd.d/lvp_icd*.json debian13/lvp_icd.json &&
         cp root/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json debian13/layers &&
         cp root/usr/lib/*/ld-linux-*.so.* debian13/ld.so &&
@@ -89,6 +99,23 @@ export VK_IMPLICIT_LAYER_PATH="$here/none"
 exec "$here/ld.so" --inhibit-cache --library-path "$here/lib" "$@"
 END
     chmod +x debian13/run
+)
+
+# lavapipe for arm64, on which tests/package/arm64.sh runs what it builds for arm64.
+fetch_arm64() {
+    [ "$debian" = 12 ] && [ ! -d build/deps/arm64 ] || return 0
+    [ "$(dpkg --print-architecture)" = amd64 ] || return 0
+    say "fetching arm64's lavapipe, for tests under qemu (65 MB) ..."
+    rm -rf build/deps/part && mkdir -p build/deps/part
+    quietly arm64 with_lists find_mirror || unavailable arm64 "$no_mirror"
+    quietly arm64 unpack_arm64 ||
+        unavailable arm64 "arm64's lavapipe could not be downloaded from this system's mirror"
+    mv build/deps/part/root build/deps/arm64
+    rm -r build/deps/part
+}
+
+unpack_arm64() (
+    cd build/deps/part && unpack_packages bookworm arm64 libc6 libvulkan1 mesa-vulkan-drivers
 )
 
 # keep_needed FOLDER: copies the driver, the layer, the Vulkan loader and all that they need. The
