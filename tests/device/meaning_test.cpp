@@ -162,6 +162,39 @@ TEST_CASE("at position 0 with factor 1 every finite pair comes back equal") {
     }
 }
 
+// On one device, so that a kernel with other windows must not serve a rotation.
+TEST_CASE("windows: each is rotated as a head of its own") {
+    constexpr std::uint32_t tokens = 7;
+    const HostShape shape{.tokens = tokens, .q_heads = 1, .first_position = 1000};
+    const auto rows = floats(random_elements(Element::f32, tokens * D, 14));
+    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+        for (const std::uint32_t first : {D, D / 2, D / 4, D}) {
+            CAPTURE(first);
+            Rotation together = rotation(pairing, D, D);
+            if (first != D) {
+                together.windows[0] = {0, first};
+                together.windows[1] = {first, D - first};
+            }
+            const auto out = floats(rotate(device(), together, shape, bytes_of(rows), {}).q);
+            for (const Window window : {Window{0, first}, Window{first, D - first}}) {
+                if (window.rotary_dim == 0) continue;
+                Rotation alone = rotation(pairing, window.rotary_dim, window.rotary_dim);
+                const auto from = together.inv_freq.begin() + window.offset / 2;
+                alone.inv_freq.assign(from, from + window.rotary_dim / 2);
+                std::vector<float> in, expected;
+                for (std::uint32_t t = 0; t < tokens; ++t) {
+                    const std::uint32_t at = t * D + window.offset;
+                    for (std::uint32_t c = 0; c < window.rotary_dim; ++c) {
+                        in.push_back(rows[at + c]);
+                        expected.push_back(out[at + c]);
+                    }
+                }
+                CHECK(floats(rotate(device(), alone, shape, bytes_of(in), {}).q) == expected);
+            }
+        }
+    }
+}
+
 TEST_CASE("inverse undoes forward") {
     const HostShape shape{
         .tokens = 300, .q_heads = 2, .k_heads = 1, .first_position = 70000, .in_place = true};

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The programs for arm64 work on arm64's lavapipe, under qemu: they rotate and finish with the bits
-# of this machine's, and conformance checks of each kind pass.
+# of this machine's, and conformance checks of pairings, angles and turns pass.
 #
 # ARM64   folder with the files of Debian's arm64 packages, from ./dev; empty: without
 set -eu
@@ -45,7 +45,8 @@ on_arm64() {
     program=$1
     shift
     driver=$(echo "$ARM64"/usr/share/vulkan/icd.d/lvp_icd*.json)
-    VK_DRIVER_FILES=$driver VK_ICD_FILENAMES=$driver $emulator -L "$ARM64" \
+    # The emulator is no reason to give up a device.
+    VKROPE_TIMEOUT=86400 VK_DRIVER_FILES=$driver VK_ICD_FILENAMES=$driver $emulator -L "$ARM64" \
         "$SCRATCH/build/bin/$program" "$@"
 }
 cd "$SCRATCH"
@@ -85,7 +86,7 @@ for dtype in f32 f16 bf16; do
         fi
     done
 done
-for filter in 'pairings/*' 'angles/*' 'turns/*' 'store/q8_0*' 'finish/*'; do
+for filter in 'pairings/*' 'angles/*' 'turns/*'; do
     on_arm64 vkrope-conformance --filter "$filter" >out 2>&1 ||
         { wrong "vkrope-conformance --filter '$filter'" && grep -v '^pass' out; }
     echo "$filter: $(grep -c '^pass' out) checks pass"

@@ -12,7 +12,8 @@ wine=$(command -v wine64 || echo /usr/lib/wine/wine64)
 [ -n "${VK_DRIVER_FILES:-}" ] || left_out 'no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'
 command -v $compiler >/dev/null || left_out "no $compiler (Debian: g++-mingw-w64-x86-64)"
 [ -x "$wine" ] || left_out 'no Wine (Debian: wine64)'
-command -v xvfb-run >/dev/null || left_out "no xvfb-run (Debian: xvfb, xauth): Wine's Vulkan wants a display"
+command -v xvfb-run >/dev/null ||
+    left_out "no xvfb-run (Debian: xvfb, xauth): Wine's Vulkan wants a display"
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH/include" "$SCRATCH/json"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$BUILD/CMakeCache.txt" | head -n 1; }

@@ -108,6 +108,9 @@ def test_windows_of_a_vision_tower(device, tensor):
     assert_right(result.q, rotated(q, other, np.arange(3)), BOUND)
     with pytest.raises(vkrope.InvalidArgumentError, match="windows has 5 entries: 4 at most"):
         vkrope.Rotation([1.0], windows=[(0, 2)] * 5)
+    for wrong in [(-2, 2)], [(0, 2.5)], [(0,)], [(0, 2**32)], [3]:
+        with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[0\] is"):
+            vkrope.Rotation([1.0], windows=wrong)
     overlapping = vkrope.Rotation([1.0, 1.0], windows=[(0, 2), (1, 2)])
     with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[1\].offset is 1"):
         vkrope.rotate(tensor(1, 3, 2, 4), rotation=overlapping, device=device)

@@ -365,9 +365,11 @@ Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
 ///
 /// rotary_offset  the rotation's q_rotary_offset or k_rotary_offset
 inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary_offset) noexcept {
-    return rotary_offset + rotation.rotary_dim > rotation.head_dim
-               ? rotary_offset + rotation.head_dim
-               : rotation.head_dim;
+    std::uint32_t end = rotary_offset + rotation.rotary_dim;  // of the last window
+    for (const Window& window : rotation.windows) {
+        if (window.rotary_dim != 0) end = rotary_offset + window.offset + window.rotary_dim;
+    }
+    return end > rotation.head_dim ? rotary_offset + rotation.head_dim : rotation.head_dim;
 }
 
 /// Derives the KernelInfo for create() (kernel.hpp) from a rotation: pairing, channels, offsets,

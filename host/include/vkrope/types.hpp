@@ -244,6 +244,9 @@ struct Window {
     std::uint32_t offset = 0;      ///< first channel, relative to HeadFormat::rotary_offset
     std::uint32_t rotary_dim = 0;  ///< channels: even
 };
+constexpr bool operator==(const Window& a, const Window& b) noexcept {
+    return a.offset == b.offset && a.rotary_dim == b.rotary_dim;
+}
 inline constexpr std::uint32_t max_windows = 4;
 
 /// How work is distributed over invocations. Does not change the result bits.

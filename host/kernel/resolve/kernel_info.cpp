@@ -28,8 +28,10 @@ Status check_format(const char* name, const HeadFormat& format, const KernelInfo
     }
     if (rotates && format.rotary_offset + end > format.head_dim) {
         return error(Code::invalid_argument,
-                     "%s.rotary_offset is %u: with rotary_dim %u the window ends past head_dim %u",
-                     name, format.rotary_offset, info.rotary_dim, format.head_dim);
+                     "%s.rotary_offset is %u: the last window ends at channel %llu, past head_dim "
+                     "%u",
+                     name, format.rotary_offset,
+                     static_cast<unsigned long long>(format.rotary_offset + end), format.head_dim);
     }
     if (format.in > Element::bf16)
         return error(Code::invalid_argument, "%s.in is %u: it must be f32, f16 or bf16", name,

@@ -29,9 +29,10 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"mla_use_nope", When::is_true, no_rope},              // Kimi Linear
     {"position_embedding_type", When::not_rope, no_rope},  // Granite 4, BERT
     {"position_encoding_2d", When::is_true,
-     "two windows with positions of their own are not supported yet"},  // ChatGLM-6B
-    {"rope", When::is_false, no_rope},                                  // OLMo before transformers
-    {"rotary", When::is_false, no_rope},                                // GPT-J
+     "its two windows, each with positions of its own, are not read from a file: "
+     "fill Rotation::windows and sections"},  // ChatGLM-6B
+    {"rope", When::is_false, no_rope},        // OLMo before transformers
+    {"rotary", When::is_false, no_rope},      // GPT-J
     {"use_long_context", When::is_true,
      "its base is multiplied, which is not supported yet"},  // Zamba 2
     {"use_mem_rope", When::is_false, no_rope},               // Zamba 2

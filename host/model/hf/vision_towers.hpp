@@ -32,7 +32,7 @@ struct Tower {
     std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
     const char* axes = "row, column";
     std::uint32_t axis_count = 2;
-    bool windows = false;  ///< each axis has a half of the head, with pairs of its own
+    bool windows = false;  ///< each axis has a window of its own, where its pairs are formed
     double rope_theta = 10000;
     const char* key_prefix = "";  ///< of its keys: the memory attention of SAM 2 is one of several
     bool whole_file = false;      ///< its fields are at the top level: there is no language model

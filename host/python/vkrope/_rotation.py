@@ -277,9 +277,14 @@ def _set_windows(info: Any, windows: Sequence[tuple[int, int]]) -> None:
             f"windows has {len(windows)} entries: {lib.VKROPE_MAX_WINDOWS} at most"
         )
     for index in range(lib.VKROPE_MAX_WINDOWS):
-        offset, rotary_dim = windows[index] if index < len(windows) else (0, 0)
-        info.windows[index].offset = offset
-        info.windows[index].rotary_dim = rotary_dim
+        try:
+            offset, rotary_dim = windows[index] if index < len(windows) else (0, 0)
+            info.windows[index] = {"offset": offset, "rotary_dim": rotary_dim}
+        except (OverflowError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"windows[{index}] is {windows[index]!r}: it must be (offset, rotary_dim), "
+                f"uint32 each ({error})"
+            ) from None
 
 
 def _sections(sections: Sections | None) -> Any:

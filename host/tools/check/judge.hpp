@@ -27,7 +27,7 @@ struct Evidence {
     reference::Tensor in, out;
     const void* input = nullptr;
     const void* output = nullptr;
-    reference::Operation operation;  // the correct one; one window; positions of the first axis
+    reference::Operation operation;  // the correct one; positions of the first axis
     FurtherAxes further;             // positions of the other axes
     // Used only by mistakes.
     double base = 0;                    // as Rotation::base

@@ -69,7 +69,10 @@ Attempt window_at_end(const Evidence& evidence) {
 }
 
 Attempt windows_joined(const Evidence& evidence) {
-    return if_any(evidence.operation.windows.size() > 1 && !evidence.operation.interleaved,
+    const Operation& right = evidence.operation;
+    // Interleaved pairs of windows without a gap are the same.
+    const bool gaps = channels_to_end(right) != 2 * right.inv_freq.size() / right.head_groups;
+    return if_any(right.windows.size() > 1 && (gaps || !right.interleaved),
                   with(evidence, [](Operation& changed) { changed.windows.clear(); }));
 }
 

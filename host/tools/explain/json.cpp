@@ -22,6 +22,7 @@ nlohmann::ordered_json known(double value) {
 nlohmann::ordered_json windows_json(const Rotation& rotation) {
     nlohmann::ordered_json windows = nlohmann::ordered_json::array();
     for (const Window& window : windows_of(rotation)) {
+        if (window.rotary_dim == 0) continue;  // a layer without RoPE
         windows.push_back({{"offset", window.offset}, {"rotary_dim", window.rotary_dim}});
     }
     return windows;

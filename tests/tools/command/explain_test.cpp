@@ -64,6 +64,7 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     CHECK(windows.pairs[1].first == 4);
     CHECK(windows.pairs[3].second == 9);
     CHECK(json_of(windows)["windows"][1]["offset"] == 4);
+    CHECK(json_of(explain({.head_dim = 8, .rotates = false}))["windows"].empty());
     CHECK(text_of(windows, true).find("channels 0 to 1 and 4 to 9 of 12; the others pass") !=
           std::string::npos);
     CHECK(json_of(explanation)["pairs_without_a_turn"] == nlohmann::ordered_json({3}));

@@ -73,6 +73,8 @@ TEST_CASE("kernel_info: the windows of a rotation") {
     CHECK(info.windows[1].offset == 10);
     CHECK(info.windows[1].rotary_dim == 12);
     CHECK(info.windows[2].rotary_dim == 0);
+    CHECK(row_channels(rotation, 0) == 24);
+    CHECK(row_channels(rotation, 4) == 28);  // the last window ends at 26
     const auto refused = [&](const char* words) {
         const auto plan = plan_angles(rotation, AngleSource::by_default, 4096, 16384);
         INFO(plan.status.what);

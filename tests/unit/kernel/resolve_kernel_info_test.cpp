@@ -126,7 +126,7 @@ TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
     breaks_create(windows({{0, 4}, {4, 4}}),
                   "rotary_dim is 16: the windows have 8 channels together");
     breaks_create(windows({{0, 8}, {9, 8}}),
-                  "q.rotary_offset is 0: with rotary_dim 16 the window ends past head_dim 16");
+                  "q.rotary_offset is 0: the last window ends at channel 17, past head_dim 16");
     breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}),
                   "windows[2].rotary_dim is 8: windows[1], before it, must be set too");
     breaks_create(windows({{0, 0}, {0, 16}}),
