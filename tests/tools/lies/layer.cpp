@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 // VK_LAYER_VKROPE_lies: stands between a program and a driver, and tells the lie that VKROPE_LIE
-// names. Its functions are the driver's, except the ones that the lie replaces.
+// names, or several at once, with commas between their names. Its functions are the driver's, but
+// for those that a lie replaces. Changes of properties and of shaders add up; of two lies that
+// replace another function, the later one counts.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "lies.hpp"
 #include "support/layer_link.hpp"
@@ -14,7 +19,7 @@ namespace vkrope::lies {
 namespace {
 
 Functions told;  // to the program
-const Lie* lie = nullptr;
+std::vector<const Lie*> lies;
 PFN_vkGetInstanceProcAddr next_of_instance = nullptr;
 PFN_vkGetDeviceProcAddr next_of_device = nullptr;
 
@@ -23,7 +28,9 @@ VKAPI_ATTR VkResult VKAPI_CALL create_rewritten_module(VkDevice device,
                                                        const VkAllocationCallbacks* allocator,
                                                        VkShaderModule* made) {
     Module module(given->pCode, given->codeSize / sizeof(std::uint32_t));
-    lie->rewrite(module);
+    for (const Lie* lie : lies) {
+        if (lie->rewrite != nullptr) lie->rewrite(module);
+    }
     const std::vector<std::uint32_t> words = module.words();
     VkShaderModuleCreateInfo info = *given;
     info.codeSize = words.size() * sizeof(std::uint32_t);
@@ -33,8 +40,25 @@ VKAPI_ATTR VkResult VKAPI_CALL create_rewritten_module(VkDevice device,
 
 void tell_lie() {
     told = next;
-    if (lie->rewrite != nullptr) told.vkCreateShaderModule = create_rewritten_module;
-    if (lie->tell != nullptr) lie->tell(told);
+    for (const Lie* lie : lies) {
+        if (lie->rewrite != nullptr) told.vkCreateShaderModule = create_rewritten_module;
+        if (lie->tell != nullptr) lie->tell(told);
+    }
+}
+
+/// False if a name is not in the table.
+bool choose_lies() {
+    const char* const given = std::getenv("VKROPE_LIE");
+    std::istringstream names(given == nullptr ? "none" : given);
+    lies.clear();
+    for (std::string name; std::getline(names, name, ',');) {
+        if (name == "none") continue;
+        lies.push_back(find_lie(name.c_str()));
+        if (lies.back() != nullptr) continue;
+        std::fprintf(stderr, "VKROPE_LIE: '%s' is not a lie\n", name.c_str());
+        return false;
+    }
+    return true;
 }
 
 template <class Function>
@@ -45,15 +69,9 @@ void set(Function& function, PFN_vkVoidFunction found) {
 VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create,
                                                const VkAllocationCallbacks* allocator,
                                                VkInstance* made) {
-    static constexpr Lie nothing = {.name = "none", .what = "nothing"};
-    const char* const name = std::getenv("VKROPE_LIE");
-    lie = name == nullptr || std::strcmp(name, nothing.name) == 0 ? &nothing : find_lie(name);
     const auto* link = test::take_link<VkLayerInstanceCreateInfo>(
         create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
-    if (lie == nullptr || link == nullptr) {
-        if (lie == nullptr) std::fprintf(stderr, "VKROPE_LIE: '%s' is not a lie\n", name);
-        return VK_ERROR_INITIALIZATION_FAILED;
-    }
+    if (!choose_lies() || link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
     next_of_instance = link->pfnNextGetInstanceProcAddr;
     PFN_vkCreateInstance next_create = nullptr;
     set(next_create, next_of_instance(VK_NULL_HANDLE, "vkCreateInstance"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of lies. VKROPE_LIE names the one that the layer tells; without it, or with "none", the
+// The table of lies. VKROPE_LIE names those that the layer tells; without it, or with "none", the
 // layer changes nothing.
 #pragma once
 

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "properties.hpp"
 
+#include <algorithm>
+#include <vector>
+
 namespace vkrope::lies {
 namespace {
 
-void (*change_reported)(const Reported&) = nullptr;
+std::vector<void (*)(const Reported&)> changes;
+
+void change_reported(const Reported& reported) {
+    for (const auto change : changes) change(reported);
+}
 
 VKAPI_ATTR void VKAPI_CALL properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties* made) {
     next.vkGetPhysicalDeviceProperties(physical, made);
@@ -26,7 +33,8 @@ VKAPI_ATTR void VKAPI_CALL properties2(VkPhysicalDevice physical,
 }  // namespace
 
 void change_properties(Functions& told, void (*change)(const Reported&)) {
-    change_reported = change;
+    if (std::find(changes.begin(), changes.end(), change) == changes.end())
+        changes.push_back(change);
     told.vkGetPhysicalDeviceProperties = properties;
     told.vkGetPhysicalDeviceProperties2 = properties2;
 }

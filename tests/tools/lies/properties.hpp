@@ -12,6 +12,7 @@ struct Reported {
     VkPhysicalDeviceFloatControlsProperties* float_controls;  ///< null: not asked for
 };
 
+/// Adds a change to those before; the same one again adds nothing.
 void change_properties(Functions& told, void (*change)(const Reported&));
 
 }  // namespace vkrope::lies
