@@ -87,7 +87,7 @@ fi
 [ ! -e prefix ] || wrong 'a failed ./dev install leaves a prefix'
 
 # Where all is there, no network is needed.
-mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13
+mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13 build/deps/arm64
 : >build/deps/swiftshader/mock_icd.json
 : >"$CALLED"
 tool dev vkrope 'echo "vkrope $1"'

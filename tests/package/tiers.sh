@@ -12,7 +12,8 @@ may_include() {
         grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
-shared='status\.hpp|divide_up\.hpp|parameter_layout\.hpp|interface\.h|vkrope/types\.hpp'
+shared='status\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp'
+shared="$shared|interface\.h|vkrope/types\.hpp"
 may_include frequencies "$shared|frequencies/.*|vkrope/(frequencies|rotation_from|positions)\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
 may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
@@ -24,7 +25,7 @@ public='frequencies|rotation_from|positions|kernel|model|runtime'
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-reference='oracle|finish|element|quantise|quantise_verdict|code_edges'
+reference='oracle|turns|finish|element|quantise|quantise_verdict|code_edges'
 tiers="vkrope/.*|divide_up\.hpp|reference/($reference)\.hpp"
 may_include tools/shell "$tiers|shell/.*"
 may_include tools/files \
