@@ -44,8 +44,7 @@ for compiler in $compilers; do
         -DCMAKE_C_COMPILER="${compiler%g++}gcc" -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON \
         -DVulkan_INCLUDE_DIR="$SCRATCH/include" \
         -DVulkan_LIBRARY=not-linked \
-        -DVKROPE_SPIRV_HEADER="$spirv_header" -DVKROPE_WERROR=ON \
-        -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE='-O1 -DNDEBUG' \
+        -DVKROPE_SPIRV_HEADER="$spirv_header" -DVKROPE_WERROR=ON -DCMAKE_BUILD_TYPE=Release \
         -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF \
         -DVKROPE_BENCH=OFF >"$target.log" 2>&1 ||
         { cat "$target.log"; exit 1; }

@@ -42,8 +42,12 @@ Candidate right_of(const StepsEvidence& evidence) {
     if (evidence.stored) {
         right.store = right_store(*evidence.stored);
     }
-    if (!evidence.rotates) {
-        right.trial.operation.inv_freq.clear();
+    if (!evidence.rotates) {  // without windows, phases and head groups, too
+        const reference::Operation& turned = evidence.rotation.operation;
+        reference::Operation still;
+        still.positions = turned.positions;
+        still.absolute_allowance = turned.absolute_allowance;
+        right.trial.operation = std::move(still);
         right.trial.further = {};
     }
     return right;

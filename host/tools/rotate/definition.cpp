@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "files/model_file.hpp"
+
 namespace vkrope::tools {
 
 FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positions,
@@ -25,10 +27,8 @@ void set_angles(const Rotation& rotation, reference::Operation& operation) {
     operation.head_groups = rotation.head_groups;
     operation.attention_factor = rotation.attention_factor;
     operation.windows.clear();
-    for (const Window& window : rotation.windows) {
-        if (window.rotary_dim != 0) {
-            operation.windows.push_back({window.offset, window.rotary_dim / 2});
-        }
+    for (const Window& window : windows_of(rotation)) {
+        operation.windows.push_back({window.offset, window.rotary_dim / 2});
     }
 }
 

@@ -205,6 +205,19 @@ works "$vkrope" rotate --model windows.json --tower vision --positions image.npy
     --q q.npy --out-q windows_out.npy
 works "$vkrope" check --model windows.json --tower vision --positions image.npy --q q.npy \
     --actual windows_out.npy
+works "$vkrope" rotate --model windows.json --tower vision --positions image.npy --k k.npy \
+    --out-k windows_k.npy
+beside_v() {
+    "$vkrope" check --model windows.json --tower vision --positions image.npy --k k.npy \
+        --actual-k windows_k.npy --v k.npy --actual-v "$1"
+}
+works beside_v k.npy
+holds 'V is not rotated' grep -q '^V  pass' "$logs/out"
+expect 1 '--actual-v: ' beside_v windows_k.npy
+holds 'V was rotated' grep -q '^V  mistake: v_rotated ' "$logs/out"
+works "$vkrope" frequencies --model windows.json --tower vision
+holds 'frequencies has the windows' grep -qx \
+    'windows           32 channels from 0, 32 channels from 32' "$logs/out"
 cp windows.json model.json
 judged mistake windows_joined --positions image.npy --tower vision
 mv q_long.npy q.npy && mv k_long.npy k.npy

@@ -10,6 +10,7 @@ namespace vkrope {
 
 template <class Handle>
 Handle fake(std::uintptr_t number) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): handles of the fake are numbers.
     return reinterpret_cast<Handle>(number);
 }
 
