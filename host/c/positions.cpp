@@ -28,7 +28,8 @@ vkrope_result write_axis(vkrope_grid_axis* axis, vkrope_error* error,
     });
 }
 
-/// The axes of a grid; a count beyond the limit is left to the C++ tier, which names it.
+/// The axes of a grid; a count beyond the limit is left to the C++ tier, which names it. What such
+/// a count belongs to is not read.
 struct Axes {
     GridAxis of[max_axes];
     const GridAxis* data = nullptr;
@@ -36,8 +37,8 @@ struct Axes {
 
     Axes(const vkrope_grid_axis* axes, std::uint32_t given) noexcept : count(given) {
         if (axes == nullptr) return;
-        std::transform(axes, axes + std::min(given, max_axes), of, to_cpp);
         data = of;
+        if (given <= max_axes) std::transform(axes, axes + given, of, to_cpp);
     }
 };
 

@@ -22,7 +22,7 @@ reference::Store store_of(Element element) {
 
 std::vector<float> floats_of(const Bytes& bytes) {
     std::vector<float> floats(bytes.size() / 4);
-    std::memcpy(floats.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(floats.data(), bytes.data(), bytes.size());
     return floats;
 }
 

@@ -24,7 +24,8 @@ std::vector<float> transformed(const std::vector<float>& row, shader::uint n, sh
     std::vector<shader::Unit> units;
     for (std::size_t first = 0; first < row.size(); first += n) {
         float at[8] = {};
-        std::copy_n(row.begin() + std::ptrdiff_t(first), n, at);
+        std::copy_n(row.begin() + std::ptrdiff_t(first),
+                    std::min<std::size_t>(n, row.size() - first), at);
         units.push_back(shader::vkrope_butterflies(
             n, levels, {{at[0], at[1], at[2], at[3]}, {at[4], at[5], at[6], at[7]}}));
     }
