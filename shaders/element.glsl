@@ -77,11 +77,12 @@ uvec4 vkrope_pack_bf16(const vec4 even, const vec4 odd) {
     uvec4 low, high;
 #ifdef VKROPE_RARE_BRANCHES
     if (VKROPE_RARE_BRANCHES) {
-        const uvec4 largest = max(floatBitsToUint(even) & 0x7fffffffu,
-                                  floatBitsToUint(odd) & 0x7fffffffu);
+        // The sum is a NaN if an element is one; opposite infinities only take the slower branch.
+        const vec4 sums = even + odd;
+        const uint sum = floatBitsToUint((sums.x + sums.y) + (sums.z + sums.w));
         low = vkrope_round_bf16(even);
         high = vkrope_round_bf16(odd);
-        if (max(max(largest.x, largest.y), max(largest.z, largest.w)) > 0x7f800000u) {
+        if ((sum & 0x7fffffffu) > 0x7f800000u) {
             low = vkrope_round_bf16_or_nan(even);
             high = vkrope_round_bf16_or_nan(odd);
         }

@@ -172,10 +172,15 @@ Step T(share_step)(T(Share) share, const uint n, out bool turns) {
 
 // ---- Rows that are staged: transformed or quantised ----
 
+// Words that the lanes of a row exchange, behind the rows.
+uint T(exchanged_words)(T(Share) share, const uint words) {
+    return head_lanes * group_tokens * T(head_dim) +
+           words * (gl_LocalInvocationID.x - share.step_lane);
+}
+
 // A scale that is made for a row, from what its lanes have found.
 VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint head) {
-    const uint exchanged_at = head_lanes * group_tokens * T(head_dim) +
-                              (gl_LocalInvocationID.x - share.step_lane);
+    const uint exchanged_at = T(exchanged_words)(share, 1);
     VKROPE_STAGED(exchanged_at + share.step_lane) = vkrope_staged_most(T(element_out), row);
     T(row_barrier)();
     VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
@@ -204,9 +209,41 @@ float T(given_scale)(uint head) {
     return uintBitsToFloat(VKROPE_PARAMETER_WORD(at));
 }
 
+const uint T(blocks) = T(head_dim) < 32 ? 1 : T(head_dim) / 32;
+// Lanes that share a block, if a row has more lanes than blocks.
+const uint T(block_lanes) = step_lanes >= 8 * T(blocks)   ? 8
+                            : step_lanes >= 4 * T(blocks) ? 4
+                            : step_lanes >= 2 * T(blocks) ? 2
+                                                          : 1;
+
+void T(stage_blocks)(T(Share) share, const VkropeRow row) {
+    const uint quads = 8 / T(block_lanes), first = row.lane * quads;
+    const bool has_part = row.lane < T(blocks) * T(block_lanes);
+    const uint exchanged_at = T(exchanged_words)(share, 2);
+    if (has_part) {
+        const VkropeExtremes part = vkrope_extremes_of_quads(T(element_out), row, first, quads);
+        VKROPE_STAGED(exchanged_at + 2 * row.lane) = part.most;
+        VKROPE_STAGED(exchanged_at + 2 * row.lane + 1) = part.least;
+    }
+    T(row_barrier)();
+    if (has_part) {
+        const uint parts_at = exchanged_at + 2 * (row.lane - row.lane % T(block_lanes));
+        VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
+        for (uint part = 0; part < T(block_lanes); ++part)
+            extremes = vkrope_join_extremes(T(element_out), extremes,
+                                            VkropeExtremes(VKROPE_STAGED(parts_at + 2 * part),
+                                                           VKROPE_STAGED(parts_at + 2 * part + 1)));
+        vkrope_stage_block_codes(T(element_out), row, first, quads,
+                                 vkrope_block(T(element_out), extremes));
+    }
+}
+
 void T(stage_codes)(T(Share) share, const VkropeRow row, const uint head) {
     if (T(in_blocks)) {
-        vkrope_stage_blocks(T(element_out), row);
+        if (T(block_lanes) == 1)
+            vkrope_stage_blocks(T(element_out), row);
+        else
+            T(stage_blocks)(share, row);
     } else if (T(scale_made)) {
         vkrope_stage_codes_of_made(T(element_out), row, T(made_scale)(share, row, head));
     } else {

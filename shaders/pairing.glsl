@@ -85,6 +85,14 @@ Unit vkrope_scale(const Unit u, const float factor) {
     return Unit(a, b);
 }
 
+// The two units of a step in one head, as stored.
+struct StepWords {
+    Words a, b;
+};
+
+// Steps that a lane loads before it stores the first, where nothing is computed in between.
+const uint copies_together = 4;
+
 // Two units of a row, at the same channels in every head.
 struct Step {
     uvec2 from, to;  // first channels in input and output, from rotary_offset on

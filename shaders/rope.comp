@@ -109,7 +109,7 @@ layout(set = 0, binding = binding_turns, std140) uniform Turns {
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
 shared vec2 exchange[exchanged];  // sums of the units of rows
-shared uint staged_words[staged];
+shared uint staged_words[staged + staged / 32];
 
 #define VKROPE_PUSH push
 #define VKROPE_CONVERSION conversion
@@ -126,7 +126,9 @@ shared uint staged_words[staged];
 #define VKROPE_PARAMETER_WORD(index) parameters_word[index]
 #define VKROPE_PARAMETER_QUAD(index) parameters_wide[index]
 #define VKROPE_EXCHANGED(index) exchange[index]
-#define VKROPE_STAGED(index) staged_words[index]
+// A word is skipped after every 32, since lanes that take 4 or 8 adjacent words each would meet in
+// the same banks of shared memory.
+#define VKROPE_STAGED(index) staged_words[step_lanes == 1 ? (index) : (index) + (index) / 32]
 
 #include "element.glsl"
 #include "pairing.glsl"
@@ -196,58 +198,54 @@ struct Lane {
     uint q_from, k_from, v_from;  // where their rows start
 };
 
-// The loads of a step come before everything else that waits for memory. With k_after_q, the loads
-// of K come after the stores of Q.
-const bool k_later = k_after_q != 0;
 // 0: a lane copies exactly one step of V, loaded and stored with its step of K. (glslang accepts no
 // nested && in a constant.)
 const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) |
                       (v_head_dim ^ (2 * unit_elements * step_lanes));
 
-void load_batches(const Lane lane, const uint step, out q_Batch q, out k_Batch k, out v_Batch v) {
+// The first loads of a step come before everything else that waits for memory; with k_after_q, those
+// of K and V come after the stores of Q.
+void load_first_heads(const Lane lane, const uint step, out StepWords q, out StepWords k,
+                      out StepWords v) {
     const uvec2 from = channels_of(pairing, pairs_of(step));
     if (q_head_dim != 0) {
-        if (lane.has_q) q = q_load_batch(lane.q_from, lane.q_head, from + q_rotary_offset);
+        if (lane.has_q) q = q_load_first(lane.q_from, lane.q_head, from + q_rotary_offset);
     }
-    if (k_head_dim != 0 && !k_later) {
-        if (lane.has_k) k = k_load_batch(lane.k_from, lane.k_head, from + k_rotary_offset);
+    if (k_head_dim != 0 && k_after_q == 0) {
+        if (lane.has_k) k = k_load_first(lane.k_from, lane.k_head, from + k_rotary_offset);
     }
-    if (v_misfit == 0 && !k_later) {
-        if (lane.has_v) v = v_load_batch(lane.v_from, lane.k_head, v_copied_channels(lane.step));
+    if (v_misfit == 0 && k_after_q == 0) {
+        if (lane.has_v) v = v_load_first(lane.v_from, lane.k_head, v_copied_channels(lane.step));
     }
 }
 
 void turn_batches(const Lane lane, const uint n, const Token token, const uint q_to,
-                  const uint k_to, const uint v_to, const q_Batch q, k_Batch k, v_Batch v) {
+                  const uint k_to, const uint v_to, const StepWords q, StepWords k, StepWords v) {
     const Step step = rotating_step(token, pairs_of(n));
     if (q_head_dim != 0) {
-        if (lane.has_q) q_turn_batch(q, step, q_to, lane.q_head);
+        if (lane.has_q) q_turn_batch(q, step, lane.q_from, q_to, lane.q_head);
     }
     if (k_head_dim != 0) {
         if (lane.has_k && token.stored) {
-            if (k_later) {
-                k = k_load_batch(lane.k_from, lane.k_head, step.from + k_rotary_offset);
-                if (v_misfit == 0) {
-                    if (lane.has_v)
-                        v = v_load_batch(lane.v_from, lane.k_head, v_copied_channels(lane.step));
-                }
-            }
-            k_turn_batch(k, step, k_to, lane.k_head);
+            if (k_after_q != 0)
+                k = k_load_first(lane.k_from, lane.k_head, step.from + k_rotary_offset);
+            k_turn_batch(k, step, lane.k_from, k_to, lane.k_head);
         }
     }
     if (v_misfit == 0) {
-        if (lane.has_v && token.stored)
-            v_store_batch(v, v_copied_channels(lane.step), v_to, lane.k_head);
+        if (lane.has_v && token.stored) {
+            if (k_after_q != 0)
+                v = v_load_first(lane.v_from, lane.k_head, v_copied_channels(lane.step));
+            v_store_batch(v, v_copied_channels(lane.step), lane.v_from, v_to, lane.k_head);
+        }
     }
 }
 
 Token turn_in_batches(const Lane lane, const uint index, const uint z) {
     Token token;
-    q_Batch q;
-    k_Batch k;
-    v_Batch v;
+    StepWords q, k, v;
     if (one_step) {
-        load_batches(lane, lane.step, q, k, v);
+        load_first_heads(lane, lane.step, q, k, v);
         token = vkrope_token(index, z);
         turn_batches(lane, lane.step, token, q_to(index, z, token), k_to(index, z, token),
                      v_to(index, z, token), q, k, v);
@@ -256,7 +254,7 @@ Token turn_in_batches(const Lane lane, const uint index, const uint z) {
         for (uint n = 0; n < lane_steps; ++n) {
             const uint step = step_of(lane.step, n);
             if (step < rotating) {
-                load_batches(lane, step, q, k, v);
+                load_first_heads(lane, step, q, k, v);
                 turn_batches(lane, step, token, q_to(index, z, token), k_to(index, z, token), 0, q,
                              k, v);
             }
@@ -278,7 +276,7 @@ Token take_all_heads(const Lane lane, const uint index, const uint z) {
                              push.heads & 0xffffu);
         }
         if (q_copying != 0) {
-            if (lane.has_q && !q_in_place()) q_copy(lane.step, lane.q_from, to, 0);
+            if (lane.has_q && !q_in_place()) q_copy(lane.step, lane.q_from, to);
         }
     }
     if (k_head_dim != 0) {
@@ -289,10 +287,30 @@ Token take_all_heads(const Lane lane, const uint index, const uint z) {
                 k_turn_heads(rotating_step(token, pairs_of(at)), lane.k_from, to, heads);
         }
         if (k_copying != 0) {
-            if (lane.has_k && token.stored && !k_in_place()) k_copy(lane.step, lane.k_from, to, 0);
+            if (lane.has_k && token.stored && !k_in_place()) k_copy(lane.step, lane.k_from, to);
         }
     }
     return token;
+}
+
+// All lanes of a token copy what does not rotate in its heads, even if they have no heads.
+void copy_groups(const uint lane_of_token, const Lane lane, const uint q_there, const uint k_there,
+                 const uint v_there, const bool stored) {
+    const uint q_first = gl_WorkGroupID.y * q_heads_group,
+               k_first = gl_WorkGroupID.y * k_heads_group;
+    if (q_copying != 0) {
+        if (q_first < (push.heads & 0xffffu) && !q_in_place())
+            q_copy_group(lane_of_token, lane.q_from, q_there, q_first);
+    }
+    if (k_copying != 0) {
+        if (k_first < (push.heads >> 16) && stored && !k_in_place())
+            k_copy_group(lane_of_token, lane.k_from, k_there, k_first);
+    }
+    if (v_head_dim != 0) {
+        bool copies = k_first < (push.heads >> 16) && stored && vkrope_has(flag_v);
+        if (v_misfit == 0) copies = false;
+        if (copies) v_copy_group(lane_of_token, lane.v_from, v_there, k_first);
+    }
 }
 
 void serve(const uint index, const uint z, const uint step_lane, const uint head_lane) {
@@ -314,22 +332,24 @@ void serve(const uint index, const uint z, const uint step_lane, const uint head
         token = turn_in_batches(lane, index, z);
     else
         token = take_all_heads(lane, index, z);
-    if (rotary_dim == 0 || in_batches) {
-        if (q_copying != 0) {
-            if (lane.has_q && !q_in_place())
-                q_copy(step_lane, lane.q_from, q_to(index, z, token), lane.q_head);
+    if (in_batches) {
+        copy_groups(step_lane + step_lanes * head_lane, lane, q_to(index, z, token),
+                    k_to(index, z, token), v_to(index, z, token), token.stored);
+    } else {
+        if (rotary_dim == 0) {
+            if (q_copying != 0) {
+                if (lane.has_q && !q_in_place())
+                    q_copy(step_lane, lane.q_from, q_to(index, z, token));
+            }
+            if (k_copying != 0) {
+                if (lane.has_k && token.stored && !k_in_place())
+                    k_copy(step_lane, lane.k_from, k_to(index, z, token));
+            }
         }
-        if (k_copying != 0) {
-            if (lane.has_k && token.stored && !k_in_place())
-                k_copy(step_lane, lane.k_from, k_to(index, z, token), lane.k_head);
+        if (v_head_dim != 0) {
+            if (lane.has_v && token.stored)
+                v_copy(step_lane, lane.v_from, v_to(index, z, token));
         }
-    }
-    if (v_head_dim != 0) {
-        bool copies = lane.has_v && token.stored;
-        if (in_batches) {
-            if (v_misfit == 0) copies = false;
-        }
-        if (copies) v_copy(step_lane, lane.v_from, v_to(index, z, token), lane.k_head);
     }
     if (counter != 0) {
         if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && vkrope_counts(token, z))

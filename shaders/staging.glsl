@@ -6,8 +6,7 @@
 //   VKROPE_STAGED(index)  words that the lanes of a workgroup share, uint
 //
 // A row is the words of its f32 channels, one after the other. Codes replace them: a word of 4
-// codes is in the place of their first channel; a block has its halves in the places of its
-// channels, the codes from channel 0 on and the header from channel 16 on.
+// codes is in the place of their first channel, and the scales of a block in that of its second.
 #ifndef VKROPE_STAGING_GLSL
 #define VKROPE_STAGING_GLSL
 
@@ -119,39 +118,60 @@ uint vkrope_staged_codes(const VkropeRow row, const int from) {
 
 // ---- Blocks ----
 
+// Of the `quads` groups of four channels from `first` on.
+VkropeExtremes vkrope_extremes_of_quads(const uint type, const VkropeRow row, const uint first,
+                                        const uint quads) {
+    VkropeExtremes extremes = vkrope_no_extremes(type);
+    for (uint quad = first; quad < first + quads; ++quad)
+        extremes = vkrope_join_extremes(
+            type, extremes, vkrope_extremes_of_four(type, vkrope_staged_quad(row, quad)));
+    return extremes;
+}
+
+// Stages the codes of these groups of a block, and its scales with those of its first group.
+void vkrope_stage_block_codes(const uint type, const VkropeRow row, const uint first,
+                              const uint quads, const VkropeBlock block) {
+    for (uint quad = first; quad < first + quads; ++quad)
+        VKROPE_STAGED(row.at + 4 * quad) = vkrope_pack_codes(
+            vkrope_block_codes(type, vkrope_staged_quad(row, quad), block));
+    if (first % 8 == 0) VKROPE_STAGED(row.at + 4 * first + 1) = block.scales;
+}
+
+// Each lane stages whole blocks.
 void vkrope_stage_blocks(const uint type, const VkropeRow row) {
-    for (uint i = row.lane; i < row.channels / 32; i += row.lanes) {
-        const VkropeRow block_row = VkropeRow(row.at + 32 * i, 32, 0, 1);
-        VkropeExtremes extremes = vkrope_no_extremes(type);
-        for (uint quad = 0; quad < 8; ++quad)
-            extremes = vkrope_join_extremes(
-                type, extremes, vkrope_extremes_of_four(type, vkrope_staged_quad(block_row, quad)));
-        const VkropeBlock block = vkrope_block(type, extremes);
-        uint fifth_bits = 0;
-        for (uint quad = 0; quad < (type == element_q8_0 ? 8 : 4); ++quad) {
-            const uint low = vkrope_pack_codes(
-                vkrope_block_codes(type, vkrope_staged_quad(block_row, quad), block));
-            uint high = 0;
-            if (type != element_q8_0)
-                high = vkrope_pack_codes(
-                    vkrope_block_codes(type, vkrope_staged_quad(block_row, quad + 4), block));
-            fifth_bits |= (vkrope_fifth_bits(low) << (4 * quad)) |
-                          (vkrope_fifth_bits(high) << (4 * quad + 16));
-            VKROPE_STAGED(block_row.at + 2 * quad) = vkrope_code_half(type, 0, low, high);
-            VKROPE_STAGED(block_row.at + 2 * quad + 1) = vkrope_code_half(type, 2, low, high);
-        }
-        for (uint half_of = 0; half_of < vkrope_header_halves(type); ++half_of)
-            VKROPE_STAGED(block_row.at + 16 + half_of) = vkrope_header_half(
-                type, half_of, block.scales, fifth_bits);
-    }
+    for (uint i = row.lane; i < row.channels / 32; i += row.lanes)
+        vkrope_stage_block_codes(
+            type, row, 8 * i, 8,
+            vkrope_block(type, vkrope_extremes_of_quads(type, row, 8 * i, 8)));
+}
+
+// The fifth bits of a block whose first channel is staged at word `at`.
+uint vkrope_staged_fifth_bits(const uint at) {
+    uint bits = 0;
+    for (uint quad = 0; quad < 8; ++quad)
+        bits |= vkrope_fifth_bits(VKROPE_STAGED(at + 4 * quad)) << (4 * quad);
+    return bits;
 }
 
 // Half `index` of a row; outside of it, its first or last one.
 uint vkrope_staged_half(const uint type, const VkropeRow row, const int index) {
-    const uint halves = vkrope_block_halves(type), header = vkrope_header_halves(type);
+    const uint halves = vkrope_block_halves(type);
     const uint inside = min(index < 0 ? 0u : uint(index), row.channels / 32 * halves - 1);
-    const uint at = inside % halves;
-    return VKROPE_STAGED(row.at + inside / halves * 32 + (at < header ? 16 + at : at - header));
+    const uint in_block = inside % halves, block_at = row.at + inside / halves * 32;
+    uint half_of_block;
+    if (in_block < vkrope_header_halves(type)) {
+        const uint fifth_bits = vkrope_has_fifth_bit(type) ? vkrope_staged_fifth_bits(block_at)
+                                                           : 0u;
+        half_of_block = vkrope_header_half(type, in_block, VKROPE_STAGED(block_at + 1),
+                                           fifth_bits);
+    } else {
+        const uint channel = vkrope_channel_of_half(type, in_block);
+        const uint at = block_at + (channel & ~3u);
+        uint upper = 0;
+        if (type != element_q8_0) upper = VKROPE_STAGED(at + 16);
+        half_of_block = vkrope_code_half(type, channel, VKROPE_STAGED(at), upper);
+    }
+    return half_of_block;
 }
 
 // ---- Bytes ----

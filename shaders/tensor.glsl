@@ -242,80 +242,104 @@ void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint he
     }
 }
 
-// ---- A batch of heads: all loads come before the first store ----
+// ---- The batch of a lane: its first head and those head_lanes apart from it, at most `batch` ----
 
-const uint T(batch_size) = T(batch) == 0 ? 1 : T(batch);
-struct T(Batch) {
-    Words a[max_batch], b[max_batch];
-};
+StepWords T(load_step)(const uint row, const uvec2 channels) {
+    return StepWords(T(load)(row + channels.x), T(load)(row + channels.y));
+}
 
-// Head `i` of the lane whose first head is `first`. If the lane has fewer heads, its last one
-// again, which need not be stored.
-uint T(head)(uint first, const uint i) {
-    uint head = first;
+StepWords T(load_first)(const uint from, const uint first, const uvec2 channels) {
+    return T(load_step)(from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head, channels);
+}
+
+// Heads of the batch that starts at head `first`.
+uint T(batch_heads)(const uint first) {
+    uint heads = 1;
     if (T(batch) > 1)
-        head = first + head_lanes * min(i, (VKROPE_TENSOR_HEADS - 1 - first) / head_lanes);
-    return head;
-}
-
-bool T(has_head)(uint first, const uint i) {
-    return whole_batches != 0 || i == 0 || first + head_lanes * i < VKROPE_TENSOR_HEADS;
-}
-
-T(Batch) T(load_batch)(uint from, const uint first, const uvec2 channels) {
-    T(Batch) batch;
-    for (uint i = 0; i < T(batch_size); ++i) {
-        const uvec2 at = from + T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
-                         channels;
-        batch.a[i] = T(load)(at.x);
-        batch.b[i] = T(load)(at.y);
-    }
-    return batch;
+        heads = min(T(batch), (VKROPE_TENSOR_HEADS - first + head_lanes - 1) / head_lanes);
+    return heads;
 }
 
 #if VKROPE_TENSOR_TURNS
-void T(turn_batch)(T(Batch) batch, const Step step, const uint to, const uint first) {
-    const uint to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
+void T(turn_or_pass)(const Step step, const uint row, const StepWords words) {
     bool turns = true;
     if (rare_branches != 0) turns = step.rotates;
-    if (turns) {
-        for (uint i = 0; i < T(batch_size); ++i) {
-            if (T(has_head)(first, i))
-                T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
-        }
+    if (turns)
+        T(turn)(step, row, words.a, words.b);
+    else
+        T(pass)(step, row, words.a, words.b);
+}
+
+// A loop, since straight code for each head is several times as long, and a GPU waits for code that
+// its instruction cache does not hold. `words` are those of the first head; a head is loaded before
+// the one before it is stored.
+void T(turn_batch)(StepWords words, const Step step, const uint from, const uint to,
+                   const uint first) {
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
+    if (T(batch) <= 1) {
+        T(turn_or_pass)(step, to + first * to_head, words);
     } else {
-        for (uint i = 0; i < T(batch_size); ++i) {
-            if (T(has_head)(first, i))
-                T(pass)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[i]);
+        const uvec2 channels = step.from + T(rotary_offset);
+        const uint end = first + head_lanes * T(batch_heads)(first);
+        for (uint head = first; head < end; head += head_lanes) {
+            StepWords next = words;
+            if (head + head_lanes < end)
+                next = T(load_step)(from + (head + head_lanes) * from_head, channels);
+            T(turn_or_pass)(step, to + head * to_head, words);
+            words = next;
         }
     }
 }
 #endif
 
-void T(store_batch)(T(Batch) batch, const uvec2 channels, const uint to, const uint first) {
-    for (uint i = 0; i < T(batch_size); ++i) {
-        if (T(has_head)(first, i)) {
-            const uvec2 there = to +
-                                T(head)(first, i) * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head +
-                                channels;
-            T(store)(there.x, T(converted)(batch.a[i]));
-            T(store)(there.y, T(converted)(batch.b[i]));
-        }
+void T(store_batch)(StepWords words, const uvec2 channels, const uint from, const uint to,
+                    const uint first) {
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
+    const uint end = first + head_lanes * T(batch_heads)(first);
+    for (uint head = first; head < end; head += head_lanes) {
+        StepWords next = words;
+        if (head + head_lanes < end)
+            next = T(load_step)(from + (head + head_lanes) * from_head, channels);
+        T(store)(to + head * to_head + channels.x, T(converted)(words.a));
+        T(store)(to + head * to_head + channels.y, T(converted)(words.b));
+        words = next;
     }
 }
 
-// Copies the share of lane `lane` of a row, in the heads of one batch or in all heads.
-void T(copy)(uint lane, const uint from, const uint to, const uint first) {
+// Copies the share of lane `lane` of a row, in all heads.
+void T(copy)(uint lane, const uint from, const uint to) {
     for (uint n = 0; n < T(lane_copies); ++n) {
         uint index = lane * T(lane_copies) + n;
         if (units_apart != 0) index = lane + n * step_lanes;
-        if (T(copying) % step_lanes == 0 || index < T(copying)) {
-            if (T(batch) == 0)
-                T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
-            else
-                T(store_batch)
-            (T(load_batch)(from, first, T(copied_channels)(index)), T(copied_channels)(index), to,
-             first);
+        if (T(copying) % step_lanes == 0 || index < T(copying))
+            T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
+    }
+}
+
+// Copies the steps of a group of heads whose first one is `first`: all lanes of a token share them,
+// head after head, however few lanes rotate a row. The loads of a round come before its stores.
+void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
+    const uint lanes = step_lanes * head_lanes, steps = max(T(copying), 1);
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
+    const uint end = steps * min(VKROPE_TENSOR_HEADS - first, head_lanes * max(T(batch), 1));
+    for (uint start = lane; start < end; start += lanes * copies_together) {
+        StepWords words[copies_together];
+        for (uint i = 0; i < copies_together; ++i) {
+            const uint at = start + i * lanes;
+            if (at < end)
+                words[i] = T(load_step)(from + (first + at / steps) * from_head,
+                                        T(copied_channels)(at % steps));
+        }
+        for (uint i = 0; i < copies_together; ++i) {
+            const uint at = start + i * lanes, row = to + (first + at / steps) * to_head;
+            const uvec2 channels = T(copied_channels)(at % steps);
+            if (at < end) {
+                T(store)(row + channels.x, T(converted)(words[i].a));
+                T(store)(row + channels.y, T(converted)(words[i].b));
+            }
         }
     }
 }

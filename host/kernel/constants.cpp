@@ -90,7 +90,6 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .rare_branches = geometry.units_apart,  // on a GPU
         .q_batch = geometry.q_batch,
         .k_batch = geometry.k_batch,
-        .whole_batches = geometry.whole_batches,
         .access = geometry.access,
         .unit_elements = geometry.unit_elements,
         .conversion = kernel.conversion,

@@ -165,9 +165,9 @@ void main() {
     step.c = vkrope_join(8, step.c, step.s);
     step.c1 = step.c;
     step.s1 = step.s;
-    k_turn_batch(k_load_batch(from, 0, step.from), step, k_to(index, z, token), 0);
+    k_turn_batch(k_load_first(from, 0, step.from), step, from, k_to(index, z, token), 0);
     k_turn_heads(step, from, k_to(index, z, token), 8);
-    if (!k_in_place()) k_copy(step.from.x, from, k_to(index, z, token), 0);
+    if (!k_in_place()) k_copy(step.from.x, from, k_to(index, z, token));
     if (vkrope_counts(token, z)) k_out_word[0] = 1;
 }
 END

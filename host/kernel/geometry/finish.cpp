@@ -69,16 +69,19 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
     for_tensors(info, [&](const Tensor3& tensor) {
         if (!stores_together(tensor.finish, tensor.format)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
-        const bool made = tensor.finish.store_scale == StoreScale::made;
-        most = std::max(most,
-                        rows * tensor.format.head_dim + (made ? geometry.workgroup_size() : 0));
+        // What lanes find out about their parts of a row.
+        const std::uint32_t words = tensor.finish.store_scale == StoreScale::made ? 1
+                                    : tensor.format.out >= Element::q8_0          ? 2
+                                                                                  : 0;
+        most = std::max(most, rows * tensor.format.head_dim + words * geometry.workgroup_size());
     });
     return most;
 }
 
 std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept {
     constexpr std::uint64_t sum_bytes = 8, word_bytes = 4;
-    return exchanged(info, geometry) * sum_bytes + staged(info, geometry) * word_bytes;
+    const std::uint64_t words = staged(info, geometry);
+    return exchanged(info, geometry) * sum_bytes + (words + words / 32) * word_bytes;
 }
 
 Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) noexcept {

@@ -126,14 +126,17 @@ std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint3
 }
 
 // One token per workgroup, with its steps and heads side by side, or several tokens if these do not
-// fill it. 64 lanes are one or two subgroups of most GPUs.
+// fill it. 64 lanes are one or two subgroups of most GPUs; twice as many if each still has a whole
+// batch of heads, which is nearer to the bandwidth of a copy (host/guide/performance.md).
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                 const DispatchLimits& limits) {
-    const std::uint32_t lanes = std::min(limits.workgroup_invocations, 64u);
     const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
     const bool all_known = (info.q.head_dim == 0 || info.q_heads != 0) &&
                            (info.k.head_dim == 0 || info.k_heads != 0);
-    const std::uint32_t heads = std::min(std::max(info.q_heads, info.k_heads), lanes);
+    std::uint32_t heads = std::max(info.q_heads, info.k_heads);
+    const bool fills_128 = many_tokens && heads * wanted >= 128 * std::uint64_t{limits.batch};
+    const std::uint32_t lanes = std::min(limits.workgroup_invocations, fills_128 ? 128u : 64u);
+    heads = std::min(heads, lanes);
     geometry.units_apart = true;
     geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
     geometry.head_lanes = power_of_two_up_to(
@@ -148,14 +151,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                                    : 1;
     if (info.q.head_dim == 0) geometry.q_batch = 1;
     if (info.k.head_dim == 0) geometry.k_batch = 1;
-    geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 &&
-                         (geometry.q_batch > 1 || limits.batch == 1);
-    const auto whole = [&](const HeadFormat& format, std::uint32_t of, std::uint32_t batch) {
-        return format.head_dim == 0 || batch == 1 ||
-               (of != 0 && of % (geometry.head_lanes * batch) == 0);
-    };
-    geometry.whole_batches = whole(info.q, info.q_heads, geometry.q_batch) &&
-                             whole(info.k, info.k_heads, geometry.k_batch);
+    geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 && limits.batch == 1;
     return geometry;
 }
 

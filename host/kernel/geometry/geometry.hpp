@@ -32,10 +32,9 @@ struct Geometry {
     std::uint32_t step_lanes = 1, head_lanes = 1, group_tokens = 1;
     std::uint32_t steps_together = 1;  ///< consecutive steps that a lane rotates
     std::uint32_t q_batch = 0,
-                  k_batch = 0;   ///< heads of each tensor per lane, head_lanes apart; 0: all
-    bool whole_batches = false;  ///< lanes have full batches, unless a call is split by heads
-    bool units_apart = false;    ///< neighbouring lanes have neighbouring units
-    bool k_after_q = false;      ///< Q fills the registers of a lane: it loads K after storing Q
+                  k_batch = 0;  ///< heads of each tensor per lane, head_lanes apart; 0: all
+    bool units_apart = false;   ///< neighbouring lanes have neighbouring units
+    bool k_after_q = false;     ///< for lack of registers, a lane loads K after storing Q
     std::uint32_t finish = shader::finish_none;  ///< who takes the steps of a finish
     std::uint32_t norms_held = 1;                ///< finish_owned: rows whose norms a lane holds
     std::uint32_t heads_together =
@@ -47,9 +46,9 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
     return a.access == b.access && a.unit_elements == b.unit_elements &&
            a.step_lanes == b.step_lanes && a.head_lanes == b.head_lanes &&
            a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
-           a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.whole_batches == b.whole_batches &&
-           a.units_apart == b.units_apart && a.k_after_q == b.k_after_q && a.finish == b.finish &&
-           a.norms_held == b.norms_held && a.heads_together == b.heads_together;
+           a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart &&
+           a.k_after_q == b.k_after_q && a.finish == b.finish && a.norms_held == b.norms_held &&
+           a.heads_together == b.heads_together;
 }
 
 /// The size of a dispatch. z counts sequences or groups of heads; with groups, heads are those of

@@ -80,9 +80,11 @@ mutated 'variants/mixed_*' 'store: the second 16 bytes of a unit' tensor.glsl \
 mutated 'variants/angles_of_units_*' 'store: the mask of a half word' tensor.glsl \
     's/T(merge_word)(at \/ 2, 0xffffu << shift,/T(merge_word)(at \/ 2, 0xffffffffu,/'
 mutated 'variants/four_heads_*' 'turn_batch: the second of four heads' tensor.glsl \
-    's/T(turn)(step, to + T(head)(first, i) \* to_head, batch.a\[i\], batch.b\[i\])/T(turn)(step, to + T(head)(first, i) * to_head, batch.a[i], batch.b[0])/'
-mutated 'variants/four_heads_*' 'load_batch: the heads of a lane' tensor.glsl \
-    's/head = first + head_lanes \* min(i,/head = first + min(i,/'
+    's/T(turn_or_pass)(step, to + head \* to_head, words)/T(turn_or_pass)(step, to + first * to_head, words)/'
+mutated 'variants/four_heads_*' 'batch_heads: the last heads of a lane' tensor.glsl \
+    's/(VKROPE_TENSOR_HEADS - first + head_lanes - 1)/(VKROPE_TENSOR_HEADS - first)/'
+mutated 'variants/four_heads_*' 'copy_group: the second of four heads' tensor.glsl \
+    's/row = to + (first + at \/ steps) \* to_head/row = to + first * to_head/'
 mutated 'variants/mapping_gpu_*' 'pairs_of: the run that lies apart' steps.glsl \
     's/pairs = uvec2(step, rotating + step)/pairs = uvec2(step, rotating + step - 1)/'
 mutated 'variants/mapping_gpu_*' 'step_of: the second step of a lane' steps.glsl \
@@ -94,9 +96,11 @@ mutated 'variants/cos_sin_cache_*_of_f16' "angle_apart: the upper half of a word
 mutated 'variants/angles_of_pairs_64_*' 'from_pairs: units of 8' pairing.glsl \
     's/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.b.y)/B = Unit(vec4(y0.b.x, y1.b.x, y0.b.y, y1.a.y)/'
 mutated 'values/packed_qkv_gpu_*' 'turn_batches: V where K goes' rope.comp \
-    's/v_store_batch(v, v_copied_channels(lane.step), v_to,/v_store_batch(v, v_copied_channels(lane.step), k_to,/'
+    's/v_store_batch(v, v_copied_channels(lane.step), lane.v_from, v_to,/v_store_batch(v, v_copied_channels(lane.step), lane.v_from, k_to,/'
 mutated 'values/partial_rotary_*' 'serve: copies of V where K goes' rope.comp \
     's/v_copy(step_lane, lane.v_from, v_to(index, z, token)/v_copy(step_lane, lane.v_from, k_to(index, z, token)/'
+mutated 'values/partial_rotary_gpu_*' 'copy_groups: copies of V where K goes' rope.comp \
+    's/v_copy_group(lane_of_token, lane.v_from, v_there/v_copy_group(lane_of_token, lane.v_from, k_there/'
 mutated 'values/packed_qkv_gpu_*' 'serve: the last head of V' rope.comp \
     's/lane.has_v = lane.has_k \&\& vkrope_has/lane.has_v = lane.k_head + 1 < (push.heads >> 16) \&\& vkrope_has/'
 mutated 'values/partial_rotary_gpu_*' \

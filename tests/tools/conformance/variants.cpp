@@ -12,7 +12,7 @@ namespace {
 // A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those from
 // `finish` to `staged` are not in the list yet: the group finish/* of the suite runs a choice of
 // them.
-static_assert(shader::constant_count == 110);
+static_assert(shader::constant_count == 109);
 
 std::string unit_of(const Geometry& geometry) {
     return fmt::format("units of {}", geometry.unit_elements);
@@ -39,10 +39,6 @@ void add_steps(const Use& use, Aspects& aspects) {
                                steps > geometry.step_lanes ? "several" : "one",
                                all ? "all heads" : "a batch",
                                geometry.group_tokens == 1 ? "one token" : "several tokens"));
-    if (several) {
-        aspects.insert(fmt::format("steps  several heads of a lane: {}",
-                                   geometry.whole_batches ? "whole batches" : "or fewer"));
-    }
     const auto copies = [&use](const HeadFormat& width, bool used, bool in_place) {
         return used && !in_place && width.head_dim > use.info.rotary_dim;
     };
@@ -72,18 +68,11 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
                                    name_of(width.out), use.conversion));
     };
     if (use.v_joins) {
-        const bool beside = beside_k(use),
-                   after_q = beside && info.q.head_dim != 0 && geometry.q_batch > 1;
-        const char* where = beside ? "beside a step of K" : "copied after K";
+        const char* where = beside_k(use) ? "beside a step of K" : "copied after K";
         aspects.insert(fmt::format("V  {}: {}", where, how));
-        aspects.insert(fmt::format("V  {}: a lane of {}{}", where, lane,
-                                   after_q ? ", after its heads of Q" : ""));
+        aspects.insert(fmt::format("V  {}: a lane of {}", where, lane));
         aspects.insert(
             fmt::format("V  {}{}{}", where, geometry.k_batch == 0 ? " of all heads" : "", pages));
-        if (geometry.k_batch > 1) {
-            const char* batches = geometry.whole_batches ? "whole batches" : "or fewer";
-            aspects.insert(fmt::format("V  several heads of a lane: {}", batches));
-        }
         elements_as("with K", info.v);
     }
     if (use.v_alone && use.apart) {

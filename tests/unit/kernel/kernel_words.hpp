@@ -72,7 +72,6 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                                 .rare_branches = gpu,
                                 .q_batch = v.batch,
                                 .k_batch = v.batch,
-                                .whole_batches = v.batch == 4,
                                 .access = v.access,
                                 .unit_elements = v.unit,
                                 .conversion = conversion};
@@ -98,7 +97,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     values.axes = v.axes;
     values.section_0 = values.section_1 = values.section_2 = v.axes == 0 ? 0 : 3;
     values.counter = counts;
-    values.k_after_q = kind.turns && kind.has_k && v.batch > 1;
+    values.k_after_q = kind.turns && kind.has_k && v.batch == 1;
     values.finish = finish;
     if (finish != shader::finish_none) {
         values.exchanged = 64;
