@@ -4,20 +4,35 @@
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # What the tests of a group (a CTest label) take together in seconds, on two cores without a GPU:
-# of ./dev test, and of ./dev test --thorough.
-budgets='unit 60 150
-device 100 1300
-tool 20 180
-conformance 90 900
-bench 0 250
-package 0 600
-python 0 120
-fuzz 0 180'
+# of ./dev test, of --thorough, and of the tests of --all before those with sanitizers.
+budgets='unit 60 150 180
+device 60 300 300
+tool 20 90 90
+conformance 0 250 800
+bench 0 60 60
+package 0 300 400
+python 0 40 40
+fuzz 0 20 20'
+
+# Minutes of a level on such a machine, from a fresh clone with the packages installed.
+level_budgets='quick 4
+thorough 12
+all 40'
+
+# What ./dev prove takes part by part: a part, its minutes, and what it proves. Its tests have the
+# CTest label prove_PART.
+parts='floats 25 the error bounds, for every float and every turn
+bits 25 the same bits on three devices, of 10^8 elements of each kind
+blocks 25 quantised blocks of random values, on two devices
+sweep 25 all combinations of the sweep, and all cases on every device
+fuzz 12 the parsers of files, minutes each, built by clang++ with sanitizers
+systems 25 the programs for arm64, the libraries for Windows, the kit in an empty Debian
+tidy 30 the build by clang++, and clang-tidy on the whole tree'
 
 # Seconds after which a test counts as hanging, on such a machine: several times what the longest
 # takes.
-time_limit=1800
-time_limit_all=7200
+time_limit=600
+time_limit_prove=3600
 
 # A slow machine, or one with other work, fails no test for that: time limits are as many times as
 # long as a known piece of work is to usual. Sets `pace` to that, VKROPE_TIME_FACTOR to the next
@@ -38,12 +53,12 @@ run_tests() {
     preset=$1
     log=$2
     shift 2
-    {
-        code=0
-        ctest --preset "$preset" --no-tests=error --timeout $((limit * VKROPE_TIME_FACTOR)) "$@" ||
-            code=$?
-        echo "$code" >"$log.status"
-    } 2>&1 | tee "$log"
+    # shellcheck disable=SC2016 # variables of the inner shell
+    held sh -c 'log=$1
+        shift
+        { code=0; "$@" || code=$?; echo "$code" >"$log.status"; } 2>&1 | tee "$log"' \
+        sh "$log" ctest --preset "$preset" --no-tests=error \
+        --timeout $((limit * VKROPE_TIME_FACTOR)) "$@"
     read -r code <"$log.status"
     [ "$code" = 0 ] || status=$code
 }
@@ -57,7 +72,7 @@ sweep_table() {
 
 # report LOG...: from ctest's own summaries, the seconds of each group in the first log, then the
 # counts of all logs together. ctest counts a skipped test as passed and a disabled one not at
-# all.
+# all. What is over its budget is named again at the end.
 report() {
     echo "$budgets" | awk -v pace="$pace" -v column="$column" '
         function add() {
@@ -84,7 +99,11 @@ report() {
                 over = budget[g] == "none" ? 0 : seconds[g] / budget[g]
                 printf "%-10s %9.1f %9s%s\n", g, seconds[g], budget[g], \
                     over <= 1 ? "" : over <= pace ? "  slow machine" : "  over budget"
+                if (over > 1 && over > pace)
+                    list = list sprintf("%s %s %.0f of %s s", list ? "," : "", g, seconds[g], \
+                        budget[g])
             }
+            if (list) print "\nover budget:" list
             printf "\n%d passed, %d failed, %d skipped\n", passed, fails, skips
         }' - "$@"
 }
@@ -97,22 +116,30 @@ prepare_tests() {
     case $1 in
         quick) required=test column=2 target=quick ;;
         thorough) required='test|thorough' target=all ;;
-        all) # what runs programs for other systems
+        all) required='test|thorough' column=4 target=all ;;
+        prove) # what runs programs for other systems
             packages="$packages
-qemu-user-static - all
-wine64 - all
-xvfb - all
-xauth - all"
-            required='test|thorough|all' target=all
+qemu-user-static - prove
+wine64 - prove
+xvfb - prove
+xauth - prove"
+            required='test|thorough|prove' target=all
             ;;
     esac
     require "$required"
     fetch_swiftshader
     [ "$1" = quick ] || fetch_debian13
-    [ "$1" != all ] || fetch_arm64
+    [ "$1" != prove ] || fetch_arm64
     configure dev dev
     compile dev $target
     measure_pace
+    keep_shaders
+}
+
+# lavapipe keeps what it has compiled, for tests that make the same pipelines.
+keep_shaders() {
+    export MESA_SHADER_CACHE_DIR="$PWD/build/deps/mesa_shader_cache"
+    mkdir -p "$MESA_SHADER_CACHE_DIR"
 }
 
 # Usual seconds of each group that runs.
@@ -128,9 +155,9 @@ announce() {
 # run_tests_named WORD: of a group, or of the tests of this name, at whatever level they are.
 run_tests_named() {
     prepare_tests thorough
-    limit=$time_limit_all
-    if echo "$budgets" | grep -q "^$1 "; then set -- -L "^$1\$"; else set -- -R "$1"; fi
-    run_tests dev build/test-some.log -C all "$@"
+    limit=$time_limit_prove
+    if echo "$budgets" | grep -q "^$1 "; then set -- -L "^$1\$" -C all; else set -- -R "$1" -C prove; fi
+    run_tests dev build/test-some.log "$@"
     exit "$status"
 }
 
@@ -142,35 +169,48 @@ run_tests_of() {
     prepare_tests "$level"
     announce
     limit=$time_limit
-    case $level in
-        quick) run_tests dev build/test.log ;;
-        # conformance_quick repeats what conformance_some does on the same device.
-        thorough) run_tests dev build/test.log -C thorough -E '^conformance_some' ;;
-        all) # every float, 10^8 elements, minutes of fuzzing
-            limit=$time_limit_all
-            export VKROPE_FUZZ_SECONDS="${VKROPE_FUZZ_SECONDS:-120}"
-            run_tests dev build/test.log -C all -E '^conformance_some'
-            ;;
-    esac
+    run_tests dev build/test.log -C "$level"
     if [ "$level" != quick ]; then
         sweep_table >build/sweep.txt
         cat build/sweep.txt
     fi
     if [ "$level" != all ]; then
         report build/test.log
-    else
+    else # the tests of every day, and what reads the files of strangers, with sanitizers
         configure asan asan
         compile asan
         run_tests asan build/test-asan.log
-        # Beside the tests of every day: what reads the files of strangers.
         run_tests asan build/test-asan-files.log -C thorough \
             -R 'tool_(hostile_models|judge)|conformance_(bad_cases|reports|suite)'
+        report build/test.log build/test-asan.log build/test-asan-files.log
+    fi
+    echo "./dev test${1:+ $1} took $((($(date +%s) - began + 59) / 60)) minutes of" \
+        "$(echo "$level_budgets" | sed -n "s/^$level //p")"
+    exit "$status"
+}
+
+# prove [PART]: one part, or the list of parts.
+prove() {
+    if [ $# = 0 ]; then
+        echo './dev prove PART, by hand before a release:'
+        echo "$parts" | while read -r part minutes text; do
+            printf '  %-8s %3s minutes: %s\n' "$part" "$minutes" "$text"
+        done
+        exit 0
+    fi
+    echo "$parts" | grep -q "^$1 " || die "there is no part '$1': ./dev prove lists them"
+    began=$(date +%s)
+    prepare_tests prove
+    limit=$time_limit_prove
+    if [ "$1" = tidy ]; then
         configure clang clang
         compile clang
         say 'clang-tidy takes the whole tree (build/tidy.log) ...'
-        quietly tidy sh tests/package/check/tidy.sh build/clang || status=1
-        report build/test.log build/test-asan.log build/test-asan-files.log
+        quietly tidy held sh tests/package/check/tidy.sh build/clang || status=1
+    else
+        run_tests dev build/prove.log -C prove -L "^prove_$1\$"
     fi
-    echo "./dev test${1:+ $1} took $((($(date +%s) - began + 59) / 60)) minutes"
+    echo "./dev prove $1 took $((($(date +%s) - began + 59) / 60)) minutes of" \
+        "$(echo "$parts" | sed -n "s/^$1 \([0-9]*\) .*/\1/p")"
     exit "$status"
 }
