@@ -78,11 +78,11 @@ uvec4 vkrope_pack_bf16(const vec4 even, const vec4 odd) {
 #ifdef VKROPE_RARE_BRANCHES
     if (VKROPE_RARE_BRANCHES) {
         // The sum is a NaN if an element is one; opposite infinities only take the slower branch.
-        const vec4 sums = even + odd;
-        const uint sum = floatBitsToUint((sums.x + sums.y) + (sums.z + sums.w));
+        precise vec4 sums = even + odd;
+        precise float sum = (sums.x + sums.y) + (sums.z + sums.w);
         low = vkrope_round_bf16(even);
         high = vkrope_round_bf16(odd);
-        if ((sum & 0x7fffffffu) > 0x7f800000u) {
+        if ((floatBitsToUint(sum) & 0x7fffffffu) > 0x7f800000u) {
             low = vkrope_round_bf16_or_nan(even);
             high = vkrope_round_bf16_or_nan(odd);
         }
