@@ -311,8 +311,7 @@ void T(store_batch)(StepWords words, const uvec2 channels, const uint from, cons
 // Copies the share of lane `lane` of a row, in all heads.
 void T(copy)(uint lane, const uint from, const uint to) {
     for (uint n = 0; n < T(lane_copies); ++n) {
-        uint index = lane * T(lane_copies) + n;
-        if (units_apart != 0) index = lane + n * step_lanes;
+        const uint index = lane * T(lane_copies) + n;
         if (T(copying) % step_lanes == 0 || index < T(copying))
             T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
     }
@@ -320,22 +319,26 @@ void T(copy)(uint lane, const uint from, const uint to) {
 
 // Copies the steps of a group of heads whose first one is `first`: all lanes of a token share them,
 // head after head, however few lanes rotate a row. The loads of a round come before its stores.
+// Divisions are by a constant.
+const uint T(steps_of_head) = T(copying) == 0 ? 1 : T(copying);
+const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
 void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
-    const uint lanes = step_lanes * head_lanes, steps = max(T(copying), 1);
+    const uint lanes = step_lanes * head_lanes;
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-    const uint end = steps * min(VKROPE_TENSOR_HEADS - first, head_lanes * max(T(batch), 1));
+    const uint end = T(steps_of_head) * min(VKROPE_TENSOR_HEADS - first, T(group_heads));
     for (uint start = lane; start < end; start += lanes * copies_together) {
         StepWords words[copies_together];
         for (uint i = 0; i < copies_together; ++i) {
             const uint at = start + i * lanes;
             if (at < end)
-                words[i] = T(load_step)(from + (first + at / steps) * from_head,
-                                        T(copied_channels)(at % steps));
+                words[i] = T(load_step)(from + (first + at / T(steps_of_head)) * from_head,
+                                        T(copied_channels)(at % T(steps_of_head)));
         }
         for (uint i = 0; i < copies_together; ++i) {
-            const uint at = start + i * lanes, row = to + (first + at / steps) * to_head;
-            const uvec2 channels = T(copied_channels)(at % steps);
+            const uint at = start + i * lanes;
+            const uint row = to + (first + at / T(steps_of_head)) * to_head;
+            const uvec2 channels = T(copied_channels)(at % T(steps_of_head));
             if (at < end) {
                 T(store)(row + channels.x, T(converted)(words[i].a));
                 T(store)(row + channels.y, T(converted)(words[i].b));

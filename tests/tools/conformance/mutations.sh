@@ -84,7 +84,7 @@ mutated 'variants/four_heads_*' 'turn_batch: the second of four heads' tensor.gl
 mutated 'variants/four_heads_*' 'batch_heads: the last heads of a lane' tensor.glsl \
     's/(VKROPE_TENSOR_HEADS - first + head_lanes - 1)/(VKROPE_TENSOR_HEADS - first)/'
 mutated 'variants/four_heads_*' 'copy_group: the second of four heads' tensor.glsl \
-    's/row = to + (first + at \/ steps) \* to_head/row = to + first * to_head/'
+    's/row = to + (first + at \/ T(steps_of_head)) \* to_head/row = to + first * to_head/'
 mutated 'variants/mapping_gpu_*' 'pairs_of: the run that lies apart' steps.glsl \
     's/pairs = uvec2(step, rotating + step)/pairs = uvec2(step, rotating + step - 1)/'
 mutated 'variants/mapping_gpu_*' 'step_of: the second step of a lane' steps.glsl \
