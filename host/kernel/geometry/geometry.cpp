@@ -126,15 +126,17 @@ std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint3
 }
 
 // One token per workgroup, with its steps and heads side by side, or several tokens if these do not
-// fill it. 64 lanes are one or two subgroups of most GPUs; twice as many if each still has a whole
-// batch of heads, which is nearer to the bandwidth of a copy (host/guide/performance.md).
+// fill it. 64 lanes are one or two subgroups of most GPUs; 128 move more bytes at a time, if each
+// still has several heads, as many as it may.
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                 const DispatchLimits& limits) {
     const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
     const bool all_known = (info.q.head_dim == 0 || info.q_heads != 0) &&
                            (info.k.head_dim == 0 || info.k_heads != 0);
     std::uint32_t heads = std::max(info.q_heads, info.k_heads);
-    const bool fills_128 = many_tokens && heads * wanted >= 128 * std::uint64_t{limits.batch};
+    const bool fills_128 = many_tokens && limits.batch > 1 &&
+                           heads * std::min<std::uint64_t>(wanted, 128) >=
+                               128 * std::uint64_t{limits.batch};
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, fills_128 ? 128u : 64u);
     heads = std::min(heads, lanes);
     geometry.units_apart = true;

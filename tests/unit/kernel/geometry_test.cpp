@@ -67,8 +67,37 @@ TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
     const Geometry few = geometry_for(llama, shader::access_wide, Load::few_tokens, limits);
     CHECK(few.q_batch == 1);
     CHECK(shape_of(few, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 4);
-    // Two heads if the registers of a lane hold no more.
+    // Two heads if a lane may have no more.
     CHECK(geometry_for(llama, shader::access_wide, Load::many_tokens, {.batch = 2}).q_batch == 2);
+}
+
+TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as it may") {
+    const auto lanes = [](std::uint32_t head_dim, std::uint32_t heads, Load load,
+                          std::uint32_t batch = 4) {
+        KernelInfo of = info(Element::f16, head_dim, head_dim);  // steps of 16
+        of.q_heads = heads;
+        of.k_heads = 8;
+        const Geometry g = geometry_for(of, shader::access_wide, load, {.batch = batch});
+        if (g.workgroup_size() == 128) CHECK(g.q_batch == batch);
+        return g.workgroup_size();
+    };
+    CHECK(lanes(128, 63, Load::many_tokens) == 64);
+    CHECK(lanes(128, 64, Load::many_tokens) == 128);
+    CHECK(lanes(128, 64, Load::few_tokens) == 64);
+    CHECK(lanes(128, 31, Load::many_tokens, 2) == 64);
+    CHECK(lanes(128, 32, Load::many_tokens, 2) == 128);
+    CHECK(lanes(128, 64, Load::many_tokens, 1) == 64);  // as for few tokens, so that one will do
+    CHECK(lanes(4096, 8, Load::many_tokens) == 128);    // two steps a lane
+    // Many steps do not stand for heads.
+    KernelInfo one = info(Element::f16, 16384, 16384);
+    one.q_heads = one.k_heads = 1;
+    CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {}) ==
+          geometry_for(one, shader::access_wide, Load::few_tokens, {}));
+    // A device may have no such workgroups.
+    one = info(Element::f16, 128, 128);
+    one.q_heads = one.k_heads = 64;
+    CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {.workgroup_invocations = 64})
+              .workgroup_size() == 64);
 }
 
 TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave lanes idle") {
@@ -84,9 +113,9 @@ TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave 
     many.q_heads = 128;
     many.k = {};
     const Geometry heads = geometry_for(many, shader::access_wide, Load::many_tokens, {});
-    CHECK(heads.head_lanes == 16);
+    CHECK(heads.head_lanes == 32);  // 128 lanes, of four heads each
     CHECK(heads.group_tokens == 1);
-    CHECK(shape_of(heads, {.z = 1, .tokens = 1, .q_heads = 128}).groups[1] == 2);
+    CHECK(shape_of(heads, {.z = 1, .tokens = 1, .q_heads = 128}).groups[1] == 1);
     many.q_heads = 3;
     CHECK(geometry_for(many, shader::access_wide, Load::few_tokens, {}).head_lanes == 4);
 }
