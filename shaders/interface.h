@@ -53,7 +53,7 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(4, steps_together, 1) /* consecutive steps that a lane rotates */                          \
     X(5, units_apart, 0)    /* 1: adjacent units go to adjacent lanes; 0: to one lane */         \
     X(6, rare_branches, 0)  /* 1: rare cases have a branch; 0 on CPUs, which run every branch */ \
-    X(7, q_batch, 0)        /* heads of Q that a lane loads together; 0: all, one by one */      \
+    X(7, q_batch, 0)        /* most heads of Q that a lane takes; 0: all of them */              \
     X(8, k_batch, 0)                                                                             \
     X(9, access, 0)           /* access_* */                                                     \
     X(10, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                              \
@@ -158,7 +158,16 @@ VKROPE_CONSTANT position_binding_offsets = 3;
       0) /* 1: the channels of a pair have angles of their own; cos_sin_cache */
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
-VKROPE_CONSTANT max_batch = 4;  // heads
+
+// Words of shared memory that every device has.
+#define VKROPE_SHARED_WORDS 4096u
+// Words that are skipped among `words` staged ones, one after every 32: lanes that take 4 or 8
+// adjacent words each would meet in the same banks of shared memory. None if a lane has rows for
+// itself, or if there is no room for them beside `sums` exchanged sums, of two words each.
+#define VKROPE_STAGED_GAPS(lanes, words, sums)                          \
+    ((lanes) == 1                                                  ? 0u \
+     : (words) + (words) / 32u + 2u * (sums) > VKROPE_SHARED_WORDS ? 0u \
+                                                                   : (words) / 32u)
 
 VKROPE_CONSTANT pairing_half_split = 0;
 VKROPE_CONSTANT pairing_interleaved = 1;

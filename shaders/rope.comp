@@ -109,7 +109,8 @@ layout(set = 0, binding = binding_turns, std140) uniform Turns {
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
 shared vec2 exchange[exchanged];  // sums of the units of rows
-shared uint staged_words[staged + staged / 32];
+const uint staged_gaps = VKROPE_STAGED_GAPS(step_lanes, staged, exchanged);
+shared uint staged_words[staged + staged_gaps];
 
 #define VKROPE_PUSH push
 #define VKROPE_CONVERSION conversion
@@ -126,9 +127,7 @@ shared uint staged_words[staged + staged / 32];
 #define VKROPE_PARAMETER_WORD(index) parameters_word[index]
 #define VKROPE_PARAMETER_QUAD(index) parameters_wide[index]
 #define VKROPE_EXCHANGED(index) exchange[index]
-// A word is skipped after every 32, since lanes that take 4 or 8 adjacent words each would meet in
-// the same banks of shared memory.
-#define VKROPE_STAGED(index) staged_words[step_lanes == 1 ? (index) : (index) + (index) / 32]
+#define VKROPE_STAGED(index) staged_words[staged_gaps == 0 ? (index) : (index) + (index) / 32]
 
 #include "element.glsl"
 #include "pairing.glsl"
@@ -203,8 +202,8 @@ struct Lane {
 const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) |
                       (v_head_dim ^ (2 * unit_elements * step_lanes));
 
-// The first loads of a step come before everything else that waits for memory; with k_after_q, those
-// of K and V come after the stores of Q.
+// The first loads of a step come before everything else that waits for memory; with k_after_q,
+// those of K and V come after the stores of Q.
 void load_first_heads(const Lane lane, const uint step, out StepWords q, out StepWords k,
                       out StepWords v) {
     const uvec2 from = channels_of(pairing, pairs_of(step));
@@ -347,8 +346,7 @@ void serve(const uint index, const uint z, const uint step_lane, const uint head
             }
         }
         if (v_head_dim != 0) {
-            if (lane.has_v && token.stored)
-                v_copy(step_lane, lane.v_from, v_to(index, z, token));
+            if (lane.has_v && token.stored) v_copy(step_lane, lane.v_from, v_to(index, z, token));
         }
     }
     if (counter != 0) {

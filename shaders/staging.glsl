@@ -140,9 +140,8 @@ void vkrope_stage_block_codes(const uint type, const VkropeRow row, const uint f
 // Each lane stages whole blocks.
 void vkrope_stage_blocks(const uint type, const VkropeRow row) {
     for (uint i = row.lane; i < row.channels / 32; i += row.lanes)
-        vkrope_stage_block_codes(
-            type, row, 8 * i, 8,
-            vkrope_block(type, vkrope_extremes_of_quads(type, row, 8 * i, 8)));
+        vkrope_stage_block_codes(type, row, 8 * i, 8,
+                                 vkrope_block(type, vkrope_extremes_of_quads(type, row, 8 * i, 8)));
 }
 
 // The fifth bits of a block whose first channel is staged at word `at`.
@@ -162,8 +161,7 @@ uint vkrope_staged_half(const uint type, const VkropeRow row, const int index) {
     if (in_block < vkrope_header_halves(type)) {
         const uint fifth_bits = vkrope_has_fifth_bit(type) ? vkrope_staged_fifth_bits(block_at)
                                                            : 0u;
-        half_of_block = vkrope_header_half(type, in_block, VKROPE_STAGED(block_at + 1),
-                                           fifth_bits);
+        half_of_block = vkrope_header_half(type, in_block, VKROPE_STAGED(block_at + 1), fifth_bits);
     } else {
         const uint channel = vkrope_channel_of_half(type, in_block);
         const uint at = block_at + (channel & ~3u);

@@ -69,10 +69,12 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
     for_tensors(info, [&](const Tensor3& tensor) {
         if (!stores_together(tensor.finish, tensor.format)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
-        // What lanes find out about their parts of a row.
-        const std::uint32_t words = tensor.finish.store_scale == StoreScale::made ? 1
-                                    : tensor.format.out >= Element::q8_0          ? 2
-                                                                                  : 0;
+        // What each lane tells the others of its row: its part of a scale, or of a block's.
+        const bool shares_blocks = tensor.format.out >= Element::q8_0 &&
+                                   geometry.step_lanes >= tensor.format.head_dim / 32 * 2;
+        const std::uint32_t words = shares_blocks                                   ? 2
+                                    : tensor.finish.store_scale == StoreScale::made ? 1
+                                                                                    : 0;
         most = std::max(most, rows * tensor.format.head_dim + words * geometry.workgroup_size());
     });
     return most;
@@ -80,8 +82,9 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
 
 std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept {
     constexpr std::uint64_t sum_bytes = 8, word_bytes = 4;
-    const std::uint64_t words = staged(info, geometry);
-    return exchanged(info, geometry) * sum_bytes + (words + words / 32) * word_bytes;
+    const std::uint64_t sums = exchanged(info, geometry), words = staged(info, geometry);
+    return sums * sum_bytes +
+           (words + VKROPE_STAGED_GAPS(geometry.step_lanes, words, sums)) * word_bytes;
 }
 
 Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) noexcept {

@@ -42,7 +42,7 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
 std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept;
 
 /// Bytes of shared memory for both, and how many of them every device has.
-inline constexpr std::uint64_t max_shared_bytes = 16384;
+inline constexpr std::uint64_t max_shared_bytes = 4 * VKROPE_SHARED_WORDS;
 std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept;
 
 /// Loop iterations of a lane that owns its rows, for the rows of one norm, and for each of its

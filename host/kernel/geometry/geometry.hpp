@@ -8,12 +8,14 @@
 
 namespace vkrope {
 
+/// Most heads of a lane on a GPU.
+inline constexpr std::uint32_t max_batch = 4;
+
 /// The device limits that shape a dispatch.
 struct DispatchLimits {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     std::uint32_t workgroup_invocations = 128;  ///< maximum per workgroup, along x
-    std::uint32_t batch =
-        shader::max_batch;  ///< heads that fit in the registers of a lane; 1: few registers
+    std::uint32_t batch = max_batch;            ///< most heads of a lane; 1: it has few registers
 };
 
 /// The kind of work that a pipeline is for. It never changes a bit of the result.

@@ -69,11 +69,11 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
         program.float16_modes = round | denorm | keep;
 }
 
-// Heads that a lane takes: it holds the words of two at a time, which spill on Mali, whose 64
-// registers VideoCore and PowerVR have too. These are PCI vendor ids.
+// Most heads of a lane. If several, it holds the words of two at a time, which spilled on Mali,
+// whose 64 registers VideoCore and PowerVR have too. These are PCI vendor ids.
 std::uint32_t batch_of(std::uint32_t vendor) {
     constexpr std::uint32_t arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
-    return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : shader::max_batch;
+    return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : max_batch;
 }
 
 }  // namespace

@@ -287,4 +287,32 @@ TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 
     }
 }
 
+TEST_CASE("geometry: rows that are stored together may fill the 16 KiB") {
+    const auto stores = [](Element out, std::uint32_t head_dim, Load load) {
+        KernelInfo of = info();
+        of.q_finish = {};
+        of.q = of.k = of.v = {Element::f16, out, head_dim};
+        of.q_heads = of.k_heads = of.v_heads = 8;
+        of.rotary_dim = 64;
+        return std::pair{of, geometry_for(of, shader::access_wide, load, {})};
+    };
+    for (const Element out : {Element::q8_0, Element::q5_1, Element::e4m3fn}) {
+        CAPTURE(int(out));
+        // A lane of a processor exchanges nothing: 32 rows of 128 channels.
+        const auto [rows, processor] = stores(out, 128, Load::processor);
+        CHECK(processor.workgroup_size() == 32);
+        CHECK(shared_bytes(rows, processor) == 16384);
+        // A GPU has one row of 4096 channels, more than lanes have blocks, and no room for gaps.
+        const auto [row, gpu] = stores(out, 4096, Load::few_tokens);
+        CHECK(gpu.workgroup_size() == 64);
+        CHECK(shared_bytes(row, gpu) == 16384);
+    }
+    // 8 rows of 128 channels, a gap after every 32 of these; two words of each lane in blocks.
+    const auto [plain, lanes] = stores(Element::e4m3fn, 128, Load::few_tokens);
+    CHECK(shared_bytes(plain, lanes) == 4 * (1024 + 32));
+    const auto [blocks, same] = stores(Element::q4_0, 128, Load::few_tokens);
+    CHECK(same == lanes);
+    CHECK(shared_bytes(blocks, same) == 4 * (1152 + 36));
+}
+
 }  // namespace vkrope
