@@ -89,14 +89,14 @@ void add_mappings(Checks& checks) {
             run_each_access(device, trial, findings);
         }
     });
-    // Head counts known to the kernel that fill every lane: 16 steps and 4 heads side by side, 4
-    // and 2 heads per lane.
+    // Head counts known to the kernel that fill 128 lanes: 16 steps and 8 heads side by side, 4 and
+    // 2 heads per lane. If they are unknown, 64 lanes have 4 heads and 1.
     checks.add("mapping_gpu_known_heads", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(Element::f32, 32, 32);
         trial.info.mapping = Mapping::gpu;
-        trial.info.q_heads = 16;
-        trial.info.k_heads = 8;
-        trial.shape = {.batch = 1, .tokens = 1030, .groups = 8, .q_per_group = 2};
+        trial.info.q_heads = 32;
+        trial.info.k_heads = 16;
+        trial.shape = {.batch = 1, .tokens = 515, .groups = 16, .q_per_group = 2};
         trial.in = trial.out = Arrangement::odd_offsets;
         trial.table_rows = 2048;
         const Rotated known = run(device, trial, findings);
