@@ -280,6 +280,10 @@ def tokens():
          files=[("cu_seqlens.npy", "i32", [3], full), ("resolved.npy", "i32", [12],
                                                        [ragged_shard(0, t, 0) for t in range(12)])],
          **common)
+    # One rank has nothing to cut: lengths of 3 and 4.
+    make("one_shard_of_odd_ragged_sequences", layout="THD", q={"shape": [7, 2, 8]},
+         position=({"kind": "context_parallel", "cp_size": 1, "cp_rank": 0,
+                    "cu_seqlens": [0, 3, 7]}, lambda b, t, axis: t if t < 3 else t - 3), **common)
 
 
 def axes():

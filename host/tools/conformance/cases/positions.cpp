@@ -263,9 +263,10 @@ CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folde
             std::size_t sequences = batch;
             if (described.cu_seqlens) {
                 need_one_row();
-                sequences = expansion.add_cu_seqlens(*described.cu_seqlens,
-                                                     std::uint64_t{described.cp_size} * tokens,
-                                                     2 * described.cp_size);
+                // One rank holds whole sequences, of any length.
+                const std::uint32_t chunks = described.cp_size == 1 ? 1 : 2 * described.cp_size;
+                sequences = expansion.add_cu_seqlens(
+                    *described.cu_seqlens, std::uint64_t{described.cp_size} * tokens, chunks);
             }
             expansion.add_offsets(described.numbers, sequences);
             break;
