@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstring>
 #include <numeric>
 
 #include "support/fake_vulkan/kernel_host.hpp"
@@ -165,6 +166,43 @@ TEST_CASE("runtime tier: every host allocation fails") {
     shape();
     computed_shape();
     fail_every_allocation(scenarios());
+}
+
+TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and comes back") {
+    fake().restart();
+    {
+        Result<Device> device = Device::open(options());
+        REQUIRE(device);
+        for (const std::size_t bytes : {1u, 63u, 4096u, 200'000u}) {
+            CAPTURE(bytes);
+            constexpr std::size_t offset = 100;
+            std::vector<std::uint8_t> in(bytes), out(bytes);
+            std::iota(in.begin(), in.end(), std::uint8_t{1});
+            Result<Buffer> buffer = Buffer::make(device.value, offset + bytes);
+            REQUIRE(buffer);
+            REQUIRE(buffer->upload(in.data(), bytes, offset));
+            REQUIRE(buffer->download(out.data(), bytes, offset));
+            CHECK(in == out);
+        }
+        for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_texture,
+                                         AngleSource::direct_buffer, AngleSource::computed}) {
+            CAPTURE(int(source));
+            const Result<AngleTable> table = AngleTable::make(device.value, rotation(), source,
+                                                              3000);
+            REQUIRE(table);
+            const Angles angles = table->angles();
+            const Object* object = angles.view
+                                       ? fake().find(VK_OBJECT_TYPE_IMAGE_VIEW, angles.view, "test")
+                                       : fake().find(VK_OBJECT_TYPE_BUFFER, angles.buffer.buffer,
+                                                     "test");
+            REQUIRE(object);
+            std::vector<float> expected(table->plan().bytes / 4);
+            REQUIRE(fill_angles(rotation(), table->plan(), expected.data(), table->plan().bytes));
+            CHECK(std::memcmp(fake().content_of(*object), expected.data(), table->plan().bytes) ==
+                  0);
+        }
+    }
+    check_clean();
 }
 
 TEST_CASE("runtime tier: an entry point that is missing is an error, and nothing is left") {

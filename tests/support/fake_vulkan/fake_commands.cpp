@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Command buffers and the queue. Buffer copies are executed at submission; dispatches are checked
-// and kept.
+// Command buffers and the queue. Copies are executed at submission; dispatches are checked and
+// kept.
 #include <algorithm>
 #include <cstring>
 
@@ -248,33 +248,51 @@ VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlag
     fake().record(commands, command);
 }
 
-std::byte* content_of(VkBuffer handle, VkDeviceSize offset, VkDeviceSize bytes) {
-    const Object* buffer = fake().find(VK_OBJECT_TYPE_BUFFER, handle, "vkCmdCopyBuffer");
-    Object* memory = buffer ? fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, buffer->memory,
-                                          "vkCmdCopyBuffer")
-                            : nullptr;
-    if (!memory) return nullptr;
-    if (offset + bytes > buffer->bytes)
-        fake().fault("vkCmdCopyBuffer: the region ends behind its buffer");
-    return memory->content.data() + buffer->memory_offset + offset;
+// `bytes` bytes of a buffer or an image, from byte `offset` on; null if it does not have them.
+template <class Handle>
+std::byte* part_of(VkObjectType type, Handle handle, VkDeviceSize offset, VkDeviceSize bytes,
+                   const char* entry) {
+    const Object* object = fake().find(type, handle, entry);
+    std::byte* content = object ? fake().content_of(*object) : nullptr;
+    if (object && !content) fake().fault(std::string(entry) + ": without memory");
+    if (!content || offset + bytes <= object->bytes) return content ? content + offset : nullptr;
+    fake().fault(std::string(entry) + ": the region ends behind its buffer or image");
+    return nullptr;
 }
 
 VKAPI_ATTR void VKAPI_CALL copy_buffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
                                        std::uint32_t, const VkBufferCopy* regions) {
     const Entered entered("vkCmdCopyBuffer");
     const auto copy = [from, to, region = *regions] {
-        const std::byte* source = content_of(from, region.srcOffset, region.size);
-        std::byte* target = content_of(to, region.dstOffset, region.size);
+        const std::byte* source = part_of(VK_OBJECT_TYPE_BUFFER, from, region.srcOffset,
+                                          region.size, "vkCmdCopyBuffer");
+        std::byte* target = part_of(VK_OBJECT_TYPE_BUFFER, to, region.dstOffset, region.size,
+                                    "vkCmdCopyBuffer");
         if (source && target) std::memcpy(target, source, region.size);
     };
     fake().record(commands, {.entry = "vkCmdCopyBuffer", .execute = copy},
                   {number_of(from), number_of(to)});
 }
 
+// Whole lines of texels of 16 bytes.
 VKAPI_ATTR void VKAPI_CALL copy_to_image(VkCommandBuffer commands, VkBuffer from, VkImage to,
-                                         VkImageLayout, std::uint32_t, const VkBufferImageCopy*) {
+                                         VkImageLayout, std::uint32_t,
+                                         const VkBufferImageCopy* regions) {
     const Entered entered("vkCmdCopyBufferToImage");
-    fake().record(commands, {.entry = "vkCmdCopyBufferToImage"}, {number_of(from), number_of(to)});
+    if (regions->imageOffset.x != 0 || regions->bufferRowLength != 0)
+        fake().fault("vkCmdCopyBufferToImage: the fake copies whole lines");
+    const auto copy = [from, to, region = *regions] {
+        const VkDeviceSize line = VkDeviceSize{16} * region.imageExtent.width,
+                           bytes = line * region.imageExtent.height;
+        const std::byte* source = part_of(VK_OBJECT_TYPE_BUFFER, from, region.bufferOffset, bytes,
+                                          "vkCmdCopyBufferToImage");
+        std::byte* target = part_of(VK_OBJECT_TYPE_IMAGE, to,
+                                    line * std::uint32_t(region.imageOffset.y), bytes,
+                                    "vkCmdCopyBufferToImage");
+        if (source && target) std::memcpy(target, source, bytes);
+    };
+    fake().record(commands, {.entry = "vkCmdCopyBufferToImage", .execute = copy},
+                  {number_of(from), number_of(to)});
 }
 
 VKAPI_ATTR void VKAPI_CALL reset_queries(VkCommandBuffer commands, VkQueryPool pool, std::uint32_t,

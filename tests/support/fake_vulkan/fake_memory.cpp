@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory, buffers and images: host memory that keeps what is copied into it.
+// Memory, buffers and images: host memory that keeps what is copied into it. Memory that is not
+// coherent is kept twice, as the host and as the device see it.
+#include <algorithm>
+
 #include "entry_points.hpp"
 
 namespace vkrope::test {
@@ -7,6 +10,7 @@ namespace vkrope::test {
 namespace {
 
 constexpr VkDeviceSize alignment = 64;
+constexpr std::uint32_t host_visible = 1;  // a memory type
 
 VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info,
                                                const VkAllocationCallbacks* allocator,
@@ -16,6 +20,8 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAl
                             Object object;
                             object.content.resize(info->allocationSize);
                             object.usage = info->memoryTypeIndex;
+                            if (object.usage == host_visible && !fake().config.coherent)
+                                object.host_content.resize(info->allocationSize, std::byte{0xcd});
                             return object;
                         });
 }
@@ -33,9 +39,10 @@ VKAPI_ATTR VkResult VKAPI_CALL map_memory(VkDevice, VkDeviceMemory memory, VkDev
     Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, memory, "vkMapMemory");
     if (!object) return VK_ERROR_MEMORY_MAP_FAILED;
     if (object->mapped) fake().fault("vkMapMemory: the memory is mapped already");
-    if (object->usage != 1) fake().fault("vkMapMemory: the host does not see the memory");
+    if (object->usage != host_visible)
+        fake().fault("vkMapMemory: the host does not see the memory");
     object->mapped = true;
-    *data = object->content.data() + offset;
+    *data = (object->host_content.empty() ? object->content : object->host_content).data() + offset;
     return VK_SUCCESS;
 }
 
@@ -46,25 +53,37 @@ VKAPI_ATTR void VKAPI_CALL unmap_memory(VkDevice, VkDeviceMemory memory) {
     if (object) object->mapped = false;
 }
 
-VkResult mapped_ranges(const char* entry, std::uint32_t count, const VkMappedMemoryRange* ranges) {
+// Copies these ranges from what one side sees of the memory to what the other sees.
+VkResult copy_ranges(const char* entry, std::uint32_t count, const VkMappedMemoryRange* ranges,
+                     std::vector<std::byte> Object::*from, std::vector<std::byte> Object::*to) {
     const Unobserved unobserved;
     if (const VkResult result = fake().enter_fallible(entry); result != VK_SUCCESS) return result;
     for (std::uint32_t i = 0; i < count; ++i) {
-        const Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, ranges[i].memory, entry);
-        if (object && !object->mapped)
-            fake().fault(std::string(entry) + ": the memory is not mapped");
+        const auto& [type, next, memory, offset, size] = ranges[i];
+        Object* object = fake().find(VK_OBJECT_TYPE_DEVICE_MEMORY, memory, entry);
+        if (!object) continue;
+        if (!object->mapped) fake().fault(std::string(entry) + ": the memory is not mapped");
+        const VkDeviceSize all = object->content.size(), start = std::min(offset, all),
+                           bytes = std::min(size, all - start);
+        if (start != offset || (bytes != size && size != VK_WHOLE_SIZE))
+            fake().fault(std::string(entry) + ": the range ends behind the memory");
+        if (object->host_content.empty()) continue;
+        std::copy_n((object->*from).begin() + std::ptrdiff_t(start), bytes,
+                    (object->*to).begin() + std::ptrdiff_t(start));
     }
     return VK_SUCCESS;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL flush(VkDevice, std::uint32_t count,
                                      const VkMappedMemoryRange* ranges) {
-    return mapped_ranges("vkFlushMappedMemoryRanges", count, ranges);
+    return copy_ranges("vkFlushMappedMemoryRanges", count, ranges, &Object::host_content,
+                       &Object::content);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice, std::uint32_t count,
                                           const VkMappedMemoryRange* ranges) {
-    return mapped_ranges("vkInvalidateMappedMemoryRanges", count, ranges);
+    return copy_ranges("vkInvalidateMappedMemoryRanges", count, ranges, &Object::content,
+                       &Object::host_content);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCreateInfo* info,
@@ -108,7 +127,10 @@ VKAPI_ATTR VkResult VKAPI_CALL create_image_view(VkDevice device, const VkImageV
                                                               "vkCreateImageView");
                             if (image && image->memory == 0)
                                 fake().fault("vkCreateImageView: the image has no memory");
-                            return Object{};
+                            Object view;
+                            if (image) view.memory = image->memory;
+                            if (image) view.memory_offset = image->memory_offset;
+                            return view;
                         });
 }
 

@@ -84,6 +84,12 @@ Object* Fake::find(VkObjectType type, std::uint64_t handle, const char* entry, b
     return nullptr;
 }
 
+std::byte* Fake::content_of(const Object& object) {
+    const auto memory = objects_.find(object.memory);
+    return memory == objects_.end() ? nullptr
+                                    : memory->second.content.data() + object.memory_offset;
+}
+
 const std::vector<Command>& Fake::commands(VkCommandBuffer buffer) {
     static const std::vector<Command> none;
     const Object* object = find(VK_OBJECT_TYPE_COMMAND_BUFFER, buffer, "commands");

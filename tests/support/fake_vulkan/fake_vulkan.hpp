@@ -3,11 +3,12 @@
 // vkGetInstanceProcAddr: no loader, no driver, no GPU.
 //
 // It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names,
-// and checks every call for mistakes that a forgiving driver would hide: handles that are unknown,
-// destroyed or still in use, children that outlive their parent, a different allocator at
-// destruction than at creation, descriptors that do not fit. Outputs of a failed call are filled
-// with a wrong handle, since the specification leaves them undefined. There is one fake per
-// process, for one thread at a time.
+// holds memory that is not coherent, of which the device sees only what is flushed and the host
+// only what is invalidated, and checks every call for mistakes that a forgiving driver would hide:
+// handles that are unknown, destroyed or still in use, children that outlive their parent, a
+// different allocator at destruction than at creation, descriptors that do not fit. Outputs of a
+// failed call are filled with a wrong handle, since the specification leaves them undefined. There
+// is one fake per process, for one thread at a time.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -103,10 +104,11 @@ struct Object {
 
     VkDeviceSize bytes = 0;  // buffers, images, memory
     VkFlags usage = 0;
-    std::uint64_t memory = 0;  // memory bound to a buffer or image
+    std::uint64_t memory = 0;  // memory bound to a buffer or image; of an image view, its image's
     VkDeviceSize memory_offset = 0;
-    std::vector<std::byte> content = {};                      // memory
-    bool mapped = false;                                      // memory
+    std::vector<std::byte> content = {};       // memory, as the device sees it
+    std::vector<std::byte> host_content = {};  // memory that is mapped but not coherent
+    bool mapped = false;                       // memory
     std::vector<VkDescriptorSetLayoutBinding> bindings = {};  // set layouts
     bool push_layout = false;                                 // set layouts
     std::vector<VkDescriptorPoolSize> pool_sizes = {};        // descriptor pools
@@ -160,6 +162,10 @@ class Fake {
     Object* find(VkObjectType type, Handle handle, const char* entry, bool quiet = false) {
         return find(type, number_of(handle), entry, quiet);
     }
+
+    /// What the device sees of a buffer, an image or an image view, from its first byte on; null
+    /// without memory.
+    std::byte* content_of(const Object& object);
 
     /// The commands of a command buffer.
     const std::vector<Command>& commands(VkCommandBuffer buffer);
