@@ -38,6 +38,7 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
     c.tokens = tokens;
     c.angles = {.plan = &angle_plan(), .view = host.view};
     c.positions.first = 11;
+    c.positions.batch_stride = random() % 2 ? 100 : 0;
     const std::int64_t B = batch, S = tokens;
     const auto bshd = [&](VkBuffer buffer, std::uint32_t heads) {
         return strided(buffer, heads, S * heads * D, heads * D, D);

@@ -139,8 +139,9 @@ void Model::visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::
         REQUIRE(byte(shader::binding_ids, word * 4, 4) ==
                 Byte{call.positions.ids.buffer, expected});
     } else {
-        REQUIRE(std::int32_t(push_.first_position + index) ==
-                call.positions.first + std::int32_t(row.token));
+        REQUIRE(std::int32_t(push_.first_position + z * push_.index_z + index) ==
+                call.positions.first + std::int32_t(row.token) +
+                    std::int32_t(row.batch) * std::int32_t(call.positions.batch_stride));
     }
 }
 

@@ -257,6 +257,19 @@ TEST_CASE(
     CHECK(packed.barriers == 0);
 }
 
+TEST_CASE("split calls: sequences that start further on keep their positions in every part") {
+    std::mt19937 random(79);
+    for (const Layout layout : {Layout::bshd, Layout::grouped}) {
+        CAPTURE(int(layout));
+        const KernelInfo info = info_for(layout, V::absent);
+        const KernelHost host({.storage_range = 1u << 16, .workgroup_count = {7, 7, 7}});
+        const Owned<Kernel> kernel(create(host.ref, info).value);
+        Scenario s = scenario_for(host, info, layout, V::absent, 20, 9, random);
+        s.call.positions.batch_stride = 100;
+        CHECK(check(host, *kernel, s).dispatches > 20);
+    }
+}
+
 TEST_CASE(
     "a row that does not fit: limit_exceeded, from dispatches() too, and nothing is recorded") {
     const KernelHost host({.offset_alignment = 16, .storage_range = 256, .debug_utils = false});
