@@ -63,6 +63,25 @@ TEST_CASE("phases: a direct table has rows for -max_position + 1 to max_position
     }
 }
 
+TEST_CASE("phases: every pair of a row with more than 256 has its own frequency and phase") {
+    constexpr std::uint32_t pairs = 260;
+    Rotation rotation{.head_dim = 2 * pairs, .rotary_dim = 2 * pairs};
+    for (std::uint32_t j = 0; j < pairs; ++j) {
+        rotation.inv_freq.push_back(1 / (1 + double(j)));
+        rotation.phase.push_back(double(j) / 100);
+    }
+    const AnglePlan plan = plan_angles(rotation, AngleSource::direct_buffer, 2, 0).value;
+    const std::vector<float> table = table_of(rotation, plan);
+    for (std::size_t j = 0; j < pairs; ++j) {
+        const long double angle = static_cast<long double>(rotation.inv_freq[j]) +
+                                  rotation.phase[j];
+        const float* entry = &table[2 * (pairs + j)];  // position 1
+        CAPTURE(j);
+        CHECK(std::fabs(entry[0] - std::cos(angle)) <= 0x1p-24L);
+        CHECK(std::fabs(entry[1] - std::sin(angle)) <= 0x1p-24L);
+    }
+}
+
 TEST_CASE("phases: the fine rows of a factored table have them, the coarse ones do not") {
     const Rotation rotation = phased_rotation();
     for (const std::uint32_t rows : {1u, 2u, 2048u, 2049u, 2050u, 5000u}) {
