@@ -144,6 +144,47 @@ TEST_CASE("a kernel reads the strides of the tensors that it has") {
     }
 }
 
+// Another invocation may be merging its half of the same word.
+TEST_CASE("16-bit rows that share words with others are read and written by atomics alone") {
+    constexpr std::uint32_t op_load = 61, op_store = 62, op_access_chain = 65, op_atomic_load = 227,
+                            op_atomic_and = 240, op_atomic_or = 241, binding = 33;
+    const std::set<std::uint32_t> rows = {shader::binding_q_in,  shader::binding_k_in,
+                                          shader::binding_v_in,  shader::binding_q_out,
+                                          shader::binding_k_out, shader::binding_v_out};
+    for (const KernelKind& kind : kernel_kinds()) {
+        for (KernelVariation v : kernel_variations) {
+            if (v.access != shader::access_narrow) continue;
+            for (const std::uint32_t element : {shader::element_f16, shader::element_bf16}) {
+                for (const std::uint32_t finish : {shader::finish_none, shader::finish_shared}) {
+                    CAPTURE(std::string(kind.name));
+                    CAPTURE(element);
+                    CAPTURE(finish);
+                    v.element = element;
+                    std::set<std::uint32_t>
+                        of_rows;  // ids of these variables, and pointers to them
+                    std::size_t plain = 0, loads = 0, merges = 0;
+                    for (const Instruction& i : instructions(words_of(
+                             kernel_module(kind, v, shader::conversion_integer, true, finish)))) {
+                        const auto to_row = [&](std::size_t operand) {
+                            return of_rows.count(i.operands[operand]) != 0;
+                        };
+                        if (i.op == op_decorate && i.operands[1] == binding &&
+                            rows.count(i.operands[2]))
+                            of_rows.insert(i.operands[0]);
+                        if (i.op == op_access_chain && to_row(2)) of_rows.insert(i.operands[1]);
+                        plain += (i.op == op_load && to_row(2)) || (i.op == op_store && to_row(0));
+                        loads += i.op == op_atomic_load && to_row(2);
+                        merges += (i.op == op_atomic_and || i.op == op_atomic_or) && to_row(2);
+                    }
+                    CHECK(plain == 0);
+                    CHECK(loads > 0);
+                    CHECK(merges > 0);
+                }
+            }
+        }
+    }
+}
+
 // A division by a number that is not a constant costs a GPU twenty instructions, and makes each
 // lane compute the token that its workgroup shares.
 TEST_CASE("no kernel divides by what is not a constant, but for the size of a page") {
