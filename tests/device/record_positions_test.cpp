@@ -13,9 +13,10 @@ namespace {
 
 constexpr std::int64_t lowest = INT32_MIN;
 
-// The ids that record_positions() writes.
-std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* outside = nullptr) {
-    const Owned<PositionKernel> kernel(must(create_positions(on.ref())));
+// The ids that record_positions() writes, on a device that reports these limits.
+std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* outside = nullptr,
+                                 const ReportedLimits& limits = {}) {
+    const Owned<PositionKernel> kernel(must(create_positions(reporting(on, limits))));
     const std::size_t count = std::size_t{call.batch} * call.tokens;
     // Writes to the middle of the buffer, so that changes around it are detected.
     const std::vector<std::int32_t> before(count + 8, 77);
@@ -87,6 +88,14 @@ TEST_CASE(
         CHECK(outside == far);
         CHECK(far < ids.size());
     }
+}
+
+TEST_CASE("more tokens than a row of workgroups has: each has the id of its own place") {
+    constexpr std::uint32_t tokens = 1500;  // 24 workgroups: 3 along x, 8 along y
+    std::vector<std::int32_t> expected(tokens);
+    for (std::uint32_t t = 0; t < tokens; ++t) expected[t] = std::int32_t(t) + 5;
+    CHECK(expand(device(), {.tokens = tokens, .first = 5}, nullptr, {.workgroups_x = 3}) ==
+          expected);
 }
 
 TEST_CASE(
