@@ -269,4 +269,51 @@ TEST_CASE("finish: rows of zeros, of huge and tiny numbers, with an infinity or 
     }
 }
 
+TEST_CASE("finish: rows whose squares overflow have no eps, with their sums and without") {
+    constexpr std::uint32_t D = 32;
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    // The mean is 0, so that both norms give 1 and -1. Of 2e18 the squares do not overflow, of
+    // 1.2e19 only their sum does. 65000 and infinity are also numbers of f16, whose kernel has no
+    // scaled sum.
+    const float fills[] = {65000, 2e18f, 1.2e19f, 1e20f, 3e38f, inf};
+    const struct {
+        Element element;
+        NormKind kind;
+        std::vector<std::uint32_t> rows;  // of fills
+    } kinds[] = {{Element::f32, NormKind::layer, {1, 2, 3, 4}},
+                 {Element::bf16, NormKind::rms, {1, 2, 3, 4, 5}},
+                 {Element::f16, NormKind::rms, {0, 5}}};
+    for (const auto& [element, kind, rows] : kinds) {
+        Bytes numbers(rows.size() * D * element_bytes(element));
+        for (std::size_t i = 0; i < rows.size() * D; ++i) {
+            const float fill = fills[rows[i / D]], x = i % 2 == 0 ? fill : -fill;
+            const std::uint32_t bits = reference::narrow(
+                type_of(element), fill == inf && i % D != 5 ? 1.0L : static_cast<long double>(x));
+            std::memcpy(numbers.data() + i * element_bytes(element), &bits, element_bytes(element));
+        }
+        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            CAPTURE(int(element));
+            CAPTURE(int(mapping));
+            const Scene scene = {.info = {.rotary_dim = 2,
+                                          .q = {element, Element::f32, D, 0},
+                                          .q_finish = {.norm = {.kind = kind, .eps = 1}}},
+                                 .tokens = std::uint32_t(rows.size()),
+                                 .q_heads = 1,
+                                 .q = numbers};
+            const Results results = carry_out(scene, {mapping});
+            for (std::size_t row = 0; row < rows.size(); ++row) {
+                for (std::uint32_t c = 2; c < D; ++c) {  // that do not rotate
+                    CAPTURE(fills[rows[row]]);
+                    CAPTURE(c);
+                    const float got = value(Element::f32, results.q, row * D + c);
+                    if (fills[rows[row]] == inf)
+                        CHECK((c == 5 ? std::isnan(got) : got == 0));
+                    else
+                        CHECK(std::fabs(got - (c % 2 == 0 ? 1.f : -1.f)) <= 10 * 0x1p-24f);
+                }
+            }
+        }
+    }
+}
+
 }  // namespace vkrope::test

@@ -114,3 +114,26 @@ TEST_CASE("norm: sums that overflow are formed of scaled values, which costs no 
         CHECK(error_of(row, 4, 1e-6f, 0) <= levels_of(64) / 2.0 + 7);
     }
 }
+
+TEST_CASE("norm: eps has no part where squares overflow, nor where the sum of values does") {
+    // Of 64 channels the squares overflow, times 2^-80 they are far below eps; the mean is 0.
+    for (const float huge : {1.2e19f, 1e20f, 3e38f}) {
+        std::vector<float> row(64);
+        for (std::size_t i = 0; i < row.size(); ++i) row[i] = i % 2 == 0 ? huge : -huge;
+        for (const bool layer : {false, true}) {
+            CAPTURE(huge);
+            CAPTURE(layer);
+            const std::vector<float> got = normed({.layer = layer, .eps = 1}, row, 4, 0);
+            for (std::size_t i = 0; i < row.size(); ++i)
+                CHECK(std::fabs(got[i] - (i % 2 == 0 ? 1 : -1)) <= 10 * unit);
+        }
+    }
+    // Of 2^20 channels about 2^108 the sum of values overflows. Times 2^-80 they are 32 from their
+    // mean, exactly, and their squares do not overflow, but eps would be seen beside them.
+    std::vector<float> token(std::size_t{1} << 20);
+    for (std::size_t i = 0; i < token.size(); ++i)
+        token[i] = 0x1p108f + (i % 2 == 0 ? 0x1p86f : 0.f);
+    const std::vector<float> got = normed({.layer = true, .heads = 256, .eps = 1}, token, 8, 0);
+    CHECK(std::fabs(got[0] - 1) <= 10 * unit);
+    CHECK(std::fabs(got[1] + 1) <= 10 * unit);
+}

@@ -262,6 +262,19 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
                  [](Call&) {});
 }
 
+TEST_CASE("steps: one sum of squares is enough for halves that nothing makes larger") {
+    const auto one_sum = [](Element in, ParameterShape bias, NormPlace place) {
+        const Finish finish = {.bias = bias,
+                               .norm = {.kind = NormKind::rms, .place = place, .eps = 1e-6f}};
+        return (steps_of(finish, {in, Element::f32, 64, 0}) & shader::step_one_sum) != 0;
+    };
+    CHECK(one_sum(Element::f16, ParameterShape::none, NormPlace::before));
+    CHECK_FALSE(one_sum(Element::f16, ParameterShape::channel, NormPlace::before));
+    CHECK_FALSE(one_sum(Element::f16, ParameterShape::none, NormPlace::after));
+    CHECK_FALSE(one_sum(Element::bf16, ParameterShape::none, NormPlace::before));
+    CHECK_FALSE(one_sum(Element::f32, ParameterShape::none, NormPlace::before));
+}
+
 TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 KiB") {
     for (const std::uint32_t head_dim : {2u, 64u, 96u, 256u, 1024u, 4096u}) {
         for (const std::uint32_t heads : {0u, 1u, 40u, 128u}) {
