@@ -53,6 +53,7 @@ struct Trial {
     std::vector<std::int32_t> ids;
     Direction direction = Direction::forward;
     bool scatters = false;  // rows of K go to a cache, in reverse order
+    std::int32_t table_rows = covered;
 
     std::uint32_t axes() const { return std::max(rotation.sections.axes, 1u); }
 
@@ -62,7 +63,7 @@ struct Trial {
 
     Rotated run(const Way& way) const {
         const AngleTable table = must(
-            AngleTable::make(device(), rotation, way.source, std::uint64_t(covered)));
+            AngleTable::make(device(), rotation, way.source, std::uint64_t(table_rows)));
         KernelInfo info = must(kernel_info(rotation, table.plan(), way.element, way.element));
         info.mapping = way.mapping;
         info.scatter_k = scatters;
@@ -180,6 +181,16 @@ TEST_CASE("phases: every source, at positions of both signs, forward and inverse
             const Element elements[] = {Element::f32, Element::bf16, Element::f16};
             trial.check(source, elements[next++ % 3]);
         }
+    }
+}
+
+TEST_CASE("phases: a factored table whose last position is a multiple of 2048") {
+    for (const std::int32_t last : {2048, 4096}) {
+        Trial trial{plain_rotation(Pairing::half_split),
+                    {0, 1, -1, 2047, -2047, last, -last, last - 1, 1 - last, 2048}};
+        trial.rotation.phase = some_radians(pairs, 5);
+        trial.table_rows = last + 1;
+        trial.check(AngleSource::factored_texture, Element::f32);
     }
 }
 

@@ -128,6 +128,30 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a token whose heads take several workgroups counts once") {
+    constexpr std::uint32_t D = 16, heads = 300, tokens = 4;
+    const std::vector<std::int32_t> ids = {1, 40, -40, 39};  // the table ends before 40
+    const AngleTable table = must(AngleTable::make(device(), rotation(Pairing::half_split, D, D),
+                                                   AngleSource::factored_texture, 40));
+    for (const NormKind norm : {NormKind::none, NormKind::rms}) {
+        CAPTURE(int(norm));
+        KernelInfo info = {.rotary_dim = D,
+                           .q = {Element::f32, Element::f32, D, 0},
+                           .positions = PositionSource::ids,
+                           .mapping = Mapping::gpu};
+        if (norm != NormKind::none) info.q_finish.norm = {.kind = norm, .eps = 1e-6f};
+        Buffer x = upload(device(), random_elements(Element::f32, tokens * heads * D, 35)),
+               positions = upload(device(), bytes_of(ids)), counter = upload(device(), Bytes(4));
+        Call call{.tokens = tokens,
+                  .positions = {.ids = positions.whole()},
+                  .angles = table.angles(),
+                  .out_of_range = counter.whole()};
+        call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
+        run(device(), make_kernel(device(), info), call);
+        CHECK(stored(Element::f32, download(counter, 4), 0) == 2);
+    }
+}
+
 TEST_CASE(
     "a table in a buffer, wherever it begins: the bits are those of one at a multiple of 16 "
     "bytes") {
