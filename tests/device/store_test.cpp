@@ -287,7 +287,7 @@ TEST_CASE("store: long rows, and rows that no device has room for") {
           "together: a row then takes 32768 bytes of shared memory, at most 16384");
 }
 
-TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN and ties") {
+TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN, ties and last codes") {
     constexpr std::uint32_t D = 32;
     constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
     const float fills[] = {0, -0.f, 1e-42f, -3e-39f, 3.4e38f, -1e30f, inf, -inf, nan, 0.5f, 1.5f};
@@ -297,6 +297,35 @@ TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN and ties")
             numbers.push_back(c % 4 == 1 ? fill : (float(c) - 16) * 0.5f);
         for (std::uint32_t c = 0; c < D; ++c) numbers.push_back(fill);
     }
+    const auto add_row = [&](auto&& of_channel) {
+        for (std::uint32_t c = 0; c < D; ++c) numbers.push_back(of_channel(c));
+    };
+    // The first of equal zeros is the smallest channel, the first of equal magnitudes the largest:
+    // in one group of four and across them.
+    for (const float sign : {1.f, -1.f}) {
+        for (const std::uint32_t second : {6u, 25u}) {
+            add_row([&](std::uint32_t c) {
+                return c == 5 ? sign * 0.f : c == second ? -sign * 0.f : 1.f + c;
+            });
+            add_row([&](std::uint32_t c) {
+                return c == 5 ? sign * 9 : c == second ? -sign * 9 : 0.5f;
+            });
+        }
+        add_row([&](std::uint32_t c) { return c < 19 ? sign * 0.f : -sign * 0.f; });
+        add_row([&](std::uint32_t c) { return c < 2 ? sign * 0.f : -sign * 0.f; });
+    }
+    // The last code, in each channel, alone and beside all others.
+    for (std::uint32_t at = 0; at < D; ++at) {
+        add_row([&](std::uint32_t c) { return c == at ? 3.f : -1.f; });
+        add_row([&](std::uint32_t c) { return c == at ? -1.f : 3.f; });
+    }
+    // Scales of 2^-128, whose reciprocal overflows, and the next ones, whose reciprocal is nearly
+    // the largest number.
+    for (const float divisor : {127.f, 8.f, 16.f, 15.f, 31.f}) {
+        for (const float scale : {0x1p-128f, 0x1p-128f + 0x1p-149f})
+            add_row([&](std::uint32_t c) { return divisor * scale * (float(c) / (D - 1)); });
+    }
+    const auto tokens = std::uint32_t(numbers.size() / D / 2);
     for (const Element out : stores) {
         CAPTURE(int(out));
         for (const StoreScale scale : {StoreScale::none, StoreScale::made}) {
@@ -305,7 +334,7 @@ TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN and ties")
                                    .q = width(Element::f32, out, D),
                                    .q_heads = 2,
                                    .q_finish = {.store_scale = scale}},
-                          .tokens = std::uint32_t(std::size(fills)),
+                          .tokens = tokens,
                           .q_heads = 2,
                           .q = bytes_of(numbers)});
         }

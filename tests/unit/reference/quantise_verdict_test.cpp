@@ -245,6 +245,32 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("verdict on codes: up to a d of 2^-128, whose reciprocal overflows, there is one code") {
+    const float end = float_at(-128), next = std::nextafter(end, 1.f);
+    for (const auto& [type, divisor] : {std::pair{Store::q8_0, 127.f},
+                                        {Store::q4_0, -8.f},
+                                        {Store::q4_1, 15.f},
+                                        {Store::q5_0, -16.f},
+                                        {Store::q5_1, 31.f}}) {
+        CAPTURE(int(type));
+        for (const float d : {end, next}) {
+            Row row(32);
+            row[3] = divisor * d;
+            const Stored right = stored({.type = type}, row);
+            CodesVerdict verdict = judged({.type = type}, row, 0, right);
+            INFO(verdict.first_wrong);
+            CHECK(verdict.right());
+            CHECK(verdict.decided == 32);
+            const auto code = [&](const Stored& of) { return fields_of(type, of.bytes).codes[3]; };
+            CHECK((code(right) == code(stored({.type = type}, Row(32)))) == (d == end));
+            // Where d may be on either side any code is right.
+            verdict = judged({.type = type}, row, 1e-6, right);
+            CHECK(verdict.right());
+            CHECK(verdict.decided < 32);
+        }
+    }
+}
+
 TEST_CASE("verdict on codes: a tensor in any layout, with steps, given scales and made ones") {
     constexpr std::uint64_t B = 2, T = 3, H = 2, D = 64;
     std::mt19937 random(7);
