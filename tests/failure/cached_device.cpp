@@ -62,9 +62,9 @@ void CachedDevice::close() {
     CHECK(fake().alive() == std::vector<std::string>{});
 }
 
-bool CachedDevice::warns(const char* part) const {
+bool CachedDevice::warns(const char* words) const {
     for (const std::string& warning : warnings_) {
-        if (warning.find(part) != std::string::npos) return true;
+        if (names(warning, words)) return true;
     }
     return false;
 }

@@ -45,7 +45,7 @@ class CachedDevice {
     void close();
     /// Sentences of all warnings so far.
     const std::vector<std::string>& warnings() const { return warnings_; }
-    bool warns(const char* part) const;
+    bool warns(const char* words) const;
 
    private:
     std::vector<std::string> warnings_;

@@ -256,9 +256,7 @@ TEST_CASE(
         }
         const Status other = rotate(computed, AngleSource::computed);
         CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
-        const std::string what = other.what;
-        CHECK(all == (what.find("if the device binds 18 storage buffers; this device binds " +
-                                std::to_string(storage_buffers)) == std::string::npos));
+        if (!all) check_names(other.what, "18 " + std::to_string(storage_buffers));
         PositionCall call{.tokens = 4};
         call.out = {host.words, 0, 16};
         CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
@@ -342,9 +340,7 @@ TEST_CASE(
                 const Owned<DescriptorArena> arena(create_arena(owner.get(), 4).value);
                 const Status status = record(host.commands, kernel.get(), call_of(info),
                                              arena.get());
-                INFO(status.what);
-                CHECK((status || std::string(status.what).find("a kernel of another kind") !=
-                                     std::string::npos));
+                if (!status) check_error(status, Code::invalid_argument, "arena");
                 return bool(status);
             };
             CHECK(serves(q_and_k, by_ids));
@@ -372,8 +368,7 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
         fake().config.missing = {missing};
         const std::size_t alive = fake().alive().size();
         const auto kernel = create(host.ref, kernel_info());
-        CHECK(kernel.status.code == Code::invalid_argument);
-        CHECK(std::string(kernel.status.what).find(missing) != std::string::npos);
+        check_error(kernel.status, Code::invalid_argument, missing);
         CHECK(kernel.value == nullptr);
         CHECK(fake().alive().size() == alive);
         check_no_faults();

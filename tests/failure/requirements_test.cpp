@@ -67,8 +67,7 @@ TEST_CASE("requirements: an entry point that is missing is named") {
         fake().config.missing = {missing};
         const auto needs = requirements(host.ref.instance, host.ref.physical,
                                         fake_get_instance_proc_addr);
-        CHECK(needs.status.code == Code::invalid_argument);
-        CHECK(std::string(needs.status.what).find(missing) != std::string::npos);
+        check_error(needs.status, Code::invalid_argument, missing);
         check_no_faults();
     }
 }

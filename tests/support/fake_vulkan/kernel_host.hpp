@@ -6,6 +6,7 @@
 
 #include "fake_vulkan.hpp"
 #include "interface.h"
+#include "support/names.hpp"
 #include "vkrope/kernel.hpp"
 
 namespace vkrope::test {

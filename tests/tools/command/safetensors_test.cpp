@@ -10,6 +10,7 @@
 
 #include "files/array_file.hpp"
 #include "shell/failure.hpp"
+#include "support/names.hpp"
 
 using namespace vkrope;
 using safetensors::Header;
@@ -42,17 +43,17 @@ std::string problem_of(const std::string& file) {
     }
 }
 
-void check_refused(const std::string& file, const std::string& reason) {
+/// Checks that `file` is refused, and that the reason names `words`.
+void check_refused(const std::string& file, const std::string& words) {
     const std::string problem = problem_of(file);
-    CAPTURE(problem);
-    CAPTURE(reason);
-    CHECK(problem.find(reason) != std::string::npos);
+    CHECK(!problem.empty());
+    CHECK_MESSAGE(test::names(problem, words), problem, ": ", words);
 }
 
 /// A file of one tensor 'a' with these fields, and so much data.
-void check_tensor(const std::string& fields, std::size_t data_bytes, const std::string& reason) {
+void check_tensor(const std::string& fields, std::size_t data_bytes, const std::string& words) {
     CAPTURE(fields);
-    check_refused(file_with("{\"a\":{" + fields + "}}", data_bytes), reason);
+    check_refused(file_with("{\"a\":{" + fields + "}}", data_bytes), words);
 }
 
 /// 'a' of 4 bytes, at this place.
@@ -86,67 +87,60 @@ TEST_CASE("a file is read as it is written, whatever the order of its parts") {
 }
 
 TEST_CASE("what is not such a file") {
-    check_refused("", "cut off: 0 bytes");
-    check_refused(std::string(7, '\0'), "cut off: 7 bytes");
-    check_refused(std::string(8, '\0'), "does not begin with {");
-    check_refused(file_with("{}", 0, 100'000'001), "the header's length is 100000001");
-    check_refused(file_with("{}", 0, UINT64_MAX - 1), "it may be at most 100000000");
-    check_refused(file_with("{}", 0, 3), "cut off in the header: its length is 3, and 2 bytes");
-    check_refused(file_with("{}", 5), "5 extra bytes after the data");
-    check_refused(file_with(" {}", 0), "does not begin with {");
-    check_refused(file_with("[]", 0), "does not begin with {");
-    check_refused(file_with(std::string("{\0}", 3), 0), "a byte of value 0 at 1");
-    check_refused(file_with("{", 0), "not valid JSON");
-    check_refused(file_with("{}x", 0), "not valid JSON at byte 3");
-    check_refused(file_with("{\"\xff\":{}}", 0), "not valid JSON");
-    check_refused(file_with(std::string(100000, '{'), 0), "not valid JSON");
+    check_refused("", "0");
+    check_refused(std::string(7, '\0'), "7");
+    check_refused(std::string(8, '\0'), "{");
+    check_refused(file_with("{}", 0, 100'000'001), "100000001");
+    check_refused(file_with("{}", 0, UINT64_MAX - 1), "100000000");
+    check_refused(file_with("{}", 0, 3), "3 2");
+    check_refused(file_with("{}", 5), "5");
+    check_refused(file_with(" {}", 0), "{");
+    check_refused(file_with("[]", 0), "{");
+    check_refused(file_with(std::string("{\0}", 3), 0), "0 1");
+    check_refused(file_with("{", 0), "JSON");
+    check_refused(file_with("{}x", 0), "JSON 3");
+    check_refused(file_with("{\"\xff\":{}}", 0), "JSON");
+    check_refused(file_with(std::string(100000, '{'), 0), "JSON");
 }
 
 TEST_CASE("what a header must not say") {
-    check_refused(file_with(R"({"a":1})", 0), "tensor 'a' has a number; it must be an object");
-    check_refused(file_with(R"({"a":[]})", 0), "tensor 'a' has an array; it must be an object");
-    check_refused(file_with(R"({"a":null})", 0), "tensor 'a' has null");
-    check_refused(file_with(R"({"__metadata__":{"a":1}})", 0),
-                  "__metadata__: the key 'a' has a number; it must be a string");
-    check_refused(file_with(R"({"__metadata__":{"a":{}}})", 0), "has an object");
-    check_refused(file_with(R"({"__metadata__":"a"})", 0),
-                  "__metadata__ has a string; it must be an object");
-    check_refused(file_with(R"({"__metadata__":{"a":"","a":""}})", 0),
-                  "__metadata__ has the key 'a' twice");
-    check_refused(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0),
-                  "has the key __metadata__ twice");
-    check_refused(file_with("{" + at("a", 0) + "," + at("a", 4) + "}", 8),
-                  "has the tensor 'a' twice");
-    check_tensor("", 0, "tensor 'a': dtype is missing");
-    check_tensor(R"("dtype":"F32","shape":[])", 0, "data_offsets is missing");
-    check_tensor(R"("dtype":"F32","data_offsets":[0,4])", 4, "shape is missing");
-    check_tensor(R"("dtype":"F32","dtype":"F32")", 0, "tensor 'a' has the key 'dtype' twice");
-    check_tensor(R"("strides":[1])", 0, "tensor 'a' has the key 'strides'; the keys are");
-    check_tensor(R"("dtype":4)", 0, "tensor 'a': dtype has a number; it must be a string");
-    check_tensor("\"dtype\":\"" + std::string(65, 'F') + "\"", 0,
-                 "tensor 'a': dtype has 65 bytes; it may have at most 64");
-    check_tensor(R"("dtype":["F32"])", 0, "dtype has an array; it must be a string");
-    check_tensor(R"("shape":4)", 0, "shape has a number; it must be an array of whole numbers");
-    check_tensor(R"("shape":[-1])", 0, "shape has a negative number");
-    check_tensor(R"("shape":[1.0])", 0, "shape has a fraction");
-    check_tensor(R"("shape":[18446744073709551616])", 0, "or a number of 2^64 or more");
-    check_tensor(R"("shape":["1"])", 0, "shape has a string; it must be whole numbers");
-    check_tensor(R"("shape":[[1]])", 0, "shape has an array");
-    check_tensor(R"("shape":[true])", 0, "shape has a truth value");
-    check_tensor(R"("data_offsets":[0])", 0, "data_offsets has 1 numbers; it must have two");
-    check_tensor(R"("data_offsets":[0,1,2])", 0, "data_offsets has more than two numbers");
+    check_refused(file_with(R"({"a":1})", 0), "a");
+    check_refused(file_with(R"({"a":[]})", 0), "a");
+    check_refused(file_with(R"({"a":null})", 0), "a");
+    check_refused(file_with(R"({"__metadata__":{"a":1}})", 0), "__metadata__ a");
+    check_refused(file_with(R"({"__metadata__":{"a":{}}})", 0), "__metadata__ a");
+    check_refused(file_with(R"({"__metadata__":"a"})", 0), "__metadata__");
+    check_refused(file_with(R"({"__metadata__":{"a":"","a":""}})", 0), "__metadata__ a");
+    check_refused(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0), "__metadata__");
+    check_refused(file_with("{" + at("a", 0) + "," + at("a", 4) + "}", 8), "a");
+    check_tensor("", 0, "a dtype");
+    check_tensor(R"("dtype":"F32","shape":[])", 0, "data_offsets");
+    check_tensor(R"("dtype":"F32","data_offsets":[0,4])", 4, "shape");
+    check_tensor(R"("dtype":"F32","dtype":"F32")", 0, "a dtype");
+    check_tensor(R"("strides":[1])", 0, "a strides");
+    check_tensor(R"("dtype":4)", 0, "a dtype");
+    check_tensor("\"dtype\":\"" + std::string(65, 'F') + "\"", 0, "a dtype 65 64");
+    check_tensor(R"("dtype":["F32"])", 0, "dtype");
+    check_tensor(R"("shape":4)", 0, "shape");
+    check_tensor(R"("shape":[-1])", 0, "shape");
+    check_tensor(R"("shape":[1.0])", 0, "shape");
+    check_tensor(R"("shape":[18446744073709551616])", 0, "shape 2^64");
+    check_tensor(R"("shape":["1"])", 0, "shape");
+    check_tensor(R"("shape":[[1]])", 0, "shape");
+    check_tensor(R"("shape":[true])", 0, "shape");
+    check_tensor(R"("data_offsets":[0])", 0, "data_offsets 1");
+    check_tensor(R"("data_offsets":[0,1,2])", 0, "data_offsets");
     std::string many = "1";
     for (std::size_t rank = 1; rank <= safetensors::max_rank; ++rank) {
         many += ",1";
     }
-    check_tensor("\"shape\":[" + many + "]", 0, "shape has more than 64 dimensions");
-    check_refused(file_with("{\"" + std::string(65536, 'n') + "\":{}}", 0),
-                  "has a name of 65536 bytes; it may have at most 65535");
+    check_tensor("\"shape\":[" + many + "]", 0, "shape 64");
+    check_refused(file_with("{\"" + std::string(65536, 'n') + "\":{}}", 0), "65536 65535");
     std::string metadata = "{\"__metadata__\":{";
     for (std::size_t key = 0; key <= safetensors::max_tensors; ++key) {
         metadata += (key == 0 ? "\"" : ",\"") + std::to_string(key) + "\":\"\"";
     }
-    check_refused(file_with(metadata + "}}", 0), "__metadata__ has more than 262144 keys");
+    check_refused(file_with(metadata + "}}", 0), "__metadata__ 262144");
 }
 
 TEST_CASE("sizes and places") {
@@ -154,22 +148,19 @@ TEST_CASE("sizes and places") {
         return std::string("\"dtype\":\"") + dtype + "\",\"shape\":" + shape +
                ",\"data_offsets\":" + offsets;
     };
-    check_tensor(tensor("F32", "[2,2]", "[0,4]"), 4,
-                 "data_offsets are [0, 4], 4 bytes; shape (2, 2) of F32 has 16");
-    check_tensor(tensor("F32", "[0,2]", "[0,4]"), 4, "shape (0, 2) of F32 has 0");
-    check_tensor(tensor("F32", "[1]", "[4,0]"), 4, "[4, 0]; the end must not be before");
-    check_tensor(tensor("NEW_TYPE", "[1]", "[4,0]"), 4, "the end must not be before");
-    check_tensor(tensor("F4", "[3]", "[0,2]"), 2, "shape (3,) of F4 does not fill whole bytes");
-    check_tensor(tensor("F32", "[4294967296,4294967296]", "[0,0]"), 0, "has 2^61 bytes or more");
-    check_tensor(tensor("F32", "[0,4294967296,4294967296]", "[0,0]"), 0, "2^61 bytes or more");
-    check_tensor(tensor("F32", "[1]", "[0,4]"), 3, "cut off: the tensors have 4 bytes");
-    check_tensor(tensor("F32", "[1]", "[0,4]"), 5, "1 extra bytes after the data");
-    check_tensor(tensor("F32", "[1]", "[1,5]"), 5, "bytes 0 to 1 belong to no tensor");
-    check_refused(file_with("{" + at("a", 0) + "," + at("b", 2) + "}", 6),
-                  "tensor 'b' begins at byte 2 of the data, where another has bytes up to 4");
-    check_refused(file_with("{" + at("b", 0) + "," + at("a", 0) + "}", 4), "must not overlap");
-    check_refused(file_with("{" + at("a", 8) + "," + at("b", 0) + "}", 12),
-                  "bytes 4 to 8 belong to no tensor; there must be no hole");
+    check_tensor(tensor("F32", "[2,2]", "[0,4]"), 4, "data_offsets 0 4 shape 2 2 F32 16");
+    check_tensor(tensor("F32", "[0,2]", "[0,4]"), 4, "shape 0 2 F32 0");
+    check_tensor(tensor("F32", "[1]", "[4,0]"), 4, "data_offsets 4 0");
+    check_tensor(tensor("NEW_TYPE", "[1]", "[4,0]"), 4, "data_offsets");
+    check_tensor(tensor("F4", "[3]", "[0,2]"), 2, "shape 3 F4");
+    check_tensor(tensor("F32", "[4294967296,4294967296]", "[0,0]"), 0, "shape 2^61");
+    check_tensor(tensor("F32", "[0,4294967296,4294967296]", "[0,0]"), 0, "shape 2^61");
+    check_tensor(tensor("F32", "[1]", "[0,4]"), 3, "4");
+    check_tensor(tensor("F32", "[1]", "[0,4]"), 5, "1");
+    check_tensor(tensor("F32", "[1]", "[1,5]"), 5, "bytes 0 1");
+    check_refused(file_with("{" + at("a", 0) + "," + at("b", 2) + "}", 6), "b 2 4");
+    check_refused(file_with("{" + at("b", 0) + "," + at("a", 0) + "}", 4), "a");
+    check_refused(file_with("{" + at("a", 8) + "," + at("b", 0) + "}", 12), "bytes 4 8");
     CHECK(problem_of(file_with("{" + at("a", 8) + "," + at("b", 0) + "," + at("c", 4) + "}", 12))
               .empty());
 }
@@ -199,17 +190,14 @@ TEST_CASE("one tensor of a file, as an array") {
     CHECK(array.header.shape == std::vector<std::uint64_t>{1, 2});
     REQUIRE(array.data.size() == 4);
     CHECK(array.data[3] == std::byte{'d'});
-    CHECK(failure_of(path) ==
-          "--q: '" + path + "': has 2 tensors; name one of them: FILE.safetensors:NAME");
-    CHECK(failure_of(path + ":z").find("none of its 2 tensors has that name") != std::string::npos);
-    CHECK(failure_of(path + ":f8").find("dtype F8_E4M3 is not supported: it must be F32") !=
-          std::string::npos);
+    CHECK(test::names(failure_of(path), "--q " + path + " 2"));
+    CHECK(test::names(failure_of(path + ":z"), "2"));
+    CHECK(test::names(failure_of(path + ":f8"), "dtype F8_E4M3 F32"));
     write(file + "abc");
-    CHECK(failure_of(path + ":x:y").find("cut off: the tensors have 7 bytes") != std::string::npos);
+    CHECK(test::names(failure_of(path + ":x:y"), "7"));
     write(file_with("{" + at("only", 0) + "}", 4));
     CHECK(tools::read_array("--q", path).header.type == npy::Type::f4);
-    CHECK(failure_of(VKROPE_TEST_SCRATCH "/missing.safetensors").find("cannot be read") !=
-          std::string::npos);
+    CHECK(!failure_of(VKROPE_TEST_SCRATCH "/missing.safetensors").empty());
     CHECK(tools::file_of("a.safetensors:b.safetensors:c") == "a.safetensors");
     CHECK(tools::file_of("a.safetensors.npy") == "a.safetensors.npy");
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Bytes of quantised rows that are right, off by one, or wrong, and the sentence that says so.
+// Bytes of quantised rows that are right, off by one, or wrong, and what the finding names.
 #include "conformance/cases/codes.hpp"
 
 #include <doctest/doctest.h>
 
 #include "reference/quantise.hpp"
+#include "support/names.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -117,8 +118,7 @@ TEST_CASE("codes of blocks are found where they lie") {
         CodeFindings findings = compared(type.element, actual, expected);
         CHECK(findings.wrong == 1);
         CHECK(findings.byte == second + type.first_code);
-        CHECK(findings.first.starts_with("code 0 of the block is "));
-        CHECK(findings.first.ends_with(": 1 of 64 codes differ by one, and 0 may"));
+        test::check_names(findings.first, "code 0 1 64 0");
         CHECK(right(type.element, actual, expected, 1.0 / 64));
         CHECK_FALSE(right(type.element, actual, expected, 0.99 / 64));
         actual = expected;
@@ -126,7 +126,7 @@ TEST_CASE("codes of blocks are found where they lie") {
         findings = compared(type.element, actual, expected, 1);
         CHECK(findings.wrong == 1);
         CHECK(findings.byte == expected.size() - 1);
-        CHECK(findings.first.starts_with("code 31 of the block is "));
+        test::check_names(findings.first, "code 31");
     }
 }
 
@@ -134,15 +134,14 @@ TEST_CASE("halves of bytes and fifth bits are codes of their own") {
     const Bytes expected = two_blocks(Store::q5_0);
     Bytes actual = expected;
     actual[6] ^= 0x10;  // the lowest bit of code 16
-    CHECK(compared(Element::q5_0, actual, expected).first.starts_with("code 16 of the block is "));
+    test::check_names(compared(Element::q5_0, actual, expected).first, "code 16");
     actual = expected;
     actual[6] ^= 0x11;
     CHECK(compared(Element::q5_0, actual, expected).wrong == 2);
     CHECK(right(Element::q5_0, actual, expected, 2.0 / 64));
     actual = expected;
     actual[3] ^= 2;  // the fifth bit of code 9
-    CHECK(
-        compared(Element::q5_0, actual, expected, 1).first.starts_with("code 9 of the block is "));
+    test::check_names(compared(Element::q5_0, actual, expected, 1).first, "code 9");
     actual = expected;  // from 15 to 16 all five bits change
     Bytes next = expected;
     actual[6] = static_cast<std::uint8_t>((actual[6] & 0xf0) | 0x0f);
@@ -163,7 +162,7 @@ TEST_CASE("a share allows its codes, rounded down") {
     const CodeFindings findings = compared(Element::int8, ones, zeros, 0.29);
     CHECK(findings.wrong == 1);
     CHECK(findings.byte == 50);
-    CHECK(findings.first == "the code is 2, expected 0");
+    test::check_names(findings.first, "code 2 0");
 }
 
 TEST_CASE("scales and minima may be one unit off in the same share of blocks") {
@@ -175,16 +174,13 @@ TEST_CASE("scales and minima may be one unit off in the same share of blocks") {
     const CodeFindings findings = compared(Element::q4_1, actual, expected, 0.49);
     CHECK(findings.wrong == 1);
     CHECK(findings.byte == 0);
-    CHECK(findings.first.starts_with("the scale of the block is "));
-    CHECK(findings.first.ends_with(
-        ": 1 of 2 blocks have a scale that differs by one unit, and 0 may"));
+    test::check_names(findings.first, "scale 1 2 0");
     actual[20] ^= 1;
     CHECK_FALSE(right(Element::q4_1, actual, expected, 0.5));
     CHECK(right(Element::q4_1, actual, expected, 1));
     actual = expected;
     actual[22] ^= 4;
-    CHECK(compared(Element::q4_1, actual, expected, 1)
-              .first.starts_with("the minimum of the block is "));
+    test::check_names(compared(Element::q4_1, actual, expected, 1).first, "minimum");
 }
 
 TEST_CASE("zeros of both signs are one scale") {
@@ -211,7 +207,7 @@ TEST_CASE("rows that no slot names count no codes and may differ in no byte") {
     const CodeFindings findings = compared(Element::int8, actual, expected, 1, written);
     CHECK(findings.wrong == 1);
     CHECK(findings.byte == 7);
-    CHECK(findings.first == "the byte is 0x06, expected 0x05, and no slot names its row");
+    test::check_names(findings.first, "0x06 0x05 slot");
     // There, even codes that are equal as numbers are bytes.
     CHECK(compared(Element::e4m3fn, {0x7f}, {0xff}, 1, {false}).wrong == 1);
 }

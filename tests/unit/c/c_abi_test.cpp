@@ -46,7 +46,7 @@ TEST_CASE("C: an error is written whole, success clears it, and nobody has to as
     CHECK(vkrope_default_inv_freq(-1.0, 4, inv_freq, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(error.code == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(error.vk_result == VK_SUCCESS);
-    CHECK(says(error, "base is -1"));
+    check_names(error.what, "base -1");
     CHECK(vkrope_default_inv_freq(-1.0, 4, inv_freq, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
 
     CHECK(vkrope_default_inv_freq(10000.0, 4, inv_freq, &error) == VKROPE_SUCCESS);
@@ -60,13 +60,11 @@ TEST_CASE("C: struct_size 0 is an error that names it") {
     for (const std::size_t size : {std::size_t{0}, sizeof(std::size_t) - 1}) {
         info.struct_size = size;
         auto* rotation = reinterpret_cast<vkrope_rotation*>(&info);
-        CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-        CHECK(says(error, "info.struct_size"));
+        check_refused(vkrope_rotation_create(&info, &rotation, &error), error, "info.struct_size");
         CHECK(rotation == nullptr);
     }
     vkrope_boundary boundary = {};
-    CHECK(vkrope_get_boundary(&boundary, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "boundary.struct_size"));
+    check_refused(vkrope_get_boundary(&boundary, &error), error, "boundary.struct_size");
 }
 
 TEST_CASE("C: an older, smaller struct has zeros where it ends") {
@@ -103,8 +101,8 @@ TEST_CASE("C: a newer, larger struct is accepted while its new fields are 0") {
     newer.known = four_channels();
     newer.known.struct_size = sizeof newer;
     newer.added[1] = 1;
-    CHECK(vkrope_rotation_create(&newer.known, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "info.struct_size"));
+    check_refused(vkrope_rotation_create(&newer.known, &rotation, &error), error,
+                  "info.struct_size");
     CHECK(rotation == nullptr);
 }
 
@@ -171,8 +169,7 @@ TEST_CASE("C: without Vulkan there is no device, and no crash") {
 TEST_CASE("C: a count that no memory holds is an error") {
     double inv_freq[1] = {1};
     vkrope_error error;
-    CHECK(vkrope_scale_linear(inv_freq, SIZE_MAX / 8, 2, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "count is"));
+    check_refused(vkrope_scale_linear(inv_freq, SIZE_MAX / 8, 2, &error), error, "count");
     CHECK(inv_freq[0] == 1);
 }
 
@@ -190,7 +187,7 @@ TEST_CASE("C: an exception of the standard library comes out as a code") {
     CHECK(vkrope_scale_linear(inv_freq, SIZE_MAX / 32, 2, &error) ==
           VKROPE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK(error.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK(says(error, "memory"));
+    check_names(error.what, "memory");
     CHECK(inv_freq[0] == 1);
 }
 #endif

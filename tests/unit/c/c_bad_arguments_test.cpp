@@ -22,36 +22,31 @@ TEST_CASE("C: arrays without a size are believed only where their count is the r
     vkrope_rotation* rotation = nullptr;
     auto info = four_channels();
     info.inv_freq_count = 16;  // a count of bytes by mistake
-    CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "info.inv_freq_count is 16"));
+    check_refused(vkrope_rotation_create(&info, &rotation, &error), error,
+                  "info.inv_freq_count 16");
     info = four_channels();
     info.inv_freq = nullptr;
-    CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "info.inv_freq is null"));
+    check_refused(vkrope_rotation_create(&info, &rotation, &error), error, "info.inv_freq null");
     const char* const hole[] = {"first", nullptr};
     info = four_channels();
     info.warnings = hole;
     info.warning_count = 2;
-    CHECK(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "info.warnings[1]"));
+    check_refused(vkrope_rotation_create(&info, &rotation, &error), error, "info.warnings[1]");
     CHECK(rotation == nullptr);
 }
 
 TEST_CASE("C: null where an object must be is an error, and nothing to destroy") {
     vkrope_error error;
     auto info = sized<vkrope_rotation_info>();
-    CHECK(vkrope_rotation_create(nullptr, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "rotation is null"));
+    check_refused(vkrope_rotation_create(nullptr, nullptr, &error), error, "rotation null");
     CHECK(vkrope_rotation_get_info(nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_default_inv_freq(1, 2, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_scale_linear(nullptr, 1, 1, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_device_get_queue(nullptr, nullptr, nullptr, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_device_submit(nullptr, nullptr, nullptr, nullptr, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "device is null"));
-    CHECK(vkrope_device_save_pipeline_cache(nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "device is null"));
+    check_refused(vkrope_device_submit(nullptr, nullptr, nullptr, nullptr, &error), error,
+                  "device null");
+    check_refused(vkrope_device_save_pipeline_cache(nullptr, &error), error, "device null");
     CHECK(vkrope_buffer_upload(nullptr, nullptr, 0, 0, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_host_rotation_run(nullptr, VKROPE_DIRECTION_FORWARD, nullptr, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
@@ -74,44 +69,63 @@ TEST_CASE("C: structs within structs are checked under their own names") {
     vkrope_tensor tensor = {};
     auto call = sized<vkrope_call>();
     call.k_out = &tensor;
-    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "call.k_out.struct_size is 0"));
+    check_refused(vkrope_record(nullptr, nullptr, &call, nullptr, &error), error,
+                  "call.k_out.struct_size 0");
     vkrope_angle_plan plan = {};
     auto angles = sized<vkrope_angles>();
     angles.plan = &plan;
     call.k_out = nullptr;
     call.v_in = &tensor;
-    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "call.v_in.struct_size is 0"));
+    check_refused(vkrope_record(nullptr, nullptr, &call, nullptr, &error), error,
+                  "call.v_in.struct_size 0");
     call.v_in = nullptr;
     call.v_out = &tensor;
-    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "call.v_out.struct_size is 0"));
+    check_refused(vkrope_record(nullptr, nullptr, &call, nullptr, &error), error,
+                  "call.v_out.struct_size 0");
     call.v_out = nullptr;
     call.angles = &angles;
-    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "call.angles.plan.struct_size is 0"));
+    check_refused(vkrope_record(nullptr, nullptr, &call, nullptr, &error), error,
+                  "call.angles.plan.struct_size 0");
     call.angles = nullptr;
-    CHECK(vkrope_record(nullptr, nullptr, &call, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "commands is null"));
+    check_refused(vkrope_record(nullptr, nullptr, &call, nullptr, &error), error, "commands null");
 
     vkrope_kernel* kernel = nullptr;
     vkrope_head_format width = {};
     const auto device = sized<vkrope_device_ref>();
     auto info = sized<vkrope_kernel_info>();
     info.q = &width;
-    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "info.q.struct_size is 0"));
+    check_refused(vkrope_kernel_create(&device, &info, &kernel, &error), error,
+                  "info.q.struct_size 0");
     info.q = nullptr;
     info.v = &width;
-    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "info.v.struct_size is 0"));
+    check_refused(vkrope_kernel_create(&device, &info, &kernel, &error), error,
+                  "info.v.struct_size 0");
     info.v = nullptr;
     CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(kernel == nullptr);
 }
 
 namespace {
+
+/// A kernel's, whose rules are checked before any function of the device is looked up.
+struct KernelArguments {
+    vkrope_device_ref device = sized<vkrope_device_ref>();
+    vkrope_head_format width = sized<vkrope_head_format>(), values = width;
+    vkrope_kernel_info info = sized<vkrope_kernel_info>();
+
+    KernelArguments() {
+        device.instance = reinterpret_cast<VkInstance>(std::uintptr_t{1});
+        device.physical = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{1});
+        device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
+        device.get_instance_proc_addr = no_functions;
+        width.head_dim = values.head_dim = info.rotary_dim = 4;
+        info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
+        info.q = &width;
+        info.v = &values;
+    }
+    KernelArguments(const KernelArguments&) = delete;
+    KernelArguments& operator=(const KernelArguments&) = delete;
+};
 
 // Calls with numbers that are not enumerators.
 template <class Enum, class Call>
@@ -122,8 +136,7 @@ void refuses_numbers(const char* name, Call&& call) {
         vkrope_error error;
         INFO(name << " " << number);
         CHECK(call(value, &error) != VKROPE_SUCCESS);
-        CHECK(says(error, name));
-        CHECK(says(error, std::to_string(number).c_str()));
+        check_names_in_c(error, name + (" " + std::to_string(number)));
     }
 }
 
@@ -177,21 +190,9 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
             return vkrope_fill_angles(rotation.get(), &other, memory, sizeof memory, error);
         });
 
-    // Enumerators of a kernel: these rules are checked before any function of the device is looked
-    // up.
-    auto device = sized<vkrope_device_ref>();
-    device.instance = reinterpret_cast<VkInstance>(std::uintptr_t{1});
-    device.physical = reinterpret_cast<VkPhysicalDevice>(std::uintptr_t{1});
-    device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
-    device.get_instance_proc_addr = no_functions;
-    auto width = sized<vkrope_head_format>();
-    width.head_dim = 4;
-    vkrope_head_format values = width;
-    auto info = sized<vkrope_kernel_info>();
-    info.rotary_dim = 4;
-    info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
-    info.q = &width;
-    info.v = &values;
+    // Enumerators of a kernel.
+    KernelArguments of;
+    auto& [device, width, values, info] = of;
     const auto field = [&](const char* name, auto& place) {
         using Enum = std::remove_reference_t<decltype(place)>;
         const Enum before = place;
@@ -215,15 +216,6 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
     vkrope_pairing pairing_out = VKROPE_PAIRING_HALF_SPLIT;
     info.pairing_out = &pairing_out;
     field("pairing_out", pairing_out);
-
-    // 0 is a number of the enum, but only vkrope_plan_angles knows what it stands for.
-    info.angles = VKROPE_ANGLES_BY_DEFAULT;
-    vkrope_kernel* kernel = nullptr;
-    vkrope_error error;
-    CHECK(vkrope_kernel_create(&device, &info, &kernel, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error,
-               "angles is VKROPE_ANGLES_BY_DEFAULT: it must be vkrope_angle_plan::source, which "
-               "vkrope_plan_angles chose"));
 }
 
 TEST_CASE("C: errors name the fields that C has") {
@@ -233,17 +225,15 @@ TEST_CASE("C: errors name the fields that C has") {
     const OwnedRotation rotation = rotation_of(unrotated);
     auto plan = sized<vkrope_angle_plan>();
     vkrope_error error;
-    CHECK(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "rotation.rotates is false"));
+    check_refused(
+        vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error), error,
+        "rotation.rotates false");
     auto in_floats = four_channels();
     in_floats.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     const OwnedRotation floats = rotation_of(in_floats);
-    CHECK(vkrope_plan_angles(floats.get(), VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error,
-               "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32: source must be "
-               "VKROPE_ANGLES_DIRECT_TEXTURE"));
+    check_refused(vkrope_plan_angles(floats.get(), VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error),
+                  error,
+                  "rotation.precision VKROPE_ANGLE_PRECISION_FLOAT32 VKROPE_ANGLES_DIRECT_TEXTURE");
 
     const std::string config =
         R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1,
@@ -253,29 +243,52 @@ TEST_CASE("C: errors name the fields that C has") {
     std::uint32_t layer = 4;
     query.layer = &layer;
     vkrope_rotation* read = nullptr;
-    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "layer is 4: the model has only 4 layers"));
+    check_refused(
+        vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error), error,
+        "layer 4 4");
     query.layer_type = "full_attention";
-    CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "query.layer is 4 and query.layer_type is given; set only one of them"));
+    check_refused(
+        vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error), error,
+        "query.layer 4 query.layer_type");
 
-    auto calling = four_channels();
-    const OwnedRotation four = rotation_of(calling);
-    CHECK(vkrope_plan_angles(four.get(), VKROPE_ANGLES_COS_SIN_CACHE, 4, 0, &plan, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(error.what) ==
-          "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache for a cache of "
-          "your own cos and sin");
+    const OwnedRotation four = rotation_of(four_channels());
+    check_refused(vkrope_plan_angles(four.get(), VKROPE_ANGLES_COS_SIN_CACHE, 4, 0, &plan, &error),
+                  error, "source VKROPE_ANGLES_COS_SIN_CACHE vkrope_plan_cos_sin_cache");
     REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
             VKROPE_SUCCESS);
     plan.bytes = 12;
     float memory[16];
-    CHECK(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(std::string(error.what) ==
-          "plan.bytes is 12: it must be the size that vkrope_plan_angles returned for 4 positions");
+    check_refused(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error), error,
+                  "plan.bytes 12 vkrope_plan_angles 4");
+    auto scale = sized<vkrope_query_scale>();
+    scale.kind = vkrope_query_scaling(9);
+    const std::int32_t position = 0;
+    check_refused(vkrope_query_scales(&scale, &position, 1, memory, &error), error, "scale.kind 9");
+
+    const struct {
+        void (*change)(KernelArguments& of);
+        const char* words;
+    } rules[] = {
+        // 0 is a number of the enum, but only vkrope_plan_angles knows what it stands for.
+        {[](KernelArguments& of) { of.info.angles = VKROPE_ANGLES_BY_DEFAULT; },
+         "angles VKROPE_ANGLES_BY_DEFAULT vkrope_plan_angles"},
+        {[](KernelArguments& of) {
+             of.info.phase = VK_TRUE, of.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
+         },
+         "phase VK_TRUE VKROPE_ANGLES_COS_SIN_CACHE"},
+        {[](KernelArguments& of) { of.info.channel_angles = VK_TRUE; },
+         "channel_angles VK_TRUE VKROPE_ANGLES_COS_SIN_CACHE"},
+        {[](KernelArguments& of) { of.info.positions = VKROPE_POSITIONS_AXIS_IDS; },
+         "sections.axes 0 VKROPE_POSITIONS_AXIS_IDS"},
+        {[](KernelArguments& of) { of.device.enabled = 0x1f0; }, "device.enabled 0x1f0"},
+    };
+    for (const auto& rule : rules) {
+        KernelArguments of;
+        rule.change(of);
+        vkrope_kernel* kernel = nullptr;
+        check_refused(vkrope_kernel_create(&of.device, &of.info, &kernel, &error), error,
+                      rule.words);
+    }
 }
 
 TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like") {
@@ -292,13 +305,13 @@ TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like")
           "device.enabled is 0x1f: it must hold only bits of DeviceFeature"}) {
         CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) ==
               VKROPE_ERROR_INVALID_DATA);
-        CHECK(std::string(error.what) == path + " does not exist");
+        CHECK(std::string(error.what).find(path) != std::string::npos);
         auto other = sized<vkrope_model_query>();
         other.tower = path.c_str();
         const std::string config =
             R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
         CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &other, &none, &error) ==
               VKROPE_ERROR_INVALID_ARGUMENT);
-        CHECK(says(error, path.substr(0, 20).c_str()));
+        CHECK(std::string(error.what).find(path.substr(0, 20)) != std::string::npos);
     }
 }

@@ -13,6 +13,7 @@
 
 #include "support/c_numbers.hpp"
 #include "support/gguf_builder.hpp"
+#include "support/names.hpp"
 #include "vkrope/frequencies.hpp"
 #include "vkrope/vkrope.h"
 
@@ -53,9 +54,22 @@ inline vkrope_rotation_info info_of(const OwnedRotation& rotation) {
     return info;
 }
 
-inline bool says(const vkrope_error& error, const char* words) {
-    INFO(error.what);
-    return std::strstr(error.what, words) != nullptr;
+/// Checks that an error names `words`, and nothing that only C++ has.
+inline void check_names_in_c(const vkrope_error& error, const std::string& words) {
+    check_names(error.what, words);
+    for (const char* name :
+         {"AnglePlan", "AnglePrecision", "AngleSource", "DeviceFeature", "DualChunkRole", "Element",
+          "QueryScaling", "axis_ids", "by_default", "cos_sin_cache", "direct_buffer",
+          "direct_texture", "plan_angles", "plan_cos_sin_cache"})
+        CHECK_MESSAGE(!names(error.what, name), error.what);
+}
+
+/// Of a call that refused an argument.
+inline void check_refused(vkrope_result result, const vkrope_error& error,
+                          const std::string& words) {
+    CHECK(result == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(error.code == result);
+    check_names_in_c(error, words);
 }
 
 inline PFN_vkVoidFunction VKAPI_PTR no_functions(VkInstance, const char*) {

@@ -40,7 +40,7 @@ void check_same(Make<Rope> make, const Rope& rope, const vkrope::Result<vkrope::
     made = rotation.get();
     CHECK(make(&without_size, &made, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(made == nullptr);
-    CHECK(says(error, "struct_size"));
+    check_names(error.what, "rope.struct_size");
     CHECK(make(nullptr, &made, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(make(&rope, nullptr, nullptr) == VKROPE_ERROR_INVALID_ARGUMENT);
 }

@@ -135,16 +135,16 @@ void check_scalings(const std::vector<double>& from) {
     Scaled kept = {from};
     vkrope_error error;
     auto yarn = sized<vkrope_yarn_scaling>();
-    CHECK(vkrope_scale_yarn(kept.inv_freq.data(), kept.inv_freq.size(), 500000, &yarn,
-                            &kept.attention_factor, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "factor is 0"));
+    check_refused(vkrope_scale_yarn(kept.inv_freq.data(), kept.inv_freq.size(), 500000, &yarn,
+                                    &kept.attention_factor, &error),
+                  error, "factor 0");
     auto lists = sized<vkrope_longrope_scaling>();
     lists.count = from.size();
     CHECK(vkrope_scale_longrope(kept.inv_freq.data(), kept.inv_freq.size(), &lists, 0,
                                 &kept.attention_factor, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_scale_divisors(kept.inv_freq.data(), kept.inv_freq.size(), nullptr, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "divisors is null"));
+    check_refused(
+        vkrope_scale_divisors(kept.inv_freq.data(), kept.inv_freq.size(), nullptr, &error), error,
+        "divisors null");
     CHECK(kept == Scaled{from});
 }
 TEST_CASE("C: small functions return what the C++ headers return") {
@@ -221,9 +221,8 @@ TEST_CASE("C: frequencies equal the C++ tier's") {
     // A failure changes nothing.
     vkrope_error error;
     scaling.high_freq_factor = scaling.low_freq_factor / 2;
-    CHECK(vkrope_scale_llama3(made.data(), made.size(), &scaling, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "low_freq_factor"));
+    check_refused(vkrope_scale_llama3(made.data(), made.size(), &scaling, &error), error,
+                  "low_freq_factor");
     CHECK(vkrope_scale_linear(made.data(), made.size(), 0, nullptr) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(made == scaled);
@@ -284,14 +283,13 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
         CHECK(windows[2].rotary_dim == 0);
     }
 
-    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, &info, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "both absent"));
+    check_refused(
+        vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, &info, &error),
+        error, "q k");
     plan.axes = 0;
-    CHECK(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "plan.sections has 0 axes"));
-    CHECK(vkrope_rotation_get_kernel_info(nullptr, &plan, &q, nullptr, &info, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(says(error, "rotation is null"));
+    check_refused(
+        vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error), error,
+        "plan.sections 0");
+    check_refused(vkrope_rotation_get_kernel_info(nullptr, &plan, &q, nullptr, &info, &error),
+                  error, "rotation null");
 }

@@ -15,8 +15,10 @@ inline const char* const cpp_headers[] = {"types.hpp",     "frequencies.hpp", "r
                                           "positions.hpp", "kernel.hpp",      "runtime.hpp",
                                           "model.hpp"};
 
-inline Header read_header(const std::string& name) {
-    return HeaderReader(VKROPE_TEST_SOURCE "/host/include/vkrope/" + name).read();
+inline const std::string headers = VKROPE_TEST_SOURCE "/host/include/vkrope/";
+
+inline std::vector<DeclaredType> read_header(const std::string& name) {
+    return HeaderReader(headers + name).read();
 }
 
 // C++ function -> C function.
@@ -88,32 +90,33 @@ inline std::string c_type(const std::string& cpp) {
     return c;
 }
 
-inline const DeclaredType* find_type(const Header& header, const std::string& name) {
-    for (const DeclaredType& type : header.types) {
+inline const DeclaredType* find_type(const std::vector<DeclaredType>& types,
+                                     const std::string& name) {
+    for (const DeclaredType& type : types) {
         if (type.name == name) return &type;
     }
     return nullptr;
 }
 
-inline const Declared* find_member(const DeclaredType& type, const std::string& name) {
-    for (const Declared& member : type.members) {
-        if (member.name == name) return &member;
+inline const std::string* find_member(const DeclaredType& type, const std::string& name) {
+    for (const std::string& member : type.members) {
+        if (member == name) return &member;
     }
     return nullptr;
 }
 
 /// Enumerator of C for type::name of C++; null if there is none.
-inline const Declared* find_enumerator(const DeclaredType& c, const std::string& type,
-                                       const std::string& name) {
+inline const std::string* find_enumerator(const DeclaredType& c, const std::string& type,
+                                          const std::string& name) {
     const auto renamed = enumerators_in_c.find(type + "::" + name);
     if (renamed != enumerators_in_c.end()) return find_member(c, renamed->second);
     std::string end = "_";
     for (const char letter : name) end += char(std::toupper(static_cast<unsigned char>(letter)));
-    const Declared* found = nullptr;  // the shortest: _CHANNEL also ends _HEAD_CHANNEL
-    for (const Declared& each : c.members) {
-        const std::size_t size = each.name.size();
-        if (size > end.size() && each.name.compare(size - end.size(), size, end) == 0 &&
-            (!found || size < found->name.size()))
+    const std::string* found = nullptr;  // the shortest: _CHANNEL also ends _HEAD_CHANNEL
+    for (const std::string& each : c.members) {
+        const std::size_t size = each.size();
+        if (size > end.size() && each.compare(size - end.size(), size, end) == 0 &&
+            (!found || size < found->size()))
             found = &each;
     }
     return found;

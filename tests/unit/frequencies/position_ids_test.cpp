@@ -9,19 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "support/names.hpp"
 #include "vkrope/positions.hpp"
 
 using namespace vkrope;
+using vkrope::test::check_error;
 
 namespace {
 
 using Ids = std::vector<std::int32_t>;
-
-void check_refused(const Status& status, Code code, const std::string& text) {
-    CHECK(status.code == code);
-    CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what, " lacks ",
-                  text);
-}
 
 }  // namespace
 
@@ -39,12 +35,11 @@ TEST_CASE("ids by time: whole seconds, and products that float32 rounds up to a 
     REQUIRE(timed_ids(0, 25, ids.data(), ids.size()));
     CHECK(ids == Ids{0, 0, 0, 0});
     CHECK(timed_ids(1, 25, nullptr, 0));
-    check_refused(timed_ids(1, 25, nullptr, 1), Code::invalid_argument, "ids is null");
-    check_refused(timed_ids(-1, 25, ids.data(), 1), Code::invalid_argument, "seconds is -1");
-    check_refused(timed_ids(1, 0, ids.data(), 1), Code::invalid_argument, "ids_per_second is 0");
+    check_error(timed_ids(1, 25, nullptr, 1), Code::invalid_argument, "ids null");
+    check_error(timed_ids(-1, 25, ids.data(), 1), Code::invalid_argument, "seconds -1");
+    check_error(timed_ids(1, 0, ids.data(), 1), Code::invalid_argument, "ids_per_second 0");
     ids.assign(4, 7);
-    check_refused(timed_ids(1e9f, 1, ids.data(), 4), Code::limit_exceeded,
-                  "ids[3] would be 3000000000: an id must fit in int32");
+    check_error(timed_ids(1e9f, 1, ids.data(), 4), Code::limit_exceeded, "ids[3] 3000000000 int32");
     CHECK(ids == Ids(4, 7));
 }
 
@@ -59,23 +54,20 @@ TEST_CASE("ids of a ragged batch start again in each sequence") {
     ids.assign(5, 7);
     const auto refused = [&](std::vector<std::int64_t> lengths, std::vector<std::int64_t> firsts,
                              Code code, const char* text) {
-        check_refused(ragged_ids(lengths.data(), lengths.size() - 1,
-                                 firsts.empty() ? nullptr : firsts.data(), ids.data(), 5),
-                      code, text);
+        check_error(ragged_ids(lengths.data(), lengths.size() - 1,
+                               firsts.empty() ? nullptr : firsts.data(), ids.data(), 5),
+                    code, text);
     };
-    refused({1, 5}, {}, Code::invalid_argument, "cu_seqlens[0] is 1: it must be 0");
-    refused({0, 4, 3, 5}, {}, Code::invalid_argument,
-            "cu_seqlens[2] is 3: it must be at least the one before, 4");
-    refused({0, 4}, {}, Code::invalid_argument,
-            "tokens is 5: it must be the last of cu_seqlens, 4");
-    refused({0, 3, 5}, {0, 2147483647}, Code::limit_exceeded,
-            "cu_seqlens[1].last token reaches 2147483648");
+    refused({1, 5}, {}, Code::invalid_argument, "cu_seqlens[0] 1");
+    refused({0, 4, 3, 5}, {}, Code::invalid_argument, "cu_seqlens[2] 3 4");
+    refused({0, 4}, {}, Code::invalid_argument, "tokens 5 cu_seqlens 4");
+    refused({0, 3, 5}, {0, 2147483647}, Code::limit_exceeded, "cu_seqlens[1].last 2147483648");
     refused({0, 3, 5}, {std::int64_t{-1} << 40, 0}, Code::limit_exceeded,
-            "offsets[0].first token reaches -1099511627776");
-    check_refused(ragged_ids(nullptr, 1, nullptr, ids.data(), 5), Code::invalid_argument,
-                  "cu_seqlens is null");
-    check_refused(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5), Code::invalid_argument,
-                  "ids is null");
+            "offsets[0].first -1099511627776");
+    check_error(ragged_ids(nullptr, 1, nullptr, ids.data(), 5), Code::invalid_argument,
+                "cu_seqlens null");
+    check_error(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5), Code::invalid_argument,
+                "ids null");
     CHECK(ids == Ids(5, 7));
 }
 
@@ -105,16 +97,16 @@ TEST_CASE("ids of dual-chunk attention are those of vLLM's caches") {
     REQUIRE(dual_chunk_ids(chunk, DualChunkRole::key, positions.data(), positions.data(), 40));
     CHECK(positions[39] == 3);
     const auto refused = [&](DualChunk bad, DualChunkRole role, const char* text) {
-        check_refused(dual_chunk_ids(bad, role, positions.data(), ids.data(), 1),
-                      Code::invalid_argument, text);
+        check_error(dual_chunk_ids(bad, role, positions.data(), ids.data(), 1),
+                    Code::invalid_argument, text);
     };
-    refused({0, 0}, DualChunkRole::key, "chunk.chunk_size is 0");
-    refused({1u << 31, 0}, DualChunkRole::key, "chunk.chunk_size is 2147483648");
-    refused({8, 8}, DualChunkRole::key, "chunk.local_size is 8: it must be below chunk_size, 8");
-    refused({8, 2}, DualChunkRole(6), "role is 6: it must be a DualChunkRole");
+    refused({0, 0}, DualChunkRole::key, "chunk.chunk_size 0");
+    refused({1u << 31, 0}, DualChunkRole::key, "chunk.chunk_size 2147483648");
+    refused({8, 8}, DualChunkRole::key, "chunk.local_size 8 chunk_size 8");
+    refused({8, 2}, DualChunkRole(6), "role 6");
     positions[0] = -1;
-    refused({8, 2}, DualChunkRole::key, "positions[0] is -1");
-    check_refused(dual_chunk_ids(chunk, DualChunkRole::key, nullptr, ids.data(), 1),
-                  Code::invalid_argument, "positions is null");
+    refused({8, 2}, DualChunkRole::key, "positions[0] -1");
+    check_error(dual_chunk_ids(chunk, DualChunkRole::key, nullptr, ids.data(), 1),
+                Code::invalid_argument, "positions null");
     CHECK(dual_chunk_ids(chunk, DualChunkRole::key, nullptr, nullptr, 0));
 }

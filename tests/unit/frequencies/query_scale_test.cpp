@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "support/names.hpp"
 #include "vkrope/frequencies.hpp"
 
 using namespace vkrope;
@@ -21,12 +22,10 @@ std::array<float, count> scales_of(const QueryScale& scale,
     return scales;
 }
 
-std::string error_of(const QueryScale& scale, std::int32_t position = 0) {
+void check_refused(const QueryScale& scale, const char* words, std::int32_t position = 0) {
     float factor = 7;
-    const Status status = query_scales(scale, &position, 1, &factor);
-    CHECK(status.code == Code::invalid_argument);
+    test::check_error(query_scales(scale, &position, 1, &factor), Code::invalid_argument, words);
     CHECK(factor == 7);
-    return status.what;
 }
 
 }  // namespace
@@ -55,16 +54,12 @@ TEST_CASE("query scale: Llama 4 counts positions from 1, Ministral 3 from 0") {
 }
 
 TEST_CASE("query scale: errors name the field, the value and the rule") {
-    CHECK(error_of({QueryScaling::logn, 1, 0}) ==
-          "scale.length is 1: it must be finite and above 1");
-    CHECK(error_of({QueryScaling::llama4, 0, 0.1}) ==
-          "scale.length is 0: it must be finite and above 0");
-    CHECK(error_of({QueryScaling::ministral3, 8192, -1}) ==
-          "scale.beta is -1: it must be finite and at least 0");
-    CHECK(error_of({QueryScaling(9), 1, 1}) == "scale.kind is 9: it must be a QueryScaling");
-    CHECK(error_of({}, -3) == "positions[0] is -3: it must be at least 0");
-    CHECK(error_of({QueryScaling::ministral3, 1, 1e39}, 5) ==
-          "scale.beta is 1e+39: the factor of position 5 exceeds the range of float");
+    check_refused({QueryScaling::logn, 1, 0}, "scale.length 1");
+    check_refused({QueryScaling::llama4, 0, 0.1}, "scale.length 0");
+    check_refused({QueryScaling::ministral3, 8192, -1}, "scale.beta -1");
+    check_refused({QueryScaling(9), 1, 1}, "scale.kind 9");
+    check_refused({}, "positions[0] -3", -3);
+    check_refused({QueryScaling::ministral3, 1, 1e39}, "scale.beta 1e+39 5", 5);
     CHECK(query_scales({}, nullptr, 1, nullptr).code == Code::invalid_argument);
     CHECK(query_scales({}, nullptr, 0, nullptr).code == Code::ok);
 }

@@ -73,10 +73,9 @@ void check_turns(const GgmlRope& rope, std::uint32_t axes) {
     }
 }
 
-void check_refused(const GgmlRope& rope, const std::string& text) {
+void check_refused(const GgmlRope& rope, const std::string& words) {
     const Result<Rotation> result = rotation_from_ggml(rope);
-    CHECK(result.status.code == Code::invalid_argument);
-    CHECK_MESSAGE(mentions(result.status, text), result.status.what, " lacks ", text);
+    check_error(result.status, Code::invalid_argument, words);
     CHECK(result.value.inv_freq.empty());
 }
 
@@ -162,28 +161,23 @@ TEST_CASE("ggml: arguments that contradict each other are named") {
         change(rope);
         return rope;
     };
-    check_refused({}, "head_dim is 0: it must be 2 to 65534");
-    check_refused(with([](GgmlRope& r) { r.n_dims = 66; }),
-                  "n_dims is 66: it must be even, 2 to 64");
+    check_refused({}, "head_dim 0 2 65534");
+    check_refused(with([](GgmlRope& r) { r.n_dims = 66; }), "n_dims 66 2 64");
     for (const std::uint32_t mode : {1u, 4u, 10u, 0xffffffffu}) {
         check_refused(with([&](GgmlRope& r) { r.mode = mode; }),
                       "mode is " + std::to_string(mode) + ": it must be 0, 2, 8, 24 or 40");
     }
-    check_refused(with([](GgmlRope& r) { r.sections[1] = 3; }),
-                  "sections are given: mode 0 has none");
-    check_refused(with([](GgmlRope& r) { r.mode = 8; }), "sections have 0 pairs");
-    check_refused(with([](GgmlRope& r) { r.mode = 40, r.sections[3] = 8; }),
-                  "sections have 8 pairs");
-    check_refused(with([](GgmlRope& r) { r.mode = 8, r.sections[0] = 65; }),
-                  "sections have 65 pairs");
+    check_refused(with([](GgmlRope& r) { r.sections[1] = 3; }), "sections 0");
+    check_refused(with([](GgmlRope& r) { r.mode = 8; }), "sections 0");
+    check_refused(with([](GgmlRope& r) { r.mode = 40, r.sections[3] = 8; }), "sections 8");
+    check_refused(with([](GgmlRope& r) { r.mode = 8, r.sections[0] = 65; }), "sections 65");
     check_refused(with([](GgmlRope& r) { r.mode = 24, r.sections[0] = 16; }),
-                  "n_dims is 64: in vision mode it must be head_dim / 2, 32");
+                  "n_dims 64 head_dim 2 32");
     check_refused(with([](GgmlRope& r) { r.mode = 24, r.n_dims = 32, r.sections[0] = 16; }),
-                  "sections are 16, 0, 0, 0: in vision mode");
-    check_refused(with([](GgmlRope& r) { r.freq_base = 0; }), "freq_base is 0");
-    check_refused(with([](GgmlRope& r) { r.freq_base = 1, r.ext_factor = 1; }), "freq_base is 1");
-    check_refused(with([](GgmlRope& r) { r.freq_scale = -1; }), "freq_scale is -1");
-    check_refused(with([](GgmlRope& r) { r.attn_factor = 0; }), "attn_factor is 0");
-    check_refused(with([](GgmlRope& r) { r.freq_factor_count = 3; }),
-                  "freq_factors has 3 elements");
+                  "sections 16 0 0 0");
+    check_refused(with([](GgmlRope& r) { r.freq_base = 0; }), "freq_base 0");
+    check_refused(with([](GgmlRope& r) { r.freq_base = 1, r.ext_factor = 1; }), "freq_base 1");
+    check_refused(with([](GgmlRope& r) { r.freq_scale = -1; }), "freq_scale -1");
+    check_refused(with([](GgmlRope& r) { r.attn_factor = 0; }), "attn_factor 0");
+    check_refused(with([](GgmlRope& r) { r.freq_factor_count = 3; }), "freq_factors 3");
 }

@@ -21,10 +21,9 @@ long double power(double base, long double exponent) {
     return std::pow((long double)base, exponent);
 }
 
-void check_refused(const Result<Rotation>& made, const std::string& text,
+void check_refused(const Result<Rotation>& made, const std::string& words,
                    Code code = Code::invalid_argument) {
-    CHECK(made.status.code == code);
-    CHECK_MESSAGE(mentions(made.status, text), made.status.what, " lacks ", text);
+    check_error(made.status, code, words);
     CHECK(made.value.inv_freq.empty());
     CHECK(made.value.head_dim == 0);
 }
@@ -75,17 +74,17 @@ TEST_CASE("FlashInfer: rope_scale divides, and Llama 3.1's form blends") {
     CHECK(divided > 10);
     CHECK(rotation_from_flashinfer({.head_dim = 64})->rope_type == "default");
 
-    check_refused(rotation_from_flashinfer({}), "head_dim is 0: it must be 2 to 65534");
+    check_refused(rotation_from_flashinfer({}), "head_dim 0 2 65534");
     check_refused(rotation_from_flashinfer({.head_dim = 64, .rotary_dim = 66}),
-                  "rotary_dim is 66: it must be even, 2 to 64");
-    check_refused(rotation_from_flashinfer({.head_dim = 64, .rope_scale = 0}), "rope_scale is 0");
-    check_refused(rotation_from_flashinfer({.head_dim = 64, .rope_theta = -1}), "rope_theta is -1");
+                  "rotary_dim 66 2 64");
+    check_refused(rotation_from_flashinfer({.head_dim = 64, .rope_scale = 0}), "rope_scale 0");
+    check_refused(rotation_from_flashinfer({.head_dim = 64, .rope_theta = -1}), "rope_theta -1");
     check_refused(rotation_from_flashinfer({.head_dim = 64, .low_freq_factor = 1}),
-                  "old_context_len is 0");
+                  "old_context_len 0");
     check_refused(
         rotation_from_flashinfer(
             {.head_dim = 64, .low_freq_factor = 4, .high_freq_factor = 4, .old_context_len = 8192}),
-        "low_freq_factor is 4: it must be below high_freq_factor, which is 4");
+        "low_freq_factor 4 high_freq_factor 4");
 }
 
 TEST_CASE("MLX: scale multiplies positions, freqs divide them") {
@@ -108,18 +107,18 @@ TEST_CASE("MLX: scale multiplies positions, freqs divide them") {
     CHECK(listed->inv_freq == std::vector<double>{0.5, 0.0625, 0.005, 0});
     planned(listed.value);
 
-    check_refused(rotation_from_mlx({.head_dim = 8, .dims = 8}), "exactly one of them must be");
+    check_refused(rotation_from_mlx({.head_dim = 8, .dims = 8}), "base freqs");
     check_refused(
         rotation_from_mlx({.head_dim = 8, .dims = 8, .base = 1e4, .freqs = freqs, .freq_count = 4}),
-        "base is 10000 and freqs is given");
+        "base 10000");
     check_refused(rotation_from_mlx({.head_dim = 8, .dims = 8, .freqs = freqs, .freq_count = 8}),
-                  "freq_count is 8: it must be 4");
-    check_refused(rotation_from_mlx({.head_dim = 8, .dims = 7, .base = 1e4}), "dims is 7");
+                  "freq_count 8 4");
+    check_refused(rotation_from_mlx({.head_dim = 8, .dims = 7, .base = 1e4}), "dims 7");
     check_refused(rotation_from_mlx({.head_dim = 8, .dims = 8, .base = 1e4, .scale = 0}),
-                  "scale is 0");
+                  "scale 0");
     const double bad[] = {1, 0};
     check_refused(rotation_from_mlx({.head_dim = 4, .dims = 4, .freqs = bad, .freq_count = 2}),
-                  "freqs[1] is 0: it must be above 0");
+                  "freqs[1] 0");
 }
 
 TEST_CASE("TransformerEngine: both numbers interpolate, and beyond their product the length does") {
@@ -147,17 +146,16 @@ TEST_CASE("TransformerEngine: both numbers interpolate, and beyond their product
     rope.seq_len_interpolation_factor = 0;
     CHECK(check(1, "default") == 0);
 
-    check_refused(rotation_from_transformer_engine({}), "dim is 0");
+    check_refused(rotation_from_transformer_engine({}), "dim 0");
     check_refused(rotation_from_transformer_engine({.dim = 100, .rotary_percent = 0.25}),
-                  "rotary_percent of dim is 25: it must be even");
+                  "rotary_percent 25");
     check_refused(rotation_from_transformer_engine({.dim = 64, .rotary_percent = 0}),
-                  "rotary_percent is 0");
-    check_refused(rotation_from_transformer_engine({.dim = 64, .rotary_base = 0}),
-                  "rotary_base is 0");
+                  "rotary_percent 0");
+    check_refused(rotation_from_transformer_engine({.dim = 64, .rotary_base = 0}), "rotary_base 0");
     check_refused(rotation_from_transformer_engine({.dim = 64, .seq_len_interpolation_factor = -2}),
-                  "seq_len_interpolation_factor is -2");
+                  "seq_len_interpolation_factor -2");
     check_refused(rotation_from_transformer_engine({.dim = 64, .max_seq_len = max_positions + 1}),
-                  "max_seq_len is 2147483649: it must be at most 2^31");
+                  "max_seq_len 2147483649 2^31");
     CHECK(rotation_from_transformer_engine({.dim = 64, .rotary_percent = 1.5})->rotary_dim == 64);
 }
 
@@ -194,16 +192,15 @@ TEST_CASE("ONNX: attributes and shapes make the window; the caches have the angl
     // com.microsoft without num_heads: the caches say how wide a head is.
     CHECK(window({.channels = 18, .cache_width = 3}).head_dim == 6);
 
-    check_refused(rotation_from_onnx({.channels = 18}), "num_heads is 0: it must be given");
+    check_refused(rotation_from_onnx({.channels = 18}), "num_heads 0");
     check_refused(rotation_from_onnx({.rotary_embedding_dim = 4, .channels = 18, .cache_width = 2}),
-                  "num_heads is 0: it must be given");
-    check_refused(rotation_from_onnx({.num_heads = 4, .channels = 30}),
-                  "channels is 30: it must be a multiple of num_heads, which is 4");
+                  "num_heads 0");
+    check_refused(rotation_from_onnx({.num_heads = 4, .channels = 30}), "channels 30 num_heads 4");
     check_refused(rotation_from_onnx({.num_heads = 1, .rotary_embedding_dim = 10, .channels = 8}),
-                  "rotary_embedding_dim is 10: it must be even, 2 to 8");
+                  "rotary_embedding_dim 10 2 8");
     check_refused(rotation_from_onnx({.channels = 8, .four_dims = true, .cache_width = 8}),
-                  "cache_width is 8: it must be half of head_size, 4");
-    check_refused(rotation_from_onnx({.cache_width = 0xffffffff}), "cache_width is 4294967295");
-    check_refused(rotation_from_onnx({.scale = 2, .channels = 8, .four_dims = true}), "scale is 2",
+                  "cache_width 8 head_size 4");
+    check_refused(rotation_from_onnx({.cache_width = 0xffffffff}), "cache_width 4294967295");
+    check_refused(rotation_from_onnx({.scale = 2, .channels = 8, .four_dims = true}), "scale 2",
                   Code::not_supported);
 }

@@ -115,23 +115,22 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
     };
     for (const double number : not_positive) {
         const bool not_set = std::isfinite(number) && number < 0;
-        if (number != 0) bad(1e4, {.freq_scale = number}, "freq_scale is ");
-        if (!not_set) bad(1e4, {.attn_factor = number}, "attn_factor is ");
-        bad(number, {}, "base is ");
-        if (number != 0) bad(1e4, {.ext_factor = 1, .n_ctx_orig = number}, "n_ctx_orig is ");
+        if (number != 0) bad(1e4, {.freq_scale = number}, "freq_scale");
+        if (!not_set) bad(1e4, {.attn_factor = number}, "attn_factor");
+        bad(number, {}, "base");
+        if (number != 0) bad(1e4, {.ext_factor = 1, .n_ctx_orig = number}, "n_ctx_orig");
         if (!not_set)
-            bad(1e4, {.ext_factor = 1, .beta_fast = number, .n_ctx_orig = 4096}, "beta_fast is ");
+            bad(1e4, {.ext_factor = 1, .beta_fast = number, .n_ctx_orig = 4096}, "beta_fast");
         if (!not_set)
-            bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow is ");
+            bad(1e4, {.ext_factor = 1, .beta_slow = number, .n_ctx_orig = 4096}, "beta_slow");
     }
-    bad(1, {.ext_factor = 1, .n_ctx_orig = 4096}, "base is 1: it must be finite and above 1");
-    bad(1e4, {.ext_factor = 1.5}, "ext_factor is 1.5: it must be 0 to 1");
-    bad(1e4, {.ext_factor = -infinity}, "ext_factor is ");
+    bad(1, {.ext_factor = 1, .n_ctx_orig = 4096}, "base 1");
+    bad(1e4, {.ext_factor = 1.5}, "ext_factor 1.5");
+    bad(1e4, {.ext_factor = -infinity}, "ext_factor");
     bad(1e4, {.ext_factor = 1, .beta_fast = -1, .beta_slow = 64, .n_ctx_orig = 4096},
-        "beta_fast is 32: it must be at least beta_slow");
-    bad(1e4, {.ext_factor = not_a_number}, "ext_factor is ");
-    bad(1e4, {.freq_factors = factors, .freq_factor_count = 1},
-        "freq_factors has 1 elements: it must have at least rotary_dim / 2 = 2");
-    bad(1e4, {.freq_factors = factors, .freq_factor_count = 2}, "freq_factors[1] is 0");
+        "beta_fast 32 beta_slow");
+    bad(1e4, {.ext_factor = not_a_number}, "ext_factor");
+    bad(1e4, {.freq_factors = factors, .freq_factor_count = 1}, "freq_factors 1 2");
+    bad(1e4, {.freq_factors = factors, .freq_factor_count = 2}, "freq_factors[1] 0");
     CHECK(attention_factor == -3);
 }

@@ -127,17 +127,17 @@ TEST_CASE("YaRN names the number that breaks its rule") {
             text);
     };
     for (const double number : not_positive) {
-        bad(1e4, {number, 4096}, "factor is ");
-        bad(1e4, {4, number}, "original_max_position_embeddings is ");
-        bad(1e4, {4, 4096, number}, "beta_fast is ");
-        bad(1e4, {4, 4096, 32, number}, "beta_slow is ");
-        bad(number, {4, 4096}, "base is ");
+        bad(1e4, {number, 4096}, "factor");
+        bad(1e4, {4, number}, "original_max_position_embeddings");
+        bad(1e4, {4, 4096, number}, "beta_fast");
+        bad(1e4, {4, 4096, 32, number}, "beta_slow");
+        bad(number, {4, 4096}, "base");
     }
-    bad(1, {4, 4096}, "base is 1: it must be finite and above 1");
-    bad(1e4, {4, 4096, 1, 32}, "beta_fast is 1: it must be at least beta_slow, which is 32");
-    bad(1e4, {4, 4096, 32, 1, true, -1}, "attention_factor is -1");
-    bad(1e4, {4, 4096, 32, 1, true, 0, infinity}, "mscale is inf");
-    bad(1e4, {4, 4096, 32, 1, true, 0, 1, not_a_number}, "mscale_all_dim is ");
+    bad(1, {4, 4096}, "base 1");
+    bad(1e4, {4, 4096, 1, 32}, "beta_fast 1 beta_slow 32");
+    bad(1e4, {4, 4096, 32, 1, true, -1}, "attention_factor -1");
+    bad(1e4, {4, 4096, 32, 1, true, 0, infinity}, "mscale inf");
+    bad(1e4, {4, 4096, 32, 1, true, 0, 1, not_a_number}, "mscale_all_dim");
     CHECK(attention_factor == -3);
 }
 
@@ -169,17 +169,17 @@ TEST_CASE("DeepSeek's YaRN splits the magnitude between rotation and softmax") {
         [&](std::vector<double>& f) {
             return scale_deepseek_yarn(f, 1e4, {0, 4096}, attention_factor, softmax_scale);
         },
-        "factor is 0");
+        "factor 0");
     refused(
         [&](std::vector<double>& f) {
             return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, -1}, attention_factor,
                                        softmax_scale);
         },
-        "mscale is -1");
+        "mscale -1");
     refused(
         [&](std::vector<double>& f) {
             return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, 1, infinity}, attention_factor,
                                        softmax_scale);
         },
-        "mscale_all_dim is inf");
+        "mscale_all_dim inf");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A kernel and a call that keep every rule, and what happens where a change breaks one: the code,
-// and the name of the field in the sentence.
+// and the field and the value in the message.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "arguments.hpp"
+#include "support/names.hpp"
 
 namespace vkrope {
 
@@ -58,10 +59,8 @@ inline VkDescriptorBufferInfo bound(const View& view, const Call& c) {
     return binding_of(view.buffer, view.first_byte, span * view.element_bytes, limits);
 }
 
-inline void expect(const Status& status, Code code, const char* names) {
-    INFO(status.what);
-    CHECK(status.code == code);
-    CHECK(std::string(status.what).find(names) != std::string::npos);
+inline void expect(const Status& status, Code code, const std::string& words) {
+    test::check_error(status, code, words);
 }
 
 template <class Change>

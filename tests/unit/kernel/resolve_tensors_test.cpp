@@ -25,36 +25,28 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
         change(changed, broken);
         expect(resolve(changed, limits, broken).status, Code::invalid_argument, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.v = {}; },
-           "v_in.heads is 3: the kernel was created without v");
-    breaks([](KernelInfo& k, Call&) { k.v_heads = 2; },
-           "v_in.heads is 3: the kernel was created for v_heads 2");
-    breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; },
-           "v_out.heads is 2: it must be v_in.heads, 3");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; },
-           "v_out.where.buffer is null");
-    breaks([](KernelInfo&, Call& b) { b.v_in.where.range = 4; }, "v_in.where.range is 4");
-    breaks([](KernelInfo&, Call& b) { b.v_out.token_stride = -1; }, "v_out.token_stride is -1");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where.offset = 64; }, "v_in and v_out overlap");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.q_out.where; }, "q_out and v_out overlap");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.k_out.where; }, "k_out and v_out overlap");
-    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.k_out.where; }, "k_out and v_in overlap");
-    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.q_out.where; }, "q_out and v_in overlap");
+    breaks([](KernelInfo& k, Call&) { k.v = {}; }, "v_in.heads 3");
+    breaks([](KernelInfo& k, Call&) { k.v_heads = 2; }, "v_in.heads 3 v_heads 2");
+    breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; }, "v_out.heads 2 v_in.heads 3");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; }, "v_out.where.buffer null");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where.range = 4; }, "v_in.where.range 4");
+    breaks([](KernelInfo&, Call& b) { b.v_out.token_stride = -1; }, "v_out.token_stride -1");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where.offset = 64; }, "v_in v_out");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.q_out.where; }, "q_out v_out");
+    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.k_out.where; }, "k_out v_out");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.k_out.where; }, "k_out v_in");
+    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.q_out.where; }, "q_out v_in");
     breaks(
         [](KernelInfo&, Call& b) {
             b.out_of_range = {v_buffer, 2048, 4};
         },
-        "v_out and out_of_range overlap");
-    breaks(
-        [](KernelInfo&, Call& b) {
-            b.out_of_range = {v_buffer, 0, 4};
-        },
-        "v_in and out_of_range overlap");
+        "v_out out_of_range");
+    breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 0, 4}; }, "v_in out_of_range");
     breaks(
         [](KernelInfo&, Call& b) {
             b.v_out.where = {other_buffer, 0, 1024};
         },
-        "v_out and positions.ids overlap");
+        "v_out positions.ids");
     // In place with another pairing, which does not concern V.
     KernelInfo other = i;
     other.v.in = Element::bf16;
@@ -98,83 +90,75 @@ TEST_CASE(
     CHECK(fewer->v.pages == 4);
     Call reaches = c;
     reaches.v_out.where.offset -= 32;
-    expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out and v_out overlap");
+    expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out v_out");
     Call strided = c;
     strided.v_out.token_stride = 32;
     expect(resolve(i, limits, strided).status, Code::invalid_argument,
-           "v_out.token_stride is 32: with paged_cache it must be 0");
+           "v_out.token_stride 32 paged_cache 0");
     // Rules that only V breaks name V.
     Call short_rows = c;
     short_rows.v_in.heads = short_rows.v_out.heads = 3;
     short_rows.v_out.where = {v_buffer, 2048, buffer};
     short_rows.paged_cache.row_stride = 32;
     expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
-           "v_out: paged_cache.row_stride is 32: it must be at least the 48 elements");
+           "v_out paged_cache.row_stride 32 48");
     short_rows.paged_cache = {.slot_mapping = c.paged_cache.slot_mapping, .row_stride = 32};
-    expect(
-        resolve(i, limits, short_rows).status, Code::invalid_argument,
-        "paged_cache.page_size is 1, its default: with row_stride 32 it must be the rows of a page "
-        "of v_out");
+    expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
+           "paged_cache.page_size 1 row_stride 32 v_out");
     // V alone has slots, too.
     Call alone = c;
     alone.k_in = alone.k_out = {};
     CHECK(resolve(i, limits, alone));
     alone.paged_cache.slot_mapping = {};
     expect(resolve(i, limits, alone).status, Code::invalid_argument,
-           "paged_cache.slot_mapping.buffer is null");
+           "paged_cache.slot_mapping.buffer null");
 }
 
 TEST_CASE("record: each broken rule of a tensor is named") {
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.heads = 3; }, "q_out.heads is 3");
-    breaks_record([](KernelInfo& i, Call&) { i.k = {}; }, "k_in.heads is 2");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.heads = 3; }, "q_out.heads 3");
+    breaks_record([](KernelInfo& i, Call&) { i.k = {}; }, "k_in.heads 2");
     breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; },
                   "k_in.where.buffer");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; },
-                  "q_in.where.range is VK_WHOLE_SIZE");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 1; }, "q_in.where.offset is 1");
+                  "q_in.where.range VK_WHOLE_SIZE");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 1; }, "q_in.where.offset 1");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
         },
-        "q_in ends at byte 1026");
+        "q_in 1026");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 1020; },
-                  "q_in.where.range is 1020 bytes: its rows reach 1024");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; },
-                  "q_in.token_stride is -1");
+                  "q_in.where.range 1020 1024");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; }, "q_in.token_stride -1");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = INT64_MAX; }, "q_in");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = INT64_MAX / 2; }, "q_in");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = c.q_out.batch_stride = 8; },
-                  "q_out.batch_stride is 8");
-    breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; },
-                  "q_out and k_out overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; },
-                  "q_in and q_out overlap");
+                  "q_out.batch_stride 8");
+    breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; }, "q_out k_out");
+    breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; }, "q_in q_out");
     breaks_record(
         [](KernelInfo&, Call& c) { c.q_in.token_stride = 64, c.q_out.token_stride = 128; },
-        "q_in and q_out overlap");
+        "q_in q_out");
     // A stride of 0 is named with its packed value; a stride that was given is not.
     breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; },
-                  "q_in.token_stride is 0, which stands for 64, and q_out's is 128");
+                  "q_in.token_stride 0 64 q_out's 128");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 64; },
-                  "q_out.token_stride is 0, which stands for 64");
+                  "q_out.token_stride 0 64");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 80; },
-                  "q_out.token_stride is 0, which stands for 64: the faster axes then cover 208 "
-                  "elements, so q_out.head_stride, 80, is too small");
+                  "q_out.token_stride 0 64 208 q_out.head_stride 80");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.head_stride = c.q_out.head_stride = 64;
             c.q_in.token_stride = c.q_out.token_stride = 16;
         },
-        "q_out.batch_stride is 0, which stands for 64");
+        "q_out.batch_stride 0 64");
     // Rows that reach too far: the error names the stride that was given, unless a stride of 0 must
     // step over it.
     breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
-                  "its rows reach 8528, with q_in.token_stride 600 elements");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; },
-                  "with q_in.token_stride 0, which stands for 64 elements");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 64; },
-                  "with q_in.batch_stride 0, which stands for 256 elements");
-    breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in and q_out overlap");
+                  "8528 q_in.token_stride 600");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; }, "q_in.token_stride 0 64");
+    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 64; }, "q_in.batch_stride 0 256");
+    breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in q_out");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.k_out = tensor(q_buffer, 2, 4096 - 1024, 4096);
@@ -183,25 +167,25 @@ TEST_CASE("record: each broken rule of a tensor is named") {
         },
         "overlap");
     breaks_record([](KernelInfo&, Call& c) { c.q_out.head_stride = broadcast; },
-                  "q_out.head_stride is broadcast");
+                  "q_out.head_stride broadcast");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.head_stride = broadcast;
             c.q_in.heads_per_group = 2;
         },
-        "q_in.heads_per_group is 2");
+        "q_in.heads_per_group 2");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 3; },
-                  "q_in.heads_per_group is 3: it must divide heads, 4");
+                  "q_in.heads_per_group 3 4");
     breaks_record([](KernelInfo&, Call& c) { c.k_in.group_stride = 64; },
-                  "k_in.group_stride is 64: without heads_per_group");
+                  "k_in.group_stride 64 heads_per_group");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_in.heads_per_group = c.q_out.heads_per_group = 2;
             c.q_in.group_stride = c.q_out.group_stride = 24;
         },
-        "q_out.group_stride is 24: it must be at least the 32 elements");
+        "q_out.group_stride 24 32");
     breaks_record([](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; },
-                  "q_in and q_out are in place: the kernel's pairing_out");
+                  "q_in q_out pairing_out");
 }
 
 TEST_CASE("slots: a cache has as many pages as its range holds") {
@@ -226,41 +210,38 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         change(changed, c);
         expect(resolve(changed, limits, c).status, Code::invalid_argument, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; },
-           "paged_cache: the kernel was created without scatter_k");
+    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "paged_cache scatter_k");
     breaks(
         [](KernelInfo& k, Call& c) {
             k.scatter_k = false;
             c.paged_cache = {.page_stride = 64};
         },
-        "paged_cache: the kernel was created without");
+        "paged_cache");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping = {}; },
-           "paged_cache.slot_mapping.buffer is null");
+           "paged_cache.slot_mapping.buffer null");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.range = 31; },
-           "paged_cache.slot_mapping.range is 31 bytes: it must be at least 32");
+           "paged_cache.slot_mapping.range 31 32");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.int64 = true; },
-           "paged_cache.slot_mapping.range is 32 bytes: it must be at least 64");
+           "paged_cache.slot_mapping.range 32 64");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.batch_stride = -1; },
-           "paged_cache.batch_stride is -1");
-    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 0; }, "paged_cache.page_size is 0");
+           "paged_cache.batch_stride -1");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 0; }, "paged_cache.page_size 0");
     // page_size forgotten, with the strides of pages of 4 rows, rows before heads and heads before
     // rows.
     breaks(
         [](KernelInfo&, Call& c) { c.paged_cache.page_size = 1, c.paged_cache.page_stride = 128; },
-        "paged_cache.page_size is 1, its default: with page_stride 128 it must be the rows of a "
-        "page "
-        "of k_out");
+        "paged_cache.page_size 1 page_stride 128 k_out");
     breaks(
         [](KernelInfo&, Call& c) {
             c.paged_cache.page_size = 1, c.paged_cache.row_stride = 16, c.k_out.head_stride = 64;
         },
-        "paged_cache.page_size is 1, its default: with row_stride 16");
+        "paged_cache.page_size 1 row_stride 16");
     breaks(
         [](KernelInfo&, Call& c) {
             c.paged_cache.page_size = 1, c.paged_cache.row_stride = 32,
             c.paged_cache.page_stride = 128;
         },
-        "paged_cache.page_size is 1, its default: with page_stride 128");
+        "paged_cache.page_size 1 page_stride 128");
     {  // equal to the strides of single rows
         Call c = good;
         c.paged_cache.page_size = 1;
@@ -273,22 +254,22 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     }
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 64; }, "k_out.where.range");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.row_stride = 31; },
-           "paged_cache.row_stride is 31: it must be at least the 32 elements");
+           "paged_cache.row_stride 31 32");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = 127; },
-           "paged_cache.page_stride is 127: it must be at least the 128 elements");
+           "paged_cache.page_stride 127 128");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = -2; },
-           "paged_cache.page_stride is -2");
+           "paged_cache.page_stride -2");
     breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; },
-           "k_out.token_stride is 32: with paged_cache it must be 0");
-    breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in and k_out overlap");
+           "k_out.token_stride 32 paged_cache 0");
+    breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in k_out");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.offset = 1024; },
-           "k_out and paged_cache.slot_mapping overlap");
+           "k_out paged_cache.slot_mapping");
     breaks_create(
         [](DeviceRef&, KernelInfo& k) {
             k.scatter_k = true;
             k.k = {};
         },
-        "scatter_k is set: k.head_dim must then not be 0");
+        "scatter_k k.head_dim 0");
 }
 
 TEST_CASE("rows that alternate are apart, at every level") {
@@ -314,22 +295,19 @@ TEST_CASE("rows that alternate are apart, at every level") {
     CHECK(resolved->k.in.head == 6 * 16);
     c.k_in = c.k_out = plane(3, 1);
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "q_out and k_out overlap: they must be disjoint; q_out.batch_stride is 0, which stands "
-           "for 3840 elements");
+           "q_out k_out q_out.batch_stride 0 3840");
     // A common mistake with packed QKV: the error names the token stride that was forgotten, of
     // either tensor.
     c.k_in = c.k_out = plane(4, 1);
     c.k_in.token_stride = c.k_out.token_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "k_out.token_stride is 0, which stands for 128: it must be at least the 688 "
-           "elements");
+           "k_out.token_stride 0 128 688");
     c.k_in = c.k_out = plane(4, 1);
     c.q_in.token_stride = c.q_out.token_stride = 0;
     c.q_in.heads_per_group = c.q_out.heads_per_group = 0;
     c.q_in.group_stride = c.q_out.group_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "q_out and k_out overlap: they must be disjoint; q_out.token_stride is 0, which stands "
-           "for 512 elements");
+           "q_out k_out q_out.token_stride 0 512");
     c.q_in = c.q_out = plane(0, 4);
     // K at the end of a group, so that relative to Q it crosses the end of the period.
     c.k_in = c.k_out = plane(5, 1);
@@ -343,7 +321,7 @@ TEST_CASE("rows that alternate are apart, at every level") {
     c.q_out = plane(2, 2);
     CHECK(resolve(info(), limits, c));
     c.q_out = plane(1, 2);
-    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in and q_out overlap");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in q_out");
 }
 
 }  // namespace vkrope

@@ -20,28 +20,27 @@ TEST_CASE("a valid kernel and a valid call pass") {
 }
 
 TEST_CASE("record: each broken rule of positions, angles and the counter is named") {
-    breaks_record([](KernelInfo&, Call& c) { c.direction = Direction(7); }, "direction is 7");
+    breaks_record([](KernelInfo&, Call& c) { c.direction = Direction(7); }, "direction 7");
     breaks_record([](KernelInfo&, Call& c) { c.positions.ids = {}; }, "positions.ids.buffer");
     breaks_record([](KernelInfo&, Call& c) { c.positions.ids.offset = 2; },
-                  "positions.ids.offset is 2");
+                  "positions.ids.offset 2");
     breaks_record([](KernelInfo&, Call& c) { c.positions.ids.range = 12; },
-                  "positions.ids.range is 12");
+                  "positions.ids.range 12");
     breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = 16; },
-                  "positions.ids.range is 64");
+                  "positions.ids.range 64");
     breaks_record([](KernelInfo&, Call& c) { c.positions.batch_stride = -1; },
-                  "positions.batch_stride is -1");
+                  "positions.batch_stride -1");
     breaks_record(
         [](KernelInfo& i, Call& c) {
             i.positions = PositionSource::implicit;
             c.positions.first = 2147483645;
         },
-        "positions.first is 2147483645");
-    breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan is null");
-    breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; },
-                  "angles.view is null");
+        "positions.first 2147483645");
+    breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan null");
+    breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; }, "angles.view null");
     breaks_record([](KernelInfo& i, Call&) { i.angles = AngleSource::direct_buffer; },
                   "angles.plan->source");
-    breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs is 8");
+    breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs 8");
     for (const auto& shrink :
          {+[](AnglePlan& p) { p.extent.width = 3; }, +[](AnglePlan& p) { p.extent.height = 99; },
           +[](AnglePlan& p) { p.fold_log2 = 5; }, +[](AnglePlan& p) { p.rows = 0; },
@@ -54,36 +53,36 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
         [](KernelInfo&, Call& c) {
             c.positions.ids = {q_buffer, 1020, 64};
         },
-        "q_out and positions.ids overlap");
+        "q_out positions.ids");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out_of_range = {other_buffer, 12, 4};
         },
-        "positions.ids and out_of_range overlap");
+        "positions.ids out_of_range");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.q_out.where.buffer = other_buffer;
             c.q_out.where.offset = 64;
             c.out_of_range = {q_buffer, 8, 4};
         },
-        "q_in and out_of_range overlap");
+        "q_in out_of_range");
     breaks_record([](KernelInfo&, Call& c) { c.q_in.buffer_size = c.q_out.buffer_size = 4092; },
-                  "q_in.buffer_size is 4092");
+                  "q_in.buffer_size 4092");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out_of_range = {k_buffer, 0, 4};
         },
-        "k_out and out_of_range overlap");
+        "k_out out_of_range");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out_of_range = {other_buffer, 2, 4};
         },
-        "out_of_range.offset is 2");
+        "out_of_range.offset 2");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out_of_range = {other_buffer, 0, 2};
         },
-        "out_of_range.range is 2");
+        "out_of_range.range 2");
 }
 
 TEST_CASE(
@@ -91,8 +90,7 @@ TEST_CASE(
     Call c = call();
     c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
     c.q_in.buffer_size = c.q_out.buffer_size = 1027;
-    expect(resolve(info(), limits, c).status, Code::invalid_argument,
-           "q_in ends at byte 1026, in the middle of a word");
+    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in 1026");
     c.q_in.buffer_size = c.q_out.buffer_size = 1028;
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "support/names.hpp"
 #include "vkrope/model.hpp"
 
 using namespace vkrope;
@@ -129,8 +130,7 @@ TEST_CASE("finish of a model: scales of queries by position") {
 TEST_CASE("finish of a model: a bad eps is an error that names it") {
     const auto rotation = from_hf_config(R"({"model_type": "qwen3", "hidden_size": 512,
         "num_attention_heads": 8, "head_dim": 64, "rope_theta": 10000.0, "rms_norm_eps": 0})");
-    CHECK(rotation.status.code == Code::invalid_data);
-    CHECK(std::string(rotation.status.what).find("rms_norm_eps is 0") != std::string::npos);
+    test::check_error(rotation.status, Code::invalid_data, "rms_norm_eps 0");
 }
 
 TEST_CASE("finish of a model: one call makes its kernel") {

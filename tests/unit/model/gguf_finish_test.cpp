@@ -135,28 +135,25 @@ TEST_CASE("GGUF: a norm of another width is left out, and the file says why") {
         const Rotation rotation = rotation_of(with_norms("qwen3", extents, {128}));
         CHECK(rotation.finish.q.norm.kind == NormKind::none);
         CHECK(rotation.finish.k.norm.kind == NormKind::none);
-        CHECK(warns(rotation, "blk.0.attn_q_norm.weight is for neither one head nor all heads"));
+        CHECK(warns(rotation, "blk.0.attn_q_norm.weight"));
     }
-    CHECK(warns(rotation_of(with_norms("qwen3", {128}, {128}, "bias")),
-                "blk.0.attn_q_norm.bias does not belong"));
+    CHECK(warns(rotation_of(with_norms("qwen3", {128}, {128}, "bias")), "blk.0.attn_q_norm.bias"));
 }
 
 TEST_CASE("GGUF: wrong numbers of the finish are refused by name") {
-    const auto refused = [](const GgufBuilder& file, const char* text) {
-        const Status status = read(file).status;
-        CHECK(status.code == Code::invalid_data);
-        CHECK_MESSAGE(std::string(status.what).find(text) != std::string::npos, status.what);
+    const auto refused = [](const GgufBuilder& file, const char* words) {
+        check_error(read(file).status, Code::invalid_data, words);
     };
     GgufBuilder no_eps = plain("qwen3");
     no_eps.tensor_of("blk.0.attn_q_norm.weight", {128}, f32_tensor, 0);
-    refused(no_eps, "qwen3.attention.layer_norm_rms_epsilon is missing");
+    refused(no_eps, "qwen3.attention.layer_norm_rms_epsilon");
     GgufBuilder large = no_eps;
     large.f32("attention.layer_norm_rms_epsilon", 2);
-    refused(large, "qwen3.attention.layer_norm_rms_epsilon is 2: it must be 1e-20 to 1");
+    refused(large, "qwen3.attention.layer_norm_rms_epsilon 2 1e-20 1");
     GgufBuilder twice = with_norms("qwen3", {128}, {128});
     twice.tensor_of("blk.0.attn_q_norm.weight", {128}, f32_tensor, 0);
-    refused(twice, "blk.0.attn_q_norm.weight is given twice");
+    refused(twice, "blk.0.attn_q_norm.weight");
     GgufBuilder negative = with_heads("dbrx");
     negative.f32("attention.clamp_kqv", -1);
-    refused(negative, "dbrx.attention.clamp_kqv is -1: it must be at least 0");
+    refused(negative, "dbrx.attention.clamp_kqv -1");
 }

@@ -20,11 +20,11 @@ TEST_CASE("GGUF: layers of several types") {
     double unused = 0;
     const std::vector<double> full = scaled(500000, 128, {.freq_scale = 0.125}, unused);
     CHECK(rotation_of(gemma).inv_freq == full);
-    CHECK(warns(rotation_of(gemma), "assuming full_attention"));
+    CHECK(warns(rotation_of(gemma), "full_attention"));
     CHECK(rotation_of(gemma, {.layer_type = "full_attention"}).inv_freq == full);
     const Rotation sliding = rotation_of(gemma, {.layer_type = "sliding_attention"});
     CHECK(sliding.inv_freq == local);
-    CHECK(warns(sliding, "gemma3.rope.freq_base_swa is missing: assuming 10000"));
+    CHECK(warns(sliding, "gemma3.rope.freq_base_swa 10000"));
     for (int layer = 0; layer < 12; ++layer) {
         CAPTURE(layer);
         CHECK(rotation_of(gemma, {.layer = layer}).inv_freq == (layer % 6 == 5 ? full : local));
@@ -128,13 +128,13 @@ TEST_CASE("GGUF: sections") {
     CHECK(rotation.sections.order == SectionOrder::interleaved);
     CHECK(rotation.sections.axes == 4);
     CHECK(rotation.sections.leftover_axis == 3);
-    CHECK(warns(rotation, "pairs beyond the sections: 2"));
+    CHECK(warns(rotation, "pairs 2"));
 
     // The first pair beyond the sections: pair 3 = 3 * 1.
     GgufBuilder narrow("qwen3vl");
     rotation = rotation_of(
         narrow.u32("attention.key_length", 8).i32_list("rope.dimension_sections", {1, 2, 1, 0}));
-    CHECK(warns(rotation, "pairs beyond the sections: 1,"));
+    CHECK(warns(rotation, "pairs 1"));
 
     GgufBuilder qwen("qwen35");
     qwen.u32("block_count", 4)
@@ -158,12 +158,12 @@ TEST_CASE("GGUF: sections") {
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.warnings.empty());
     CHECK(warns(rotation_of(plain("glm4").i32_list("rope.dimension_sections", {64, 0, 0, 0})),
-                "ignored key glm4.rope.dimension_sections: one of the first two is 0"));
+                "glm4.rope.dimension_sections 0"));
     CHECK(rotation_of(plain("glm4").i32_list("rope.dimension_sections", {0, 0, 0, 0}))
               .warnings.empty());
     CHECK(rotation_of(plain("glm4").i32_list("rope.dimension_sections", {0, 0, 0, 0}))
               .sections.axes == 0);
     CHECK(rotation_of(plain("glm4")).sections.axes == 0);
     CHECK(warns(rotation_of(plain().i32_list("rope.dimension_sections", {8, 12, 12, 0})),
-                "ignored key llama.rope.dimension_sections"));
+                "llama.rope.dimension_sections"));
 }

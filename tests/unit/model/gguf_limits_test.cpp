@@ -10,6 +10,7 @@
 #include "model/gguf/model.hpp"
 #include "support/gguf_builder.hpp"
 
+using namespace vkrope::test;
 using namespace vkrope::test::gguf_refusals;
 using namespace vkrope;
 
@@ -18,35 +19,33 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
     for (const std::uint64_t count : {std::uint64_t{17000}, ~std::uint64_t{0} - 10}) {
         GgufBuilder file = plain();
         file.extra_values = count;
-        check_refused(file, Code::invalid_data, "keys");
+        check_refused(file, Code::invalid_data, "keys 16384");
     }
     for (const std::uint64_t count : {std::uint64_t{1000}, ~std::uint64_t{0} - 10}) {
         GgufBuilder file = plain();
         file.extra_tensors = count;
         check_refused(file, Code::invalid_data, "tensors");
     }
-    check_refused(plain().value_of("s", 8, little8), Code::invalid_data, "is cut off");
-    check_refused(plain().value_of("s", 13, ""), Code::invalid_data, "the type 13");
-    check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), Code::invalid_data,
-                  "is cut off");
+    check_refused(plain().value_of("s", 8, little8), Code::invalid_data, "s");
+    check_refused(plain().value_of("s", 13, ""), Code::invalid_data, "s 13");
+    check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), Code::invalid_data, "s");
     for (const std::uint32_t element : {0u, 6u, 8u, 9u, 12u}) {  // a list with a huge count
         check_refused(plain().value_of("s", 9, GgufBuilder::little(element, 4) + little8),
-                      Code::invalid_data, "");
+                      Code::invalid_data, "s");
     }
     check_refused(plain().value_of("s", 9, GgufBuilder::little(99, 4) + GgufBuilder::little(0, 8)),
-                  Code::invalid_data, "the type 99");
+                  Code::invalid_data, "s 99");
     std::string deep;
     for (int i = 0; i < 100000; ++i) {
         deep += GgufBuilder::little(9, 4) + GgufBuilder::little(1, 8);
     }
-    check_refused(plain().value_of("s", 9, deep), Code::invalid_data, "nested more than 8 deep");
-    check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), Code::invalid_data,
-                  "a name of 70000 bytes");
+    check_refused(plain().value_of("s", 9, deep), Code::invalid_data, "s 8");
+    check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), Code::invalid_data, "70000");
     GgufBuilder many;
     for (int i = 0; i < 20; ++i) {
         many.value_of(std::string(60000, char('a' + i)), 0, "a");
     }
-    check_refused(many, Code::invalid_data, "the keys have more than 1048576 bytes together");
+    check_refused(many, Code::invalid_data, "keys 1048576");
 }
 
 namespace {
@@ -73,11 +72,8 @@ class Holed {
                          });
     }
 
-    void check_refused(const std::string& text) {
-        const Result<Rotation> result = rotation();
-        CHECK(result.status.code == Code::invalid_data);
-        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
-                      result.status.what, " lacks ", text);
+    void check_refused(const std::string& words) {
+        check_error(rotation().status, Code::invalid_data, words);
     }
 
     void check_accepted() {
@@ -108,20 +104,16 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
         return file.head();
     };
     Holed(tensors(131072), huge).check_accepted();
-    Holed(tensors(131073), huge)
-        .check_refused("the file says that it has 131073 tensors: it must be at most 131072");
-    Holed(tensors(huge / 32), huge).check_refused("tensors: it must be at most 131072");
+    Holed(tensors(131073), huge).check_refused("131073 tensors 131072");
+    Holed(tensors(huge / 32), huge).check_refused("tensors 131072");
     GgufBuilder keys = plain();
     keys.extra_values = 16384;
-    Holed(keys.head(), huge).check_refused("keys: it must be at most 16384");
+    Holed(keys.head(), huge).check_refused("keys 16384");
     for (const std::uint32_t element : {8u, 9u}) {
         CAPTURE(element);
         Holed(with_list(element, 4194304).head(), huge).check_accepted();
-        Holed(with_list(element, 4194305).head(), huge)
-            .check_refused(
-                "list has 4194305 elements: strings and lists in lists must be at most 4194304 in "
-                "the whole file");
-        Holed(with_list(element, huge / 32).head(), huge).check_refused("in the whole file");
+        Holed(with_list(element, 4194305).head(), huge).check_refused("list 4194305 4194304");
+        Holed(with_list(element, huge / 32).head(), huge).check_refused("list 4194304");
     }
     // The limit is for all lists together, including nested ones.
     const std::string inner = GgufBuilder::little(8, 4) + GgufBuilder::little(4000000, 8) +
@@ -131,14 +123,12 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
                         GgufBuilder::little(9, 4) + GgufBuilder::little(2, 8) + inner + inner)
               .head(),
           huge)
-        .check_refused("list has 4000000 elements: strings and lists in lists");
+        .check_refused("list 4000000");
     // Lists of numbers are skipped in one step, but the head must still end within its limit.
     Holed(with_list(0, 250000000).head(), huge).check_accepted();
-    Holed(with_list(12, huge / 32).head(), huge)
-        .check_refused("metadata and tensor infos must end within 268435456 bytes");
+    Holed(with_list(12, huge / 32).head(), huge).check_refused("metadata 268435456");
     const std::string text = GgufBuilder::little(huge / 2, 8);
-    Holed(plain().value_of("text", 8, text).head(), huge)
-        .check_refused("text needs 576460752303423488 bytes at ");
+    Holed(plain().value_of("text", 8, text).head(), huge).check_refused("text 576460752303423488");
 }
 
 TEST_CASE("GGUF: no more than 100 warnings, and how many there are beyond") {
@@ -150,7 +140,7 @@ TEST_CASE("GGUF: no more than 100 warnings, and how many there are beyond") {
     const Result<Rotation> result = from_gguf(bytes.data(), bytes.size());
     REQUIRE(result);
     REQUIRE(result->warnings.size() == 101);
-    CHECK(result->warnings.back() == "and 901 more warnings");
+    CHECK(names(result->warnings.back(), "901"));
 }
 
 TEST_CASE("GGUF: a file that is asked for several RoPEs is parsed once") {

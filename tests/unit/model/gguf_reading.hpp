@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "support/gguf_builder.hpp"
+#include "support/names.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope::test {
@@ -22,15 +23,6 @@ inline Rotation rotation_of(const GgufBuilder& file, const ModelQuery& query = {
     Result<Rotation> result = read(file, query);
     REQUIRE_MESSAGE(result, result.status.what);
     return std::move(result.value);
-}
-
-inline bool warns(const Rotation& rotation, const std::string& text) {
-    for (const std::string& warning : rotation.warnings) {
-        if (warning.find(text) != std::string::npos) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /// Only what a head of 128 channels needs.

@@ -35,17 +35,16 @@ TEST_CASE("GGUF: linear scaling, under either key") {
                 .u32("rope.scaling.original_context_length", 8192));
         check_close(rotation.inv_freq, frequencies(500000, 128));
         CHECK(rotation.attention_factor == 1);
-        CHECK(
-            warns(rotation, "llama.rope.scaling.factor is missing: assuming 1, as llama.cpp does"));
+        CHECK(warns(rotation, "llama.rope.scaling.factor 1"));
     }
     CHECK(rotation_of(plain().f32("rope.scaling.factor", 0)).inv_freq == frequencies(500000, 128));
-    CHECK(warns(rotation_of(plain().f32("rope.scaling.factor", 0)),
-                "llama.rope.scaling.factor is 0: assuming 1"));
+    CHECK(
+        warns(rotation_of(plain().f32("rope.scaling.factor", 0)), "llama.rope.scaling.factor 0 1"));
     const Rotation none = rotation_of(
         plain().text("rope.scaling.type", "none").f32("rope.scaling.factor", 4));
     CHECK(none.inv_freq == frequencies(500000, 128));
     CHECK(none.rope_type == "default");
-    CHECK(warns(none, "ignored key llama.rope.scaling.factor"));
+    CHECK(warns(none, "llama.rope.scaling.factor"));
     CHECK(rotation_of(plain().f32("rope.scaling.attn_factor", 1.5f)).attention_factor == 1.5);
     CHECK(rotation_of(plain().f32("rope.scaling.yarn_attn_factor", 0.5f)).attention_factor == 0.5);
 }
@@ -106,7 +105,7 @@ TEST_CASE("GGUF: YaRN is ggml's, with the attention factor of the paper") {
           scaled(500000, 128,
                  {.freq_scale = 0.25, .ext_factor = 1, .beta_fast = 8, .n_ctx_orig = 8192},
                  unused));
-    CHECK(warns(rotation, "grok.rope.scaling.original_context_length is missing: assuming 8192"));
+    CHECK(warns(rotation, "grok.rope.scaling.original_context_length 8192"));
 
     // Below 1 the paper's magnitude is 1, and ggml's is divided out.
     GgufBuilder narrow = plain("qwen2");
@@ -241,11 +240,10 @@ TEST_CASE("GGUF: LongRoPE's lists by length, in a part of the head") {
         CHECK(rotation.inv_freq == expected(near_divisors));
         CHECK(rotation.rope_type == "longrope");
         CHECK(rotation.attention_factor == 1.25);
-        CHECK(warns(rotation, "longrope depends on the length") == (seq_len == 0));
+        CHECK(warns(rotation, "longrope") == (seq_len == 0));
     }
     CHECK(rotation_of(file, {.seq_len = 4097}).inv_freq == expected(far_divisors));
-    CHECK(warns(rotation_of(file, {.seq_len = 131073}),
-                "seq_len is 131073: the model was made for 131072"));
+    CHECK(warns(rotation_of(file, {.seq_len = 131073}), "seq_len 131073 131072"));
 }
 
 TEST_CASE("GGUF: Llama 3's divisors come before LongRoPE's") {
@@ -256,8 +254,8 @@ TEST_CASE("GGUF: Llama 3's divisors come before LongRoPE's") {
     const Rotation rotation = rotation_of(file);
     CHECK(rotation.rope_type == "rope_freqs");
     CHECK(rotation.inv_freq[0] == 0.5);
-    CHECK(warns(rotation, "ignored tensor rope_factors_short.weight: there is rope_freqs.weight"));
-    CHECK(warns(rotation, "ignored tensor rope_factors_long.weight"));
+    CHECK(warns(rotation, "rope_factors_short.weight rope_freqs.weight"));
+    CHECK(warns(rotation, "rope_factors_long.weight"));
     CHECK(rotation.warnings.size() == 2);
 }
 
@@ -270,15 +268,10 @@ TEST_CASE("GGUF: numbers whose frequencies no double holds well") {
     };
     CHECK(rotation_of(factor(1e300)).inv_freq[0] == 1e-300);
     for (const double value : {1e304, 1e308}) {
-        const Result<Rotation> result = read(factor(value));
-        CHECK(result.status.code == Code::invalid_data);
-        CHECK(std::string(result.status.what)
-                  .find("rope.freq_base 500000 and the scaling linear make inv_freq[") == 0);
+        check_error(read(factor(value)).status, Code::invalid_data, "rope.freq_base 500000 linear");
     }
-    const Result<Rotation> result = read(plain().f32("rope.scaling.attn_factor", 1e30f));
-    CHECK(std::string(result.status.what)
-              .find("makes the attention factor 1e+30: it must be 2^-64 to 2^64") !=
-          std::string::npos);
+    check_error(read(plain().f32("rope.scaling.attn_factor", 1e30f)).status, Code::invalid_data,
+                "attention factor 1e+30 2^-64 2^64");
 }
 
 TEST_CASE("GGUF: HunYuan's alpha") {

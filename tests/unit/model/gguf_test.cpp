@@ -42,15 +42,16 @@ TEST_CASE("GGUF: what is missing is assumed, and said") {
     CHECK(rotation.head_dim == 80);
     CHECK(rotation.rotary_dim == 80);
     CHECK(rotation.pairing == Pairing::half_split);
-    CHECK(warns(rotation, "phi2.rope.freq_base is missing: assuming 10000"));
-    CHECK(warns(rotation, "phi2.rope.dimension_count is missing: assuming 80"));
+    CHECK(warns(rotation, "phi2.rope.freq_base 10000"));
+    CHECK(warns(rotation, "phi2.rope.dimension_count 80"));
     CHECK(rotation.warnings.size() == 2);
     CHECK(rotation.inv_freq == frequencies(10000, 80));
 
     file.u32("rope.dimension_count", 32).f32("rope.freq_base", 10000).f32("rope.invented", 1);
     rotation = rotation_of(file);
     CHECK(rotation.rotary_dim == 32);
-    CHECK(rotation.warnings == std::vector<std::string>{"ignored key phi2.rope.invented"});
+    CHECK(rotation.warnings.size() == 1);
+    CHECK(warns(rotation, "phi2.rope.invented"));
 }
 
 TEST_CASE("GGUF: each architecture has its pairing, which a query may overrule") {
@@ -81,15 +82,14 @@ TEST_CASE("GGUF: each architecture has its pairing, which a query may overrule")
 
     const Rotation unknown = rotation_of(plain("nautilus"), {.pairing = Pairing::half_split});
     CHECK(unknown.pairing == Pairing::half_split);
-    CHECK(warns(unknown, "general.architecture \"nautilus\" is unknown"));
+    CHECK(warns(unknown, "general.architecture nautilus"));
 }
 
 TEST_CASE("GGUF: a whole file that was a part") {
     const auto split = [](GgufBuilder file, const char* key) {
         return file.value_of(key, 2, GgufBuilder::little(0, 2));
     };
-    CHECK(warns(rotation_of(split(plain(), "split.no")),
-                "split.count is missing although split.no is 0: assuming a whole file"));
+    CHECK(warns(rotation_of(split(plain(), "split.no")), "split.count split.no 0"));
     CHECK(
         rotation_of(split(split(plain(), "split.no"), "split.count")).warnings.empty());  // merged
 }
@@ -170,6 +170,5 @@ TEST_CASE("GGUF: from a file, through a function, and no weights") {
     const GgufRead throws = [](std::uint64_t, void*, std::size_t) -> std::size_t {
         throw std::runtime_error("torn tape");
     };
-    CHECK(std::string(from_gguf(bytes.size(), throws).status.what).find("torn tape") !=
-          std::string::npos);
+    CHECK(names(from_gguf(bytes.size(), throws).status.what, "torn tape"));
 }

@@ -55,7 +55,7 @@ TEST_CASE("positions on several axes") {
         R"("model_type": "qwen3_5_text", "head_dim": 256, "partial_rotary_factor": 0.25,
            "rope_theta": 1e7)");
     CHECK(sections_of(assumed) == std::vector<std::uint32_t>{11, 11, 10});
-    CHECK(warns(assumed, "mrope_section is missing: assuming 11, 11, 10"));
+    CHECK(warns(assumed, "mrope_section 11 11 10"));
     const Rotation yarn = text(
         R"("model_type": "qwen2_5_vl", "head_dim": 128, "rope_theta": 1e6,
            "max_position_embeddings": 32768,
@@ -118,7 +118,7 @@ TEST_CASE("vision towers: a row and a column, with frequencies each") {
     CHECK(llama4.pairing == interleaved);
     CHECK(close(llama4.inv_freq[1], std::pow(1e4, -2.0 / 44)));
     CHECK(close(llama4.inv_freq[23], std::pow(1e4, -2.0 / 44)));
-    CHECK(warns(llama4, "column + 1, row + 1"));
+    CHECK(warns(llama4, "column + 1 row + 1"));
 }
 
 TEST_CASE("scalings as configurations spell them") {
@@ -131,7 +131,7 @@ TEST_CASE("scalings as configurations spell them") {
     };
     const std::string dynamic = R"("rope_scaling": {"type": "dynamic", "factor": 2.0})";
     check_plain(llama(dynamic), 1e4);
-    CHECK(warns(llama(dynamic), "dynamic scaling depends on the length"));
+    CHECK(warns(llama(dynamic), "dynamic"));
     check_plain(llama(dynamic, 2048), 1e4);
     check_plain(llama(dynamic, 8192), 1e4 * std::pow(7.0, 64.0 / 62));
     CHECK(llama(dynamic, 8192).warnings.empty());
@@ -144,10 +144,10 @@ TEST_CASE("scalings as configurations spell them") {
     check_plain(imported(qwen, {.seq_len = 2048}), 1e4);
     check_plain(imported(qwen, {.seq_len = 4096}), 1e4 * std::pow(3.0, 128.0 / 126));
     check_plain(imported(qwen, {.seq_len = 5000}), 1e4 * std::pow(7.0, 128.0 / 126));
-    CHECK(warns(imported(qwen), "use_dynamic_ntk depends on the length"));
+    CHECK(warns(imported(qwen), "use_dynamic_ntk"));
 
     const Rotation yarn = llama(R"("rope_scaling": {"type": "yarn", "factor": 4.0})");
-    CHECK(warns(yarn, "original_max_position_embeddings is missing: assuming 2048"));
+    CHECK(warns(yarn, "original_max_position_embeddings 2048"));
     CHECK(close(yarn.attention_factor, 0.1 * std::log(4.0) + 1));
     CHECK(
         close(llama(R"("rope_scaling": {"type": "yarn", "original_max_position_embeddings": 512})")
@@ -163,7 +163,7 @@ TEST_CASE("scalings as configurations spell them") {
     const Rotation gpt_oss = imported(
         R"({"model_type": "gpt_oss", "head_dim": 64, "max_position_embeddings": 131072})");
     CHECK(gpt_oss.rope_type == "yarn");
-    CHECK(warns(gpt_oss, "rope_scaling is missing: assuming the default of gpt_oss"));
+    CHECK(warns(gpt_oss, "rope_scaling gpt_oss"));
     CHECK(
         imported(R"({"model_type": "gpt_oss", "head_dim": 64, "rope_scaling": null})").rope_type ==
         "default");
@@ -179,7 +179,7 @@ TEST_CASE("scalings as configurations spell them") {
     CHECK(close(imported(phimoe, {.seq_len = 4097}).inv_freq[1], 0.01 / 4));
 
     CHECK(warns(llama(R"("rope_scaling": {"type": "linear", "factor": 2})", 4096),
-                "seq_len is 4096: the model was made for 2048"));
+                "seq_len 4096 2048"));
 }
 
 TEST_CASE("Llama 4 Scout: the factors of its llama3 scaling are equal") {
@@ -204,10 +204,9 @@ TEST_CASE("one model inside another: which of them is read is said") {
         R"({"model_type": "llava", "rope_theta": 5000, "text_config": {"model_type": "llama",
         "head_dim": 64, "rope_theta": 1e4}})");
     check_plain(rotation, 1e4);
-    CHECK(warns(rotation, "ignored key rope_theta"));
-    const Result<Rotation> bad = from_hf_config(
-        R"({"model_type": "llava", "text_config": {"model_type": "llama", "head_dim": 64,
-           "rope_theta": -1}})");
-    CHECK(std::string(bad.status.what) ==
-          "text_config.rope_theta is -1: it must be a finite number above 0");
+    CHECK(warns(rotation, "rope_theta"));
+    check_error(from_hf_config(R"({"model_type": "llava", "text_config": {"model_type": "llama",
+                    "head_dim": 64, "rope_theta": -1}})")
+                    .status,
+                Code::invalid_data, "text_config.rope_theta -1");
 }

@@ -26,12 +26,8 @@ std::string with(std::string json, const std::string& from, const std::string& t
 }
 
 void check_refused(const std::string& json, const ModelQuery& query, Code code,
-                   const std::string& text) {
-    const Result<Rotation> result = from_hf_config(json, query);
-    CHECK(result.status.code == code);
-    CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
-                  result.status.what, " lacks ", text);
-    CHECK(result.value.inv_freq.empty());
+                   const std::string& words) {
+    test::check_refused({json, words}, code, query);
 }
 
 /// YaRN of 64 channels with truncation: factor 16, 65536 positions, betas 32 and 1, base 160000.
@@ -81,19 +77,19 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
         }
         CHECK(imported(json, {.layer_type = "sliding_attention"}).base == 10000);
         CHECK(imported(json, {.layer_type = "heavily_compressed_attention"}).base == 160000);
-        CHECK(warns(imported(json), "assuming sliding_attention"));
-        CHECK(warns(imported(json, {.layer = 3}), "the norms of Q and K are not read"));
+        CHECK(warns(imported(json), "sliding_attention"));
+        CHECK(warns(imported(json, {.layer = 3}), "norms Q K"));
     }
     CHECK(warns(imported(with(by_ratio, R"("compress_rope_theta": 160000,)", ""), {.layer = 2}),
-                "compress_rope_theta is missing: assuming 160000"));
+                "compress_rope_theta 160000"));
     check_refused(with(by_ratio, "4, 128, 0]", "4, 64, 0]"), {}, Code::invalid_data,
-                  "compress_ratios[5] is 64: it must be 0, 4 or 128");
+                  "compress_ratios[5] 64 0 4 128");
     check_refused(with(by_ratio, "compress_ratios", "ratios"), {}, Code::invalid_data,
-                  "compress_ratios is missing");
+                  "compress_ratios");
     check_refused(with(by_ratio, "[0, 0, 4, 128, 4, 128, 0]", "[0, 0, 4]"), {}, Code::invalid_data,
-                  "compress_ratios has 3 elements: it must have one a layer, 6");
+                  "compress_ratios 3 6");
     check_refused(with(by_type, R"("compress": {)", R"("other": {)"), {.layer = 2},
-                  Code::invalid_data, "rope_parameters has no entry compress");
+                  Code::invalid_data, "rope_parameters compress");
 }
 
 TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
@@ -108,27 +104,27 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     }
     CHECK(!imported(json, {.layer_type = "full_attention"}).rotates);
     check_refused(json, {.layer_type = "sliding_attention"}, Code::invalid_argument,
-                  "layer_rope_theta has 10000 and 500000 for layers of one kind");
-    check_refused(json, {}, Code::invalid_argument, "ask for a single layer");
-    check_refused(json, {.layer = 8}, Code::invalid_argument, "the model has only 8 layers");
+                  "layer_rope_theta 10000 500000");
+    check_refused(json, {}, Code::invalid_argument, "layer_rope_theta");
+    check_refused(json, {.layer = 8}, Code::invalid_argument, "layer 8 8");
 
     const std::string same = with(json, "500000.0", "10000.0");
     check_plain(imported(same, {.layer_type = "sliding_attention"}), 1e4);
     const Rotation chosen = imported(same);
     check_plain(chosen, 1e4);
-    CHECK(warns(chosen, "assuming sliding_attention"));
+    CHECK(warns(chosen, "sliding_attention"));
     // Without a list all layers have the global base.
     const std::size_t list = json.find(R"(  "layer_rope_theta")");
     const std::string none = json.substr(0, list) + json.substr(json.find('\n', list) + 1);
     check_plain(imported(none, {.layer = 0}), 1e4);
 
     check_refused(with(json, R"("layer_rope_theta": [0, )", R"("layer_rope_theta": [)"), {},
-                  Code::invalid_data, "layer_rope_theta has 7 elements: it must have one a layer");
+                  Code::invalid_data, "layer_rope_theta 7");
     check_refused(with(json, R"("layer_rope_theta": [0, )", R"("layer_rope_theta": [-1, )"), {},
-                  Code::invalid_data, "layer_rope_theta[0] is -1");
+                  Code::invalid_data, "layer_rope_theta[0] -1");
     check_refused(
         with(json, R"("layer_rope_theta": [)", R"("rope_theta": [1], "layer_rope_theta": [)"), {},
-        Code::invalid_data, "are both lists");
+        Code::invalid_data, "layer_rope_theta rope_theta");
 }
 
 TEST_CASE("Step 3.5: a list of bases and of shares, and a scaling for one type of layers") {
@@ -158,7 +154,7 @@ TEST_CASE("Step 3.5: a list of bases and of shares, and a scaling for one type o
     CHECK(imported(json).base == 5e6);
     CHECK(imported(json, {.layer_type = "sliding_attention"}).base == 1e4);
     check_refused(with(json, "yarn_only_types", "other_types"), {}, Code::invalid_data,
-                  "yarn_only_types is missing: it must list the layer types");
+                  "yarn_only_types");
     check_refused(with(json, R"("use_rope_layers": [])", R"("use_rope_layers": [1])"), {},
-                  Code::not_supported, "use_rope_layers is an array: which layers turn");
+                  Code::not_supported, "use_rope_layers");
 }

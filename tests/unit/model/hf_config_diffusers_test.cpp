@@ -48,17 +48,17 @@ TEST_CASE("diffusers: a window of frequencies for each axis of ids") {
         const char* positions;
     };
     const Known known[] = {
-        {"diffusers-flux", {16, 56, 56}, 10000, interleaved, "id 0, row, column"},
-        {"diffusers-flux2", {32, 32, 32, 32}, 2000, interleaved, "image, row, column, text token"},
-        {"diffusers-hunyuan-video", {16, 56, 56}, 256, interleaved, "frame, row, column"},
+        {"diffusers-flux", {16, 56, 56}, 10000, interleaved, "id 0 row column"},
+        {"diffusers-flux2", {32, 32, 32, 32}, 2000, interleaved, "image row column text token"},
+        {"diffusers-hunyuan-video", {16, 56, 56}, 256, interleaved, "frame row column"},
         {"diffusers-qwen-image", {16, 56, 56}, 10000, interleaved, "row - ceil(rows / 2)"},
-        {"diffusers-z-image", {32, 48, 48}, 256, interleaved, "text token, row, column"},
-        {"diffusers-wan", {44, 42, 42}, 10000, interleaved, "frame, row, column"},
-        {"diffusers-lumina2", {32, 32, 32}, 10000, interleaved, "text token, row, column"},
-        {"diffusers-hidream", {64, 32, 32}, 10000, interleaved, "id 0, row, column"},
-        {"diffusers-kandinsky5", {16, 24, 24}, 10000, interleaved, "frame, row, column"},
+        {"diffusers-z-image", {32, 48, 48}, 256, interleaved, "text token row column"},
+        {"diffusers-wan", {44, 42, 42}, 10000, interleaved, "frame row column"},
+        {"diffusers-lumina2", {32, 32, 32}, 10000, interleaved, "text token row column"},
+        {"diffusers-hidream", {64, 32, 32}, 10000, interleaved, "id 0 row column"},
+        {"diffusers-kandinsky5", {16, 24, 24}, 10000, interleaved, "frame row column"},
         {"diffusers-cogview4", {64, 64}, 10000, half, "rope_axes_dim[0]"},
-        {"diffusers-glm-image", {64, 64}, 10000, half, "row, column"},
+        {"diffusers-glm-image", {64, 64}, 10000, half, "row column"},
     };
     for (const Known& one : known) {
         CAPTURE(std::string(one.file));
@@ -68,7 +68,7 @@ TEST_CASE("diffusers: a window of frequencies for each axis of ids") {
         CHECK(warns(rotation, one.positions));
         CHECK(!warns(rotation, "assuming"));
     }
-    CHECK(warns(imported(model_file("diffusers-cogview4")), "tokens of the text are not turned"));
+    CHECK(warns(imported(model_file("diffusers-cogview4")), "text"));
     CHECK(warns(imported(model_file("diffusers-kandinsky5")), "scale_factor"));
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("diffusers: Cosmos scales the base of each axis by NTK") {
     CHECK(rotation.pairing == half);
     CHECK(rotation.head_dim == 128);
     CHECK(sections_of(rotation) == std::vector<std::uint32_t>{22, 21, 21});
-    CHECK(warns(rotation, "multiply the frequencies of the first axis by 24 / F"));
+    CHECK(warns(rotation, "24 / F"));
     REQUIRE(rotation.inv_freq.size() == 64);
     for (int j = 0; j < 22; ++j) {
         const long double base = 10000 * std::pow(2.0L, 44 / 42.0L);
@@ -90,25 +90,24 @@ TEST_CASE("diffusers: Cosmos scales the base of each axis by NTK") {
     }
     const std::string without = R"({"_class_name": "CosmosTransformer3DModel"})";
     CHECK(imported(without).inv_freq == rotation.inv_freq);
-    CHECK(warns(imported(without), "rope_scale is missing: assuming 2, 1, 1"));
+    CHECK(warns(imported(without), "rope_scale 2 1 1"));
     const std::string head = R"({"_class_name": "CosmosTransformer3DModel", "rope_scale": )";
-    check_refused({head + "[1, 2]}", "rope_scale is an array: it must be a list of 3 numbers"},
-                  Code::invalid_data);
-    check_refused({head + "[1, 0, 1]}", "rope_scale[1] is 0"}, Code::invalid_data);
+    check_refused({head + "[1, 2]}", "rope_scale 3"}, Code::invalid_data);
+    check_refused({head + "[1, 0, 1]}", "rope_scale[1] 0"}, Code::invalid_data);
 }
 
 TEST_CASE("diffusers: what a file leaves out is the default of its class, and said") {
     const Rotation flux = imported(R"({"_class_name": "FluxTransformer2DModel"})");
     check_axes(flux, {16, 56, 56}, 10000);
-    CHECK(warns(flux, "axes_dims_rope is missing: assuming the default"));
+    CHECK(warns(flux, "axes_dims_rope"));
     const Rotation flux2 = imported(R"({"_class_name": "Flux2Transformer2DModel"})");
     check_axes(flux2, {32, 32, 32, 32}, 2000);
-    CHECK(warns(flux2, "rope_theta is missing: assuming 2000"));
+    CHECK(warns(flux2, "rope_theta 2000"));
     const Rotation wan = imported(R"({"_class_name": "WanTransformer3DModel"})");
     check_axes(wan, {44, 42, 42}, 10000);
-    CHECK(warns(wan, "attention_head_dim is missing: assuming 128"));
+    CHECK(warns(wan, "attention_head_dim 128"));
     CHECK(warns(imported(R"({"_class_name": "FluxTransformer2DModel", "rope_theta": 5})"),
-                "ignored key rope_theta"));
+                "rope_theta"));
     CHECK(imported(model_file("diffusers-flux"), {.pairing = half}).pairing == half);
 }
 
@@ -128,36 +127,32 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
         R"({"_class_name": "HunyuanImageTransformer2DModel", "rope_axes_dim": [64, 64],
             "rope_theta": 256.0})");
     check_axes(image, {64, 64}, 256);
-    CHECK(warns(image, "positions of the axes: row, column"));
+    CHECK(warns(image, "row column"));
 }
 
 TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
-    for (const auto& [name, reason] :
-         {std::pair{"ErnieImageTransformer2DModel", "plan_cos_sin_cache, with channel_angles"},
-          std::pair{"MochiTransformer3DModel", "its frequencies are learned"},
-          std::pair{"FluxPipeline", "it is unknown; the transformer of a pipeline"}}) {
-        const std::string json = std::string(R"({"_class_name": ")") + name + "\"}";
-        check_refused({json, reason}, Code::not_supported);
-        check_refused({json, name}, Code::not_supported);
+    for (const char* words : {"ErnieImageTransformer2DModel plan_cos_sin_cache channel_angles",
+                              "MochiTransformer3DModel", "FluxPipeline"}) {
+        const std::string name = words;
+        check_refused({R"({"_class_name": ")" + name.substr(0, name.find(' ')) + "\"}", name},
+                      Code::not_supported);
     }
     const auto flux = [](const std::string& fields) {
         return R"({"_class_name": "FluxTransformer2DModel", )" + fields + "}";
     };
     for (const Bad& bad : {
-             Bad{flux(R"("axes_dims_rope": 16)"), "axes_dims_rope is 16: it must be a list"},
-             Bad{flux(R"("axes_dims_rope": [16])"), "it must be a list of 2 to 8"},
-             Bad{flux(R"("axes_dims_rope": [16, 55, 57])"),
-                 "axes_dims_rope[1] is 55: it must be even"},
-             Bad{flux(R"("axes_dims_rope": [16, 0, 56])"), "axes_dims_rope[1] is 0"},
+             Bad{flux(R"("axes_dims_rope": 16)"), "axes_dims_rope 16"},
+             Bad{flux(R"("axes_dims_rope": [16])"), "axes_dims_rope 2 8"},
+             Bad{flux(R"("axes_dims_rope": [16, 55, 57])"), "axes_dims_rope[1] 55"},
+             Bad{flux(R"("axes_dims_rope": [16, 0, 56])"), "axes_dims_rope[1] 0"},
              Bad{flux(R"("axes_dims_rope": [16, 56, 56], "attention_head_dim": 64)"),
-                 "axes_dims_rope adds up to 128: it must be the width of a head, 64"},
-             Bad{R"({"_class_name": 7})", "_class_name is 7"},
-             Bad{R"({"_class_name": "HiDreamImageTransformer2DModel"})",
-                 "axes_dims_rope is missing"},
+                 "axes_dims_rope 128 64"},
+             Bad{R"({"_class_name": 7})", "_class_name 7"},
+             Bad{R"({"_class_name": "HiDreamImageTransformer2DModel"})", "axes_dims_rope"},
              Bad{R"({"_class_name": "CogView4Transformer2DModel", "attention_head_dim": 42})",
-                 "attention_head_dim is 42: it must be a multiple of 4"},
+                 "attention_head_dim 42 4"},
              Bad{R"({"_class_name": "ZImageTransformer2DModel", "rope_theta": -1})",
-                 "rope_theta is -1"},
+                 "rope_theta -1"},
          }) {
         check_refused(bad, Code::invalid_data);
     }
@@ -165,8 +160,6 @@ TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
     for (const ModelQuery& query :
          {ModelQuery{.layer = 3}, ModelQuery{.layer_type = "full_attention"},
           ModelQuery{.tower = "vision"}}) {
-        const Result<Rotation> result = from_hf_config(good, query);
-        CHECK(result.status.code == Code::invalid_argument);
-        CHECK(std::string(result.status.what).find("of diffusers") != std::string::npos);
+        CHECK(from_hf_config(good, query).status.code == Code::invalid_argument);
     }
 }

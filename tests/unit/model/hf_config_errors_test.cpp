@@ -14,48 +14,46 @@ using namespace vkrope;
 
 TEST_CASE("models without RoPE are named") {
     const Bad bad[] = {
-        {llama_with(R"("alibi": true)"), "alibi is true"},
-        {llama_with(R"("rotary": false)"), "rotary is false"},
-        {llama_with(R"("use_rope": false)"), "use_rope is false"},
+        {llama_with(R"("alibi": true)"), "alibi true"},
+        {llama_with(R"("rotary": false)"), "rotary false"},
+        {llama_with(R"("use_rope": false)"), "use_rope false"},
         {llama_with(R"("position_encoding_2d": true)"), "position_encoding_2d"},
-        {llama_with(R"("position_embedding_type": "nope")"), "position_embedding_type is \"nope\""},
-        {R"({"model_type": "falcon", "alibi": true})", "alibi is true"},
+        {llama_with(R"("position_embedding_type": "nope")"), "position_embedding_type nope"},
+        {R"({"model_type": "falcon", "alibi": true})", "alibi true"},
         {R"({"model_type": "esm", "position_embedding_type": "absolute"})",
-         "position_embedding_type is \"absolute\""},
+         "position_embedding_type absolute"},
         {R"({"model_type": "esm", "hidden_size": 320, "num_attention_heads": 20})",
-         "position_embedding_type is missing"},
-        {R"({"model_type": "granitemoehybrid"})", "position_embedding_type is missing"},
+         "position_embedding_type"},
+        {R"({"model_type": "granitemoehybrid"})", "position_embedding_type"},
         {R"({"model_type": "brand_new", "position_embedding_type": "absolute"})",
-         "position_embedding_type is \"absolute\""},
+         "position_embedding_type absolute"},
         {R"({"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40})",
-         "hidden_size is 5120"},
+         "hidden_size 5120"},
         {R"({"model_type": "llava", "text_config": {"model_type": "opt"}})",
-         "text_config.model_type is \"opt\""},
+         "text_config.model_type opt"},
         {R"({"model_type": "olmo_hybrid", "rope_parameters": null})",
-         "rope_theta is missing: without it model_type olmo_hybrid"},
+         "rope_theta model_type olmo_hybrid"},
         {R"({"model_type": "xlm-roberta", "position_embedding_type": "absolute"})",
-         "position_embedding_type is \"absolute\""},
-        {R"({"model_type": "xlm-roberta", "hidden_size": 768})",
-         "position_embedding_type is missing"},
+         "position_embedding_type absolute"},
+        {R"({"model_type": "xlm-roberta", "hidden_size": 768})", "position_embedding_type"},
         {R"({"model_type": "new", "position_embedding_type": "absolute"})",
-         "position_embedding_type is \"absolute\""},
-        {R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32})",
-         "rope is missing: without it model_type mpt"},
-        {R"({"model_type": "mpt", "attn_config": {"alibi": true}})", "attn_config.alibi is true"},
+         "position_embedding_type absolute"},
+        {R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32})", "rope model_type"},
+        {R"({"model_type": "mpt", "attn_config": {"alibi": true}})", "attn_config.alibi true"},
         {R"({"model_type": "mpt", "attn_config": {"alibi": false, "rope": false}})",
-         "attn_config.rope is false"},
+         "attn_config.rope false"},
         {R"({"model_type": "mpt", "d_model": 64, "n_heads": 1, "attn_config": {"rope": true,
             "rope_impl": "hf", "rope_hf_config":
             {"type": "linear", "factor": 2}}})",
-         "attn_config.rope_hf_config.type is \"linear\": only no_scaling"},
+         "attn_config.rope_hf_config.type linear"},
         {R"({"model_type": "mpt", "d_model": 64, "n_heads": 1, "attn_config": {"rope": true,
             "rope_dail_config": {"type": "xpos"}}})",
-         "attn_config.rope_dail_config.type is \"xpos\": only original"},
+         "attn_config.rope_dail_config.type xpos"},
         {R"({"model_type": "zamba2", "hidden_size": 2560, "num_attention_heads": 32})",
-         "use_mem_rope is missing"},
-        {R"({"model_type": "zamba2", "use_mem_rope": false})", "use_mem_rope is false"},
+         "use_mem_rope"},
+        {R"({"model_type": "zamba2", "use_mem_rope": false})", "use_mem_rope false"},
         {R"({"model_type": "zamba2", "use_mem_rope": true, "use_long_context": true})",
-         "use_long_context is true"},
+         "use_long_context true"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::not_supported);
@@ -64,8 +62,7 @@ TEST_CASE("models without RoPE are named") {
          {"bert", "bloom", "cohere2_moe", "ernie4_5_moe_vl", "ernie4_5_vl_moe", "gpt2", "jamba",
           "m2m_100", "mamba", "mt5", "nemotron_h", "openai-gpt", "opt", "siglip_vision_model",
           "umt5", "wav2vec2", "whisper", "xlnet"}) {
-        const std::string text = std::string("model_type is \"") + type + "\"";
-        check_refused({of_type(type), text.c_str()}, Code::not_supported);
+        check_refused({of_type(type), "model_type " + std::string(type)}, Code::not_supported);
     }
 }
 
@@ -74,11 +71,9 @@ TEST_CASE("a class that nobody knows has RoPE only where some key says so") {
         return R"({"model_type": "brand_new", "hidden_size": 4096, "num_attention_heads": 32)" +
                fields + "}";
     };
-    check_refused(
-        {unknown(""), "model_type is \"brand_new\": it is unknown, and no key names RoPE"},
-        Code::not_supported);
+    check_refused({unknown(""), "model_type brand_new"}, Code::not_supported);
     check_refused({unknown(R"(, "max_position_embeddings": 512, "position_embedding_type": null)"),
-                   "no key names RoPE"},
+                   "brand_new"},
                   Code::not_supported);
     for (const char* names_it :
          {R"("rope_theta": 1e4)", R"("rope_scaling": null)", R"("rope_parameters": {})",
@@ -93,34 +88,29 @@ TEST_CASE("what a query asks for and the model does not have") {
     const std::string llama = llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3)");
     const std::string gemma = R"({"model_type": "gemma3_text", "num_hidden_layers": 6})";
     const auto refused = [](const std::string& json, const ModelQuery& query, Code code,
-                            const std::string& text) {
-        const Result<Rotation> result = from_hf_config(json, query);
-        CHECK(result.status.code == code);
-        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
-                      result.status.what, " lacks ", text);
+                            const std::string& words) {
+        check_refused({json, words}, code, query);
     };
     refused(llama, {.layer_type = "full_attention"}, Code::invalid_argument,
-            "the model has no layer types");
-    refused(llama, {.layer = 3}, Code::invalid_argument, "layer is 3: the model has only 3 layers");
+            "layer_type full_attention");
+    refused(llama, {.layer = 3}, Code::invalid_argument, "layer 3 3");
     refused(llama, {.layer_type = "full_attention", .layer = 1}, Code::invalid_argument,
-            "only one of them");
+            "layer 1 layer_type");
     refused(llama, {.seq_len = (std::uint64_t{1} << 31) + 1}, Code::invalid_argument,
-            "seq_len is 2147483649");
-    refused(llama, {.tower = "vision"}, Code::invalid_argument, "the model has no vision_config");
-    refused(llama, {.tower = "audio"}, Code::invalid_argument,
-            "tower is 'audio': it must be text or vision");
+            "seq_len 2147483649");
+    refused(llama, {.tower = "vision"}, Code::invalid_argument, "vision_config");
+    refused(llama, {.tower = "audio"}, Code::invalid_argument, "tower audio");
     refused(gemma, {.layer_type = "local"}, Code::invalid_argument,
-            "layer_type is 'local': the layer types of the model are full_attention, "
-            "sliding_attention");
-    refused(gemma, {.layer = 6}, Code::invalid_argument, "layer is 6: the model has only 6 layers");
+            "layer_type local full_attention sliding_attention");
+    refused(gemma, {.layer = 6}, Code::invalid_argument, "layer 6 6");
     refused(R"({"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}})",
             {.tower = "vision"}, Code::not_supported, "siglip_vision_model");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 24}})",
-            {.tower = "vision"}, Code::invalid_data, "hidden_size is 1280 and num_heads is 24");
+            {.tower = "vision"}, Code::invalid_data, "vision_config.hidden_size 1280 num_heads 24");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 96, "num_heads": 16}})",
-            {.tower = "vision"}, Code::invalid_data, "head_dim is 6: it must be a multiple of 4");
+            {.tower = "vision"}, Code::invalid_data, "vision_config.head_dim 6 4");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {}})", {.layer = 1, .tower = "vision"},
-            Code::invalid_argument, "its layers all have the same RoPE");
+            Code::invalid_argument, "tower vision layers");
 }
 
 TEST_CASE("lists and sections of the wrong length") {
@@ -129,82 +119,71 @@ TEST_CASE("lists and sections of the wrong length") {
            "rope_theta": 1e6, )";
     const Bad bad[] = {
         {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 25]}})",
-         "mrope_section adds up to 65: it must be rotary_dim / 2 = 64"},
+         "rope_scaling.mrope_section 65 64"},
         {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [64]}})",
-         "mrope_section is an array of 1: it must be a list of 2 to 8"},
-        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": 64}})", "mrope_section is 64"},
+         "rope_scaling.mrope_section 1 2 8"},
+        {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": 64}})",
+         "rope_scaling.mrope_section 64"},
         {vl + R"("rope_scaling": {"type": "mrope", "mrope_section": [16, -24, 72]}})",
-         "mrope_section[1] is -24"},
+         "rope_scaling.mrope_section[1] -24"},
         {vl +
              R"("rope_scaling": {"type": "mrope", "mrope_section": [32, 32],
                 "mrope_interleaved": true}})",
-         "interleaved sections have 3"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "mrope"})"),
-         "mrope_section is missing"},
-        {llama_with(R"("rope_theta": 1e4, "mrope_interleaved": true)"), "mrope_section is missing"},
+         "rope_scaling.mrope_section 2 3"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "mrope"})"), "mrope_section"},
+        {llama_with(R"("rope_theta": 1e4, "mrope_interleaved": true)"), "mrope_section"},
         {llama_with(
              R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
                        "short_factor": [1, 1, 1], "long_factor": [1, 1]})"),
-         "rope_scaling.short_factor has 3 elements: it must have rotary_dim / 2 = 2"},
+         "rope_scaling.short_factor 3 2"},
         {llama_with(
              R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "longrope", "factor": 2,
                        "short_factor": [1, 1], "long_factor": [1, 0]})"),
-         "rope_scaling.long_factor[1] is 0"},
+         "rope_scaling.long_factor[1] 0"},
         {llama_with(
              R"("rope_theta": 1e4, "head_dim": 4, "rope_scaling": {"type": "su", "factor": 2,
                 "short_factor": 3})"),
-         "rope_scaling.short_factor is 3: it must be a list"},
+         "rope_scaling.short_factor 3"},
         {llama_with(
              R"("rope_theta": 1e4, "num_hidden_layers": 3, "layer_types": ["full_attention"])"),
-         "layer_types has 1 elements: it must have one a layer, 3"},
-        {llama_with(R"("rope_theta": 1e4, "layer_types": [1])"),
-         "layer_types[0] is 1: it must be a string"},
-        {llama_with(R"("rope_theta": 1e4, "layer_types": "full_attention")"), "must be a list"},
+         "layer_types 1 3"},
+        {llama_with(R"("rope_theta": 1e4, "layer_types": [1])"), "layer_types[0] 1"},
+        {llama_with(R"("rope_theta": 1e4, "layer_types": "full_attention")"),
+         "layer_types full_attention"},
         {llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3, "no_rope_layers": [1, 0])"),
-         "no_rope_layers has 2 elements"},
-        {llama_with(R"("rope_theta": 1e4, "no_rope_layers": [1, 2])"), "no_rope_layers[] is 2"},
+         "no_rope_layers 2"},
+        {llama_with(R"("rope_theta": 1e4, "no_rope_layers": [1, 2])"), "no_rope_layers[] 2"},
         {llama_with(R"("rope_theta": 1e4, "no_rope_layer_interval": 0)"),
-         "no_rope_layer_interval is 0"},
-        {llama_with(R"("qk_rope_head_dim": 64)"), "qk_nope_head_dim is missing"},
-        {R"({"model_type": "deepseek_v3", "qk_rope_head_dim": 63})",
-         "rotary_dim becomes 63: it must be even"},
-        {llama_with(R"("rope_theta": 1e4, "rope_ratio": 0)"), "rope_ratio is 0"},
+         "no_rope_layer_interval 0"},
+        {llama_with(R"("qk_rope_head_dim": 64)"), "qk_nope_head_dim"},
+        {R"({"model_type": "deepseek_v3", "qk_rope_head_dim": 63})", "rotary_dim 63"},
+        {llama_with(R"("rope_theta": 1e4, "rope_ratio": 0)"), "rope_ratio 0"},
         {llama_with(R"("layer_types": ["full_attention", "sliding_attention"],
                        "rope_parameters": {"sliding_attention": {"rope_theta": 1e4}})"),
-         "rope_parameters has no entry for layer type full_attention"},
+         "rope_parameters full_attention"},
         {llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}, "factor": 2})"),
-         "has both factor and parameters per layer type"},
+         "rope_parameters factor"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);
     }
-    const Result<Rotation> unknown = from_hf_config(
-        llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}})"), {.layer = 1});
-    CHECK(unknown.status.code == Code::invalid_data);
-    CHECK(std::string(unknown.status.what).find("layer_types is missing") != std::string::npos);
+    check_refused({llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}})"),
+                   "layer_types"},
+                  Code::invalid_data, {.layer = 1});
 }
 
 TEST_CASE("rope_theta") {
-    for (const char* value : {"0", "-10000", "true", "false", "\"10000\"", "[]", "{}", "-0.0"}) {
-        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "},
+    for (const char* value : {"0", "-10000", "true", "false", "\"10000\"", "[]", "{}", "-0.0",
+                              "NaN", "Infinity", "-Infinity"})
+        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta"},
                       Code::invalid_data);
-        check_refused(
-            {llama_with(std::string("\"rope_theta\": ") + value), "a finite number above 0"},
-            Code::invalid_data);
-    }
-    for (const char* value : {"NaN", "Infinity", "-Infinity"}) {
-        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta is "},
-                      Code::invalid_data);
-        check_refused(
-            {llama_with(std::string("\"rope_theta\": ") + value), "must be a finite number"},
-            Code::invalid_data);
-    }
-    check_refused({llama_with("\"rope_theta\": NULL"), "not valid JSON"}, Code::invalid_data);
-    check_refused({llama_with("\"rope_theta\": 1e999"), "number overflow"}, Code::invalid_data);
-    check_refused({llama_with("\"rope_theta\": 1e-30"), "must be below 2048"}, Code::invalid_data);
-    check_refused({R"({"model_type": "youtu", "hidden_size": 512, "num_attention_heads": 8})",
-                   "rope_theta is missing"},
+    check_refused({llama_with("\"rope_theta\": NULL"), "JSON"}, Code::invalid_data);
+    check_refused({llama_with("\"rope_theta\": 1e999"), "1e999"}, Code::invalid_data);
+    check_refused({llama_with("\"rope_theta\": 1e-30"), "rope_theta 1e-30 2048"},
                   Code::invalid_data);
+    check_refused(
+        {R"({"model_type": "youtu", "hidden_size": 512, "num_attention_heads": 8})", "rope_theta"},
+        Code::invalid_data);
 }
 
 TEST_CASE("floats that are not finite are passed over where nothing reads them, and nowhere else") {
@@ -219,25 +198,24 @@ TEST_CASE("floats that are not finite are passed over where nothing reads them, 
     CHECK(result.value.inv_freq == from_hf_config(plain + "}").value.inv_freq);
     const Bad bad[] = {
         {plain + unread + R"(, "rope_scaling": {"type": "linear", "factor": NaN}})",
-         "rope_scaling.factor is NaN: it must be a finite"},
+         "rope_scaling.factor NaN"},
         {plain + R"(, "rope_scaling": {"type": "linear", "factor": Infinity}})",
-         "rope_scaling.factor is Infinity"},
+         "rope_scaling.factor Infinity"},
         {plain +
              R"(, "rope_scaling": {"type": "longrope", "factor": 2, "short_factor": [1, -Infinity],
                 "long_factor": [1, 1]}})",
-         "rope_scaling.short_factor[1] is -Infinity"},
-        {plain + R"(, "num_hidden_layers": NaN})",
-         "num_hidden_layers is NaN: it must be a whole number"},
-        {R"({"model_type": NaN})", "model_type is NaN: it must be a string"},
-        {plain + R"(, "a": NaN, "b": 1, "b": 2})", "the key \"b\" is given twice"},
-        {plain + R"(, "a": NaN, "b": 1e999})", "number overflow"},
-        {R"({"a": NaNs})", "not valid JSON"},
-        {R"({"a": +Infinity})", "not valid JSON"},
-        {R"({"a": 1Infinity})", "not valid JSON"},
-        {R"({NaN: 1})", "not valid JSON"},
-        {R"({"a": nullNaN})", "not valid JSON"},
-        {"NaN", "the document is NaN: it must be an object"},
-        {R"({"a": NaN, "b": "\)", "not valid JSON"},
+         "rope_scaling.short_factor[1] -Infinity"},
+        {plain + R"(, "num_hidden_layers": NaN})", "num_hidden_layers NaN"},
+        {R"({"model_type": NaN})", "model_type NaN"},
+        {plain + R"(, "a": NaN, "b": 1, "b": 2})", "b"},
+        {plain + R"(, "a": NaN, "b": 1e999})", "1e999"},
+        {R"({"a": NaNs})", "JSON"},
+        {R"({"a": +Infinity})", "JSON"},
+        {R"({"a": 1Infinity})", "JSON"},
+        {R"({NaN: 1})", "JSON"},
+        {R"({"a": nullNaN})", "JSON"},
+        {"NaN", "NaN"},
+        {R"({"a": NaN, "b": "\)", "JSON"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);
@@ -247,47 +225,44 @@ TEST_CASE("floats that are not finite are passed over where nothing reads them, 
 TEST_CASE("a file that contradicts itself") {
     const Bad bad[] = {
         {llama_with(R"("rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6})"),
-         "rope_theta is 10000.0 but rope_parameters.rope_theta is 1000000.0"},
-        {llama_with(R"("rope_theta": 1e4, "rotary_emb_base": 1e6)"),
-         "rotary_emb_base is 1000000.0"},
+         "rope_theta 10000.0 rope_parameters.rope_theta 1000000.0"},
+        {llama_with(R"("rope_theta": 1e4, "rotary_emb_base": 1e6)"), "rotary_emb_base 1000000.0"},
         {llama_with(
              R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "rope_type": "default",
                 "factor": 2})"),
-         R"(rope_scaling.rope_type is "default" but rope_scaling.type is "linear")"},
+         "rope_scaling.rope_type default rope_scaling.type linear"},
         {llama_with(
              R"("rope_scaling": {"type": "linear", "factor": 2},
                 "rope_parameters": {"rope_type": "default"})"),
-         "rope_parameters and rope_scaling differ in "},
+         "rope_parameters rope_scaling"},
         {llama_with(
              R"("rope_scaling": {"type": "linear", "factor": 2},
                 "rope_parameters": {"rope_type": "linear", "factor": 4})"),
-         "differ in factor"},
+         "rope_parameters rope_scaling factor"},
         {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2, "x": 1},
                        "rope_parameters": {"rope_type": "linear", "factor": 2})"),
-         "differ in x"},
+         "rope_parameters rope_scaling x"},
         {llama_with(R"("rope_scaling": {"type": "linear", "factor": 2, "rope_theta": 5e5},
                        "rope_parameters": {"rope_type": "linear", "factor": 2,
                        "rope_theta": 1e4})"),
-         "rope_parameters and rope_scaling differ in rope_theta"},
+         "rope_parameters rope_scaling rope_theta"},
         {llama_with(
              R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}, "rope_theta": 1e6})"),
-         "has both rope_theta and parameters per layer type"},
-        {llama_with(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)"), "rotary_pct is 0.25"},
+         "rope_theta"},
+        {llama_with(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)"), "rotary_pct 0.25"},
         {llama_with(
              R"("partial_rotary_factor": 0.5, "rope_parameters": {"partial_rotary_factor": 0.25})"),
-         "rope_parameters.partial_rotary_factor is 0.25"},
+         "rope_parameters.partial_rotary_factor 0.25"},
         {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.5, "rotary_dim": 32)"),
-         "asks for 64"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 128, "kv_channels": 64)"),
-         "kv_channels is 64"},
-        {llama_with(R"("rope_theta": 1e4, "rope_interleaved": true)"),
-         "contradicts the pairing of model_type llama"},
+         "rotary_dim 32 64"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 128, "kv_channels": 64)"), "kv_channels 64"},
+        {llama_with(R"("rope_theta": 1e4, "rope_interleaved": true)"), "model_type"},
         {llama_with(
              R"("rope_theta": 1e4, "original_max_position_embeddings": 4096,
                 "rope_scaling": {"type": "llama3", "factor": 8,
                        "low_freq_factor": 1, "high_freq_factor": 4,
                        "original_max_position_embeddings": 8192})"),
-         "original_max_position_embeddings is 4096"},
+         "original_max_position_embeddings 4096"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);
@@ -301,35 +276,32 @@ TEST_CASE("head counts and widths") {
     };
     CHECK(from_hf_config(heads("4096.0", "32.0")).value.head_dim == 128);
     const Bad bad[] = {
-        {heads("4096", "0"), "num_attention_heads is 0"},
-        {heads("4096", "-32"), "num_attention_heads is -32"},
-        {heads("4096", "1e300"), "num_attention_heads is "},
-        {heads("4096", "99999999999999999999"), "num_attention_heads is "},
-        {heads("4096", "32.5"), "num_attention_heads is 32.5: it must be a whole number"},
-        {heads("4096", "true"), "num_attention_heads is true"},
-        {heads("\"4096\"", "32"), "hidden_size is \"4096\""},
-        {heads("4096", "33"), "hidden_size is 4096 and num_attention_heads is 33"},
-        {heads("32", "32"), "head_dim, must be whole, 2 to 65534"},
+        {heads("4096", "0"), "num_attention_heads 0"},
+        {heads("4096", "-32"), "num_attention_heads -32"},
+        {heads("4096", "1e300"), "num_attention_heads"},
+        {heads("4096", "99999999999999999999"), "num_attention_heads"},
+        {heads("4096", "32.5"), "num_attention_heads 32.5"},
+        {heads("4096", "true"), "num_attention_heads true"},
+        {heads("\"4096\"", "32"), "hidden_size 4096"},
+        {heads("4096", "33"), "hidden_size 4096 num_attention_heads 33"},
+        {heads("32", "32"), "head_dim 2 65534"},
         {R"({"model_type": "brand_new", "rope_theta": 1e4, "hidden_size": 4096})",
-         "num_attention_heads is missing"},
-        {R"({"model_type": "brand_new", "rope_theta": 1e4})", "hidden_size is missing"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 1)"), "head_dim is 1"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 65536)"), "head_dim is 65536"},
-        {llama_with(R"("rope_theta": 1e4, "head_dim": 127)"),
-         "rotary_dim becomes 127: it must be even, 2 to head_dim, which is 127"},
-        {llama_with(R"("rope_theta": 1e4, "rotary_dim": 130)"), "rotary_dim is 130"},
-        {llama_with(R"("rope_theta": 1e4, "rotary_dim": 63)"), "rotary_dim is 63"},
+         "num_attention_heads"},
+        {R"({"model_type": "brand_new", "rope_theta": 1e4})", "hidden_size"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 1)"), "head_dim 1"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 65536)"), "head_dim 65536"},
+        {llama_with(R"("rope_theta": 1e4, "head_dim": 127)"), "rotary_dim 127 2 head_dim 127"},
+        {llama_with(R"("rope_theta": 1e4, "rotary_dim": 130)"), "rotary_dim 130"},
+        {llama_with(R"("rope_theta": 1e4, "rotary_dim": 63)"), "rotary_dim 63"},
         {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.26)"),
-         "partial_rotary_factor is 0.26: rotary_dim becomes 33"},
-        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.001)"),
-         "rotary_dim becomes 0"},
-        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 1.5)"), "must be at most 1"},
-        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0)"),
-         "partial_rotary_factor is 0"},
-        {R"({"model_type": 3, "hidden_size": 4096, "num_attention_heads": 32})",
-         "model_type is 3: it must be a string"},
+         "partial_rotary_factor 0.26 rotary_dim 33"},
+        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0.001)"), "rotary_dim 0"},
+        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 1.5)"),
+         "partial_rotary_factor 1.5 1"},
+        {llama_with(R"("rope_theta": 1e4, "partial_rotary_factor": 0)"), "partial_rotary_factor 0"},
+        {R"({"model_type": 3, "hidden_size": 4096, "num_attention_heads": 32})", "model_type 3"},
         {R"({"model_type": "x", "head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 0})",
-         "max_position_embeddings is 0"},
+         "max_position_embeddings 0"},
         {R"({"model_type": "x", "head_dim": 64, "rope_theta": 1e4,
             "max_position_embeddings": 1e30})",
          "max_position_embeddings"},

@@ -15,8 +15,7 @@ TEST_CASE("a document is bounded in bytes and in values, and says so") {
     const std::string plain = llama_with(R"("rope_theta": 1e4)");
     const std::size_t most = std::size_t{16} << 20;
     CHECK(from_hf_config(plain + std::string(most - plain.size(), ' ')));
-    check_refused({plain + std::string(most + 1 - plain.size(), ' '),
-                   "16777217 bytes, but may have at most 16777216"},
+    check_refused({plain + std::string(most + 1 - plain.size(), ' '), "16777217 bytes 16777216"},
                   Code::invalid_data);
     const auto with_values =
         [](std::size_t count) {  // the document, five fields and a list also count as values
@@ -24,8 +23,7 @@ TEST_CASE("a document is bounded in bytes and in values, and says so") {
             return llama_with(R"("rope_theta": 1e4, "x": [)" + listed(count - 7, zero) + "]");
         };
     CHECK(from_hf_config(with_values(524288)));
-    check_refused({with_values(524289), "not usable JSON: more than 524288 values"},
-                  Code::invalid_data);
+    check_refused({with_values(524289), "524288 values"}, Code::invalid_data);
 }
 
 TEST_CASE("layer types are few, and a document that names many says how many it may have") {
@@ -40,21 +38,17 @@ TEST_CASE("layer types are few, and a document that names many says how many it 
         return llama_with(R"("rope_parameters": {)" + listed(count, section) + "}");
     };
     CHECK(from_hf_config(layers(64)));
-    check_refused({layers(65), "layer_types has 65 layer types: it must have at most 64"},
-                  Code::invalid_data);
-    check_refused({layers(60000), "layer_types has 60000 layer types"}, Code::invalid_data);
+    check_refused({layers(65), "layer_types 65 64"}, Code::invalid_data);
+    check_refused({layers(60000), "layer_types 60000"}, Code::invalid_data);
     const auto letters = [](std::size_t count) {
         return llama_with(R"("rope_theta": 1e4, "sliding_window_pattern": ")" +
                           std::string(count, 'L') + "\"");
     };
     CHECK(from_hf_config(letters(65536)));
-    check_refused(
-        {letters(65537), "sliding_window_pattern has 65537 letters: it must have at most 65536"},
-        Code::invalid_data);
+    check_refused({letters(65537), "sliding_window_pattern 65537 65536"}, Code::invalid_data);
     CHECK(from_hf_config(sections(64)));
-    check_refused({sections(65), "rope_parameters has 65 layer types: it must have at most 64"},
-                  Code::invalid_data);
-    check_refused({sections(60000), "rope_parameters has 60000 layer types"}, Code::invalid_data);
+    check_refused({sections(65), "rope_parameters 65 64"}, Code::invalid_data);
+    check_refused({sections(60000), "rope_parameters 60000"}, Code::invalid_data);
 }
 
 TEST_CASE("there are no more than 100 warnings, and how many there are beyond is said") {
@@ -63,7 +57,7 @@ TEST_CASE("there are no more than 100 warnings, and how many there are beyond is
         llama_with(R"("rope_theta": 1e4, )" + listed(1000, key)));
     REQUIRE(result);
     REQUIRE(result->warnings.size() == 101);
-    CHECK(result->warnings.back() == "and 900 more warnings");
+    CHECK(names(result->warnings.back(), "900"));
 }
 
 TEST_CASE("a language model deep inside others is compared with each of them once") {
@@ -83,21 +77,19 @@ TEST_CASE("a language model deep inside others is compared with each of them onc
 
 TEST_CASE("text that is not the JSON of a configuration") {
     const Bad bad[] = {
-        {"", "not valid JSON"},
-        {"{", "not valid JSON"},
-        {llama_with("\"rope_theta\": 1e4") + "x", "not valid JSON"},
-        {"[1]", "the document is an array: it must be an object"},
-        {"null", "the document is null"},
-        {std::string("{\"a\": \"\xff\x1b[31m\"}"), "not valid JSON"},
-        {llama_with(R"("rope_theta": 1e4, "rope_theta": 1e4)"),
-         "the key \"rope_theta\" is given twice"},
+        {"", "JSON"},
+        {"{", "JSON"},
+        {llama_with("\"rope_theta\": 1e4") + "x", "JSON"},
+        {"[1]", "document array"},
+        {"null", "document null"},
+        {std::string("{\"a\": \"\xff\x1b[31m\"}"), "JSON"},
+        {llama_with(R"("rope_theta": 1e4, "rope_theta": 1e4)"), "rope_theta"},
         {llama_with(
              R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2, "factor": 4})"),
-         "\"factor\" is given twice"},
-        {llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b\u001b": 1, "b\u001b": 2}])"),
-         "is given twice"},
-        {nested(64), "nested more than 64 deep"},
-        {nested(1000000), "nested more than 64 deep"},
+         "factor"},
+        {llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b\u001b": 1, "b\u001b": 2}])"), "b?"},
+        {nested(64), "nested 64"},
+        {nested(1000000), "nested 64"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);

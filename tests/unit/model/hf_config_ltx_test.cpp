@@ -92,9 +92,9 @@ TEST_CASE("LTX-Video: phases, axes in turn, and two channels that stand") {
     CHECK(rotation.head_groups == 1);
     CHECK(rotation.inv_freq[0] == 0);
     CHECK(rotation.phase[0] == 0);
-    CHECK(warns(rotation, "positions of the axes: column, frame, row"));
-    CHECK(warns(rotation, "all heads of Q or of K"));
-    CHECK(!warns(rotation, "is missing"));
+    CHECK(warns(rotation, "column frame row"));
+    CHECK(warns(rotation, "heads Q K"));
+    CHECK(!warns(rotation, "missing"));
     for (const int frame : {0, 1, 7}) {
         for (const int line : {0, 15}) {
             const int column = 23 - line;
@@ -114,11 +114,11 @@ TEST_CASE("LTX-2: middles of patches, in rows or in heads with frequencies of th
         const std::string json = ltx2(R"("rope_type": ")" + std::string(type) + "\"");
         const bool split = std::string(type) == "split";
         const Rotation rotation = imported(json);
-        CHECK(warns(rotation, "assuming video_attention"));
+        CHECK(warns(rotation, "video_attention"));
         CHECK(rotation.pairing == (split ? half : interleaved));
         CHECK(rotation.head_dim == (split ? 128 : 4096));
         CHECK(rotation.head_groups == (split ? 32 : 1));
-        CHECK(warns(rotation, split ? "axes: frame, row, column" : "axes: row, column, frame"));
+        CHECK(warns(rotation, split ? "frame row column" : "row column frame"));
         for (const int index : {0, 1, 5}) {
             const Frame frame = frame_of(index, 8);
             const std::int32_t line = 2 * index + 3, column = 2 * 11 + 1;
@@ -149,26 +149,21 @@ TEST_CASE("LTX-2: middles of patches, in rows or in heads with frequencies of th
 TEST_CASE("LTX-2: what is missing is assumed, and what is wrong is named") {
     const Rotation assumed = imported(R"({"_class_name": "LTX2VideoTransformer3DModel"})");
     CHECK(assumed.inv_freq == imported(ltx2(R"("rope_type": "interleaved")")).inv_freq);
-    CHECK(warns(assumed, "rope_type is missing: assuming interleaved"));
-    CHECK(warns(assumed, "vae_scale_factors is missing: assuming 8, 32, 32"));
+    CHECK(warns(assumed, "rope_type"));
+    CHECK(warns(assumed, "vae_scale_factors 8 32 32"));
     for (const Bad& bad : {
              Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "attention_head_dim": 127})",
-                 "attention_head_dim is 127: the head must be even"},
+                 "attention_head_dim 127"},
              Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "vae_scale_factors": [8, 32]})",
-                 "vae_scale_factors is an array: it must be a list of 3 numbers"},
+                 "vae_scale_factors 3"},
              Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "base_height": 0})",
-                 "base_height is 0"},
+                 "base_height 0"},
              Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "rope_theta": 1e9})",
-                 "rope_theta 1e+09 makes the frequency of pair"},
+                 "rope_theta 1e+09"},
          }) {
         check_refused(bad, Code::invalid_data);
     }
-    check_refused({ltx2(R"("rope_type": "spiral")"),
-                   "rope_type is \"spiral\": it must be interleaved or split"},
-                  Code::not_supported);
-    const Result<Rotation> other = from_hf_config(ltx2(R"("rope_type": "split")"),
-                                                  {.layer_type = "text"});
-    CHECK(other.status.code == Code::invalid_argument);
-    CHECK(std::string(other.status.what).find("layer_type is 'text': the model has") !=
-          std::string::npos);
+    check_refused({ltx2(R"("rope_type": "spiral")"), "rope_type spiral"}, Code::not_supported);
+    check_refused({ltx2(R"("rope_type": "split")"), "layer_type text"}, Code::invalid_argument,
+                  {.layer_type = "text"});
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "support/names.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope::test {
@@ -32,15 +33,6 @@ inline Rotation imported(const std::string& json, const ModelQuery& query = {}) 
     const Result<Rotation> result = from_hf_config(json, query);
     REQUIRE_MESSAGE(result, result.status.what, " in ", json.substr(0, 300));
     return result.value;
-}
-
-inline bool warns(const Rotation& rotation, const std::string& text) {
-    for (const std::string& warning : rotation.warnings) {
-        if (warning.find(text) != std::string::npos) {
-            return true;
-        }
-    }
-    return false;
 }
 
 inline std::vector<std::uint32_t> sections_of(const Rotation& rotation) {

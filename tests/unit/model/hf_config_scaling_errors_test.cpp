@@ -16,10 +16,9 @@ TEST_CASE("scalings that are unknown are named, never read as default") {
     for (const char* type : {"ntk", "Linear", "spiral", ""}) {
         for (const char* key : {"type", "rope_type"}) {
             const std::string field = std::string("\"") + key + "\": \"" + type + "\"";
-            const std::string text = std::string("rope_scaling.") + key + " is \"" + type + "\"";
             check_refused({llama_with(R"("rope_theta": 1e4, "rope_scaling": {)" + field +
                                       R"(, "factor": 2.0})"),
-                           text.c_str()},
+                           std::string("rope_scaling.") + key + " " + type},
                           Code::not_supported);
         }
     }
@@ -29,26 +28,23 @@ TEST_CASE("scalings that are unknown are named, never read as default") {
     check_refused({llama_with(
                        R"("rope_parameters": {"full_attention": {"rope_theta": 1e4,
                 "rope_type": "spiral"}})"),
-                   "rope_parameters.full_attention.rope_type is \"spiral\""},
+                   "rope_parameters.full_attention.rope_type spiral"},
                   Code::not_supported);
 }
 
 TEST_CASE("formulas that share the name ntk are not taken for each other") {
     for (const char* key : {"type", "rope_type"}) {
-        const std::string text = std::string("rope_scaling.") + key +
-                                 " is \"ntk\": it is supported only for model_type new";
         check_refused({llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2, ")" +
                                   std::string(key) + "\": \"ntk\"}"),
-                       text.c_str()},
+                       std::string("rope_scaling.") + key + " ntk"},
                       Code::not_supported);
     }
     const std::string gte =
         R"({"model_type": "new", "rope_theta": 1e4, "rope_scaling": {"type": "ntk")";
-    check_refused({gte + "}}", "rope_scaling.factor is missing"}, Code::invalid_data);
-    check_refused({gte + R"(, "factor": 0.5}})",
-                   "rope_scaling.factor is 0.5: rope_type ntk needs at least 1"},
+    check_refused({gte + "}}", "rope_scaling.factor"}, Code::invalid_data);
+    check_refused({gte + R"(, "factor": 0.5}})", "rope_scaling.factor 0.5 rope_type 1"},
                   Code::invalid_data);
-    check_refused({gte + R"(, "factor": 2, "mixed_b": 0}})", "rope_scaling.mixed_b is 0"},
+    check_refused({gte + R"(, "factor": 2, "mixed_b": 0}})", "rope_scaling.mixed_b 0"},
                   Code::invalid_data);
 }
 
@@ -56,21 +52,20 @@ TEST_CASE("InternLM's rotary object, broken") {
     const auto internlm = [](const std::string& fields) {
         return R"({"model_type": "internlm", "rotary": )" + fields + "}";
     };
-    check_refused({internlm(R"({"base": 1e4, "type": "spiral"})"),
-                   "rotary.type is \"spiral\": it must be origin or dynamic"},
+    check_refused({internlm(R"({"base": 1e4, "type": "spiral"})"), "rotary.type spiral"},
                   Code::not_supported);
-    check_refused({internlm(R"({"base": 1e4})"), "rotary.type is missing"}, Code::invalid_data);
-    check_refused({internlm(R"({"base": -1, "type": "origin"})"), "rotary.base is -1"},
+    check_refused({internlm(R"({"base": 1e4})"), "rotary.type"}, Code::invalid_data);
+    check_refused({internlm(R"({"base": -1, "type": "origin"})"), "rotary.base -1"},
                   Code::invalid_data);
     check_refused(
-        {internlm(R"({"type": "dynamic", "scaling_factor": 0})"), "rotary.scaling_factor is 0"},
+        {internlm(R"({"type": "dynamic", "scaling_factor": 0})"), "rotary.scaling_factor 0"},
         Code::invalid_data);
     check_refused({internlm(R"({"base": 1e4, "type": "origin"}, "rope_theta": 1e6)"),
-                   "rotary.base is 10000.0 but rope_theta is"},
+                   "rotary.base 10000.0 rope_theta"},
                   Code::invalid_data);
     check_refused(
         {internlm(R"({"type": "origin"}, "rope_scaling": {"type": "linear", "factor": 2})"),
-         "rotary and rope_scaling"},
+         "rotary rope_scaling"},
         Code::invalid_data);
 }
 
@@ -88,54 +83,51 @@ TEST_CASE("scaling parameters that are missing or out of range") {
     };
     for (const char* field :
          {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
-        const std::string text = std::string("rope_scaling.") + field + " is missing";
-        check_refused({llama3_without(field), text.c_str()}, Code::invalid_data);
+        check_refused({llama3_without(field), std::string("rope_scaling.") + field},
+                      Code::invalid_data);
     }
     CHECK(from_hf_config(llama3_without("")));
     const Bad bad[] = {
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear"})"),
-         "rope_scaling.factor is missing"},
+         "rope_scaling.factor"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 0})"),
-         "rope_scaling.factor is 0"},
+         "rope_scaling.factor 0"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": "2"})"),
-         "rope_scaling.factor is \"2\""},
+         "rope_scaling.factor 2"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": true})"),
-         "rope_scaling.factor is true"},
+         "rope_scaling.factor true"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2})"),
-         "rope_scaling.rope_type is missing"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": 4})"),
-         "rope_scaling.type is 4: it must be a string"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": 4)"),
-         "rope_scaling is 4: it must be an object or null"},
-        {llama_with(R"("rope_theta": 1e4, "rope_scaling": [2])"), "rope_scaling is an array"},
+         "rope_scaling.rope_type"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": 4})"), "rope_scaling.type 4"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": 4)"), "rope_scaling 4"},
+        {llama_with(R"("rope_theta": 1e4, "rope_scaling": [2])"), "rope_scaling"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn"})"),
-         "rope_scaling.factor is missing: rope_type yarn needs it"},
+         "rope_scaling.factor rope_type"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "dynamic"})"),
-         "rope_scaling.factor is missing"},
+         "rope_scaling.factor"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "longrope", "factor": 2})"),
-         "rope_scaling.short_factor is missing"},
+         "rope_scaling.short_factor"},
         {R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4,
             "rope_scaling": {"type": "yarn", "factor": 2}})",
-         "max_position_embeddings is missing"},
+         "max_position_embeddings"},
         {llama_with(R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": -2})"),
-         "rope_scaling.factor is -2"},
+         "rope_scaling.factor -2"},
         {llama_with(
              R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "beta_fast": 0})"),
-         "beta_fast is 0"},
+         "rope_scaling.beta_fast 0"},
         {llama_with(
              R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2,
                 "beta_slow": 33})"),
-         "beta_fast is 32: it must be at least beta_slow, which is 33"},
+         "beta_fast 32 beta_slow 33"},
         {llama_with(
              R"("rope_theta": 1e4, "rope_scaling": {"type": "yarn", "factor": 2, "truncate": 1})"),
-         "truncate is 1: it must be true or false"},
-        {llama_with(R"("rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2})"),
-         "base is 1: it must be finite and above 1"},
+         "rope_scaling.truncate 1"},
+        {llama_with(R"("rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2})"), "base 1"},
         {llama_with(
              R"("rope_theta": 1e4, "rope_scaling": {"type": "llama3", "factor": 8,
                 "low_freq_factor": 5,
                        "high_freq_factor": 4, "original_max_position_embeddings": 8192})"),
-         "low_freq_factor is 5: it must be at most"},
+         "low_freq_factor 5"},
     };
     for (const Bad& b : bad) {
         check_refused(b, Code::invalid_data);

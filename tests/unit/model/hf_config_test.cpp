@@ -25,8 +25,7 @@ std::string llama_with(const std::string& fields) {
 
 // models/expected: Hugging Face transformers' formulas, evaluated in float64.
 TEST_CASE("real models") {
-    const std::vector<std::string> longest_warning = {
-        "longrope depends on the length, which is unknown: assuming the short list"};
+    const std::vector<std::string> longest_warning = {"longrope"};
     struct Model {
         const char* name;
         std::vector<std::uint32_t> sections = {};
@@ -41,14 +40,11 @@ TEST_CASE("real models") {
          .softmax_scale = deepseek * deepseek,
          .q_rotary_offset = 128,
          .k_rotary_offset = 512,
-         .warnings = {"kv_lora_rank is missing: assuming 512, the default of deepseek_v2"}},
+         .warnings = {"kv_lora_rank 512"}},
         {.name = "falcon-7b"},
-        {.name = "gemma-3-4b.full",
-         .warnings = {"the model has layers of several types (full_attention, sliding_attention): "
-                      "assuming full_attention"}},
+        {.name = "gemma-3-4b.full", .warnings = {"full_attention sliding_attention"}},
         {.name = "glm-4-9b"},
-        {.name = "gpt-j-6b",
-         .warnings = {"rope_theta is missing: assuming 10000, the default of gptj"}},
+        {.name = "gpt-j-6b", .warnings = {"rope_theta 10000"}},
         {.name = "gpt-neox-20b"},
         {.name = "gpt-oss-20b"},
         {.name = "llama-3.1-8b"},
@@ -59,9 +55,7 @@ TEST_CASE("real models") {
         {.name = "qwen2-vl-2b", .sections = {16, 24, 24}},
         {.name = "qwen2.5-7b"},
         {.name = "qwen2.5-7b.yarn",
-         .warnings = {"rope_scaling.factor is 4.0 but max_position_embeddings, 32768, is 1 times "
-                      "original_max_position_embeddings: "
-                      "the factor is taken"}},
+         .warnings = {"rope_scaling.factor 4.0 max_position_embeddings 32768 1"}},
         {.name = "qwen3-vl-4b", .sections = {24, 20, 20}, .order = SectionOrder::interleaved},
         {.name = "stablelm-3b"},
     };
@@ -91,7 +85,8 @@ TEST_CASE("real models") {
             CHECK(sections_of(rotation) == model.sections);
             CHECK(rotation.sections.order == model.order);
             if (!known) {
-                CHECK(rotation.warnings == model.warnings);
+                CHECK(rotation.warnings.size() == model.warnings.size());
+                for (const std::string& words : model.warnings) CHECK(warns(rotation, words));
             }
         }
     }
@@ -198,8 +193,8 @@ TEST_CASE("what a file leaves out is assumed aloud") {
     CHECK(bare.pairing == half);
     CHECK(close(bare.inv_freq[32], 0.01));
     CHECK(bare.max_position == 0);
-    CHECK(warns(bare, "model_type is missing"));
-    CHECK(warns(bare, "rope_theta is missing: assuming 10000"));
+    CHECK(warns(bare, "model_type"));
+    CHECK(warns(bare, "rope_theta 10000"));
     CHECK(bare.warnings.size() == 2);
 
     const Rotation unknown = imported(R"({"model_type": "brand\nnew", "rope_theta": 5000, )" +
@@ -210,19 +205,19 @@ TEST_CASE("what a file leaves out is assumed aloud") {
 
     const Rotation mixtral = imported(R"({"model_type": "mixtral", )" + heads + "}");
     CHECK(close(mixtral.inv_freq[32], 1e-3));
-    CHECK(warns(mixtral, "rope_theta is missing: assuming 1000000, the default of mixtral"));
+    CHECK(warns(mixtral, "rope_theta 1000000"));
 
     const Rotation glm = imported(R"({"model_type": "glm", "rope_theta": 10000})");
     CHECK(glm.head_dim == 128);
     CHECK(glm.rotary_dim == 64);
     CHECK(glm.pairing == interleaved);
-    CHECK(warns(glm, "head_dim is missing: assuming 128, the default of glm"));
-    CHECK(warns(glm, "partial_rotary_factor is missing: assuming 0.5, the default of glm"));
+    CHECK(warns(glm, "head_dim 128"));
+    CHECK(warns(glm, "partial_rotary_factor 0.5"));
 
     const Rotation gptj = imported(
         R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rope_theta": 10000})");
     CHECK(gptj.rotary_dim == 64);
-    CHECK(warns(gptj, "rotary_dim is missing: assuming 64"));
+    CHECK(warns(gptj, "rotary_dim 64"));
 }
 
 TEST_CASE("keys that are not read are named") {
@@ -230,9 +225,9 @@ TEST_CASE("keys that are not read are named") {
         R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2, "beta_fast": 32},
            "rope_something": 7,
            "text_config": {"vocab_size": 1}, "vocab_size": 3)"));
-    CHECK(warns(rotation, "ignored key rope_scaling.beta_fast"));
-    CHECK(warns(rotation, "ignored key rope_something"));
-    CHECK(warns(rotation, "ignored key text_config"));
+    CHECK(warns(rotation, "rope_scaling.beta_fast"));
+    CHECK(warns(rotation, "rope_something"));
+    CHECK(warns(rotation, "text_config"));
     CHECK(rotation.warnings.size() == 3);
 }
 

@@ -23,8 +23,8 @@ TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
         CHECK(rotation.head_dim == 64);
         CHECK(rotation.rotary_dim == 64);
         CHECK(sections_of(rotation) == std::vector<std::uint32_t>{16, 16});
-        CHECK(warns(rotation, "positions of the vision tower: 2 row + 1 - 14, 2 column + 1 - 14"));
-        CHECK(warns(rotation, "multiply its frequencies by 14 / N"));
+        CHECK(warns(rotation, "2 row + 1 - 14 2 column + 1 - 14"));
+        CHECK(warns(rotation, "14 / N"));
         REQUIRE(rotation.inv_freq.size() == 32);
         for (int patch = 0; patch < 14; ++patch) {
             const long double coordinate = 2 * ((patch + 0.5L) / 14) - 1;
@@ -39,15 +39,14 @@ TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
     }
     const Rotation assumed = imported(R"({"model_type": "dinov3_vit", "rope_theta": 100})");
     CHECK(assumed.head_dim == 64);
-    CHECK(warns(assumed, "image_size is missing: assuming 224"));
+    CHECK(warns(assumed, "image_size 224"));
     const auto with = [](const std::string& fields) {
         return R"({"model_type": "dinov3_vit", "hidden_size": 1024, "num_attention_heads": 16, )" +
                fields + "}";
     };
-    check_refused({with(R"("image_size": 8, "patch_size": 16)"),
-                   "image_size is 8: it must be at least patch_size, 16"},
+    check_refused({with(R"("image_size": 8, "patch_size": 16)"), "image_size 8 patch_size 16"},
                   Code::invalid_data);
-    check_refused({with(R"("rope_theta": 0)"), "rope_theta is 0"}, Code::invalid_data);
+    check_refused({with(R"("rope_theta": 0)"), "rope_theta 0"}, Code::invalid_data);
     CHECK(from_hf_config(json, {.layer = 2}).status.code == Code::invalid_argument);
 }
 
@@ -58,7 +57,7 @@ TEST_CASE("MoonViT: column and row take turns, with the same frequencies") {
         {.tower = "vision"});
     CHECK(rotation.head_dim == 72);
     CHECK(rotation.pairing == interleaved);
-    CHECK(warns(rotation, "positions of the vision tower: column, row"));
+    CHECK(warns(rotation, "column row"));
     REQUIRE(rotation.inv_freq.size() == 36);
     for (std::uint32_t pair = 0; pair < 36; ++pair) {
         const std::uint32_t j = pair / 2;
@@ -78,17 +77,17 @@ TEST_CASE("SAM 2: the memory attention turns columns and rows") {
             CHECK(
                 close(rotation.inv_freq[pair], double(std::pow(1e4L, -4.0L * (pair % 64) / 256))));
         }
-        CHECK(warns(rotation, "positions of the vision tower: column, row"));
-        CHECK(warns(rotation, "object pointers are not turned"));
+        CHECK(warns(rotation, "column row"));
+        CHECK(warns(rotation, "pointers"));
     }
     const auto with = [](const std::string& fields) {
         return R"({"model_type": "sam3_tracker_video", )" + fields + "}";
     };
     const Rotation halved = imported(with(R"("memory_attention_downsample_rate": 2)"));
     CHECK(halved.head_dim == 128);
-    CHECK(warns(halved, "memory_attention_embed_dim is missing: assuming 256"));
+    CHECK(warns(halved, "memory_attention_embed_dim 256"));
     check_refused({with(R"("memory_attention_num_attention_heads": 3)"),
-                   "memory_attention_hidden_size is 256 and num_heads is 3"},
+                   "memory_attention_hidden_size 256 num_heads 3"},
                   Code::invalid_data);
     CHECK(from_hf_config(json, {.layer = 1}).status.code == Code::invalid_argument);
 }
@@ -106,20 +105,21 @@ TEST_CASE("SAM 3: layers without a window divide the positions of the whole imag
             CHECK(close(rotation.inv_freq[pair],
                         double(scale * std::pow(1e4L, -4.0L * (pair % 16) / 64))));
         }
-        CHECK(warns(rotation, "multiply the frequencies by 72 / N") == (layer % 8 == 7));
+        CHECK(warns(rotation, "72 / N") == (layer % 8 == 7));
     }
     const Rotation chosen = imported(json);
     CHECK(chosen.inv_freq == imported(json, {.layer = 7}).inv_freq);
-    CHECK(warns(chosen, "assuming full_attention"));
+    CHECK(warns(chosen, "full_attention"));
     CHECK(imported(json, {.layer_type = "windowed_attention"}).inv_freq[0] == 1);
     CHECK(from_hf_config(json, {.layer = 32}).status.code == Code::invalid_argument);
     const std::string alone = R"({"model_type": "sam3_vit_model")";
     CHECK(imported(alone + "}").inv_freq == chosen.inv_freq);
-    CHECK(warns(imported(alone + "}"), "global_attn_indexes is missing: assuming 7, 15, 23, 31"));
-    check_refused({alone + R"(, "global_attn_indexes": [32]})", "global_attn_indexes[] is 32"},
+    CHECK(warns(imported(alone + "}"), "global_attn_indexes 7 15 23 31"));
+    check_refused({alone + R"(, "global_attn_indexes": [32]})", "global_attn_indexes[] 32"},
                   Code::invalid_data);
-    check_refused({alone + R"(, "global_attn_indexes": 7})", "must be a list"}, Code::invalid_data);
-    check_refused({alone + R"(, "num_hidden_layers": 5000})", "num_hidden_layers is 5000"},
+    check_refused({alone + R"(, "global_attn_indexes": 7})", "global_attn_indexes 7"},
+                  Code::invalid_data);
+    check_refused({alone + R"(, "num_hidden_layers": 5000})", "num_hidden_layers 5000"},
                   Code::invalid_data);
 }
 
@@ -140,14 +140,14 @@ TEST_CASE("Gemma 4: columns turn the first half of a head, rows the second") {
         CHECK(rotation.windows[i].offset == (i == 1 ? 36 : 0));
         CHECK(rotation.windows[i].rotary_dim == (i < 2 ? 36 : 0));
     }
-    CHECK(warns(rotation, "positions of the vision tower: column, row; of padding 0, 0"));
+    CHECK(warns(rotation, "column row of padding 0 0"));
     REQUIRE(rotation.inv_freq.size() == 36);
     for (std::size_t pair = 0; pair < 36; ++pair)
         CHECK(close(rotation.inv_freq[pair], double(std::pow(50.0L, -2.0L * (pair % 18) / 36))));
     const Rotation assumed = read("");
     CHECK(assumed.head_dim == 64);
     CHECK(close(assumed.inv_freq[1], double(std::pow(100.0L, -2.0L / 32))));
-    CHECK(warns(assumed, "embed_dim is missing: assuming 768"));
+    CHECK(warns(assumed, "vision_config.embed_dim 768"));
 }
 
 TEST_CASE("MiniMax M3: frames, rows and columns each turn a third of the head") {
@@ -163,7 +163,7 @@ TEST_CASE("MiniMax M3: frames, rows and columns each turn a third of the head") 
         CHECK(rotation.rotary_dim == 78);
         CHECK(sections_of(rotation) == std::vector<std::uint32_t>{13, 13, 13});
         CHECK(rotation.windows[0].rotary_dim == 0);
-        CHECK(warns(rotation, "positions of the vision tower: frame, row, column"));
+        CHECK(warns(rotation, "frame row column"));
         REQUIRE(rotation.inv_freq.size() == 39);
         for (std::size_t pair = 0; pair < 39; ++pair)
             CHECK(close(rotation.inv_freq[pair], double(std::pow(1e4L, -2.0L * (pair % 13) / 26))));
@@ -174,23 +174,17 @@ TEST_CASE("MiniMax M3: frames, rows and columns each turn a third of the head") 
                               {.tower = "vision"})
             .status;
     };
-    const Status narrow = refused(R"("head_dim": 5)");
-    CHECK(narrow.code == Code::invalid_data);
-    CHECK(std::string(narrow.what).find("head_dim is 5: it must be at least 6, a pair for each") !=
-          std::string::npos);
+    check_error(refused(R"("head_dim": 5)"), Code::invalid_data, "vision_config.head_dim 5 6");
     CHECK(refused(R"("model_type": "clip_vision_model")").code == Code::not_supported);
 }
 
 TEST_CASE("vision towers that no rotation can say are named") {
-    const auto refused = [](const std::string& json, const std::string& text) {
-        const Result<Rotation> result = from_hf_config(json, {.tower = "vision"});
-        CHECK(result.status.code == Code::not_supported);
-        CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
-                      result.status.what);
+    const auto refused = [](const std::string& json, const std::string& words) {
+        check_refused({json, words}, Code::not_supported, {.tower = "vision"});
     };
     refused(R"({"model_type": "vjepa2", "hidden_size": 1024})",
-            "plan_cos_sin_cache, with channel_angles");
+            "plan_cos_sin_cache channel_angles");
     refused(R"({"model_type": "lfm2_vl", "vision_config": {"model_type": "siglip2_vision_model",
             "hidden_size": 1152, "num_attention_heads": 16}})",
-            "\"siglip2_vision_model\" is not known to have a rotary embedding");
+            "siglip2_vision_model");
 }

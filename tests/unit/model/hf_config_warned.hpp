@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/names.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope::test {
@@ -20,16 +21,15 @@ inline std::string small_llama_with(const std::string& fields) {
            fields + "}";
 }
 
-/// Reads a rotation that must have exactly these warnings; each text is a part of one.
-inline Rotation warned(const std::string& json, const Texts& texts, const ModelQuery& query = {}) {
+/// Reads a rotation with a warning for each of `named`, which has these words, and no other.
+inline Rotation warned(const std::string& json, const Texts& named, const ModelQuery& query = {}) {
     CAPTURE(json);
     const Result<Rotation> result = from_hf_config(json, query);
     REQUIRE_MESSAGE(result, result.status.what);
     std::string all;
     for (const std::string& warning : result.value.warnings) all += warning + "\n";
-    CHECK_MESSAGE(result.value.warnings.size() == texts.size(), all);
-    for (const std::string& text : texts)
-        CHECK_MESSAGE(all.find(text) != std::string::npos, all, " lacks ", text);
+    CHECK_MESSAGE(result.value.warnings.size() == named.size(), all);
+    for (const std::string& words : named) CHECK_MESSAGE(warns(result.value, words), all, words);
     return result.value;
 }
 

@@ -24,12 +24,9 @@ std::string latent_with(const std::string& fields) {
            fields + "}";
 }
 
-void refused(const std::string& json, const std::string& text, Code code = Code::invalid_data) {
+void refused(const std::string& json, const std::string& words) {
     CAPTURE(json);
-    const Result<Rotation> result = from_hf_config(json);
-    CHECK(result.status.code == code);
-    CHECK_MESSAGE(std::string(result.status.what).find(text) != std::string::npos,
-                  result.status.what, " lacks ", text);
+    check_error(from_hf_config(json).status, Code::invalid_data, words);
 }
 
 }  // namespace
@@ -40,16 +37,12 @@ TEST_CASE("widths beside latent attention") {
         CHECK(warned(latent_with(agrees), {}).rotary_dim == 64);
     }
     const std::string third = R"("partial_rotary_factor": 0.333333)";  // 64 of 192
-    CHECK(warned(latent_with(third),
-                 {"ignored key partial_rotary_factor: it says of a query row of 192"})
-              .rotary_dim == 64);
-    refused(
-        latent_with(R"("partial_rotary_factor": 0.5)"),
-        "partial_rotary_factor is 0.5 but qk_rope_head_dim, whose channels are all rotated, is 64");
-    refused(latent_with(R"("partial_rotary_factor": 1.5)"), "must be at most 1");
-    refused(latent_with(R"("rotary_dim": 32)"),
-            "rotary_dim is 32 but qk_rope_head_dim, whose channels are all rotated, is 64");
-    refused(latent_with(R"("rotary_pct": 0.25)"), "rotary_pct is 0.25");
+    CHECK(warned(latent_with(third), {"partial_rotary_factor 192"}).rotary_dim == 64);
+    refused(latent_with(R"("partial_rotary_factor": 0.5)"),
+            "partial_rotary_factor 0.5 qk_rope_head_dim 64");
+    refused(latent_with(R"("partial_rotary_factor": 1.5)"), "partial_rotary_factor 1.5 1");
+    refused(latent_with(R"("rotary_dim": 32)"), "rotary_dim 32 qk_rope_head_dim 64");
+    refused(latent_with(R"("rotary_pct": 0.25)"), "rotary_pct 0.25");
 }
 
 TEST_CASE("widths beside a proportional rotation") {
@@ -69,15 +62,15 @@ TEST_CASE("widths beside a proportional rotation") {
         CHECK(turning(quarter) == 8);
     }
     CHECK(turning(warned(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 16)"),
-                         {"ignored key rotary_dim"})) == 8);
+                         {"rotary_dim"})) == 8);
     CHECK(turning(warned(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 64)"),
-                         {"ignored key rotary_dim"})) == 8);
-    CHECK(turning(warned(proportional(R"("rotary_dim": 64)"), {"ignored key rotary_dim"})) == 32);
+                         {"rotary_dim"})) == 8);
+    CHECK(turning(warned(proportional(R"("rotary_dim": 64)"), {"rotary_dim"})) == 32);
     refused(proportional(R"("partial_rotary_factor": 0.25, "rotary_dim": 32)"),
-            "rotary_dim is 32 but rope_type proportional turns 16 channels in a window of 64");
-    refused(proportional(R"("rotary_dim": 16)"), "turns 64 channels");
+            "rotary_dim 32 rope_type 16 64");
+    refused(proportional(R"("rotary_dim": 16)"), "rotary_dim 16 64");
     refused(proportional(R"("partial_rotary_factor": 0.01)"),
-            "partial_rotary_factor is 0.01: it rotates no pair of a head_dim of 64");
+            "partial_rotary_factor 0.01 head_dim 64");
 }
 
 TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
@@ -87,12 +80,11 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
                fields + "}";
     };
     const double of_yarn = 0.1 * std::log(4.0) + 1;
-    CHECK(close(warned(small_llama_with(yarn(R"("mscale": 0.5)")),
-                       {"ignored key rope_scaling.mscale, which is 0.5"})
+    CHECK(close(warned(small_llama_with(yarn(R"("mscale": 0.5)")), {"rope_scaling.mscale 0.5"})
                     .attention_factor,
                 of_yarn));
     CHECK(close(warned(small_llama_with(yarn(R"("mscale_all_dim": 0.5, "mscale": 0)")),
-                       {"ignored key rope_scaling.mscale_all_dim"})
+                       {"rope_scaling.mscale_all_dim"})
                     .attention_factor,
                 of_yarn));
     CHECK(close(
@@ -102,8 +94,7 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
               .attention_factor == 1);
     CHECK(warned(small_llama_with(
                      yarn(R"("mscale_all_dim": 0.5, "mscale": 1, "attention_factor": 1.25)")),
-                 {"ignored key rope_scaling.mscale, which is 1: attention_factor is given",
-                  "ignored key rope_scaling.mscale_all_dim"})
+                 {"rope_scaling.mscale 1 attention_factor", "rope_scaling.mscale_all_dim"})
               .attention_factor == 1.25);
 
     // DeepSeek's code has defaults for both, 1 and 0, and a softmax scale that depends on only one
@@ -115,17 +106,15 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
             fields + "}");
     };
     const auto m = [](double mscale) { return 0.1 * mscale * std::log(40.0) + 1; };
-    const Rotation first = warned(deepseek(R"("mscale": 0.5)"),
-                                  {"rope_scaling.mscale_all_dim is missing: assuming 0"});
+    const Rotation first = warned(deepseek(R"("mscale": 0.5)"), {"rope_scaling.mscale_all_dim 0"});
     CHECK(close(first.attention_factor, m(0.5)));
     CHECK(first.softmax_scale == 1);
-    const Rotation second = warned(deepseek(R"("mscale_all_dim": 0.5)"),
-                                   {"rope_scaling.mscale is missing: assuming 1"});
+    const Rotation second = warned(deepseek(R"("mscale_all_dim": 0.5)"), {"rope_scaling.mscale 1"});
     CHECK(close(second.attention_factor, m(1) / m(0.5)));
     CHECK(close(second.softmax_scale, m(0.5) * m(0.5)));
     const Rotation given = warned(
         deepseek(R"("mscale": 1, "mscale_all_dim": 1, "attention_factor": 1.5)"),
-        {"rope_scaling.attention_factor is 1.5: taken for cos and sin"});
+        {"rope_scaling.attention_factor 1.5"});
     CHECK(given.attention_factor == 1.5);
     CHECK(close(given.softmax_scale, m(1) * m(1)));
 }
@@ -134,9 +123,8 @@ TEST_CASE("a factor that the lengths contradict") {
     const std::string yarn =
         R"("rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": )";
     warned(small_llama_with(yarn + "4096}"), {});
-    const Rotation rotation = warned(
-        small_llama_with(yarn + "2048}"),
-        {"rope_scaling.factor is 2 but max_position_embeddings, 8192, is 4 times"});
+    const Rotation rotation = warned(small_llama_with(yarn + "2048}"),
+                                     {"rope_scaling.factor 2 max_position_embeddings 8192 4"});
     CHECK(close(rotation.inv_freq.back(), std::pow(1e4, -62.0 / 64) / 2));
 }
 
@@ -146,18 +134,15 @@ TEST_CASE("alpha beside what dynamic scaling needs without it") {
     };
     const Rotation alone = warned(dynamic(R"("alpha": 1000)"), {});
     // HunYuan's files have a factor of 1.
-    CHECK(warned(dynamic(R"("alpha": 1000, "factor": 1.0)"),
-                 {"ignored key rope_scaling.factor: the scaling uses alpha instead"})
-              .inv_freq == alone.inv_freq);
+    CHECK(warned(dynamic(R"("alpha": 1000, "factor": 1.0)"), {"rope_scaling.factor"}).inv_freq ==
+          alone.inv_freq);
     CHECK(warned(dynamic(R"("alpha": 1000, "original_max_position_embeddings": 4096)"),
-                 {"ignored key rope_scaling.original_max_position_embeddings"})
+                 {"rope_scaling.original_max_position_embeddings"})
               .inv_freq == alone.inv_freq);
-    refused(
-        dynamic(R"("alpha": 1000, "factor": 2.0)"),
-        "rope_scaling.alpha is 1000 and rope_scaling.factor is 2.0: it is unknown which of them");
+    refused(dynamic(R"("alpha": 1000, "factor": 2.0)"),
+            "rope_scaling.alpha 1000 rope_scaling.factor 2.0");
     warned(dynamic(R"("factor": 2.0, "original_max_position_embeddings": 4096)"),
-           {"rope_scaling.original_max_position_embeddings is 4096 and max_position_embeddings is "
-            "8192: the latter is taken"},
+           {"rope_scaling.original_max_position_embeddings 4096 max_position_embeddings 8192"},
            {.seq_len = 8192});
 }
 
@@ -171,7 +156,8 @@ TEST_CASE(
                original + "}}";
     };
     const std::string original = R"(, "original_max_position_embeddings": 4096)";
-    const Texts said = {"the latter is taken for the trained length"};
+    const Texts said = {
+        "rope_scaling.original_max_position_embeddings 4096 max_position_embeddings 8192"};
     for (const std::uint64_t seq_len : {4096, 8192, 16384}) {
         const Rotation rotation = warned(dynamic(original), said, {.seq_len = seq_len});
         CHECK(rotation.inv_freq == warned(dynamic(""), {}, {.seq_len = seq_len}).inv_freq);
@@ -187,9 +173,7 @@ TEST_CASE(
 }
 
 TEST_CASE("defaults that the two generations of a class have differently") {
-    warned(R"({"model_type": "cohere", "head_dim": 64})",
-           {"rope_theta is missing: assuming 10000, the default of cohere, whose default in "
-            "transformers 5 is 500000"});
+    warned(R"({"model_type": "cohere", "head_dim": 64})", {"rope_theta 10000 5 500000"});
 }
 
 TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
@@ -205,13 +189,12 @@ TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
         CHECK(result.value.inv_freq == plain);
         CHECK(result.value.max_position == 8192);
         REQUIRE(result.value.warnings.size() == 1);
-        CHECK(result.value.warnings[0] ==
-              "ignored key use_dynamic_ntk: only the class of model_type qwen has it");
+        CHECK(warns(result.value, "use_dynamic_ntk model_type qwen"));
     }
     const std::string qwen = R"({"model_type": "qwen", )";
     CHECK(warned(qwen + fields, {}, {.seq_len = 8192}).inv_freq.back() < plain.back());
     refused(qwen + R"("rope_scaling": {"type": "linear", "factor": 2}, )" + fields,
-            "use_dynamic_ntk is true and the rope_type is linear");
+            "use_dynamic_ntk true rope_type linear");
 }
 
 TEST_CASE("numbers whose frequencies no double holds well") {
@@ -219,48 +202,43 @@ TEST_CASE("numbers whose frequencies no double holds well") {
         return small_llama_with(R"("rope_scaling": {)" + scaling + "}");
     };
     CHECK(warned(scaled(R"("type": "linear", "factor": 1e300)"), {}).inv_freq[0] == 1e-300);
-    refused(scaled(R"("type": "linear", "factor": 1e305)"),
-            "the scaling linear make inv_freq[22] 1.77828e-308 radians per position: it must be at "
-            "least 2.23e-308");
-    refused(
-        scaled(R"("type": "linear", "factor": 1e-300)"),
-        "rope_theta 10000 makes inv_freq[0] 1e+300 radians per position: it must be below 2048");
+    refused(scaled(R"("type": "linear", "factor": 1e305)"), "inv_freq[22] 1.77828e-308 2.23e-308");
+    refused(scaled(R"("type": "linear", "factor": 1e-300)"),
+            "rope_theta 10000 inv_freq[0] 1e+300 2048");
     refused(scaled(R"("type": "dynamic", "alpha": 1e306)"),
-            "radians per position: it must be at least");
+            "rope_theta 10000 dynamic inv_freq[31]");
     refused(scaled(
                 R"("type": "llama3", "factor": 1e308, "low_freq_factor": 1, "high_freq_factor": 4,
                "original_max_position_embeddings": 8192)"),
-            "the scaling llama3 make");
-    refused(scaled(R"("type": "yarn", "factor": 1e308)"), "the scaling yarn make");
+            "rope_theta 10000 llama3");
+    refused(scaled(R"("type": "yarn", "factor": 1e308)"), "rope_theta 10000 yarn");
     refused(scaled(R"("type": "proportional", "factor": 1e308, "partial_rotary_factor": 0.5)"),
-            "the scaling proportional make");
+            "rope_theta 10000 proportional");
     refused(scaled(R"("type": "yarn", "factor": 4, "attention_factor": 1e300)"),
-            "the scaling yarn makes the attention factor 1e+300: it must be 2^-64 to 2^64");
+            "yarn attention factor 1e+300 2^-64 2^64");
     refused(scaled(R"("type": "yarn", "factor": 4, "attention_factor": 1e-300)"),
-            "must be 2^-64 to 2^64");
+            "yarn attention factor 2^-64 2^64");
     refused(scaled(R"("type": "yarn", "factor": 4, "mscale": 1e300, "mscale_all_dim": 1e-300)"),
-            "must be 2^-64 to 2^64");
+            "yarn attention factor 2^-64 2^64");
     refused(latent_with(
                 R"("rope_scaling": {"type": "yarn", "factor": 40,
                "original_max_position_embeddings": 4096,
                             "mscale": 1e200, "mscale_all_dim": 1e200})"),
-            "makes the softmax scale inf: it must be finite");
+            "softmax scale inf");
     const auto based = [](const std::string& base) {
         return R"({"model_type": "llama", "head_dim": 128, "rope_theta": )" + base + "}";
     };
     CHECK(close(warned(based("1e300"), {}).inv_freq[63], std::pow(1e300, -126.0 / 128)));
-    refused(based("1e-300"), "radians per position: it must be below 2048");
-    const Result<Rotation> tower = from_hf_config(
-        R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16,
-        "rope_theta": 1e-300}})",
-        {.tower = "vision"});
-    CHECK(
-        std::string(tower.status.what).find("vision_config.rope_theta 1e-300 makes inv_freq[1]") ==
-        0);
+    refused(based("1e-300"), "rope_theta 2048");
+    check_error(from_hf_config(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280,
+                    "num_heads": 16, "rope_theta": 1e-300}})",
+                               {.tower = "vision"})
+                    .status,
+                Code::invalid_data, "vision_config.rope_theta 1e-300 inv_freq[1]");
     refused(
         R"({"model_type": "chatglm", "kv_channels": 128, "rope_theta": 1e300,
            "rope_ratio": 1e300})",
-        "base is inf");
+        "base inf");
 }
 
 TEST_CASE("an attention factor beside LongRoPE's lists, which have their own") {
@@ -270,7 +248,6 @@ TEST_CASE("an attention factor beside LongRoPE's lists, which have their own") {
         "original_max_position_embeddings": 4096, "rope_scaling": {"type": "longrope",
         "short_factor": [1, 2], "long_factor": [3, 4],
         "attention_factor": 1.125, "short_mscale": 1.25, "long_mscale": 1.5}})";
-    CHECK(
-        warned(json, {"ignored key rope_scaling.attention_factor, which is 1.125"}, {.seq_len = 1})
-            .attention_factor == 1.25);
+    CHECK(warned(json, {"rope_scaling.attention_factor 1.125"}, {.seq_len = 1}).attention_factor ==
+          1.25);
 }

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "support/names.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope::test {
@@ -67,12 +68,10 @@ TEST_CASE("nothing behind a byte of value 0 is lost, and a base that no layer ha
     std::string text = start + R"("rope_theta": 10000})";
     text += '\0';
     text += "garbage";
-    const Result<Rotation> cut = from_hf_config(text);
-    CHECK(cut.status.code == Code::invalid_data);
-    CHECK(std::string(cut.status.what).find("byte of value 0") != std::string::npos);
+    check_error(from_hf_config(text).status, Code::invalid_data, "byte 0");
     const Rotation local = read(start + R"("rope_theta": 1e6, "rope_local_base_freq": 10000})", 0);
     REQUIRE(local.warnings.size() == 1);
-    CHECK(local.warnings[0].find("base of local layers") != std::string::npos);
+    CHECK(warns(local, "base layer_types"));
 }
 
 TEST_CASE("other models serve any length") {

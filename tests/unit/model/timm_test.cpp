@@ -70,8 +70,8 @@ TEST_CASE("timm: EVA-02 counts patches in units of its grid of 16 by 16") {
     for (const std::uint32_t axis : {0u, 1u}) {
         check_axis(larger, axis, axis_of_grid(32, 16, 0), 10000);
     }
-    CHECK(warns(larger, "positions of the patches: row, column; tokens before"));
-    CHECK(warns(larger, "32 by 32 patches"));
+    CHECK(warns(larger, "row column tokens before"));
+    CHECK(warns(larger, "32 32"));
     // rows and columns of an image that is not a square
     const Rotation wide = imported(timm("eva02_large_patch14_448", with_input("[3, 448, 224]")));
     check_axis(wide, 0, axis_of_grid(32, 16, 0), 10000);
@@ -84,12 +84,12 @@ TEST_CASE("timm: the Perception Encoder counts from 1, columns first") {
     CHECK(rotation.head_dim == 64);
     check_axis(rotation, 0, axis_of_grid(48, 24, 1), 10000);
     check_axis(rotation, 1, axis_of_grid(24, 24, 1), 10000);
-    CHECK(warns(rotation, "positions of the patches: column + 1, row + 1"));
+    CHECK(warns(rotation, "column + 1 row + 1"));
     const Rotation giant = imported(
         timm("vit_pe_core_gigantic_patch14_448", with_input("[3, 448, 448]")));
     CHECK(giant.head_dim == 96);
     check_axis(giant, 0, axis_of_grid(32, 32, 0), 10000);
-    CHECK(warns(giant, "positions of the patches: column, row"));
+    CHECK(warns(giant, "column row"));
 }
 
 TEST_CASE("timm: RoPE-ViT's axial form has base 100 and no reference grid") {
@@ -97,13 +97,12 @@ TEST_CASE("timm: RoPE-ViT's axial form has base 100 and no reference grid") {
         const Rotation rotation = imported(timm(name, with_input("[3, 384, 384]")));
         CHECK(rotation.pairing == interleaved);
         check_axis(rotation, 1, axis_of_grid(24, 0, 0), 100);
-        CHECK(warns(rotation, "positions of the patches: column, row"));
-        CHECK(!warns(rotation, "24 by 24"));
+        CHECK(warns(rotation, "column row"));
+        CHECK(!warns(rotation, "24 24"));
     }
     for (const char* name :
          {"vit_base_patch16_rope_mixed_224", "vit_large_patch16_rope_mixed_ape_224"}) {
-        check_refused({timm(name, with_input("[3, 224, 224]")), "its frequencies are learned"},
-                      Code::not_supported);
+        check_refused({timm(name, with_input("[3, 224, 224]")), name}, Code::not_supported);
     }
 }
 
@@ -118,28 +117,27 @@ TEST_CASE("timm: DINOv3 turns as in Hugging Face's file of the same model") {
     for (std::size_t pair = 0; pair < same.inv_freq.size(); ++pair) {
         CHECK(close(rotation.inv_freq[pair], same.inv_freq[pair]));
     }
-    CHECK(warns(rotation, "2 row + 1 - 14, 2 column + 1 - 14"));
+    CHECK(warns(rotation, "2 row + 1 - 14 2 column + 1 - 14"));
     CHECK(imported(timm("vit_7b_patch16_dinov3", with_input("[3, 256, 256]"))).head_dim == 128);
 }
 
 TEST_CASE("timm: what the file does not say or contradicts is named") {
-    check_refused({timm("resnet50", with_input("[3, 224, 224]")),
-                   "architecture is \"resnet50\": timm's files do not say"},
+    check_refused({timm("resnet50", with_input("[3, 224, 224]")), "architecture resnet50"},
                   Code::not_supported);
     const std::string name = "eva02_base_patch14_448";
     for (const Bad& bad : {
-             Bad{timm(name, R"("num_features": 768)"), "pretrained_cfg.input_size is missing"},
-             Bad{timm(name, with_input("448")), "input_size must be a list of 3 numbers"},
-             Bad{timm(name, with_input("[3, 448]")), "input_size must be a list of 3 numbers"},
-             Bad{timm(name, with_input("[3, 13, 448]")), "pretrained_cfg.input_size[1] is 13"},
-             Bad{timm(name, with_input("[3, 448, 1e9]")), "pretrained_cfg.input_size[2] is"},
-             Bad{timm(name, R"("model_args": 7)"), "model_args is 7: it must be an object"},
+             Bad{timm(name, R"("num_features": 768)"), "pretrained_cfg.input_size"},
+             Bad{timm(name, with_input("448")), "pretrained_cfg.input_size 3"},
+             Bad{timm(name, with_input("[3, 448]")), "pretrained_cfg.input_size 3"},
+             Bad{timm(name, with_input("[3, 13, 448]")), "pretrained_cfg.input_size[1] 13"},
+             Bad{timm(name, with_input("[3, 448, 1e9]")), "pretrained_cfg.input_size[2]"},
+             Bad{timm(name, R"("model_args": 7)"), "model_args 7"},
          }) {
         check_refused(bad, Code::invalid_data);
     }
     check_refused(
         {timm(name, R"("model_args": {"rope_temperature": 50}, )" + with_input("[3, 448, 448]")),
-         "model_args.rope_temperature is 50: only the architecture's own value"},
+         "model_args.rope_temperature 50"},
         Code::not_supported);
     const std::string good = timm(name, with_input("[3, 448, 448]"));
     CHECK(imported(good, {.tower = "vision"}).inv_freq == imported(good).inv_freq);
