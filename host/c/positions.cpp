@@ -2,7 +2,6 @@
 // Ids of grids and batches, and what depends on the position, for C.
 #include "vkrope/positions.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -38,7 +37,8 @@ struct Axes {
     Axes(const vkrope_grid_axis* axes, std::uint32_t given) noexcept : count(given) {
         if (axes == nullptr) return;
         data = of;
-        if (given <= max_axes) std::transform(axes, axes + given, of, to_cpp);
+        if (given > max_axes) return;
+        for (std::uint32_t i = 0; i < given; ++i) of[i] = to_cpp(axes[i]);
     }
 };
 

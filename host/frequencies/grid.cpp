@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Grids of rational coordinates as whole ids, scaled frequencies and phases.
-#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,6 @@ namespace {
 
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
-constexpr double two_pi = 2 * std::numbers::pi;
 constexpr double fastest = 0x1p11;                        // turn_fraction's range
 constexpr std::int64_t max_step = std::int64_t{1} << 32;  // its product with a count fits in int64
 constexpr std::int64_t max_first = std::int64_t{1} << 62;

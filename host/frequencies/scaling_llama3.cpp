@@ -5,8 +5,6 @@
 namespace vkrope {
 namespace {
 
-constexpr double two_pi = 6.283185307179586476925286766559;
-
 Status check(const Llama3Scaling& scaling) noexcept {
     if (Status status = require_positive(scaling.factor, "factor"); !status) {
         return status;

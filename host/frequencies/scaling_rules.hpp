@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cmath>
+#include <numbers>
 
 #include "status.hpp"
 
 namespace vkrope {
+
+inline constexpr double two_pi = 2 * std::numbers::pi;
 
 inline Status require_positive(double value, const char* name) noexcept {
     if (std::isfinite(value) && value > 0) return {};

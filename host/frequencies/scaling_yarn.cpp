@@ -8,7 +8,8 @@
 namespace vkrope {
 namespace {
 
-constexpr double two_pi = 6.283185307179586476925286766559;
+using ull = unsigned long long;  // what printf's %llu takes everywhere
+
 constexpr double narrowest_ramp = 0.001;  // pairs; every variant uses it to avoid a division by 0
 
 /// Range of pairs in which frequencies are blended.
@@ -107,7 +108,6 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (scaling.freq_factor_count != 0) {
-        using ull = unsigned long long;
         if (scaling.freq_factor_count < pairs) {
             return error(
                 Code::invalid_argument,

@@ -186,7 +186,7 @@ struct FloatControl {
     spv::ExecutionMode execution_mode;
     std::uint32_t bits;
 };
-constexpr FloatControl float_controls[] = {
+constexpr FloatControl controls[] = {
     {round_to_even_16, spv::Capability::RoundingModeRTE, spv::ExecutionMode::RoundingModeRTE, 16},
     {round_to_even_32, spv::Capability::RoundingModeRTE, spv::ExecutionMode::RoundingModeRTE, 32},
     {denorm_preserve_16, spv::Capability::DenormPreserve, spv::ExecutionMode::DenormPreserve, 16},
@@ -203,8 +203,7 @@ constexpr char extension_name[24] = "SPV_KHR_float_controls";
 Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
     Result<Spirv> result;
     constexpr std::size_t extension_words = 1 + sizeof extension_name / 4, words_a_control = 2 + 4;
-    const std::size_t most = module.count + extension_words +
-                             std::size(float_controls) * words_a_control;
+    const std::size_t most = module.count + extension_words + std::size(controls) * words_a_control;
     result->words.reset(new (std::nothrow) std::uint32_t[most]);
     if (!result->words) {
         result.status = error(Code::out_of_host_memory,
@@ -228,7 +227,7 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         const spv::Op op = op_of(words);
         if (capabilities && op != OpCapability) {
             capabilities = false;
-            for (const FloatControl& control : float_controls) {
+            for (const FloatControl& control : controls) {
                 if (modes & control.mode)
                     put({first_word(OpCapability, 2), std::uint32_t(control.capability)});
             }
@@ -239,7 +238,7 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         copy(words, length_of(words));
         entered = op == OpEntryPoint;
         if (!entered) continue;
-        for (const FloatControl& control : float_controls) {
+        for (const FloatControl& control : controls) {
             if (modes & control.mode)
                 put({first_word(OpExecutionMode, 4), words[2],
                      std::uint32_t(control.execution_mode), control.bits});
