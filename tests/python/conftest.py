@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the tests share: a device, model files, tensors."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -19,18 +20,32 @@ EXPECTED_MESSAGES = {
 }
 
 
-@pytest.fixture(scope="session", params=[True, False], ids=["push", "sets"])
-def device(request):
-    """With and without push descriptors, under the validation layer, which must say nothing."""
+@contextlib.contextmanager
+def checked_device(**options):
+    """A device under the validation layer, which must say nothing."""
     messages = []
     with vkrope.Device(
         os.environ.get("VKROPE_DEVICE", ""),
         validation=True,
-        push_descriptors=request.param,
         on_message=lambda is_error, identifier, text: messages.append((identifier, text)),
+        **options,
     ) as opened:
         yield opened
     assert [message for message in messages if message[0] not in EXPECTED_MESSAGES] == []
+
+
+@pytest.fixture(scope="session")
+def device():
+    """The device of nearly all tests."""
+    with checked_device() as opened:
+        yield opened
+
+
+@pytest.fixture
+def device_with_sets():
+    """One that binds descriptor sets, as where push descriptors are missing."""
+    with checked_device(push_descriptors=False) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,9 @@ def test_out_of_place(device, llama, tensor, dtype):
         np.testing.assert_array_equal(unchanged.numpy(), array)
 
 
-def test_in_place_there_and_back(device, llama, tensor):
+@pytest.mark.parametrize("name", ["device", "device_with_sets"])
+def test_in_place_there_and_back(request, name, llama, tensor):
+    device = request.getfixturevalue(name)
     q = tensor(1, 6, 2, 128)
     kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=64)
     there = device.array(q)
