@@ -87,7 +87,7 @@ fi
 
 # A library with sanitizers needs their run-time library in the application.
 sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
-flags="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
+application_flags="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 
 # hidden COMMAND...: runs it where the trees are empty, if the system allows that. Containers
 # often do not, so it is not a condition.
@@ -106,19 +106,26 @@ else
 fi
 
 export CMAKE_PREFIX_PATH="$work/installed"
-# build PROJECT FLAGS: the project in consumers/PROJECT, into the folder of that name in build/.
+# build PROJECT FLAGS [ARGUMENT...]: the project in consumers/PROJECT, into the folder of that name
+# in build/.
 build() {
-    hidden "$CMAKE" -S "$work/consumers/$1" -B "$work/build/$1" -DCMAKE_CXX_COMPILER="$CXX" \
-        -DCMAKE_CXX_FLAGS="$2" -DCMAKE_C_FLAGS="$2" \
-        -DCMAKE_BUILD_TYPE=Debug --no-warn-unused-cli >"$work/configure.log" 2>&1 ||
+    project=$1
+    flags=$2
+    shift 2
+    hidden "$CMAKE" -S "$work/consumers/$project" -B "$work/build/$project" \
+        -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_C_FLAGS="$flags" \
+        -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DCMAKE_C_FLAGS_RELEASE=-O0 \
+        --no-warn-unused-cli "$@" >"$work/configure.log" 2>&1 ||
         { cat "$work/configure.log"; exit 1; }
-    hidden "$CMAKE" --build "$work/build/$1" -j 2
+    hidden "$CMAKE" --build "$work/build/$project" -j 2
 }
-build . "$flags"
-build subdirectory "-Wall -Wextra -Werror"
-if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$flags"; else
+build . "$application_flags"
+# Each library as one unit: it is not this test that looks at its code.
+build subdirectory "-Wall -Wextra -Werror" \
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
+if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$application_flags"; else
     left_out 'c_app: VKROPE_C is off'; fi
-if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$flags"; else
+if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$application_flags"; else
     left_out 'c_static: VKROPE_C is off'; fi
 
 # What generators write down names every file that was read, as text or, in ninja's list of

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # With runtime, model, tools, tests and bench off, the headers of Vulkan and SPIR-V, and glslang
-# are all that the project needs. weight.sh measures what this builds.
+# are all that the project needs. weight.sh measures what this builds, each library as one unit.
 set -eu
 rm -rf "$SCRATCH"
 # Packages that must not be looked for are made impossible to find.
 "$CMAKE" -S "$SOURCE" -B "$SCRATCH" -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_WERROR=ON \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 \
     -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF \
     -DVKROPE_BENCH=OFF -DVKROPE_INSTALL=ON \
     -DCMAKE_DISABLE_FIND_PACKAGE_VulkanMemoryAllocator=ON \

@@ -20,7 +20,8 @@ $fixed "$SCRATCH/probe" || { echo 'skipped: thread sanitizer does not run here';
 "$CMAKE" -S "$SOURCE/tests/package/threads" -B "$SCRATCH/build" -DCMAKE_CXX_COMPILER="$CXX" \
     -DVKROPE_SOURCE="$SOURCE" -DVKROPE_WERROR=ON \
     -DVKROPE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -g' >"$SCRATCH/build.log"
+    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 \
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O0 -g1' >"$SCRATCH/build.log"
 "$CMAKE" --build "$SCRATCH/build" --target threads -j 2 >>"$SCRATCH/build.log" 2>&1 ||
     { cat "$SCRATCH/build.log"; exit 1; }
 

@@ -56,14 +56,17 @@ for library in "$kernel" "$frequencies" "$c"; do
         complain "$name defines other names than vkrope's"
 done
 
-# The flags, as the build says them.
-for file in $(cd "$SOURCE" && find host/kernel host/frequencies -name '*.cpp'); do
-    file=$SOURCE/$file
-    command=$(grep -F "\"command\":" "$tiers/compile_commands.json" |
-        grep -F -e "-c $file\"" -e "-c $file ") ||
-        { complain "$file is not compiled"; continue; }
+# All sources are in a unit of their library, and the flags of these are as the build says them.
+for tier in kernel frequencies; do
+    (cd "$SOURCE" && find host/$tier -name '*.cpp') | while read -r file; do
+        grep -qF "/$file\"" "$tiers/host/$tier/CMakeFiles/vkrope_$tier.dir"/Unity/*.cxx ||
+            echo "$file"
+    done >"$SCRATCH/missing"
+    [ ! -s "$SCRATCH/missing" ] || complain "not compiled: $(cat "$SCRATCH/missing")"
+    grep '"command":' "$tiers/compile_commands.json" |
+        grep "vkrope_$tier.dir/" >"$SCRATCH/commands" || complain "$tier is not compiled"
     for flag in -fno-exceptions -fno-rtti; do
-        case $command in *" $flag "*) ;; *) complain "$file is compiled without $flag" ;; esac
+        ! grep -vqe " $flag " "$SCRATCH/commands" || complain "$tier is compiled without $flag"
     done
 done
 exit $failed
