@@ -2,7 +2,7 @@
 // Hugging Face config.json, queried for every layer type, length and tower.
 #include "fuzz.hpp"
 
-void vkrope::fuzz::parse(Input input) {
+bool vkrope::fuzz::parse_config(Input input) {
     const ModelQuery query = input.query();
-    require_rules(from_hf_config(input.text(), query));
+    return require_rules(from_hf_config(input.text(), query));
 }

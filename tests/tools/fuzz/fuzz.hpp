@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One target per parser, which takes arbitrary bytes. A target must not crash, hang, use much
 // memory, throw an exception that its interface does not document, or return a result that breaks
-// its own rules.
+// its own rules. driver.cpp gives a target to libFuzzer, replay.cpp runs all of them.
 #pragma once
 
 #include <cstddef>
@@ -35,10 +35,14 @@ class Input {
 /// Ends the program, which is a finding, unless `holds`.
 void require(bool holds, const char* rule);
 
-/// Requires the rules of an importer's result.
-void require_rules(const Result<Rotation>& result);
+/// Requires the rules of an importer's result; returns whether it has a value.
+bool require_rules(const Result<Rotation>& result);
 
-/// Each target defines this. driver.cpp has the rest.
-void parse(Input input);
+/// The targets: each returns whether the input is valid.
+bool parse_config(Input input);
+bool parse_gguf(Input input);
+bool parse_npy(Input input);
+bool parse_safetensors(Input input);
+bool parse_case(Input input);
 
 }  // namespace vkrope::fuzz

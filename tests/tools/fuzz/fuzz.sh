@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds the fuzz targets with clang++ and runs each of them, two at a time. A finding fails, and
-# the input that makes it is named. So does a run of too few executions, which would say nothing.
-# The build and the inputs that were worth keeping stay in $SCRATCH, where the next run starts
-# from them. From the environment:
+# fuzz.sh replay: runs the seeds, and inputs made of them, by the program $REPLAY (see replay.cpp).
+# fuzz.sh: builds the fuzz targets with clang++ and runs each of them, two at a time. A finding
+# fails, and the input that makes it is named. So does a run of too few executions, which would say
+# nothing. The build and the inputs that were worth keeping stay in $SCRATCH, where the next run
+# starts from them. From the environment:
 #
 #   VKROPE_FUZZ_SECONDS=15   how long each target runs; at least 5000 executions in 15 seconds are
 #                            required, and in proportion for other times: a tenth or less of what a
@@ -13,6 +14,32 @@
 #   VKROPE_FUZZ_SANITIZE=address,undefined
 #                            sanitizers of the build; without any it is several times faster
 set -eu
+mkdir -p "$SCRATCH"
+
+# Seeds: files of this source tree. Those of targets that take a query begin with its four bytes.
+seed() {
+    into=$SCRATCH/seeds/$1
+    shift
+    mkdir -p "$into"
+    prefix=
+    case $into in */config | */gguf) prefix='\0\0\0\0' ;; esac
+    for file in "$@"; do
+        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # many are called case.json
+        { printf %b "$prefix" && cat "$file"; } >"$into/$name"
+    done
+}
+rm -rf "$SCRATCH/seeds"
+seed config "$SOURCE"/tests/data/models/*.json
+seed gguf "$SOURCE"/tests/data/corpus/gguf/*
+seed npy "$SOURCE"/tests/data/cases/half_f32_bshd/*.npy "$SOURCE"/tests/data/cases/ids_*/*.npy
+seed safetensors "$SOURCE"/tests/data/corpus/safetensors/*
+seed case "$SOURCE"/tests/data/cases/*/case.json
+
+if [ "${1:-}" = replay ]; then
+    cd "$SCRATCH"
+    exec "$REPLAY" seeds "$SOURCE/tests/data/words.dict"
+fi
+
 targets='config gguf npy safetensors case'
 seconds=${VKROPE_FUZZ_SECONDS:-15}
 runs=${VKROPE_FUZZ_RUNS:-}
@@ -38,6 +65,7 @@ else
     extent="-max_total_time=$seconds"
     required=$((5000 * seconds / 15 / slower))
 fi
+seeds=$SCRATCH/seeds
 # What is built apart does not overwrite the other.
 SCRATCH=$SCRATCH/$(echo "$sanitize" | tr , _)
 mkdir -p "$SCRATCH"
@@ -62,25 +90,6 @@ build=$SCRATCH/build
         "$CMAKE" --build "$build" -j 2 --target $(printf 'fuzz_%s ' $targets)
 } >"$SCRATCH/build.log" 2>&1 || { tail -n 40 "$SCRATCH/build.log"; exit 1; }
 
-# Seeds: files of this source tree. Those of targets that take a query begin with its four bytes.
-seed() {
-    into=$SCRATCH/seeds/$1
-    shift
-    mkdir -p "$into"
-    prefix=
-    case $into in */config | */gguf) prefix='\0\0\0\0' ;; esac
-    for file in "$@"; do
-        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # many are called case.json
-        { printf %b "$prefix" && cat "$file"; } >"$into/$name"
-    done
-}
-rm -rf "$SCRATCH/seeds"
-seed config "$SOURCE"/tests/data/models/*.json
-seed gguf "$SOURCE"/tests/data/corpus/gguf/*
-seed npy "$SOURCE"/tests/data/cases/half_f32_bshd/*.npy "$SOURCE"/tests/data/cases/ids_*/*.npy
-seed safetensors "$SOURCE"/tests/data/corpus/safetensors/*
-seed case "$SOURCE"/tests/data/cases/*/case.json
-
 mkdir -p "$SCRATCH/findings"
 fuzz() {
     mkdir -p "$SCRATCH/corpus/$1"
@@ -88,7 +97,7 @@ fuzz() {
         -rss_limit_mb=512 -malloc_limit_mb=256 \
         -dict="$SOURCE/tests/data/words.dict" -artifact_prefix="$SCRATCH/findings/$1-" \
         -print_final_stats=1 \
-        "$SCRATCH/corpus/$1" "$SCRATCH/seeds/$1" >"$SCRATCH/$1.log" 2>&1 ||
+        "$SCRATCH/corpus/$1" "$seeds/$1" >"$SCRATCH/$1.log" 2>&1 ||
         echo "$1" >>"$SCRATCH/failed"
 }
 rm -f "$SCRATCH/failed" "$SCRATCH/too_few"

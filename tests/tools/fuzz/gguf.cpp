@@ -2,8 +2,8 @@
 // The head of a GGUF file, and the tensors that change frequencies.
 #include "fuzz.hpp"
 
-void vkrope::fuzz::parse(Input input) {
+bool vkrope::fuzz::parse_gguf(Input input) {
     const ModelQuery query = input.query();
     const std::string_view file = input.text();
-    require_rules(from_gguf(file.empty() ? "" : file.data(), file.size(), query));
+    return require_rules(from_gguf(file.empty() ? "" : file.data(), file.size(), query));
 }

@@ -4,7 +4,7 @@
 
 #include "fuzz.hpp"
 
-void vkrope::fuzz::parse(Input input) {
+bool vkrope::fuzz::parse_npy(Input input) {
     try {
         const npy::Array array = npy::parse(std::as_bytes(input.rest()));
         require(array.data.size() == array.header.data_bytes,
@@ -14,7 +14,8 @@ void vkrope::fuzz::parse(Input input) {
                                                      again.size() + array.data.size());
         require(header.type == array.header.type && header.shape == array.header.shape,
                 "a header that is written reads as it was");
+        return true;
     } catch (const npy::Error&) {
-        // thrown for invalid files
+        return false;  // thrown for invalid files
     }
 }

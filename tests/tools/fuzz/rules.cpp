@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// What all targets use: how an input is taken apart, and what results must hold.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -53,12 +54,12 @@ void require(bool holds, const char* rule) {
     }
 }
 
-void require_rules(const Result<Rotation>& result) {
+bool require_rules(const Result<Rotation>& result) {
     if (!result) {
         require(result.status.what[0] != '\0' && printable(result.status.what),
                 "an error has a printable sentence");
         require(result.value.inv_freq.empty(), "where there is an error there is no value");
-        return;
+        return false;
     }
     const Rotation& rotation = result.value;
     require(rotation.inv_freq.size() == rotation.rotary_dim / 2,
@@ -76,11 +77,7 @@ void require_rules(const Result<Rotation>& result) {
     for (const std::string& warning : rotation.warnings) {
         require(printable(warning), "a warning is printable");
     }
+    return true;
 }
 
 }  // namespace vkrope::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-    vkrope::fuzz::parse(vkrope::fuzz::Input({data, bytes}));
-    return 0;
-}

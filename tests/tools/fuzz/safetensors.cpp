@@ -6,7 +6,7 @@
 
 #include "fuzz.hpp"
 
-void vkrope::fuzz::parse(Input input) {
+bool vkrope::fuzz::parse_safetensors(Input input) {
     const std::span<const std::byte> file = std::as_bytes(input.rest());
     try {
         const safetensors::Header header = safetensors::parse_header(file, file.size());
@@ -33,7 +33,9 @@ void vkrope::fuzz::parse(Input input) {
         require(
             safetensors::parse_header(start, file.size()).tensors.size() == header.tensors.size(),
             "the bytes before the data are enough");
+        return true;
     } catch (const safetensors::Error& error) {
         require(error.what()[0] != '\0', "an error has a sentence");
+        return false;
     }
 }
