@@ -6,11 +6,7 @@
 # Runs the most important rows, in minutes on two cores without a GPU. A later
 # --benchmark_filter among the arguments replaces this one.
 bench() {
-    if [ "$*" = --table ]; then
-        [ -n "$(ls bench/results/*.json 2>/dev/null)" ] ||
-            die 'bench/results has no figures yet; ./dev bench writes some to build/bench'
-        exec awk -f bench/table.awk bench/results/*.json
-    fi
+    [ "$*" != --pages ] || exec sh bench/pages.sh
     require bench
     configure release release -DVKROPE_BENCH=ON
     compile release vkrope_bench
@@ -35,5 +31,18 @@ bench() {
     sed 's/^\( *"host_name": \)".*"/\1""/' $out/run.json >"$out/${device%_}.json"
     rm $out/run.json
     echo "the page: $out/report.html; all figures: $out/${device%_}.json"
+    summarise
     exit "$status"
+}
+
+# Makes the summaries of all devices that ./dev bench and ./dev conform have left something of.
+summarise() {
+    set --
+    for file in build/bench/*.json "commit=$(cat build/conform/commit 2>/dev/null)" \
+        build/conform/*.json; do
+        case $file in commit=* | *[!*].json) set -- "$@" "$file" ;; esac
+    done
+    rm -rf build/results && mkdir -p build/results
+    echo 'the summaries, which bench/results collects:'
+    awk -v out=build/results -f bench/summary.awk "$@" || :
 }

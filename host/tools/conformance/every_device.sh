@@ -15,6 +15,7 @@ conform() {
     case " $* " in *' --list '* | *' --help '*) exec $tool "$@" ;; esac
     out=build/conform
     rm -rf $out && mkdir -p $out && : >$out/missing
+    git describe --always --dirty >$out/commit 2>/dev/null || :
     status=0
     reports=
     lavapipe=
@@ -65,6 +66,7 @@ conform() {
     while read -r line; do set -- "$@" --missing "$line"; done <$out/missing
     # shellcheck disable=SC2086 # one word a report
     $tool ${reports:+--table $reports} "$@" || status=$?
+    [ -z "$reports" ] || summarise
     exit "$status"
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# ./dev check: the format of the tree, then clang-tidy on the C++ sources that have changed. ./dev
-# sources this file; its functions are at hand.
+# ./dev check: the format of the tree, the tables of its pages, then clang-tidy on the C++ sources
+# that have changed. ./dev sources this file; its functions are at hand.
 # shellcheck shell=sh
 
 # source_with HEADER: one source that includes it, as FOLDER/NAME or, beside it, as NAME.
@@ -33,6 +33,7 @@ changed_sources() {
 check() {
     status=0
     sh tests/package/check/check.sh "$PWD" || status=1
+    sh bench/pages.sh --check || status=1
     changed=$(changed_sources)
     if [ -n "$changed" ]; then
         configure clang clang

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # `vkrope-bench` on lavapipe, from outside: names and counters of the rows, the context, the page,
-# what it refuses. Arguments: the command, the source tree, the driver manifests of lavapipe and
-# of SwiftShader, which may be empty, and a folder that is left with the page and its figures, for
-# page.sh.
+# what it refuses; summaries and the tables made of them. Arguments: the command, the source tree,
+# the driver manifests of lavapipe and of SwiftShader, which may be empty, a folder that is left
+# with the page and its figures, for page.sh, and vkrope-conformance.
 # check.sh is found at run time, and sets the variables; the expressions are awk's.
 # shellcheck disable=SC1091,SC2016,SC2154
 . "$(dirname "$0")/../command/check.sh"
 bench=$vkrope
 source=$models
 kept=$5
+conformance=$6
 rm -rf "$kept"
 
 use_driver /nonexistent/no_driver.json
@@ -102,72 +103,92 @@ holds 'no script, no link' sh -c '! grep -qiE "<script|href|url\(|src=" page.htm
 holds 'rows are in the page' grep -q 'decode_b64/f16/computed/in_place' page.html
 if command -v xmllint >/dev/null; then holds 'the page is well-formed' xmllint --noout page.html; fi
 
-# The Markdown table, of medians, on two devices of one name: this run, and the same with another
-# driver and rivals that win.
+# The summaries, of two devices of one name: this run with a report of which one check fails, and
+# the same figures with another driver and rivals that win.
 rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
-rows="$rows|finish/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0"
+rows="$rows|finish/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
 works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" \
     --benchmark_min_time=0.001 --benchmark_repetitions=2 \
     --commit abc123 --benchmark_out=medians.json
 sed 's/"driver": ".*"/"driver": "another | one"/; s/"vkrope_speedup": .*/"vkrope_speedup": 5.0e-01/
     s/"\([a-z]*_over_fused\)": [^,]*/"\1": 5.0e-01/' medians.json >other.json
-works awk -f "$source/bench/table.awk" medians.json other.json
-cp "$logs/out" table
-# Rows of one table have as many cells as its head; a rule is under each head; a line of its own
-# is between two tables.
-holds 'it is Markdown' awk -F '|' '/^$/ { lines = lines line " "; line = 0; next }
-    { gsub(/\\\|/, ""); line++ }
+works "$conformance" --filter '*_half_split_computed' --json passed.json
+awk '!seen && sub(/"status": "pass"/, "\"status\": \"fail\"") { seen = 1 } { print }' \
+    passed.json >report.json
+mkdir -p tree/bench/results tree/host/guide && cp "$source"/bench/pages.* tree/bench || exit 1
+works awk -v out=tree/bench/results -f "$source/bench/summary.awk" medians.json other.json \
+    commit=def456 report.json
+other=$(echo tree/bench/results/llvmpipe_*_another_one.txt)
+this=$(ls tree/bench/results/*_mesa_*.txt)
+date=$(date +%Y-%m-%d)
+holds 'a summary names device, driver, date and commit' [ "$(grep -cE \
+    "^(device +llvmpipe .*|driver +llvmpipe Mesa .*|(timed +$date, abc123)|checked +$date, def456, .*)\$" \
+    "$this")" = 4 ]
+# Checks by group, counted from the report in another way.
+of_group() { grep -c "\"group\": \"$1\"" report.json; }
+holds 'a failure is of its group' grep -qE \
+    "^algebra +$(($(of_group algebra) - 1)) +1 +0 +[0-9.]+\$" "$this"
+holds 'another group has none' grep -qE "^the same bits +$(of_group 'the same bits') +0 +0 +-\$" \
+    "$this"
+# figure FILE ROW COLUMN: of a summary. median ROW KEY: of the run.
+figure() { awk -v row="$2" -v column="$3" '$1 == row { print $column }' "$1"; }
+median() {
+    awk -v row="\"$1/manual_time\"," -v key="\"$2\":" '$1 == "\"run_name\":" { mine = $2 == row }
+        $1 == "\"aggregate_name\":" { middle = $2 ~ /median/ }
+        mine && middle && $1 == key { print $2 + 0; exit }' medians.json
+}
+# same ROW COLUMN NAME KEY SCALE: the summary has SCALE times the run's median, in three digits.
+same() {
+    holds "$1 has its $4" awk -v figure="$(figure "$this" "$1" "$2")" \
+        -v median="$(median "$3" "$4")" -v scale="$5" 'BEGIN {
+            exit !(median > 0 && (figure / (median * scale) - 1) ^ 2 < 0.03 ^ 2) }'
+}
+for row in prefill_llama3_8b/f32 prefill_llama3_8b/f16 prefill_llama3_8b/bf16; do
+    same $row 2 rope/$row/factored_texture/out_of_place real_time 1e-3
+    same $row 4 rope/$row/factored_texture/out_of_place roof 100
+done
+same decode_b1/f16 2 rope/decode_b1/f16/factored_texture/in_place real_time 1e-3
+same prefill_llama3_8b/f32 6 rival/ggml_along_x/prefill_llama3_8b/f32 vkrope_speedup 1
+same prefill_llama3_8b/f32 9 rival/unfused/prefill_llama3_8b/f32 vkrope_speedup 1
+for row in finish/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0; do
+    same $row 5 $row passes 1
+    same $row 7 $row passes_over_fused 1
+    same $row 9 $row ggml_over_fused 1
+done
+same q 2 host/create_cold/q real_time 1e-6
+same q 4 host/record_of/q real_time 1e-3
+holds 'what did not run has no figure' [ "$(figure "$this" prefill_llama3_8b/f32 5)" = - ]
+checks=$((checks + 1))
+awk -v out=. -f "$source/bench/summary.awk" run.json >"$logs/out" 2>&1 &&
+    wrong 'figures without medians made a summary'
+
+# The tables of pages are made from them; what is not as they are is named.
+for page in README.md host/guide/performance.md; do
+    for table in devices front rotation finish; do
+        printf '<!-- table %s: -->\n| of before |\n\nafter\n' $table
+    done >tree/$page
+done
+checks=$((checks + 1))
+sh tree/bench/pages.sh --check >"$logs/out" && wrong 'pages without tables are not refused'
+works sh tree/bench/pages.sh
+works sh tree/bench/pages.sh --check
+# Rows of one table have as many cells as its head; a rule is under each head.
+holds 'they are Markdown' awk -F '|' '{ gsub(/\\\|/, "") }
+    /^<!--/ { line = 0; next } /^$|^after$/ { rest++; lines = lines line " "; line = 0; next }
+    { line++ }
     !/^\|.*\|$/ || (line > 1 && NF != cells) || (line == 2) != /^\|(---\|)+$/ { exit wrong = 1 }
     line == 1 { cells = NF }
-    END { exit wrong || lines line != "4 10 6" }' table
-date=$(date +%Y-%m-%d)
-holds 'it says device, driver, date and commit' grep -qE \
-    "^\| llvmpipe [^|]* \| llvmpipe Mesa [^|]* \| $date \| abc123 \|$" table
-holds 'a | of a name is not a cell' grep -qF '| another \| one |' table
-for row in prefill_llama3_8b/f32 prefill_llama3_8b/f16 prefill_llama3_8b/bf16 decode_b1/f16; do
-    holds "two lines are of $row" \
-        [ "$(grep -E "^\| llvmpipe .*, (llvmpipe Mesa|another) " table |
-            grep -cE "\| $row \| [0-9.]+ \| [0-9]+ % \|")" = 2 ]
-done
-# four FIGURE: lines of f32 with it for each of these four rivals.
-four() { grep -cE "prefill_llama3_8b/f32 \|[^|]*\|[^|]*\| +\|( $1 \|){4} *[^|]*\|$" table; }
-holds 'passes of an unquantised cache' [ "$(grep -cE \
-    '\| finish/decode_qwen3_8b/f16 \|[^|]*\| [0-9]+ % \| 4 \|[^|]* x[*]* \|[^|]* x \|  \|[^|]* x[*]* \|[^|]* x \|$' \
-    table)" = 2 ]
-holds 'passes of a quantised one' [ "$(grep -cE \
-    '\| cache/decode_llama3_1_8b/q8_0 \|[^|]*\| [0-9]+ % \| 6 \|' table)" = 2 ]
-holds 'their losses' [ "$(grep -cE '/q8_0 .* 6 \| \*\*0\.50 x\*\* \|[^|]*\| \*\*0\.50 x\*\* \| \*\*0\.50 x\*\* \|' \
-    table)" = 1 ]
-holds 'rivals are beside it' [ "$(four '\**[0-9]+\.[0-9]{2} x\**')" = 2 ]
-holds 'losses are in bold' [ "$(four '\*\*0\.50 x\*\*')" = 1 ]
+    END { exit wrong || lines != "4 0 4 0 10 0 4 0 " || rest != 8 }' tree/README.md
+holds 'a | of a name is not a cell' grep -qF '| another \| one |' tree/README.md
+holds 'a loss is bold' [ "$(grep -cE 'b/f32 .* \| {3}(\| \*\*0\.50 x\*\* ){3}' tree/README.md)" = 1 ]
+holds 'a name leads to its summary' grep -qF "(../../${other#tree/})" tree/host/guide/performance.md
+sed -i 's/^\(decode_b1.f16 *\)[0-9.]*/\18.25/' "$this"
 checks=$((checks + 1))
-awk -f "$source/bench/table.awk" run.json >"$logs/out" 2>&1 &&
-    wrong 'results without medians made a table'
-
-# The tables of the guide are made from the results, and so are the rows of the front page.
-guide=$source/host/guide/performance.md
-awk -f "$source/bench/table.awk" "$source"/bench/results/*.json >tables ||
-    wrong 'bench/results makes no table'
-checks=$((checks + 1))
-while read -r line; do grep -qxF "$line" "$guide" ||
-    wrong "performance.md lacks: $line"; done <tables
-checks=$((checks + 1))
-grep -F '| prefill_llama3_8b/' "$source/README.md" >front || wrong 'README.md has no figures'
-while read -r line; do grep -qxF "$line" tables ||
-    wrong "README.md has figures of its own: $line"; done <front
-
-# And what it says of instructions are the counts of the test beside this one.
-counts=$source/tests/tools/bench/record_instructions.txt
-count() { awk -v name="$1" '$1 == "x86_64-GNU-12" && $2 == name { print $3 }' "$counts"; }
-for case in q: one_dispatch/q_and_k: scatter:; do
-    record=${case%%[/:]*} && create=${case#*/} && create=${create%:}
-    processors=${record}_cpu_mapping && [ "$record" != one_dispatch ] || processors=cpu_mapping
-    counted="$(count "push_descriptors/$record"), $(count "push_descriptors/$processors")"
-    holds "performance.md has what record() takes: $record" grep -qF "| $counted |" "$guide"
-    millions=$(printf '%s %s\n' "$(count "create/$create")" "$(count "create/$processors")" |
-        awk '{ printf "| %.1f M, %.1f M |", $1 / 1e6, $2 / 1e6 }')
-    holds "performance.md has what create() takes: $create" grep -qF "$millions" "$guide"
-done
+sh tree/bench/pages.sh --check >"$logs/out" && wrong 'a page that is stale is not noticed'
+holds 'both pages are named' [ "$(grep -cE '^FAILED: (README|host/guide/performance)\.md: ' \
+    "$logs/out")" = 2 ]
+works sh tree/bench/pages.sh
+holds 'it has the new figure' grep -qF '| 8.25 µs |' tree/README.md
 
 # Medians of repetitions.
 works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001

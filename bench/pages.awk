@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+# awk -v up=PATH -f pages.awk SUMMARY.txt... PAGE.md: the page, with each table from
+# <!-- table NAME: ... --> to an empty line made anew from the summaries, which summary.awk wrote.
+# PATH leads from the page to the root of the checkout. A factor below 1, which is a loss, is bold.
+function cell(text, unit) { # with nothing for what was not measured
+    gsub(/\|/, "\\|", text)
+    return text == "" || text == "-" ? "  |" : " " text unit " |"
+}
+function head(titles,   rule) {
+    print "|" titles "|"
+    gsub(/[^|]+/, "---", titles)
+    print "|" titles "|"
+}
+function link(d) { return cell("[" fact[d, "device"] "](" up file[d] ")") }
+function at(d, row, column) { return (d, row, column) in table ? table[d, row, column] : "" }
+function micros(d, row) { return cell(at(d, row, "us"), " µs") }
+function share(d, row) { return cell(at(d, row, "roof%"), " %") }
+function times(d, row, column,   factor) {
+    factor = at(d, row, column)
+    return factor == "" || factor == "-" || factor >= 1 ? cell(factor, " x") : \
+        cell("**" factor " x**")
+}
+function rivals(d, row) {
+    return times(d, row, "ggml") times(d, row, "ggml_along_x") times(d, row, "onnxruntime") \
+        times(d, row, "ncnn")
+}
+function word(d,   text) { # of the verdict
+    text = fact[d, "verdict"]
+    sub(/:.*/, "", text)
+    return cell(text)
+}
+function passed(d,   text, counts) { # of those that ran
+    text = fact[d, "verdict"]
+    sub(/^[^:]*: /, "", text)
+    split(text, counts, " ")
+    return cell(text == "" ? "" : counts[1] " of " counts[1] + counts[3] + counts[5])
+}
+function write_devices(   d) {
+    head(" device | driver | checks passed | verdict | checked | timed ")
+    for (d = 1; d <= devices; d++)
+        print "|" link(d) cell(fact[d, "driver"]) passed(d) word(d) cell(fact[d, "checked"]) \
+            cell(fact[d, "timed"])
+}
+function write_front(   d, row) {
+    head(" device | checks passed | 4096 tokens | of the roof | over ggml's way" \
+        " | over that along x | over ONNX Runtime's | over ncnn's | over the processor" \
+        " | 131 072 tokens, of the roof | one token ")
+    row = "prefill_llama3_8b/f16"
+    for (d = 1; d <= devices; d++)
+        if (rows[d, "rotation"])
+            print "|" link(d) passed(d) micros(d, row) share(d, row) rivals(d, row) \
+                times(d, row, "cpu") share(d, "long_llama3_8b/f16") micros(d, "decode_b1/f16")
+}
+function write_rotation(   d, r, row) {
+    head(" device | row | time | GB/s | of the roof | over ggml's way | over that along x" \
+        " | over ONNX Runtime's | over ncnn's | over two dispatches | over the processor ")
+    for (d = 1; d <= devices; d++)
+        for (r = 1; r <= rows[d, "rotation"]; r++) {
+            row = names[d, "rotation", r]
+            print "|" cell(fact[d, "device"]) cell(row) micros(d, row) cell(at(d, row, "GB/s")) \
+                share(d, row) rivals(d, row) times(d, row, "unfused") times(d, row, "cpu")
+        }
+}
+function write_finish(   d, r, row, titles, seen, union) { # a column a device
+    titles = " row | passes | their bytes "
+    for (d = 1; d <= devices; d++) {
+        if (rows[d, "finish"]) titles = titles "| " fact[d, "device"] " "
+        for (r = 1; r <= rows[d, "finish"]; r++) {
+            row = names[d, "finish", r]
+            if (!(row in seen)) union[++union[0]] = row
+            seen[row] = d
+        }
+    }
+    head(titles)
+    for (r = 1; r <= union[0]; r++) {
+        row = union[r]
+        printf "|%s%s%s", cell(row), cell(at(seen[row], row, "passes")), \
+            times(seen[row], row, "bytes")
+        for (d = 1; d <= devices; d++)
+            if (rows[d, "finish"]) printf "%s", times(d, row, "over_passes")
+        print ""
+    }
+}
+
+FNR == 1 {
+    section = FILENAME ~ /\.txt$/ ? "facts" : "page"
+    if (section == "facts") file[++devices] = FILENAME
+}
+section == "page" {
+    if (/^$/) inside = 0
+    if (!inside) print
+    if (!/^<!-- table /) next
+    inside = 1
+    if ($3 == "devices:") write_devices()
+    else if ($3 == "front:") write_front()
+    else if ($3 == "rotation:") write_rotation()
+    else if ($3 == "finish:") write_finish()
+    else {
+        print "pages.awk: " FILENAME ": no table is called " $3 >"/dev/stderr"
+        exit 1
+    }
+    next
+}
+/^$/ { section = ""; next }
+section == "facts" {
+    key = $1
+    sub(/^[^ ]+ +/, "")
+    fact[devices, key] = $0
+    next
+}
+section == "" { # the head of a table
+    section = $1
+    split($0, columns, " ")
+    next
+}
+section != "checks" {
+    names[devices, section, ++rows[devices, section]] = $1
+    for (i = 2; i <= NF; i++) table[devices, $1, columns[i]] = $i
+}
