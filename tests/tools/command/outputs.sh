@@ -27,26 +27,19 @@ for known in f32:1472225240:384 f16:255443304:256 bf16:1509441208:256; do
 done
 
 # Paths that cannot be written.
-refuse 2 '--out-q is missing; --q needs it' out_both '' k_out.npy
-refuse 2 '--out: the path is empty' "$vkrope" make-input --shape 1 --out ''
-refuse 5 "--out-q: 'missing/out.npy' cannot be written: there is no folder 'missing'" out_q \
-    missing/out.npy
-refuse 5 "--out-q: 'q.npy/out.npy' cannot be written: Not a directory" out_q q.npy/out.npy
-refuse 5 'is a directory' out_q .
+refuse 2 '--out-q*--q' out_both '' k_out.npy
+refuse 2 '--out:' "$vkrope" make-input --shape 1 --out ''
 mkdir folder
-refuse 5 'is a directory' out_q folder/
-refuse 5 'there is no folder' out_q missing/
-refuse 5 'is not a regular file' out_q /dev/null
-[ ! -c /dev/full ] || refuse 5 'is not a regular file' out_q /dev/full
 mkfifo pipe
-refuse 5 'is not a regular file' out_q pipe
 ln -s nowhere.npy dangling.npy
-refuse 5 'symbolic link to nothing' out_q dangling.npy
-refuse 5 'File name too long' out_q "$(printf '%0300d' 0)"
+for path in missing/out.npy q.npy/out.npy . folder/ missing/ /dev/null pipe dangling.npy \
+    "$(printf '%0300d' 0)"; do
+    refuse 5 "--out-q:*$path" out_q "$path"
+done
 if [ "$(id -u)" != 0 ]; then # root may write everywhere
     : >read_only.npy && chmod a-w read_only.npy folder
-    refuse 5 'Permission denied' out_q read_only.npy
-    refuse 5 'Permission denied' out_q folder/out.npy
+    refuse 5 '--out-q:*read_only.npy' out_q read_only.npy
+    refuse 5 '--out-q:*folder/out.npy' out_q folder/out.npy
     chmod u+w folder
 fi
 
@@ -54,37 +47,32 @@ fi
 ln -s q.npy link.npy
 ln q.npy hard.npy
 ln -s . here
-for path in q.npy ./q.npy "$PWD/q.npy" folder/../q.npy link.npy hard.npy here/q.npy; do
-    refuse 2 'is the file of --q' out_q "$path"
-    refuse 2 'is the file of --q' out_both out.npy "$path"
+for path in q.npy "$PWD/q.npy" folder/../q.npy link.npy hard.npy here/q.npy; do
+    refuse 2 '--out-q:*--q' out_q "$path"
 done
-refuse 2 'is the file of --k' out_both k.npy out.npy
-refuse 2 'is the file of --model' out_q model.json
+refuse 2 '--out-k:*--q' out_both out.npy ./q.npy
+refuse 2 '--out-q:*--k' out_both k.npy out.npy
+refuse 2 '--out-q:*--model' out_q model.json
 : >old.npy
 ln -s old.npy old_link.npy
-for path in out.npy ./out.npy here/out.npy "$PWD/out.npy"; do
-    refuse 2 'is also the file of --out-q' out_both out.npy "$path"
-done
-refuse 2 'is also the file of --out-q' out_both old.npy old_link.npy
-refuse 2 "--out-q: 'v.npy' is the file of --v" out_all v.npy k_out.npy v_out.npy
-refuse 2 "--out-v: 'q.npy' is the file of --q" out_all q_out.npy k_out.npy q.npy
-refuse 2 "--out-v: 'v.npy' is the file of --v" out_all q_out.npy k_out.npy v.npy
-refuse 2 "/old.npy' is also the file of --out-q; each output must be a separate file" out_all \
-    old.npy k_out.npy old_link.npy
-refuse 2 "/out.npy' is also the file of --out-k; each output must be a separate file" out_all \
-    q_out.npy out.npy ./out.npy
+refuse 2 '--out-q' out_both out.npy here/out.npy
+refuse 2 '--out-q' out_both old.npy old_link.npy
+refuse 2 '--out-q:*--v' out_all v.npy k_out.npy v_out.npy
+refuse 2 '--out-v:*--q' out_all q_out.npy k_out.npy q.npy
+refuse 2 '--out-v:*--v' out_all q_out.npy k_out.npy v.npy
+refuse 2 '/old.npy*--out-q' out_all old.npy k_out.npy old_link.npy
+refuse 2 '/out.npy*--out-k' out_all q_out.npy out.npy ./out.npy
 holds 'inputs are untouched' cmp -s q.npy q_before.npy
 
 # What is wrong with the third output is found as early, and leaves nothing of the others.
-refuse 2 '--out-v is missing; --v needs it' out_all q_out.npy k_out.npy ''
-refuse 5 "--out-v: 'missing/out.npy' cannot be written: there is no folder 'missing'" \
-    out_all q_out.npy k_out.npy missing/out.npy
+refuse 2 '--out-v*--v' out_all q_out.npy k_out.npy ''
+refuse 5 '--out-v:*missing/out.npy' out_all q_out.npy k_out.npy missing/out.npy
 
 # A full disk, as a limit on file sizes: in blocks of 512 bytes; each tensor has 300 KiB.
-refuse 5 "cannot be written: File too large" sh -c 'ulimit -f 100; exec "$@"' sh \
-    "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q out_q.npy --out-k out_k.npy
-refuse 5 "--out: 'out.npy' cannot be written: File too large" sh -c 'ulimit -f 100; exec "$@"' sh \
-    "$vkrope" make-input --shape 1,300,4,64 --out out.npy
+limited() { sh -c 'ulimit -f 100; exec "$@"' sh "$@"; }
+refuse 5 '--out-q:*out_q.npy' limited "$vkrope" rotate --model model.json --q q.npy --k k.npy \
+    --out-q out_q.npy --out-k out_k.npy
+refuse 5 '--out:*out.npy' limited "$vkrope" make-input --shape 1,300,4,64 --out out.npy
 
 # What cannot be verified or run leaves nothing either.
 no_driver
@@ -127,7 +115,7 @@ if [ "$(id -u)" = 0 ]; then
     works other_user 8765
     as 622 4321 8765 old.npy
     chmod 755 .
-    refuse 5 'no file can be created in its folder: Permission denied' other_user 8765
+    refuse 5 '--out-q:*old.npy' other_user 8765
 fi
 "$vkrope" rotate --model model.json --q q.npy --out-q closed.npy >&- 2>"$logs/err"
 holds 'a closed stdout is found before anything is written' [ $? = 5 ] &&

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Tensors that commands read from .safetensors files: a tensor is read as the same one in a .npy
 # file, and what is wrong with a file or a name is said.
-# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+# shellcheck disable=SC2317 # functions that others call
 . "$(dirname "$0")/check.sh"
 no_driver
 
@@ -15,28 +15,24 @@ expect 1 '' check_q q.npy q.npy
 cp "$logs/out" npy.json
 expect 1 '' check_q t.safetensors:b t.safetensors:b
 holds 'check reads both alike' cmp npy.json "$logs/out"
-refuse 5 "--q: 't.safetensors': has 2 tensors; name one of them: FILE.safetensors:NAME" \
-    check_q t.safetensors q.npy
-refuse 5 "--q: 't.safetensors:c': none of its 2 tensors has that name" check_q t.safetensors:c q.npy
-refuse 5 "--q: 't.safetensors:a' has shape (1,); layout bshd has 4 dimensions" \
-    check_q t.safetensors:a q.npy
-refuse 5 "--actual: 't.safetensors:a' has shape (1,)" check_q q.npy t.safetensors:a
-refuse 2 "--out-q: 'out.safetensors': outputs are .npy files" "$vkrope" rotate --model model.json \
-    --q t.safetensors:b --out-q out.safetensors
+refuse 5 '--q:*t.safetensors*2' check_q t.safetensors q.npy
+refuse 5 '--q:*t.safetensors:c' check_q t.safetensors:c q.npy
+refuse 5 '--q:*t.safetensors:a*(1,)*bshd' check_q t.safetensors:a q.npy
+refuse 5 '--actual:*t.safetensors:a*(1,)' check_q q.npy t.safetensors:a
+refuse 2 '--out-q:*out.safetensors' "$vkrope" rotate --model model.json --q t.safetensors:b \
+    --out-q out.safetensors
 refuse 3 '' "$vkrope" rotate --model model.json --q t.safetensors:b --out-q out.npy
 ln t.safetensors t.npy
-refuse 2 "--out-q: 't.npy' is the file of --q" "$vkrope" rotate --model model.json \
-    --q t.safetensors:b --out-q t.npy
+refuse 2 '--out-q:*t.npy*--q' "$vkrope" rotate --model model.json --q t.safetensors:b --out-q t.npy
 zeros 256 | tensors w:F32:64:256 >w.safetensors
-refuse 5 "--q-norm: 't.safetensors:a' has shape (1,); --q 'q.npy' needs (64,)" \
-    "$vkrope" finish --model model.json --q q.npy --out-q out.npy --q-norm t.safetensors:a \
-    --norm-eps 1e-6
+refuse 5 '--q-norm:*t.safetensors:a*(1,)*(64,)' "$vkrope" finish --model model.json --q q.npy \
+    --out-q out.npy --q-norm t.safetensors:a --norm-eps 1e-6
 refuse 3 '' "$vkrope" finish --model model.json --q q.npy --out-q out.npy --q-norm w.safetensors \
     --norm-eps 1e-6
 int32 0 1 2 | tensors p:I32:3:12 >p.safetensors
 refuse 3 '' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --positions p.safetensors
-refuse 5 "--positions: 'w.safetensors' has type <f4; it must be <i4 or <i8" "$vkrope" rotate \
-    --model model.json --q q.npy --out-q out.npy --positions w.safetensors
+refuse 5 '--positions:*w.safetensors*<f4' "$vkrope" rotate --model model.json --q q.npy \
+    --out-q out.npy --positions w.safetensors
 
 # The outputs must not be the file of the codes either.
 byte 1 255 2 254 | tensors c:U8:2,2:4 >c.safetensors
@@ -44,10 +40,9 @@ works "$vkrope" dequantise --type int8 --codes c.safetensors:c --out one.npy
 byte 1 255 2 254 | npy '|u1' '(2, 2)' >c.npy
 works "$vkrope" dequantise --type int8 --codes c.npy --out two.npy
 holds 'dequantise reads both alike' cmp one.npy two.npy
-refuse 2 "--out: 'c.safetensors' is the file of --codes" "$vkrope" dequantise --type int8 \
+refuse 2 '--out:*c.safetensors*--codes' "$vkrope" dequantise --type int8 \
     --codes c.safetensors:c --out c.safetensors
-refuse 5 "--q: 'c.safetensors' has data of type |u1; it must be <f4 (f32)" \
-    check_q c.safetensors q.npy
+refuse 5 '--q:*c.safetensors*|u1' check_q c.safetensors q.npy
 
 need_lavapipe
 works "$vkrope" rotate --model model.json --q q.npy --out-q one.npy --verify
