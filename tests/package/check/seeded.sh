@@ -56,10 +56,6 @@ printf 'const char* const one = R"(%0110d)";\n' 0 >one.cpp
 seeded 'one.cpp:1: 140 columns'
 printf 'A line of %0110d.\n' 0 >one.md
 seeded 'one.md:1: 121 columns'
-printf 'One. Two likewise.\n' >one.md
-seeded 'one.md:1: a phrase of a dialect'
-printf '/// Those of one.\nint one();\n' >one.cpp
-seeded 'one.cpp:1: a phrase of a dialect'
 printf 'A [link](nowhere.md).\n' >one.md
 seeded "one.md:1: 'nowhere.md' does not exist"
 if command -v git >/dev/null; then

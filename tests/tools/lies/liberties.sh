@@ -3,10 +3,10 @@
 # All checks pass on a driver that does nothing wrong: with each liberty that Vulkan gives, and, of
 # the checks of a filter, through the layer that tells no lie. Several liberties are taken at once:
 # to see which of a set fails, run the tool with VKROPE_LIE=NAME. Arguments: the tool, the folder of
-# the layer's manifest, the program that lists the lies, the page of the guide that names them, and
-# a filter; without: all checks.
+# the layer's manifest, the program that lists the lies, a page that is not read, and a filter;
+# without: all checks.
 set -u
-tool=$1 VK_LAYER_PATH=$2 list=$3 page=$4 filter=${5:-}
+tool=$1 VK_LAYER_PATH=$2 list=$3 filter=${5:-}
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_lies
 export VK_LAYER_PATH VK_INSTANCE_LAYERS VKROPE_LIE
 # Liberties that would hide what another one reaches are in different sets: four storage buffers
@@ -24,10 +24,6 @@ wrong() {
 }
 
 names=$("$list" | sed -n 's/^liberty\t\([^\t]*\)\t.*/\1/p')
-for name in $names; do
-    what=$("$list" | sed -n "s/^liberty\t$name\t//p")
-    grep -qxF "| $what |" "$page" || wrong "the page does not name: $what"
-done
 [ "$(echo "$names" | sort)" = "$(echo "$sets" | tr , '\n' | sort)" ] ||
     wrong 'the sets are not the liberties of the layer, each once'
 # All checks run without the layer, too.
