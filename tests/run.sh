@@ -131,7 +131,7 @@ xauth - prove"
     [ "$1" = quick ] || fetch_debian13
     [ "$1" != prove ] || fetch_arm64
     configure dev dev
-    compile dev $target
+    compile dev "$target"
     measure_pace
     keep_shaders
 }
@@ -156,8 +156,8 @@ announce() {
 run_tests_named() {
     prepare_tests thorough
     limit=$time_limit_prove
-    if echo "$budgets" | grep -q "^$1 "; then set -- -L "^$1\$" -C all; else set -- -R "$1" -C prove; fi
-    run_tests dev build/test-some.log "$@"
+    if echo "$budgets" | grep -q "^$1 "; then set -- all -L "^$1\$"; else set -- prove -R "$1"; fi
+    run_tests dev build/test-some.log -C "$@"
     exit "$status"
 }
 

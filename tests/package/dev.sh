@@ -133,10 +133,10 @@ echo 'echo "tidy in $*"' >tests/package/check/tidy.sh
 
 # A slow machine has longer time limits, and a group that is over its budget for that is no more
 # than named. What runs is said by the line of the stub for ctest.
-limit=$(sed -n 's/^time_limit=//p' tests/run.sh) limit_all=$(sed -n 's/^time_limit_all=//p' \
-    tests/run.sh)
+limit=$(sed -n 's/^time_limit=//p' tests/run.sh)
+limit_prove=$(sed -n 's/^time_limit_prove=//p' tests/run.sh)
 says 0 'took 2.5 times' test
-for text in "--timeout $((3 * limit)), 3" 'slow machine' 'over budget'; do
+for text in "--timeout $((3 * limit)) -C quick, 3" 'slow machine' 'over budget'; do
     grep -qF -e "$text" "$SCRATCH/log" ||
         wrong "./dev test does not say '$text': $(cat "$SCRATCH/log")"
 done
@@ -144,13 +144,30 @@ grep -q '^unit  *[0-9.]*  *[0-9]*  *slow' "$SCRATCH/log" || wrong 'the group uni
 grep -q '^device  *[0-9.]*  *[0-9]*  *over' "$SCRATCH/log" || wrong 'the group device is not over'
 ! grep -q '^bench ' "$SCRATCH/log" || wrong './dev test names a group that it does not run'
 says 0 "--timeout $((3 * limit)) -C thorough" test --thorough
-says 0 "--timeout $((3 * limit_all)) -C all" test --all
+says 0 "--timeout $((3 * limit)) -C all" test --all
+says 0 "--timeout $((3 * limit_prove)) -C prove -L ^prove_floats\$" prove floats
+says 1 'no part' prove everything
+says 0 floats prove
 tool dev vkrope_pace 'echo 0.7'
-says 0 "--timeout $limit, 1" test
+says 0 "--timeout $limit -C quick, 1" test
 ! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'
 # A group by its name, or tests by theirs.
 says 0 '-C all -L ^unit$, 1' test unit
-says 0 '-C all -R device_sweep.lavapipe, 1' test device_sweep.lavapipe
+says 0 '-C prove -R device_sweep.lavapipe, 1' test device_sweep.lavapipe
 says 2 '' test --some
 [ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
+
+# What is interrupted leaves no process.
+printf 'sleep 321 & echo $! >"%s/sleeps"; wait\n' "$SCRATCH" | stub ctest
+./dev test >"$SCRATCH/log" 2>&1 &
+for second in 1 2 3 4 5 6 7 8 9 10; do
+    [ ! -s "$SCRATCH/sleeps" ] || break
+    sleep "$second"
+done
+kill $! && wait $!
+read -r sleeps <"$SCRATCH/sleeps" || wrong "./dev test ran no test: $(cat "$SCRATCH/log")"
+for second in 1 2 3; do
+    ! kill -0 "$sleeps" 2>/dev/null || sleep "$second"
+done
+! kill "$sleeps" 2>/dev/null || wrong 'an interrupted ./dev test leaves a process'
 exit $failed
