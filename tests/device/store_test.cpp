@@ -305,7 +305,7 @@ TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN, ties and 
     for (const float sign : {1.f, -1.f}) {
         for (const std::uint32_t second : {6u, 25u}) {
             add_row([&](std::uint32_t c) {
-                return c == 5 ? sign * 0.f : c == second ? -sign * 0.f : 1.f + c;
+                return c == 5 ? sign * 0.f : c == second ? -sign * 0.f : 1.f + float(c);
             });
             add_row([&](std::uint32_t c) {
                 return c == 5 ? sign * 9 : c == second ? -sign * 9 : 0.5f;

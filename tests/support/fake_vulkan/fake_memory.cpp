@@ -127,10 +127,10 @@ VKAPI_ATTR VkResult VKAPI_CALL create_image_view(VkDevice device, const VkImageV
                                                               "vkCreateImageView");
                             if (image && image->memory == 0)
                                 fake().fault("vkCreateImageView: the image has no memory");
-                            Object view;
-                            if (image) view.memory = image->memory;
-                            if (image) view.memory_offset = image->memory_offset;
-                            return view;
+                            Object made;
+                            if (image) made.memory = image->memory;
+                            if (image) made.memory_offset = image->memory_offset;
+                            return made;
                         });
 }
 

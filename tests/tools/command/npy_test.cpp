@@ -268,7 +268,7 @@ TEST_CASE("a file with any one byte changed is read or refused, never worse") {
 
 TEST_CASE("what is not a regular file is refused") {
     const Folder folder;
-    for (const std::string path :
+    for (const std::string& path :
          {(folder.path / "missing.npy").string(), folder.path.string(), std::string("/dev/zero")})
         CHECK(!problem_of_path(path).empty());
 }
