@@ -15,8 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::byte>;
 
-constexpr int wanted_damages = 20'000;
-
 // Data of the fake's driver in a whole file.
 Bytes fill(const Folder& folder) {
     CachedDevice first(folder.path());
@@ -46,13 +44,13 @@ class Damages {
             tries(bad, "one bit");
         }
         for (std::size_t at = 0; at < cache_header_bytes; ++at) {
-            for (int value = 0; value < 256; ++value) {
+            for (const int value : {0, 1, 0x7f, 0xff}) {
                 Bytes bad = good_;
                 bad[at] = std::byte(value);
                 tries(bad, "a byte of the header");
             }
         }
-        while (count_ < wanted_damages) at_random();
+        for (int i = 0; i < 1000; ++i) at_random();
         MESSAGE(count_, " damaged files");
     }
 
@@ -112,7 +110,7 @@ class Damages {
 
 }  // namespace
 
-TEST_CASE("pipeline cache: 20 000 damaged files are ignored, and replaced") {
+TEST_CASE("pipeline cache: damaged files are ignored, and replaced") {
     const Folder folder;
     const Bytes good = fill(folder);
     REQUIRE(good.size() > cache_header_bytes);
