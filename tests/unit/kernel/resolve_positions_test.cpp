@@ -9,10 +9,12 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
         [](KernelInfo&, Call& c) { c.positions.ids.range = 28, c.positions.batch_stride = 4; },
         "positions.ids.range 28");
     breaks_record(
-        [](KernelInfo&, Call& c) { c.positions.int64 = true, c.positions.ids.range = 28; }, "positions.ids.range 28 32");
+        [](KernelInfo&, Call& c) { c.positions.int64 = true, c.positions.ids.range = 28; },
+        "positions.ids.range 28 32");
     breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 0; },
                   "positions.token_stride 0");
-    breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 7; }, "positions.ids.range 64 88");
+    breaks_record([](KernelInfo&, Call& c) { c.positions.token_stride = 7; },
+                  "positions.ids.range 64 88");
     breaks_record([](KernelInfo&, Call& c) { c.positions.axis_stride = 4; },
                   "positions.axis_stride 4");
     breaks_record([](KernelInfo&, Call& c) { c.positions.axis_stride = -1; },
