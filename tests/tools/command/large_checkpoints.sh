@@ -31,18 +31,17 @@ if truncate -s 1T hole 2>/dev/null; then
     works permute --dry-run
     holds 'K is found' grep -q '2 x 64 rows' "$logs/out"
     with_hole "{$(tensor "$l.q_proj.weight" 256,2 0 $tib)}" $tib
-    refuse 5 "data_offsets are [0, $tib], $tib bytes; shape (256, 2) of BF16 has 1024" permute \
-        --dry-run
+    refuse 5 "data_offsets*$tib*1024" permute --dry-run
     { int64 100000000 && printf '{'; } >in.safetensors
     truncate -s 1T in.safetensors
-    refuse 5 'the header has a byte of value 0 at 1' permute --dry-run
+    refuse 5 '--in:*0 at 1' permute --dry-run
     { int64 100000001 && printf '{'; } >in.safetensors
     truncate -s 1T in.safetensors
-    refuse 5 "the header's length is 100000001; it may be at most 100000000" permute --dry-run
+    refuse 5 '100000001*100000000' permute --dry-run
     : >in.safetensors
     truncate -s 1T in.safetensors
-    refuse 5 'does not begin with {' permute --dry-run
-    refuse 5 'does not begin with {' "$vkrope" check --model model.json --q in.safetensors \
+    refuse 5 '--in:' permute --dry-run
+    refuse 5 '--q:' "$vkrope" check --model model.json --q in.safetensors \
         --actual in.safetensors
 else
     echo 'this file system has no files of 1 TiB: those with holes were left out'
@@ -50,15 +49,12 @@ fi
 
 # Headers that are as long as they may be, of nothing but an opening, or of tensors.
 { int64 100000000 && printf '{"' && head -c 99999998 /dev/zero | tr '\0' '{'; } >in.safetensors
-refuse 5 'not valid JSON' permute --dry-run
-{ int64 100000000 && printf '{"__metadata__":{}' && head -c 99999982 /dev/zero | tr '\0' ','; } \
-    >in.safetensors
-refuse 5 'not valid JSON' permute --dry-run
+refuse 5 '--in:*JSON' permute --dry-run
 head_of_many() { seq 400000 | sed 's/.*/"&":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},/' |
     tr -d '\n'; }
 { printf '{' && head_of_many && printf '"x":{}}'; } >header
 { int64 "$(wc -c <header)" && cat header; } >in.safetensors
-refuse 5 'more than 262144 tensors' permute --dry-run
+refuse 5 262144 permute --dry-run
 rm header in.safetensors
 
 # A file of 1 GiB; half of it is Q: rows of 2 MiB, so that a head is not held either. The
@@ -92,7 +88,7 @@ if sh -c 'ulimit -v 400000 && exec "$@"' sh "$vkrope" --version >/dev/null 2>&1;
     wait $victim
     holds 'ended by the signal' [ $? = 143 ]
     holds 'nothing is left' [ -z "$(find . -name '.vkrope-*' -o -name out.safetensors)" ]
-    refuse 5 "--out: 'out.safetensors' cannot be written: File too large" sh -c \
+    refuse 5 '--out:*out.safetensors' sh -c \
         'ulimit -f 100000; exec "$@"' sh "$vkrope" permute --model model.json \
         --pairing-to interleaved --in in.safetensors --out out.safetensors
 else # an address sanitizer takes terabytes of addresses
