@@ -87,7 +87,7 @@ fi
 
 # A library with sanitizers needs their run-time library in the application.
 sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
-application_flags="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
+strict="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 
 # hidden COMMAND...: runs it where the trees are empty, if the system allows that. Containers
 # often do not, so it is not a condition.
@@ -119,13 +119,13 @@ build() {
         { cat "$work/configure.log"; exit 1; }
     hidden "$CMAKE" --build "$work/build/$project" -j 2
 }
-build . "$application_flags"
+build . "$strict"
 # Each library as one unit: it is not this test that looks at its code.
 build subdirectory "-Wall -Wextra -Werror" \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
-if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$application_flags"; else
+if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$strict"; else
     left_out 'c_app: VKROPE_C is off'; fi
-if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$application_flags"; else
+if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$strict"; else
     left_out 'c_static: VKROPE_C is off'; fi
 
 # What generators write down names every file that was read, as text or, in ninja's list of

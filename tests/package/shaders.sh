@@ -282,7 +282,8 @@ for macro in $macros; do
 done
 functions=$(sed -n 's/^[a-zA-Z0-9]* \(vkrope_[a-z_0-9]*\)(.*{$/\1/p' "$installed"/*.glsl | sort -u)
 [ "$(echo "$functions" | wc -l)" -ge 15 ] || wrong "the functions are not found: $functions"
-grep -ho 'vkrope_[a-z_0-9]*(' "$SCRATCH"/*.comp "$installed"/*.glsl | sort | uniq -c >"$SCRATCH/calls"
+grep -ho 'vkrope_[a-z_0-9]*(' "$SCRATCH"/*.comp "$installed"/*.glsl |
+    sort | uniq -c >"$SCRATCH/calls"
 for function in $functions; do
     ! grep -qx " *1 $function(" "$SCRATCH/calls" || wrong "no shader of this test reaches $function"
 done
