@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Statistics of AMD's compiler in Mesa for the kernels: one line per pipeline, on stdout. RADV
-// compiles for a GPU family that is not present (RADV_FORCE_FAMILY), so no GPU is needed, and
-// nothing runs. Exit status 1: registers are spilled, scratch memory is used, or a 16-byte access
-// of the shader takes several machine instructions; 77: the driver is missing.
+// What AMD's compiler in Mesa makes of the kernels, for four generations of GPUs: one line per
+// pipeline, on stdout. RADV compiles for a GPU that is not present (RADV_FORCE_FAMILY), and nothing
+// runs. Exit status 1: registers are spilled, scratch memory is used, too few subgroups fit into
+// the registers, or a 16-byte access of the shader takes several machine instructions; 77: the
+// driver is missing.
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -149,25 +150,31 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
 
 // ---- A device that compiles ----
 
-/// Opened as an application would, with everything that requirements() asks for. The runtime tier
-/// cannot open it, since this driver has no memory.
-DeviceRef open() {
-    vulkan.loader = find_vulkan_loader();
-    if (!vulkan.loader) stop(77, "skipped: no Vulkan loader");
+/// Opens a GPU of this family, if RADV knows it by this name.
+bool find(const char* family) {
+    setenv("RADV_FORCE_FAMILY", family, 1);
     VkApplicationInfo application = {};
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
     application.apiVersion = VK_API_VERSION_1_1;
     VkInstanceCreateInfo instance_info = {};
     instance_info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
     instance_info.pApplicationInfo = &application;
+    vulkan.instance = VK_NULL_HANDLE;
     if (of_instance<PFN_vkCreateInstance>("vkCreateInstance")(&instance_info, nullptr,
                                                               &vulkan.instance) != VK_SUCCESS)
         stop(77, "skipped: no Vulkan driver");
     std::uint32_t count = 1;
+    vulkan.physical = VK_NULL_HANDLE;
     of_instance<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices")(
         vulkan.instance, &count, &vulkan.physical);
-    if (count == 0) stop(77, "skipped: RADV does not know the family RADV_FORCE_FAMILY");
+    if (vulkan.physical != VK_NULL_HANDLE) return true;
+    of_instance<PFN_vkDestroyInstance>("vkDestroyInstance")(vulkan.instance, nullptr);
+    return false;
+}
 
+/// Opened as an application would, with everything that requirements() asks for. The runtime tier
+/// cannot open it, since this driver has no memory.
+DeviceRef open() {
     const Requirements needs = must(requirements(vulkan.instance, vulkan.physical, vulkan.loader));
     std::vector<const char*> extensions(needs.optional_extensions,
                                         needs.optional_extensions + needs.optional_extension_count);
@@ -273,6 +280,9 @@ bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes
     };
     if (spilled != 0) return broken("registers are spilled");
     if (scratch != 0) return broken("scratch memory is used");
+    // Of 256: two subgroups of a SIMD on the oldest, and four where accesses are narrow.
+    if (pipeline.number("VGPRs") > (access_bytes == 16 ? 96 : 64))
+        return broken("too many registers");
     // Two units of Q and two of K. Ids, and the angles of some sources, are also loaded.
     const bool tensors_only = of.info.positions == PositionSource::implicit &&
                               (of.info.angles == AngleSource::factored_texture ||
@@ -304,7 +314,8 @@ bool report(const DeviceRef& device, const Case& of) {
     return good && !compiled.empty();
 }
 
-int run() {
+// The kernels for one GPU. Returns whether they meet the rules.
+bool compile() {
     const DeviceRef device = open();
     VkPhysicalDeviceDriverProperties driver = {};
     driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
@@ -317,6 +328,23 @@ int run() {
     print_head();
     bool good = true;
     for (const Case& of : cases()) good &= report(device, of);
+    of_device<PFN_vkDestroyDevice>("vkDestroyDevice")(vulkan.device, nullptr);
+    of_instance<PFN_vkDestroyInstance>("vkDestroyInstance")(vulkan.instance, nullptr);
+    return good;
+}
+
+int run() {
+    vulkan.loader = find_vulkan_loader();
+    if (!vulkan.loader) stop(77, "skipped: no Vulkan loader");
+    bool good = true;
+    // The fourth has another name in later versions of Mesa.
+    for (const auto& [name, other_name] : {std::pair{"polaris10", "polaris10"},
+                                           {"vega10", "vega10"},
+                                           {"navi21", "navi21"},
+                                           {"navi31", "gfx1100"}}) {
+        if (!find(name) && !find(other_name)) stop(2, std::string("RADV does not know ") + name);
+        good &= compile();
+    }
     return good ? 0 : 1;
 }
 
