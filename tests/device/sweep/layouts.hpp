@@ -20,9 +20,4 @@ inline constexpr std::uint32_t packable_arrangements = std::size(conformance::ar
 /// Arrangement of outputs: K only, in the rows that slots name.
 inline constexpr auto cache_of_k = Arrangement(std::size(conformance::arrangements));
 
-inline const char* name(Arrangement arrangement) {
-    return arrangement == cache_of_k ? "cache (K alone)"
-                                     : conformance::arrangements[std::size_t(arrangement)].name;
-}
-
 }  // namespace vkrope::test

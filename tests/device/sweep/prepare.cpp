@@ -35,8 +35,8 @@ void place(Arrangement arrangement, const Numbers& numbers, bool output, Memory&
     const Element q_type = output ? numbers.q_out : numbers.q_in,
                   k_type = output ? numbers.k_out : numbers.k_in;
     if (arrangement == cache_of_k) arrangement = Arrangement::bshd;  // used for an absent Q
-    Piece piece = arrange(arrangement, prepared.shape, numbers.formats.q_head_dim,
-                          numbers.formats.k_head_dim);
+    Piece piece = arrange(arrangement, prepared.shape, numbers.formats().q_head_dim,
+                          numbers.formats().k_head_dim);
     piece.q.rows.type = type_of(q_type);
     piece.k.rows.type = type_of(k_type);
     const std::uint64_t q_byte = memory.take(piece.elements * element_bytes(q_type));
@@ -107,8 +107,8 @@ void place_v(const Numbers& numbers, const Tuple& tuple, Memory& memory, Prepare
     if (tuple.v == PlaceOfV::apart) {
         const Arrangement other = tuple.in == Arrangement::gaps ? Arrangement::bshd
                                                                 : Arrangement::gaps;
-        v.in = arrange(other, prepared.shape, numbers.formats.q_head_dim,
-                       numbers.formats.k_head_dim)
+        v.in = arrange(other, prepared.shape, numbers.formats().q_head_dim,
+                       numbers.formats().k_head_dim)
                    .k;
     }
     v.in.rows.type = type_of(numbers.v_in);
@@ -157,7 +157,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
         place(tuple.out, numbers, true, memory, prepared);
     }
     if (has_slots(numbers, tuple)) {  // V's cache has as many rows as K's, which may be absent
-        prepared.k.out = arrange_pages(shape, shape.groups, numbers.formats.k_head_dim,
+        prepared.k.out = arrange_pages(shape, shape.groups, numbers.formats().k_head_dim,
                                        tuple.page_size, tuple.pages_by_head, tuple.odd_pages);
         reference::Tensor& rows = prepared.k.out.rows;
         rows.type = type_of(numbers.k_out);
@@ -175,18 +175,20 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
     }
     if (tuple.v != PlaceOfV::absent) place_v(numbers, tuple, memory, prepared);
     for (std::uint32_t i = 0; i < shape.rows(); ++i) {
-        prepared.positions.push_back(
-            numbers.ids ? numbers.id[i] : numbers.first_position + std::int64_t{i % shape.tokens});
+        prepared.positions.push_back(numbers.ids()
+                                         ? numbers.id[i]
+                                         : numbers.first_position + std::int64_t{i % shape.tokens});
     }
-    if (numbers.ids) {
+    if (numbers.ids()) {
         // Sequences share their ids by a stride of 0, or by equal rows.
-        const bool one_row = shape.batch == 1 || (numbers.shared_ids && below(random, 2) == 1);
+        const bool one_row = shape.batch == 1 ||
+                             (numbers.positions == Positions::shared_ids && below(random, 2) == 1);
         prepared.ids_stride = one_row ? 0 : shape.tokens + below(random, 3);
         prepared.ids_byte = write_rows<std::int32_t>(prepared.positions, one_row ? 1 : shape.batch,
                                                      shape.tokens, prepared.ids_stride, memory);
     }
     if (tuple.counts) prepared.counter_byte = memory.take(4);
-    if (numbers.has_finish()) {
+    if (numbers.finishes) {
         const Bytes& filled = numbers.parameters.filled;
         prepared.parameters_byte = memory.take(filled.size());
         std::copy(filled.begin(), filled.end(),
@@ -197,7 +199,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
     if (tuple.q) fill(prepared.q, numbers.q, memory);
     if (tuple.k) fill(prepared.k, numbers.k, memory);
     if (tuple.v != PlaceOfV::absent) fill(prepared.v, numbers.values, memory);
-    if (tuple.v != PlaceOfV::absent && (tuple.v != PlaceOfV::in_place || numbers.has_finish()))
+    if (tuple.v != PlaceOfV::absent && (tuple.v != PlaceOfV::in_place || numbers.finishes))
         let_change(prepared.v, memory);
     if (tuple.q) let_change(prepared.q, memory);
     if (tuple.k) let_change(prepared.k, memory);
@@ -232,7 +234,7 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
         return VkDescriptorBufferInfo{buffer.buffer, byte, bytes};
     };
     call.positions.first = numbers.first_position;
-    if (numbers.ids) {
+    if (numbers.ids()) {
         call.positions.ids = part(
             prepared.ids_byte,
             (std::uint64_t{shape.batch - 1} * prepared.ids_stride + shape.tokens) *
@@ -254,7 +256,7 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
         }
     }
     if (tuple.counts) call.out_of_range = part(prepared.counter_byte, 4);
-    if (numbers.has_finish()) {
+    if (numbers.finishes) {
         call.parameters = part(prepared.parameters_byte, numbers.parameters.filled.size());
         const auto factors = part(prepared.factors_byte, std::uint64_t{shape.rows()} * 4);
         if (numbers.q_finish.scale_tokens) call.q_scale_tokens = factors;
@@ -266,7 +268,7 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
 }
 
 Rotation rotation_of(const Numbers& numbers, bool factor) {
-    const std::uint32_t rotary_dim = numbers.formats.rotary_dim;
+    const std::uint32_t rotary_dim = numbers.formats().rotary_dim;
     return rotation(numbers.pairing, rotary_dim, rotary_dim, 0, 0, factor ? some_factor : 1.0);
 }
 
@@ -276,8 +278,8 @@ reference::Operation operation_of(const Numbers& numbers, const PreparedCall& pr
     operation.interleaved = numbers.pairing == Pairing::interleaved;
     operation.interleaved_out = numbers.pairing_out == Pairing::interleaved;
     operation.inverse = prepared.tuple.direction == Direction::inverse;
-    operation.rotary_offset = key ? numbers.formats.k_offset : numbers.formats.q_offset;
-    for (const Window& window : numbers.formats.windows)
+    operation.rotary_offset = key ? numbers.formats().k_offset : numbers.formats().q_offset;
+    for (const Window& window : numbers.formats().windows)
         operation.windows.push_back({window.offset, window.rotary_dim / 2});
     const Rotation rotation = rotation_of(numbers, prepared.tuple.factor);
     operation.inv_freq = rotation.inv_freq;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "dimensions.hpp"
 #include "prepare.hpp"
 #include "support/recording.hpp"
 
@@ -17,12 +18,12 @@ namespace {
 // about 40 parts per tensor.
 DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
     const std::uint32_t row = std::max(
-        numbers.formats.q_head_dim *
+        numbers.formats().q_head_dim *
             std::max(element_bytes(numbers.q_in), element_bytes(numbers.q_out)),
-        (numbers.formats.k_head_dim + 1) *
+        (numbers.formats().k_head_dim + 1) *
             std::max(element_bytes(numbers.k_in), element_bytes(numbers.k_out)));
     // In f32, V's rows are the longest.
-    const std::uint32_t longest = numbers.v ? std::max(row, (numbers.formats.k_head_dim + 1) * 4)
+    const std::uint32_t longest = numbers.v ? std::max(row, (numbers.formats().k_head_dim + 1) * 4)
                                             : row;
     const std::uint32_t range = longest *
                                     std::max(3 * (numbers.shape.groups + 1),
@@ -30,7 +31,7 @@ DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
                                 600;
     switch (wanted) {
         case Limits::few_buffers:  // too few for Q and K together, or to count
-            return reporting(on, {.storage_buffers = numbers.has_finish() ? 6u : 4u});
+            return reporting(on, {.storage_buffers = numbers.finishes ? 6u : 4u});
         case Limits::short_ranges:
             return reporting(on, {.storage_range = std::max(
                                       range, std::uint32_t(numbers.parameters.plan.bytes) + 256)});
@@ -85,7 +86,7 @@ double seconds_since(std::chrono::steady_clock::time_point& start) {
 
 const AngleTable& Sweep::table(const Numbers& numbers, const KernelChoice& choice, bool factor) {
     const std::vector<std::uint32_t> key = {choice.push_descriptors, std::uint32_t(choice.source),
-                                            numbers.formats.rotary_dim, factor};
+                                            numbers.formats().rotary_dim, factor};
     AngleTable& table = tables_[key];
     if (table.plan().rows == 0) {
         table = must(AngleTable::make(device(choice.push_descriptors), rotation_of(numbers, factor),
@@ -97,8 +98,8 @@ const AngleTable& Sweep::table(const Numbers& numbers, const KernelChoice& choic
 void Sweep::fail(const Numbers& numbers, const KernelChoice& choice, const Tuple& tuple,
                  const std::string& what) {
     std::string text = "seed " + std::to_string(seed_) + ": " + what + "; the call:";
-    for (const auto& [dimension, value] : values_of(numbers, choice, tuple))
-        text += "\n    " + dimension + ": " + value;
+    for (const Value& value : values_of(numbers, choice, tuple))
+        text += std::string("\n    ") + value.dimension + ": " + value.name();
     failures.push_back(text);
 }
 
@@ -213,7 +214,7 @@ std::uint64_t Sweep::check_v(const Numbers& numbers, const KernelChoice& choice,
     operation.positions = prepared.positions;
     operation.covered = table(numbers, choice, prepared.tuple.factor).plan().rows;
     operation.absolute_allowance = flushed_allowance;
-    if (numbers.has_finish())
+    if (numbers.finishes)
         return check_finish(numbers, choice, memory, prepared, v, "V", operation, 0);
     const reference::Verdict verdict = reference::compare(
         v.in.rows, v.out.rows, operation,
@@ -239,7 +240,7 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
     const double bound = error_bound(plan.source, plan.attention_factor) +
                          (tuple.factor && tuple.gain != Gain::apply ? 2.0 : 0.0);
     std::uint64_t outside = 0;
-    if (numbers.has_finish()) {
+    if (numbers.finishes) {
         outside = check_finish(numbers, choice, memory, prepared, tensor, key ? "K" : "Q",
                                operation, bound);
     } else {
@@ -265,11 +266,11 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
     const bool direct = plan.source == AngleSource::direct_texture ||
                         plan.source == AngleSource::direct_buffer;  // both have the same bits
     // All heads of a broadcast K are one, unless the finish differs by head or makes it a row.
-    const bool one_row = in.head_stride == 0 && !numbers.has_finish();
+    const bool one_row = in.head_stride == 0 && !numbers.finishes;
     Canonical& canonical =
         canonical_[{index, key, in.head_stride == 0 && !one_row,
                     direct ? 0 : std::uint32_t(plan.source), std::uint32_t(tuple.direction),
-                    std::uint32_t(tuple.gain), tuple.factor, prepared.flat && !numbers.ids}];
+                    std::uint32_t(tuple.gain), tuple.factor, prepared.flat && !numbers.ids()}];
     canonical.resize(out.batch * out.tokens * out.heads);
     bool same = true;
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {

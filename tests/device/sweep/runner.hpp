@@ -2,6 +2,8 @@
 // Runs calls of one kernel in one submission, and compares every output byte with the oracle.
 #pragma once
 
+#include <map>
+
 #include "tuples.hpp"
 
 namespace vkrope::test {

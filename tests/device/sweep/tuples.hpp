@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The inputs of the sweep: sets of numbers, kernels for them, and calls of those kernels.
+// The inputs of the sweep: sets of numbers, kernels for them, and calls of those kernels, drawn at
+// random.
 #pragma once
 
-#include <map>
+#include <array>
 #include <random>
-#include <set>
+#include <span>
 
 #include "layouts.hpp"
 #include "support/finishing.hpp"
@@ -18,58 +19,92 @@ inline std::uint32_t below(Random& random, std::uint32_t count) {
     return std::uint32_t(random() % count);
 }
 
+/// Random choices that can be made again, all but one as before.
+class Choices {
+   public:
+    explicit Choices(Random& random) : random_(&random) {}
+
+    std::uint32_t below(std::uint32_t count) {
+        if (next_ == made_.size()) made_.push_back((*random_)());
+        return std::uint32_t(made_[next_++] % count);
+    }
+    /// One of `count` values, of which `first` is the first.
+    template <class Enum>
+    Enum any(std::uint32_t count, Enum first = Enum()) {
+        return Enum(std::uint32_t(first) + below(count));
+    }
+    bool coin() { return below(2) == 1; }
+
+    void again() { next_ = 0; }
+    void change_one() { made_[(*random_)() % made_.size()] = (*random_)(); }
+
+   private:
+    Random* random_;
+    std::vector<std::uint64_t> made_ = {};
+    std::size_t next_ = 0;
+};
+
 /// Head rows and their rotated windows: Q and K have windows of one kind.
 struct Formats {
+    const char* name;
     std::uint32_t q_head_dim, q_offset, k_head_dim, k_offset, rotary_dim;
     std::vector<Window> windows = {};
-    std::string text() const;
 };
+
+/// Full and partial, several windows, odd ones.
+std::span<const Formats> all_formats();
+/// The first of them, whose rows are short.
+inline constexpr std::uint32_t formats_with_finish = 10;
+
+/// What gives a token its position: without ids, the first one and whether a call leaves the table.
+enum class Positions { after_zero, across_zero, beyond_table, ids, shared_ids };
 
 /// Everything that the bits of a rotated row depend on, except direction and gain: kernels with the
 /// same numbers must agree bit for bit.
 struct Numbers {
+    std::uint32_t format = 0;  // of all_formats()
     Pairing pairing = Pairing::half_split, pairing_out = Pairing::half_split;
     Element q_in = Element::f32, q_out = Element::f32, k_in = Element::f32, k_out = Element::f32;
-    Formats formats;
-    Shape shape;
-    bool ids = false, shared_ids = false;  // shared: each sequence has those of the first
-    std::int32_t first_position = 0;       // without ids
-    std::vector<std::int32_t> id;          // [batch, tokens]
+    Positions positions = Positions::ids;  // shared: each sequence has those of the first
     bool scatter = false;
-    std::uint32_t table_rows = 0;
     bool v = false;  // the kernels have a V of K's heads and head_dim
     Element v_in = Element::f32, v_out = Element::f32;
-    Bytes q, k, values;  // inputs [batch, tokens, heads, head_dim]
+    AngleSource source = AngleSource::factored_texture;
+    bool finishes = false;  // any tensor has a finish
     Finish q_finish = {}, k_finish = {}, v_finish = {};
+
+    // What fill() makes of a shape.
+    Shape shape = {};
+    std::uint32_t table_rows = 0;
+    std::int32_t first_position = 0;    // without ids
+    std::vector<std::int32_t> id = {};  // [batch, tokens]
+    Bytes q = {}, k = {}, values = {};  // inputs [batch, tokens, heads, head_dim]
     float q_scale = 1;
-    std::vector<float> factors = {};  // [batch, tokens]; empty: no tensor has a finish
+    std::vector<float> factors = {};  // [batch, tokens]
     Parameters parameters = {};
 
-    bool has_finish() const { return !factors.empty(); }
+    const Formats& formats() const { return all_formats()[format]; }
+    bool ids() const { return positions >= Positions::ids; }
     // Norms over a token take all heads at one stride, in one dispatch.
     bool over_token() const {
-        return q_finish.norm.span == NormSpan::token || k_finish.norm.span == NormSpan::token;
+        return q_finish.norm.span == NormSpan::token || k_finish.norm.span == NormSpan::token ||
+               v_finish.norm.span == NormSpan::token;
     }
     bool in_place_possible() const {
         return q_in == q_out && k_in == k_out && pairing == pairing_out;
     }
+    bool v_in_place_possible() const { return v && v_in == v_out && !scatter; }
 };
 
-/// The set of numbers `index`, below `numbers_count`: every pairing in and out with every type in
-/// and out, at positions on both sides of 0 and a few beyond the `table_rows` that are covered.
-inline constexpr std::uint32_t numbers_count = 36;
-Numbers numbers_of(std::uint32_t index, const Formats& formats, const Shape& shape,
-                   std::uint32_t table_rows, Random& random);
+/// Numbers of any kind, not yet of a shape.
+Numbers draw_numbers(Choices& choices);
 
-/// Q, K and V of these numbers, each with random steps around its rotation. Its inputs are finite:
-/// a NaN or an infinity would make rows NaN. Kernels for short ranges have no norm over a token.
-Numbers with_finish(Numbers numbers, bool short_ranges, Random& random);
+/// Gives them a shape, ids on both sides of 0 and a few beyond the `table_rows` that are covered,
+/// and inputs; these are finite where a NaN or an infinity would make whole rows NaN.
+void fill(Numbers& numbers, const Shape& shape, std::uint32_t table_rows, Random& random);
 
 /// The kernel of these numbers, before anything that changes no bit is chosen.
 KernelInfo info_of(const Numbers& numbers);
-
-/// Formats for `index`: full and partial, several windows, odd ones.
-const Formats& formats_of(std::uint32_t index);
 
 /// 2 or 3 of everything.
 Shape small_shape(const Formats& formats, Random& random);
@@ -86,14 +121,14 @@ struct KernelChoice {
     Conversion conversion = Conversion::integer;  ///< native: if the device supports it
 };
 
-/// Four for each set of numbers: two sources, each with each mapping.
-std::vector<KernelChoice> kernels_for(std::uint32_t index, const Numbers& numbers);
+/// One for each mapping, whose bits are equal.
+using Two = std::array<KernelChoice, 2>;
+Two draw_kernels(const Numbers& numbers, Choices& choices);
 
-/// Whether kernel `which` of a set has a finish: both kernels of one source, in 15 of the 36 sets.
-/// The sets have every type, both places, slots and V.
-inline bool takes_finish(std::uint32_t index, std::uint32_t which) {
-    return (index + 1) % 5 < 2 && (which == 0 || which == 2) == (index / 5 % 2 == 0);
-}
+/// Whether heads may lie in groups: not with norms, if their rows might be cut.
+bool allows_groups(const Numbers& numbers, const KernelChoice& kernel);
+/// Whether pages may be longer than a short range.
+bool allows_long_pages(const Numbers& numbers, const KernelChoice& kernel);
 
 /// Place of V: strides as K, a separate piece or separate strides, or in place.
 enum class PlaceOfV { absent, as_k, apart, in_place };
@@ -117,16 +152,6 @@ inline bool has_slots(const Numbers& numbers, const Tuple& tuple) {
 }
 
 /// A call that `numbers` allows, with a counter if the kernel supports one.
-Tuple random_tuple(const Numbers& numbers, const KernelChoice& kernel, Random& random);
-
-/// Equal keys are one tuple: layouts, pairings, types, direction, gain, source, in place or not.
-/// Tuples that differ only in other fields are equal.
-using Key = std::vector<std::uint32_t>;
-Key key_of(const Numbers& numbers, const KernelChoice& kernel, const Tuple& tuple);
-
-/// dimension -> value, for all fields of a tuple.
-std::vector<std::pair<std::string, std::string>> values_of(const Numbers& numbers,
-                                                           const KernelChoice& kernel,
-                                                           const Tuple& tuple);
+Tuple draw_tuple(const Numbers& numbers, const KernelChoice& kernel, Choices& choices);
 
 }  // namespace vkrope::test
