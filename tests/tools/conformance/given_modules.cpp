@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// The modules of the library, for a program that runs the checks on changed shaders: rope.inc and
+// positions.inc of the folder that VKROPE_MODULES names. Linked before the library, whose own
+// modules.cpp the linker then leaves out.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "kernel/spirv/modules.hpp"
+
+namespace vkrope {
+namespace {
+
+/// The bytes of a file of shaders/embed.cmake: a line of comment, then numbers with commas.
+std::vector<std::uint8_t> packed(const char* name) {
+    const char* const folder = std::getenv("VKROPE_MODULES");
+    std::ifstream file(std::string(folder == nullptr ? "" : folder) + "/" + name + ".inc");
+    std::string comment;
+    std::getline(file, comment);
+    std::vector<std::uint8_t> bytes;
+    unsigned byte = 0;
+    for (char comma = 0; file >> byte >> comma;) bytes.push_back(static_cast<std::uint8_t>(byte));
+    if (bytes.empty()) {
+        std::fprintf(stderr, "VKROPE_MODULES: there is no %s.inc\n", name);
+        std::exit(2);
+    }
+    return bytes;
+}
+
+const std::vector<std::uint8_t> rope_bytes = packed("rope"), position_bytes = packed("positions");
+
+}  // namespace
+
+const PackedModule rope_module = {rope_bytes.data(), rope_bytes.size()};
+const PackedModule position_module = {position_bytes.data(), position_bytes.size()};
+
+}  // namespace vkrope
