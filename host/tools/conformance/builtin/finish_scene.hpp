@@ -6,7 +6,7 @@
 
 namespace vkrope::conformance {
 
-/// Rows of this length are also written to a cache.
+/// Rows of this length also start in the middle of 16 bytes, and are written to a cache.
 inline constexpr std::uint32_t usual_head_dim = 128;
 
 /// The steps of a check, and the row that they are taken on.

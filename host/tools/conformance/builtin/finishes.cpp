@@ -24,6 +24,7 @@ constexpr Norm norm_of(NormKind kind, NormSpan span, NormPlace place, ParameterS
 
 struct Named {
     const char* name;
+    Element quick;  // the type that runs at Level::quick: kernels take seconds to compile
     Norm q, k, v;
 };
 
@@ -35,14 +36,15 @@ constexpr NormPlace before = NormPlace::before, after = NormPlace::after;
 
 constexpr Named norms[] = {
     {"rms_of_heads",
+     Element::f16,
      norm_of(rms, head, before, channel, 0),
      norm_of(rms, head, before, channel, 1),
      {}},
-    {"rms_of_heads_after", norm_of(rms, head, after, each_head, 0),
+    {"rms_of_heads_after", Element::bf16, norm_of(rms, head, after, each_head, 0),
      norm_of(rms, head, after, none, 0), norm_of(rms, head, before, none, 0)},
-    {"rms_of_tokens", norm_of(rms, token, before, each_head, 0),
+    {"rms_of_tokens", Element::f32, norm_of(rms, token, before, each_head, 0),
      norm_of(rms, token, after, each_head, 1), norm_of(rms, token, before, channel, 0)},
-    {"layer_norm", norm_of(layer, head, before, each_head, 0, each_head),
+    {"layer_norm", Element::bf16, norm_of(layer, head, before, each_head, 0, each_head),
      norm_of(layer, head, after, channel, 0, channel), norm_of(layer, token, before, none, 0)},
 };
 
@@ -94,20 +96,21 @@ void hold_extremes(DeviceUnderTest& device, NormKind kind, Findings& findings) {
 void add_finishes(Checks& checks) {
     for (const Named& named : norms) {
         for (const Element element : elements) {
-            checks.add(fmt::format("{}_{}", named.name, name_of(element)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           // Kernels take seconds to compile, so that each type has a row shape of
-                           // its own beside the usual one.
-                           const auto own = 1 + static_cast<std::size_t>(element);
-                           for (const std::size_t shape : {std::size_t{0}, own}) {
-                               Scene scene = {.in = element, .out = element};
-                               set_shape(scene, row_shapes[shape]);
-                               scene.q.norm = named.q;
-                               scene.k.norm = named.k;
-                               scene.v.norm = named.v;
-                               hold(device, scene, findings);
-                           }
-                       });
+            checks.add(
+                fmt::format("{}_{}", named.name, name_of(element)),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    // Each type has a row shape of its own beside the usual one.
+                    const auto own = 1 + static_cast<std::size_t>(element);
+                    for (const std::size_t shape : {std::size_t{0}, own}) {
+                        Scene scene = {.in = element, .out = element};
+                        set_shape(scene, row_shapes[shape]);
+                        scene.q.norm = named.q;
+                        scene.k.norm = named.k;
+                        scene.v.norm = named.v;
+                        hold(device, scene, findings);
+                    }
+                },
+                element == named.quick ? Level::quick : Level::full);
         }
     }
     checks.add("bias_clip_and_scale", [](DeviceUnderTest& device, Findings& findings) {
@@ -121,14 +124,12 @@ void add_finishes(Checks& checks) {
         }
     });
     checks.add("all_steps", [](DeviceUnderTest& device, Findings& findings) {
-        for (const Element out : {Element::f16, Element::f32}) {
-            Scene scene = {.in = Element::f16, .out = out, .q_scale = 0.125f};
-            set_shape(scene, row_shapes[0]);
-            scene.q = {.bias = channel, .clip = 1.5f, .scale_call = true, .scale_tokens = true};
-            scene.q.norm = norm_of(rms, head, before, channel, 1);
-            scene.k.norm = norm_of(rms, token, after, each_head, 0);
-            hold(device, scene, findings);
-        }
+        Scene scene = {.in = Element::f16, .out = Element::f32, .q_scale = 0.125f};
+        set_shape(scene, row_shapes[0]);
+        scene.q = {.bias = channel, .clip = 1.5f, .scale_call = true, .scale_tokens = true};
+        scene.q.norm = norm_of(rms, head, before, channel, 1);
+        scene.k.norm = norm_of(rms, token, after, each_head, 0);
+        hold(device, scene, findings);
     });
     checks.add("extreme_rows_rms", [](DeviceUnderTest& device, Findings& findings) {
         hold_extremes(device, rms, findings);
