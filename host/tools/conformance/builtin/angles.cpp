@@ -270,20 +270,21 @@ void add_float32_product(Checks& checks) {
 
 void add_angles(Checks& checks) {
     for (const Pairing pairing : pairings) {
-        checks.add(fmt::format("texture_and_buffer_{}", name_of(pairing)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       for (const Element element : elements) {
-                           const Rotated texture = run(
-                               device, from_source(AngleSource::direct_texture, element, pairing),
-                               findings);
-                           const Rotated buffer = run(
-                               device, from_source(AngleSource::direct_buffer, element, pairing),
-                               findings);
-                           findings.hold(
-                               texture.q == buffer.q && texture.k == buffer.k,
-                               "angles from a buffer give different bits than from a texture");
-                       }
-                   });
+        checks.add(
+            fmt::format("texture_and_buffer_{}", name_of(pairing)),
+            [=](DeviceUnderTest& device, Findings& findings) {
+                const bool half = pairing == Pairing::half_split;
+                for (const Element element : {half ? Element::f32 : Element::f16, Element::bf16}) {
+                    const Rotated texture = run(
+                        device, from_source(AngleSource::direct_texture, element, pairing),
+                        findings);
+                    const Rotated buffer = run(
+                        device, from_source(AngleSource::direct_buffer, element, pairing),
+                        findings);
+                    findings.hold(texture.q == buffer.q && texture.k == buffer.k,
+                                  "angles from a buffer give different bits than from a texture");
+                }
+            });
     }
     checks.add("texture_that_folds", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = from_source(AngleSource::direct_texture, Element::f32);

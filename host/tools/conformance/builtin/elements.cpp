@@ -149,24 +149,23 @@ RoundedTwice rounded_twice(Element element) {
 void add_elements(Checks& checks) {
     for (const Element in : elements) {
         for (const Element out : elements) {
-            checks.add(
-                fmt::format("{}_to_{}", name_of(in), name_of(out)),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    // Random bits where nothing is rotated: the bits are kept, or the value is
-                    // rounded.
-                    for (const Pairing pairing : pairings) {
-                        Trial trial = trial_of(in, 48, 16, pairing);
-                        trial.info.rotary_dim = 24;
-                        trial.info.q.rotary_offset = 8;
-                        trial.info.q.out = out;
-                        trial.info.k = trial.info.q;
-                        trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
-                        trial.q = random_bits(in, q_elements(trial), 5);
-                        trial.k = random_elements(in, q_elements(trial), 6);
-                        each_conversion(device, trial,
-                                        [&](const Trial& each) { run(device, each, findings); });
-                    }
-                });
+            checks.add(fmt::format("{}_to_{}", name_of(in), name_of(out)),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           // Random bits where nothing is rotated: the bits are kept, or the value
+                           // is rounded.
+                           const auto i = static_cast<std::size_t>(in) +
+                                          static_cast<std::size_t>(out);
+                           Trial trial = trial_of(in, 48, 16, pairings[i % 2]);
+                           trial.info.rotary_dim = 24;
+                           trial.info.q.rotary_offset = 8;
+                           trial.info.q.out = out;
+                           trial.info.k = trial.info.q;
+                           trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
+                           trial.q = random_bits(in, q_elements(trial), 5);
+                           trial.k = random_elements(in, q_elements(trial), 6);
+                           each_conversion(device, trial,
+                                           [&](const Trial& each) { run(device, each, findings); });
+                       });
         }
     }
     checks.add("k_has_types_of_its_own", [](DeviceUnderTest& device, Findings& findings) {
@@ -190,9 +189,6 @@ void add_elements(Checks& checks) {
                        hold_identities(device, Element::f32, out, ties(out), findings);
                    });
     }
-    checks.add("ties_bf16_to_f16", [](DeviceUnderTest& device, Findings& findings) {
-        hold_identities(device, Element::bf16, Element::f16, all_halves(), findings);
-    });
     for (const Element element : {Element::f16, Element::bf16}) {
         checks.add(fmt::format("rounded_twice_{}", name_of(element)), [=](DeviceUnderTest& device,
                                                                           Findings& findings) {

@@ -42,15 +42,17 @@ void add_angles_of_pairs(Checks& checks) {
             for (const Element element : {Element::f16, Element::bf16}) {
                 const std::uint32_t at = i++;
                 const AngleSource source = our_sources[(at + at / 4) % 4];
-                checks.add(fmt::format("angles_of_pairs_{}_{}_{}_{}", rotary_dim,
-                                       turn == Turn::interleaved ? "interleaved" : "unaligned",
-                                       name_of(element), name_of(source)),
-                           [=](DeviceUnderTest& device, Findings& findings) {
-                               Trial trial = number(at, element, rotary_dim);
-                               trial.info.angles = source;
-                               turn_by_axes(trial, turn);
-                               run_each_access(device, trial, findings);
-                           });
+                checks.add(
+                    fmt::format("angles_of_pairs_{}_{}_{}_{}", rotary_dim,
+                                turn == Turn::interleaved ? "interleaved" : "unaligned",
+                                name_of(element), name_of(source)),
+                    [=](DeviceUnderTest& device, Findings& findings) {
+                        Trial trial = number(at, element, rotary_dim);
+                        trial.info.angles = source;
+                        turn_by_axes(trial, turn);
+                        run_each_access(device, trial, findings);
+                    },
+                    rotary_dim == 64 || turn == Turn::interleaved ? Level::quick : Level::full);
             }
         }
     }
