@@ -43,5 +43,7 @@ struct Functions {
 /// Functions of the driver below, for a lie to call. There is one device at a time, as in the
 /// programs that this layer tests.
 extern Functions next;
+/// That device, once it is made.
+extern VkPhysicalDevice physical_device;
 
 }  // namespace vkrope::lies

@@ -92,6 +92,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
         create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
     if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
     next_of_device = link->pfnNextGetDeviceProcAddr;
+    physical_device = physical;
     const VkResult result = told.vkCreateDevice(physical, create, allocator, made);
     if (result != VK_SUCCESS) return result;
 #define VKROPE_LIES_FIND(name) set(next.name, next_of_device(*made, #name));

@@ -11,19 +11,13 @@
 namespace vkrope::lies {
 namespace {
 
-VkPhysicalDeviceMemoryProperties memory_of_device;
-
 void fresh_memory_is_garbage(Functions& told) {
-    told.vkCreateDevice = [](VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
-                             const VkAllocationCallbacks* allocator, VkDevice* made) {
-        next.vkGetPhysicalDeviceMemoryProperties(physical, &memory_of_device);
-        return next.vkCreateDevice(physical, info, allocator, made);
-    };
     told.vkAllocateMemory = [](VkDevice device, const VkMemoryAllocateInfo* info,
                                const VkAllocationCallbacks* allocator, VkDeviceMemory* made) {
         const VkResult result = next.vkAllocateMemory(device, info, allocator, made);
-        const VkMemoryPropertyFlags flags =
-            memory_of_device.memoryTypes[info->memoryTypeIndex].propertyFlags;
+        VkPhysicalDeviceMemoryProperties memory;
+        next.vkGetPhysicalDeviceMemoryProperties(physical_device, &memory);
+        const VkMemoryPropertyFlags flags = memory.memoryTypes[info->memoryTypeIndex].propertyFlags;
         void* mapped = nullptr;
         if (result == VK_SUCCESS && (flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0 &&
             next.vkMapMemory(device, *made, 0, VK_WHOLE_SIZE, 0, &mapped) == VK_SUCCESS) {

@@ -6,6 +6,7 @@
 namespace vkrope::lies {
 
 Functions next;
+VkPhysicalDevice physical_device = VK_NULL_HANDLE;
 
 const Lie* find_lie(const char* name) {
     for (const std::span<const Lie> list :
