@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # vkrope-conformance finds each lie of the layer: the check that findings.txt names fails, with a
 # sentence that has its words, and a command that repeats it. Prints the table of lies and findings.
-# Arguments: the tool, the folder of the layer's manifest, the program that lists the lies, a page
-# that is not read; vkrope-bench, or nothing.
+# Arguments: the tool, the folder of the layer's manifest, the program that lists the lies; vkrope-bench,
+# or nothing.
 set -u
 LC_ALL=C
 export LC_ALL
-tool=$1 VK_LAYER_PATH=$2 list=$3 bench=${5:-}
+tool=$1 VK_LAYER_PATH=$2 list=$3 bench=${4:-}
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_lies
 export VK_LAYER_PATH VK_INSTANCE_LAYERS VKROPE_LIE
 # What a sanitizer makes of a crash is its own business, and its exit code none of the tool's.
