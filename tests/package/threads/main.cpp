@@ -43,17 +43,14 @@ struct Kind {
 constexpr vkrope::AngleSource factored = vkrope::AngleSource::factored_texture,
                               computed = vkrope::AngleSource::computed;
 constexpr vkrope::Conversion integer = vkrope::Conversion::integer;
-constexpr Kind kinds[] = {
-    {"f32", vkrope::Element::f32, false, factored},
-    {"f16", vkrope::Element::f16, false, factored},
-    {"f32 in two dispatches", vkrope::Element::f32, true, factored, integer, false, true},
-    {"f16 in two dispatches", vkrope::Element::f16, true, factored},
-    {"f16, converted by the device", vkrope::Element::f16, false, factored,
-     vkrope::Conversion::native, false, true},
-    {"f32, computed angles", vkrope::Element::f32, false, computed},
-    {"f32 in two dispatches, computed angles", vkrope::Element::f32, true, computed},
-    {"f16 with norms", vkrope::Element::f16, false, factored, integer, true, true},
-    {"f16 with norms in two dispatches", vkrope::Element::f16, true, factored, integer, true}};
+constexpr Kind kinds[] = {{"f32", vkrope::Element::f32, false, factored},
+                          {"f16", vkrope::Element::f16, false, factored},
+                          {"f32 in two dispatches", vkrope::Element::f32, true, factored},
+                          {"f16, converted by the device", vkrope::Element::f16, false, factored,
+                           vkrope::Conversion::native, false, true},
+                          {"f32, computed angles", vkrope::Element::f32, false, computed},
+                          {"f16 with norms in two dispatches", vkrope::Element::f16, true, factored,
+                           integer, true, true}};
 
 vkrope::KernelInfo info_of(const Kind& kind) {
     vkrope::KernelInfo info;
