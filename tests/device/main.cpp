@@ -37,7 +37,7 @@ void on_message(const Message& message) {
         std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
 }
 
-// The layer takes two thirds of the time of many small calls: it is on in one run of each case.
+// The layer takes two thirds of the time of many small calls: not every run has it on.
 bool without_layer() {
     return std::getenv("VKROPE_WITHOUT_LAYER") != nullptr;
 }
