@@ -66,7 +66,7 @@ run_tests() {
 # What the sweep over tensors covered on the first device; CTest itself shows nothing of a test
 # that passed.
 sweep_table() {
-    sed -n '/^dimension /,/^sweep: [0-9]/p;/^sweep: [0-9].* distinct/q' \
+    sed -n '/^dimension /,/^sweep: [0-9]/p;/^sweep: [0-9].* pairs/q' \
         build/dev/Testing/Temporary/LastTest.log
 }
 
@@ -138,7 +138,7 @@ xauth - prove"
 
 # lavapipe keeps what it has compiled, for tests that make the same pipelines.
 keep_shaders() {
-    export MESA_SHADER_CACHE_DIR="$PWD/build/deps/mesa_shader_cache"
+    export MESA_SHADER_CACHE_DISABLE=false MESA_SHADER_CACHE_DIR="$PWD/build/deps/mesa_cache"
     mkdir -p "$MESA_SHADER_CACHE_DIR"
 }
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # vkrope-conformance finds each lie of the layer: the check that findings.txt names fails, with a
 # sentence that has its words, and a command that repeats it. Prints the table of lies and findings.
-# Arguments: the tool, the folder of the layer's manifest, the program that lists the lies; vkrope-bench,
-# or nothing.
+# Arguments: the tool, the folder of the layer's manifest, the program that lists the lies, and
+# vkrope-bench or nothing.
 set -u
 LC_ALL=C
 export LC_ALL
