@@ -128,5 +128,65 @@ mutated turns/channels_f32_half_split 'rotating_step: the angle of channel 1' st
     's/angles_of(token, pairs, 1, step.c1, step.s1);/angles_of(token, pairs, 0, step.c1, step.s1);/'
 mutated turns/channels_f32_half_split 'rotating_step: the gradient of channels' steps.glsl \
     's/step.s = step.s1;/step.s1 = step.s1;/'
+mutated finish/rms_of_heads_f16 'unit_sum: units of 8' norm.glsl \
+    's/all = (pairs.x + pairs.y) + (pairs.z + pairs.w);/all = (pairs.x + pairs.y) + (pairs.z + pairs.z);/'
+mutated finish/rms_of_heads_f16 'tree_add: the sums that wait' norm.glsl \
+    's/precise float both = vkrope_waiting\[level\] + sum;/precise float both = vkrope_waiting[0] + sum;/'
+mutated finish/rms_of_heads_f16 'shared_rest: the upper half of 16 sums' shared_sums.glsl \
+    's/vkrope_shared_eight(sums, 0) + vkrope_shared_eight(sums, 8);/vkrope_shared_eight(sums, 0) + vkrope_shared_eight(sums, 0);/'
+mutated finish/rms_of_tokens_f32 'shared_stage: the last sums of a row' shared_sums.glsl \
+    's/sums.count % 8u == 0 ? 8u : sums.count - first;/8u;/'
+mutated finish/rms_of_tokens_f32 'shared_sums: the last head of a token' finish_shared.glsl \
+    's/if (share.step_lane == 0 \&\& head < T(row_heads))/if (share.step_lane == 0 \&\& head + 1 < T(row_heads))/'
+mutated finish/rms_of_tokens_f32 'owned_sum: the last head of a token' finish_owned.glsl \
+    's/if (each < T(row_heads)) leaf = T(head_sums)\[each\];/if (each + 1 < T(row_heads)) leaf = T(head_sums)[each];/'
+mutated finish/rms_of_heads_after_bf16 'finish_units: the norm after the rotation' finish.glsl \
+    '/^    if (T(norm_after)) {$/{N;s/a = T(normed)(norm, a, p.a);/a = T(normed)(norm, a, p.b);/;}'
+mutated finish/layer_norm_bf16 'normed: the mean' finish.glsl \
+    '/what != sum_values/!s/vkrope_centred(u, norm.scale, norm.mean);/vkrope_centred(u, norm.scale, 0.0);/'
+mutated finish/layer_norm_bf16 'normed: the bias of a norm' finish.glsl \
+    's/u = vkrope_sum(u, p.norm_bias);/u = vkrope_sum(u, p.bias);/'
+mutated finish/rms_of_tokens_f32 'parameters: the weights of a head' finish.glsl \
+    's/index += T(absolute_head)(head) \* T(head_dim);/index += 0;/'
+mutated finish/bias_clip_and_scale 'token_factor: the second sequence' finish.glsl \
+    's/index += z \* VKROPE_PUSH.tokens;/index += 0;/'
+mutated finish/bias_clip_and_scale 'clip: numbers below 0' norm.glsl \
+    's/return mix(below, vec4(least), lessThan(x, vec4(least)));/return below;/'
+mutated finish/extreme_rows_rms 'set_root: squares that overflow' norm.glsl \
+    's/norm.scale_d = overflows ? vkrope_small : 1.0;/norm.scale_d = 1.0;/'
+mutated store/int8_in_every_way 'store_bytes: the first word of a row' finish_shared.glsl \
+    's/mask <<= uint(-8 \* from);/mask <<= 0u;/'
+mutated store/int8_in_every_way 'store_bytes: the last word of a row' finish_shared.glsl \
+    's/mask \&= ~0u >> uint(8 \* beyond);/mask \&= ~0u;/'
+mutated 'store/q5_1*' 'stage_blocks: the lanes of a block' finish_shared.glsl \
+    's/parts_at = exchanged_at + 2 \* (row.lane - row.lane % T(block_lanes));/parts_at = exchanged_at + 2 * row.lane;/'
+mutated store/int8_in_every_way 'made_scale: the scales of a cache' finish_shared.glsl \
+    's/share.token.page \* VKROPE_PUSH.page_size \* T(scale_heads);/share.token.page * VKROPE_PUSH.page_size;/'
+mutated store/int8_in_every_way 'given_scale: the scale of a head' finish_shared.glsl \
+    's/if (T(store_scale) == store_scale_given_head) at += T(absolute_head)(head);/at += 0;/'
+mutated store/hadamard 'hadamard_stage: levels beyond a unit' staging.glsl \
+    's/n = 1u << levels, stride = 1u << level;/n = 1u << levels, stride = 1u;/'
+mutated store/hadamard 'butterflies: the second level' hadamard.glsl \
+    's/u.b = vec4(sum.z, sum.w, difference.z, difference.w);/u.b = vec4(sum.z, sum.w, difference.w, difference.z);/'
+mutated store/q8_0 'code_half: q8_0' blocks.glsl \
+    's/return type == element_q8_0 ? low :/return type == element_q8_0 ? low ^ 1u :/'
+mutated store/q4_0 'block: the sign of a scale' blocks.glsl \
+    's/d |= ~extremes.most \& 0x80000000u;/d |= 0u;/'
+mutated store/q4_0 'block_codes: the last code of q4_0' blocks.glsl \
+    's/uvec4(type == element_q4_0 ? 15 : 31)/uvec4(31)/'
+mutated store/q5_0 'block_codes: the middle of q5_0' blocks.glsl \
+    's/type == element_q4_0 ? 8.5 : 16.5;/type == element_q4_0 ? 8.5 : 16.0;/'
+mutated 'store/q5_?' 'staged_fifth_bits' staging.glsl \
+    's/vkrope_fifth_bits(VKROPE_STAGED(at + 4 \* quad)) << (4 \* quad)/vkrope_fifth_bits(VKROPE_STAGED(at + 4 * quad)) << (2 * quad)/'
+mutated store/q4_1 'divided: q4_1' quantise.glsl 's|quotient = n / 15u;|quotient = n / 14u;|'
+mutated store/q5_1 'divided: q5_1' quantise.glsl 's|quotient = n / 31u;|quotient = n / 30u;|'
+mutated store/q5_1 'join_extremes: the least number' quantise.glsl \
+    's/int(vkrope_rank(second.least)) < int(vkrope_rank(first.least))/int(second.least) < int(first.least)/'
+mutated store/int8 'round_int8: ties' quantise.glsl \
+    's/greaterThanEqual(rest, vec4(0.5))/greaterThan(rest, vec4(0.5))/'
+mutated store/e4m3fn 'round_float8: ties of e4m3fn' quantise.glsl \
+    's/((limited >> 20) \& 1u) - (120u << 23)/1u - (120u << 23)/'
+mutated store/e5m2 'round_float8: ties of e5m2' quantise.glsl \
+    's/((limited >> 21) \& 1u) - (112u << 23)/1u - (112u << 23)/'
 echo "$missed missed"
 [ "$missed" = 0 ]
