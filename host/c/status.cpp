@@ -31,8 +31,7 @@ namespace {
 
 // Messages of the C++ tiers use the C++ names of fields and values. This table holds every message
 // with a name that differs in C. Whole messages are compared, because a message may contain text of
-// the caller, such as a file name. # stands for a number. tests/unit/c/c_names_test.cpp checks that
-// the table is complete.
+// the caller, such as a file name. # stands for a number.
 struct Renamed {
     const char *cpp, *c;
 };
