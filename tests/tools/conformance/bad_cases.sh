@@ -67,7 +67,9 @@ unsupported int32 's|"value": 5|"value": 9000000000000|'
 unsupported sections 's|"sections": {.*}|"sections": null|' sections_sequential
 
 # Values.
-for value in 5.5 1e300 18446744073709551615; do refused 'value' 's|"value": 5|"value": '$value'|'; done
+for value in 5.5 1e300 18446744073709551615; do
+    refused 'value' 's|"value": 5|"value": '$value'|'
+done
 refused base 's|"base": 10000.0|"base": "large"|'
 refused 'base*NaN' 's|"base": 10000.0|"base": NaN|'
 refused angles 's|"angles": {.*}|"angles": []|'

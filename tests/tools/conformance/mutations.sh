@@ -58,9 +58,11 @@ compile positions
     cat "$work/err"
     exit 1
 }
-mutated variants/angles_of_pairs_64_interleaved_f16_factored_texture 'angles_of: one pair short' steps.glsl \
+mutated variants/angles_of_pairs_64_interleaved_f16_factored_texture \
+    'angles_of: one pair short' steps.glsl \
     's/for (uint i = 0; i < 8; ++i) {/for (uint i = 0; i < 7; ++i) {/'
-mutated 'variants/angles_of_pairs_64_unaligned_f16*' 'axis_of: the end of the second section' sections.glsl \
+mutated 'variants/angles_of_pairs_64_unaligned_f16*' \
+    'axis_of: the end of the second section' sections.glsl \
     's/if (m >= end) axis = 2;/if (m > end) axis = 2;/'
 mutated 'axes/interleaved_leftover_*' 'axis_of: the leftover axis' sections.glsl \
     's/if (m >= 3 \* size) axis/if (m > 3 * size) axis/'
@@ -80,7 +82,8 @@ mutated variants/angles_of_units_computed 'store: the mask of a half word' tenso
     's/T(merge_word)(at \/ 2, 0xffffu << shift,/T(merge_word)(at \/ 2, 0xffffffffu,/'
 mutated variants/four_heads_a_lane_f32_16_bytes 'turn_batch: the second of four heads' tensor.glsl \
     's/T(turn_or_pass)(step, to + head \* to_head, words)/T(turn_or_pass)(step, to + first * to_head, words)/'
-mutated variants/four_heads_a_lane_f32_16_bytes 'batch_heads: the last heads of a lane' tensor.glsl \
+mutated variants/four_heads_a_lane_f32_16_bytes \
+    'batch_heads: the last heads of a lane' tensor.glsl \
     's/(VKROPE_TENSOR_HEADS - first + head_lanes - 1)/(VKROPE_TENSOR_HEADS - first)/'
 mutated variants/four_heads_a_lane_f32_16_bytes 'copy_group: the second of four heads' tensor.glsl \
     's/row = to + (first + at \/ T(steps_of_head)) \* to_head/row = to + first * to_head/'
@@ -111,9 +114,11 @@ mutated 'offsets/beyond_4_*_words' 'store: offsets of 22 bits, a word at a time'
     's/T(out_word)\[at\] = w.a.x;/T(out_word)[at \& 0xfffffu] = w.a.x;/'
 mutated turns/phase_computed_special_positions 'turned_angles: no phase' steps.glsl \
     's/if (phase != 0) vkrope_add_axis/if (phase > 1) vkrope_add_axis/'
-mutated turns/phase_factored_texture_special_positions 'phased_angles: the sign of a coarse digit' angles.glsl \
+mutated turns/phase_factored_texture_special_positions \
+    'phased_angles: the sign of a coarse digit' angles.glsl \
     's/vkrope_summed_angles(coarse, position \& 0x80000000u, fine,/vkrope_summed_angles(coarse, 0, fine,/'
-mutated turns/phase_direct_buffer_special_positions 'angle_at: the rows of positions below 0' token.glsl \
+mutated turns/phase_direct_buffer_special_positions \
+    'angle_at: the rows of positions below 0' token.glsl \
     's/angle.row += VKROPE_PUSH.table_rows - 1;/angle.row += VKROPE_PUSH.table_rows;/'
 mutated turns/sum_of_3_axes 'turned_angles: one axis short' steps.glsl \
     's/for (uint axis = 0; axis < axes; ++axis)/for (uint axis = 0; axis + 1 < axes; ++axis)/'

@@ -88,7 +88,8 @@ expect 1 'device 1*unstable' "$tool" --table broken.json
 
 # One table.
 works "$tool" --table report.json with_uuid.json --missing 'SwiftShader=not here' --missing 'a=b=c'
-has "$logs/out" '  1  llvmpipe' '  2  llvmpipe' 'SwiftShader: ' ': not here' '  a: ' ': b=c' 'algebra '
+has "$logs/out" '  1  llvmpipe' '  2  llvmpipe' 'SwiftShader: ' ': not here' \
+    '  a: ' ': b=c' 'algebra '
 expect 1 'device 2*not conformant' "$tool" --table report.json fault.json
 # A report in which nothing was checked is not a success, and neither is such a run.
 expect 1 'no device' "$tool" --missing 'SwiftShader=not here'

@@ -11,11 +11,12 @@ export VK_LAYER_PATH VK_INSTANCE_LAYERS VKROPE_LIE
 # The sets, and the checks that each is for. Liberties that would hide what another one reaches are
 # in different sets: four storage buffers part Q from K, and without float controls the modules
 # declare no modes. The last set is part of the one before it, on a device that keeps subnormals.
-sets='
-fresh_memory_is_garbage,out_of_bounds_reads_0,small_storage_range,coarse_offsets,is_a_gpu,one_nan limits/r*,finish/all_steps
+memory=fresh_memory_is_garbage,out_of_bounds_reads_0,small_storage_range
+sets="
+$memory,coarse_offsets,is_a_gpu,one_nan limits/r*,finish/all_steps
 subnormals_flushed,four_storage_buffers arithmetic/subnormals_*,values/pages_whole*
 no_float_controls arithmetic/float_controls,arithmetic/subnormals_f32,elements/f32_to_f16
-'
+"
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 trap 'exit 1' HUP INT TERM
