@@ -181,7 +181,7 @@ run_tests_of() {
         compile asan
         run_tests asan build/test-asan.log
         run_tests asan build/test-asan-files.log -C thorough \
-            -R 'tool_(hostile_models|judge)|conformance_(bad_cases|reports|suite)'
+            -R '^fuzz$|tool_(hostile_models|judge)|conformance_(bad_cases|reports|suite)'
         report build/test.log build/test-asan.log build/test-asan-files.log
     fi
     echo "./dev test${1:+ $1} took $((($(date +%s) - began + 59) / 60)) minutes of" \
@@ -208,6 +208,7 @@ prove() {
         say 'clang-tidy takes the whole tree (build/tidy.log) ...'
         quietly tidy held sh tests/package/check/tidy.sh build/clang || status=1
     else
+        export VKROPE_FUZZ_SECONDS="${VKROPE_FUZZ_SECONDS:-120}"
         run_tests dev build/prove.log -C prove -L "^prove_$1\$"
     fi
     echo "./dev prove $1 took $((($(date +%s) - began + 59) / 60)) minutes of" \
