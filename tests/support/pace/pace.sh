@@ -8,8 +8,8 @@ pace=$("$1") || exit 1
 echo "$pace" | grep -qx '[0-9][0-9]*\.[0-9]' || { echo "FAILED: vkrope_pace prints '$pace'" &&
     exit 1; }
 tests=$("$2" --test-dir "$3" -C prove --show-only=json-v1) || exit 1
-echo "$tests" | grep -q '"name" : "bounds_floats"' || { echo 'FAILED: ctest does not list the tests' &&
-    exit 1; }
+echo "$tests" | grep -q '"name" : "bounds_floats"' ||
+    { echo 'FAILED: ctest does not list the tests' && exit 1; }
 if echo "$tests" | grep '"name" : "TIMEOUT"'; then
     echo 'FAILED: a test has a time limit of its own' && exit 1; fi
 # A hang in a script is told by a limit that grows with VKROPE_TIME_FACTOR.
