@@ -56,11 +56,12 @@ for library in "$kernel" "$frequencies" "$c"; do
         complain "$name defines other names than vkrope's"
 done
 
-# All sources are in a unit of their library, and the flags of these are as the build says them.
+# All sources are in a unit of their library or are one, and the flags of these are as the build
+# says them.
 for tier in kernel frequencies; do
     (cd "$SOURCE" && find host/$tier -name '*.cpp') | while read -r file; do
-        grep -qF "/$file\"" "$tiers/host/$tier/CMakeFiles/vkrope_$tier.dir"/Unity/*.cxx ||
-            echo "$file"
+        grep -qF "/$file\"" "$tiers/host/$tier/CMakeFiles/vkrope_$tier.dir"/Unity/*.cxx \
+            "$tiers/compile_commands.json" || echo "$file"
     done >"$SCRATCH/missing"
     [ ! -s "$SCRATCH/missing" ] || complain "not compiled: $(cat "$SCRATCH/missing")"
     grep '"command":' "$tiers/compile_commands.json" |
