@@ -31,7 +31,7 @@ tidy 30 the build by clang++, and clang-tidy on the whole tree'
 
 # Seconds after which a test counts as hanging, on such a machine: several times what the longest
 # takes.
-time_limit=600
+time_limit=1800
 time_limit_prove=3600
 
 # A slow machine, or one with other work, fails no test for that: time limits are as many times as
