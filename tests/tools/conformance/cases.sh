@@ -7,6 +7,9 @@
 tool=$vkrope
 own=$models
 need_lavapipe
+# lavapipe spends these tests compiling: less. Where shaders are tested, the test says how.
+GALLIVM_PERF=nopt LP_NATIVE_VECTOR_WIDTH=128
+export GALLIVM_PERF LP_NATIVE_VECTOR_WIDTH
 
 # runs CODE OPTION...: the exit code of the tool, whose report is in $logs/report.json.
 runs() {
