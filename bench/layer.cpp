@@ -126,8 +126,8 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
         call_.k_in = {.where = layer.in(true), .heads = shape.k_heads};
         call_.k_out = {.where = layer.out(true), .heads = shape.k_heads};
     }
+    call_.positions.batch_stride = broadcast;
     if (shape.numbering != Numbering::ascending) call_.positions.ids = ids_.whole();
-    if (shape.sections.axes != 0) call_.positions.axis_stride = shape.tokens;
     if (shape.scatters())
         call_.paged_cache = {.slot_mapping = slots_.whole(), .page_size = shape.page_size};
     call_.angles = table_.angles();

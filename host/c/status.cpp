@@ -66,8 +66,6 @@ constexpr Renamed renamed[] = {
      "channel_angles is VK_TRUE: angles must be VKROPE_ANGLES_COS_SIN_CACHE, but it is #"},
     {"sections.axes is #: with axis_ids it must be 2 to #",
      "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
-    {"sections.axes is #: without axis_ids it must be 0",
-     "sections.axes is #: without VKROPE_POSITIONS_AXIS_IDS it must be 0"},
     {"device.enabled is 0x#: it must hold only bits of DeviceFeature",
      "device.enabled is 0x#: it must hold only bits of vkrope_device_features"},
     {"conversion is native: it needs DeviceFeature::float_controls and shader_float16, and a "

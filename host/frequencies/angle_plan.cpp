@@ -247,7 +247,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
     plan.pairs = rotation.rotary_dim / 2;
     plan.rows = std::uint32_t(max_position);
     plan.attention_factor = rotation.attention_factor;
-    plan.sections = rotation.sections;
+    if (rotation.sections.axes != 0) plan.sections = rotation.sections;
     plan.phase = !rotation.phase.empty();
     plan.head_groups = rotation.head_groups;
     Status status;

@@ -81,6 +81,23 @@ Status check(const PositionCall& call) noexcept {
     }
     if (call.ids_f32 && !ids)
         return error(Code::invalid_argument, "ids_f32 is set: ids must then be given");
+    const struct {
+        const char* name;
+        const VkDescriptorBufferInfo& where;
+        bool int64;
+    } optional[] = {{"ids", call.ids, false},
+                    {"offsets", call.offsets, call.offsets_int64},
+                    {"cu_seqlens", call.cu_seqlens, call.cu_seqlens_int64},
+                    {"out_of_range", call.out_of_range, false}};
+    for (const auto& [name, where, int64] : optional) {
+        if (where.buffer) continue;
+        if (int64)
+            return error(Code::invalid_argument, "%s_int64 is set: %s must then be given", name,
+                         name);
+        if (where.offset != 0 || where.range != 0)
+            return error(Code::invalid_argument,
+                         "%s.buffer is null: its offset and range must then be 0", name);
+    }
     if (call.fraction_bits > 63 || (call.fraction_bits != 0 && !call.ids_f32))
         return error(Code::invalid_argument,
                      "fraction_bits is %u: it must be 0 to 63, and 0 without ids_f32",

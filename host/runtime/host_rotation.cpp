@@ -41,6 +41,10 @@ Status check(const HostShape& shape) {
         return error(Code::invalid_argument,
                      "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
     }
+    if (shape.first_position != 0 && !shape.positions.empty())
+        return error(Code::invalid_argument,
+                     "first_position is %d: positions are given, one for each token",
+                     shape.first_position);
     const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
     if (shape.axes != 0) {
         if (ids == std::size_t{shape.axes} * shape.batch * tokens) return {};
@@ -171,6 +175,8 @@ struct HostRotation::Impl {
         Result<KernelInfo> info = kernel_info(rotation, table.plan(), stored(shape.q_heads),
                                               stored(shape.k_heads));
         if (!info) return info.status;
+        info->q_finish = info->k_finish = {};  // rotates, and does nothing else
+        info->q_heads = info->k_heads = 0;
         if (shape.q_heads != 0) info->q.head_dim = shape.q_head_dim;
         if (shape.k_heads != 0) info->k.head_dim = shape.k_head_dim;
         if (shape.v_heads != 0)
@@ -221,12 +227,11 @@ struct HostRotation::Impl {
         if (q.bytes) c.q_in = q.input(), c.q_out = q.output();
         if (k.bytes) c.k_in = k.input(), c.k_out = k.output();
         if (v.bytes) c.v_in = v.input(), c.v_out = v.output();
-        c.positions.first = shape.first_position;
-        if (!shape.positions.empty()) {
+        if (shape.positions.empty()) {
+            c.positions = {.first = shape.first_position, .batch_stride = broadcast};
+        } else {
             c.positions.ids = ids.whole();
-            c.positions.batch_stride = shape.positions.size() == shape.tokens ? 0 : shape.tokens;
-            c.positions.axis_stride = shape.axes == 0 ? 0
-                                                      : std::int64_t{shape.batch} * shape.tokens;
+            if (shape.positions.size() == shape.tokens) c.positions.batch_stride = broadcast;
         }
         c.angles = table.angles();
         c.direction = direction;

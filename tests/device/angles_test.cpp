@@ -81,8 +81,7 @@ struct Trial {
         call.q_out = {.where = q_out.whole(), .heads = q_heads};
         call.k_in = {.where = k_in.whole(), .heads = k_heads};
         call.k_out = {.where = part(k_out, 0, k.size()), .heads = k_heads};
-        call.positions = {.ids = position_ids.whole(), .batch_stride = tokens};
-        if (axes() > 1) call.positions.axis_stride = batch * tokens;
+        call.positions = {.ids = position_ids.whole()};
         if (scatters) call.paged_cache.slot_mapping = slot_mapping.whole();
         call.angles = table.angles();
         call.direction = direction;

@@ -68,10 +68,8 @@ void check_same_bits(const KernelInfo& info) {
         AngleTable::make(on, rotation(Pairing::half_split, info.q.head_dim, info.rotary_dim),
                          info.angles, tokens + 3));
     Buffer of_layer = upload(on, filled), of_tokens = upload(on, bytes_of(factors));
-    Call call{.tokens = tokens,
-              .positions = {.first = 3},
-              .angles = table.angles(),
-              .parameters = of_layer.whole()};
+    Call call{.tokens = tokens, .positions = {.first = 3}, .angles = table.angles()};
+    if (!filled.empty()) call.parameters = of_layer.whole();
     if (info.q_finish.scale_call) call.q_scale = 0.7f;
     const struct {
         const HeadFormat& format;

@@ -115,10 +115,10 @@ Results carry_out(Scene scene, const Way& way) {
     Buffer slot_buffer = upload(device(), bytes_of(slots));
     Call call{.batch = scene.batch,
               .tokens = scene.tokens,
-              .positions = {.first = 3},
+              .positions = {.first = 3, .batch_stride = broadcast},
               .angles = table.angles(),
-              .parameters = parameter_buffer.whole(),
               .q_scale = scene.q_scale};
+    if (!parameters.filled.empty()) call.parameters = parameter_buffer.whole();
     if (scene.info.q_finish.scale_tokens) call.q_scale_tokens = factors.whole();
     if (scene.info.k_finish.scale_tokens) call.k_scale_tokens = factors.whole();
     if (scene.info.v_finish.scale_tokens) call.v_scale_tokens = factors.whole();

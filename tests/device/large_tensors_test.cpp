@@ -113,7 +113,7 @@ void rotate_large(Device& on, const Large& large) {
                                              {});
     Call whole{.batch = large.batch,
                .tokens = large.tokens,
-               .positions = {.ids = ids.whole()},
+               .positions = {.ids = ids.whole(), .batch_stride = broadcast},
                .angles = table.angles()};
     whole.q_in = large.tensor(in->whole());
     whole.q_out = large.in_place ? whole.q_in : large.tensor(out->whole());

@@ -83,7 +83,7 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                                      .buffer_size = before.size()};
                     const Call call{.batch = batch,
                                     .tokens = tokens,
-                                    .positions = {.first = 5},
+                                    .positions = {.first = 5, .batch_stride = broadcast},
                                     .angles = table.angles()};
                     calls.insert(calls.end(), {call, call});
                     Call &in_place = calls[2 * i], &out_of_place = calls[2 * i + 1];

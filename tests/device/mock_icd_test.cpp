@@ -225,7 +225,8 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
                                       .q_in = part(0, 12),
                                       .q_out = part(0, 12),
                                       .k_in = part(12, 2),
-                                      .k_out = part(12, 2)});
+                                      .k_out = part(12, 2),
+                                      .positions = {.batch_stride = broadcast}});
             CHECK(r.dispatches ==
                   2 * 8192);  // 128 sequences each: the heads of V after the last row need not fit
             CHECK(r.barriers == 1);  // between Q's last and K's first, not between parts of one

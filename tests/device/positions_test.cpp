@@ -91,8 +91,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
             const Owned<Kernel> one_axis = make_kernel(device(), info);
             info.positions = PositionSource::axis_ids;
             info.sections = of.sections;
-            const Positions all{
-                .ids = buffer.whole(), .batch_stride = tokens, .axis_stride = batch * tokens};
+            const Positions all{.ids = buffer.whole()};
             const Bytes together = rotate(device(), info, table, all);
             for (std::uint32_t axis = 0; axis < axes; ++axis) {
                 const Positions one{

@@ -26,7 +26,7 @@ std::vector<Scenario> scenarios(Device& on) {
         Scenario& s = all.emplace_back();
         s.name = name;
         s.info = {.rotary_dim = D, .q = {in, out, D, 0}, .k = {in, out, D, 0}, .angles = angles};
-        s.call = {.batch = B, .tokens = S};
+        s.call = {.batch = B, .tokens = S, .positions = {.batch_stride = broadcast}};
         return s;
     };
     const auto finish = [&](Scenario& s, std::uint64_t positions) {

@@ -54,6 +54,7 @@ TEST_CASE(
                     KernelHost host({.storage_buffers = storage_buffers, .type = type}, true);
                     KernelInfo info = kernel_info(angles);
                     info.k.head_dim = k_dim;
+                    if (k_dim == 0) info.k = {};
                     info.v.head_dim = v_dim;
                     info.positions = PositionSource::ids;
                     const std::size_t alive = fake().alive().size();

@@ -56,7 +56,6 @@ TEST_CASE(
                               kernel_info(AngleSource::computed));
             Call call = kernel_call(recorder.host, 7, AngleSource::computed);
             call.angles.buffer = {recorder.host.words, 4096 + 64, 600};
-            call.out_of_range = {recorder.host.words, 0, 4};
             CHECK(recorder(call));
             CHECK(dispatches(recorder.host).size() == (storage_buffers == 4 ? 2 : 1));
             for (const Command& dispatch : dispatches(recorder.host)) {

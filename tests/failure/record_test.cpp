@@ -145,6 +145,7 @@ TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along
         Recorder recorder(config);
         Call call = kernel_call(recorder.host, tokens);
         call.batch = batch;
+        call.positions.batch_stride = broadcast;
         for (Tensor* tensor : {&call.q_in, &call.q_out, &call.k_in, &call.k_out})
             tensor->where.range *= batch;
         CHECK(recorder(call));

@@ -38,7 +38,7 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
     c.tokens = tokens;
     c.angles = {.plan = &angle_plan(), .view = host.view};
     c.positions.first = 11;
-    c.positions.batch_stride = random() % 2 ? 100 : 0;
+    c.positions.batch_stride = random() % 2 ? 100 : broadcast;
     const std::int64_t B = batch, S = tokens;
     const auto bshd = [&](VkBuffer buffer, std::uint32_t heads) {
         return strided(buffer, heads, S * heads * D, heads * D, D);
@@ -194,7 +194,7 @@ Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout lay
     s.call.angles.plan = &plan_for(info);
     if (info.positions == PositionSource::ids) {
         s.call.positions = {.ids = {host.words, 131072 + 36, 100000},
-                            .batch_stride = random() % 2 ? tokens + 3 : 0};
+                            .batch_stride = random() % 2 ? tokens + 3 : broadcast};
     }
     s.call = with_finish(host, info, s.call);
     return s;

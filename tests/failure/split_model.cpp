@@ -130,18 +130,20 @@ void Model::visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::
     token = {.batch = row.batch, .token = row.token};
     known = true;
     REQUIRE(byte(in, from * 2, row_bytes) == place(input(call, row.which), call.tokens, row));
+    const std::int64_t batch_stride = call.positions.batch_stride == broadcast
+                                          ? 0
+                                          : call.positions.batch_stride;
     if (kernel_.info.positions == PositionSource::ids) {
         const std::uint64_t word = offset(shader::offset_ids) + std::uint64_t{z} * push_.index_z +
                                    index;
-        const std::uint64_t expected =
-            call.positions.ids.offset +
-            (row.batch * std::uint64_t(call.positions.batch_stride) + row.token) * 4;
+        const std::uint64_t expected = call.positions.ids.offset +
+                                       (row.batch * std::uint64_t(batch_stride) + row.token) * 4;
         REQUIRE(byte(shader::binding_ids, word * 4, 4) ==
                 Byte{call.positions.ids.buffer, expected});
     } else {
         REQUIRE(std::int32_t(push_.first_position + z * push_.index_z + index) ==
                 call.positions.first + std::int32_t(row.token) +
-                    std::int32_t(row.batch) * std::int32_t(call.positions.batch_stride));
+                    std::int32_t(row.batch) * std::int32_t(batch_stride));
     }
 }
 

@@ -98,6 +98,7 @@ struct CallInC {
         : q_in(tensor(of.q_in)), q_out(tensor(of.q_out)), k_in(tensor(of.k_in)),
           k_out(tensor(of.k_out)), v_in(tensor(of.v_in)), v_out(tensor(of.v_out)) {
         positions.first = of.positions.first;
+        positions.batch_stride = of.positions.batch_stride;
         plan.source = vkrope_angle_source(of.angles.plan->source);
         plan.format = of.angles.plan->format;
         plan.extent = of.angles.plan->extent;

@@ -110,7 +110,8 @@ void reset(DescriptorArena* arena) noexcept;
 /// Destroys the arena, with the rules of reset(). Null is ignored. The device must still exist.
 void destroy(DescriptorArena* arena) noexcept;
 
-/// head_stride of an input whose heads all read the same row.
+/// A stride whose steps all read the same row: Tensor::head_stride of an input,
+/// Positions::batch_stride and axis_stride. A stride of 0 is never that: it means packed.
 inline constexpr std::int64_t broadcast = INT64_MIN;
 
 /// Location of a tensor's rows. Strides are in elements, whatever their size; of ggml's blocks they
@@ -167,11 +168,14 @@ struct Positions {
     /// Ids: int32 or int64 [axes, batch, tokens]; offset and range must be multiples of 4.
     VkDescriptorBufferInfo ids = {};
     bool int64 = false;  ///< ids are int64
-    /// Ids from one sequence to the next; 0: all share one row. Implicit: positions from token 0 of
-    /// one sequence to token 0 of the next.
+    /// Ids from one sequence to the next; 0: packed, tokens * token_stride; `broadcast`: all share
+    /// one row. Implicit: positions from token 0 of one sequence to token 0 of the next;
+    /// `broadcast`: every sequence starts at `first`; 0 is an error if batch is above 1.
     std::int64_t batch_stride = 0;
-    std::int64_t axis_stride = 0;   ///< ids from one axis to the next; 0: all share one row
-    std::int64_t token_stride = 1;  ///< ids from one token to the next; at least 1
+    /// Ids from one axis to the next; 0: packed, after the rows of all sequences; `broadcast`: all
+    /// axes share one row.
+    std::int64_t axis_stride = 0;
+    std::int64_t token_stride = 0;  ///< ids from one token to the next; 0: packed, 1
 };
 
 /// Angle table of a call.
@@ -187,7 +191,9 @@ struct Angles {
 };
 
 /// One rotation of Q, K or both, optionally with a copy of V. Input and output of a tensor must be
-/// the same bytes (in place) or disjoint.
+/// the same bytes (in place) or disjoint. A field that is given and that the kernel does not use is
+/// an error that names it: ids of a kernel of implicit positions, parameters of a kernel without
+/// weights, rows of a tensor without heads.
 struct Call {
     std::uint32_t batch = 1;   ///< sequences
     std::uint32_t tokens = 0;  ///< tokens per sequence; 0 is valid and records nothing
@@ -202,7 +208,8 @@ struct Call {
     PagedCache paged_cache = {};
     /// Optional uint32 counter: incremented for each token whose position the table does not cover
     /// (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
-    /// Never cleared here.
+    /// Never cleared here. An error if neither can be: computed angles of implicit positions,
+    /// without scatter_k.
     VkDescriptorBufferInfo out_of_range = {};
     /// Weights, biases and scales of the kernel's q_finish, k_finish and v_finish, as
     /// plan_parameters (frequencies.hpp) places them. Offset must be a multiple of 16; range at

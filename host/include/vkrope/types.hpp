@@ -380,7 +380,9 @@ struct ParameterPlan {
     std::size_t bytes = 0;  ///< size of the content; 0: the kernel reads no parameters
 };
 
-/// Properties that are fixed when a kernel is created (kernel.hpp); everything else is per call.
+/// Properties that are fixed when a kernel is created (kernel.hpp); everything else is per call. A
+/// field that is given and has no effect on this kernel is an error: the type of an absent tensor,
+/// sections without axis_ids.
 /// kernel_info() (frequencies.hpp) derives it from a rotation.
 struct KernelInfo {
     Pairing pairing = Pairing::half_split;

@@ -165,10 +165,6 @@ Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resol
     if (!std::isfinite(call.q_scale) || call.q_scale == 0)
         return error(Code::invalid_argument, "q_scale is %g: it must be finite and not 0",
                      double(call.q_scale));
-    if (!finish.scale_call && call.q_scale != 1)
-        return error(Code::invalid_argument,
-                     "q_scale is %g: the kernel was created without q_finish.scale_call",
-                     double(call.q_scale));
     resolved.q_scale = float(double(finish.scale) * double(call.q_scale));
     if (std::isfinite(resolved.q_scale)) return {};
     return error(Code::invalid_argument,
@@ -179,11 +175,7 @@ Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resol
 Status resolve_scale_tokens(const char* name, const Finish& finish,
                             const VkDescriptorBufferInfo& where, const Call& call,
                             std::optional<View>& scales) noexcept {
-    if (!finish.scale_tokens) {
-        if (!where.buffer) return {};
-        return error(Code::invalid_argument,
-                     "%s is given: the kernel was created without a factor for each token", name);
-    }
+    if (!finish.scale_tokens) return {};
     View& view = scales.emplace();
     view.buffer = where.buffer;
     view.first_byte = where.offset;
@@ -196,11 +188,7 @@ Status resolve_scale_tokens(const char* name, const Finish& finish,
 Status resolve_scales_out(const char* name, const Finish& finish,
                           const VkDescriptorBufferInfo& where, const Call& call,
                           ResolvedTensor& tensor) noexcept {
-    if (finish.store_scale != StoreScale::made) {
-        if (!where.buffer) return {};
-        return error(Code::invalid_argument,
-                     "%s is given: the kernel was created without store_scale made", name);
-    }
+    if (finish.store_scale != StoreScale::made) return {};
     View& view = tensor.scales_out.emplace();
     const std::uint32_t heads = tensor.heads, rows = tensor.out.page_size;
     view.buffer = where.buffer;

@@ -54,9 +54,6 @@ Status check_sections(const KernelInfo& info) noexcept {
         return error(Code::invalid_argument,
                      "sections.axes is %u: with axis_ids it must be 2 to %u", sections.axes,
                      max_axes);
-    if (!several && sections.axes != 0)
-        return error(Code::invalid_argument, "sections.axes is %u: without axis_ids it must be 0",
-                     sections.axes);
     if (!several) return {};
     if (sections.order > SectionOrder::sum)
         return error(Code::invalid_argument, "sections.order is %u: not a valid order",
@@ -172,6 +169,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
         return error(Code::invalid_argument,
                      "q.head_dim and k.head_dim are both 0: there is nothing to rotate");
     if (Status s = check_windows("", info.windows, info.rotary_dim); !s) return s;
+    if (Status s = check_unused(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;
     if (Status s = check_angles(info); !s) return s;
     if (info.table > Element::bf16)

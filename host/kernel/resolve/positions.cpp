@@ -12,34 +12,55 @@ namespace {
 
 constexpr std::int64_t max_positions = std::numeric_limits<std::int32_t>::max();
 
-Status check_stride(const char* field, std::int64_t stride, std::int64_t least) noexcept {
-    if (stride >= least && stride <= max_positions) return {};
-    return error(Code::invalid_argument, "%s is %" PRId64 ": it must be %d to 2^31 - 1", field,
-                 stride, int(least));
+Status stride_error(const char* field, std::int64_t stride, const char* rule) noexcept {
+    return error(Code::invalid_argument, "%s is %" PRId64 ": it must be %s", field, stride, rule);
+}
+
+// Sets `stride`, which 0 stands for as `packed`, and `broadcast` for rows that are shared.
+Status resolve_stride(const char* field, std::int64_t given, std::uint64_t packed,
+                      std::uint64_t& stride) noexcept {
+    stride = given == 0 ? packed : given == broadcast ? 0 : std::uint64_t(given);
+    if (given == broadcast || (given >= 0 && given <= max_positions)) return {};
+    return stride_error(field, given, "0 (packed), broadcast, or at most 2^31 - 1");
 }
 
 Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
-    if (positions.int64) {  // a message of its own: in C the field has another name
-        return error(Code::invalid_argument,
-                     "positions.int64 is given: the kernel was created for implicit positions");
-    }
-    if (positions.axis_stride != 0 || positions.token_stride != 1) {
-        return error(Code::invalid_argument,
-                     "positions.%s is given: the kernel was created for implicit positions",
-                     positions.axis_stride != 0 ? "axis_stride" : "token_stride");
-    }
-    resolved.position_step = std::uint32_t(positions.batch_stride);
-    const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
     const std::int64_t steps = std::int64_t{call.batch} - 1;
-    if (last <= max_positions &&
-        (steps == 0 || positions.batch_stride <= (max_positions - last) / steps))
-        return {};
+    std::uint64_t stride = 0;
+    if (Status s = resolve_stride("positions.batch_stride", positions.batch_stride, 0, stride); !s)
+        return s;
+    if (steps != 0 && positions.batch_stride == 0)
+        return error(Code::invalid_argument,
+                     "positions.batch_stride is 0: with batch %u and implicit positions it must be "
+                     "given; broadcast: every sequence starts at positions.first",
+                     call.batch);
+    resolved.position_step = std::uint32_t(stride);
+    const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
+    const std::uint64_t left = last <= max_positions ? std::uint64_t(max_positions - last) : 0;
+    if (last <= max_positions && (steps == 0 || stride <= left / std::uint64_t(steps))) return {};
     return error(Code::invalid_argument,
-                 "positions.first is %d: with tokens %u, batch %u and batch_stride %" PRId64
+                 "positions.first is %d: with tokens %u, batch %u and batch_stride %" PRIu64
                  " the last position, %.0f, does not fit in int32",
-                 positions.first, call.tokens, call.batch, positions.batch_stride,
-                 double(last) + double(steps) * double(positions.batch_stride));
+                 positions.first, call.tokens, call.batch, stride,
+                 double(last) + double(steps) * double(stride));
+}
+
+// A range that is too small for a stride that was left at 0: says what it stands for.
+Status check_ids(const Positions& positions, const Call& call, const View& view,
+                 std::uint64_t axis) noexcept {
+    const std::uint64_t bytes = multiply_add(words_of(view, call), 4, 0);
+    const bool of_axes = axis != 0 && positions.axis_stride == 0,
+               of_batch = view.batch != 0 && call.batch > 1 && positions.batch_stride == 0;
+    const VkDescriptorBufferInfo& ids = positions.ids;
+    if (!ids.buffer || ids.range == VK_WHOLE_SIZE || ids.range >= bytes || !(of_axes || of_batch))
+        return check_words("positions.ids", ids, bytes);
+    return error(Code::invalid_argument,
+                 "positions.ids.range is %" PRIu64 " bytes: its ids reach %" PRIu64
+                 ", with positions.%s 0, which stands for %" PRIu64
+                 " ids; broadcast shares one row",
+                 ids.range, bytes, of_axes ? "axis_stride" : "batch_stride",
+                 (of_axes ? axis : view.batch) / (positions.int64 ? 2 : 1));
 }
 
 }  // namespace
@@ -47,48 +68,47 @@ Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
 Status resolve_positions(const KernelInfo& info, const Call& call,
                          ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
-    if (Status s = check_stride("positions.batch_stride", positions.batch_stride, 0); !s) return s;
-    if (Status s = check_stride("positions.axis_stride", positions.axis_stride, 0); !s) return s;
-    if (Status s = check_stride("positions.token_stride", positions.token_stride, 1); !s) return s;
     if (info.positions == PositionSource::implicit) return resolve_implicit(call, resolved);
-    if (info.positions == PositionSource::ids && positions.axis_stride != 0) {
-        return error(Code::invalid_argument,
-                     "positions.axis_stride is %" PRId64 ": the kernel was created for one axis",
-                     positions.axis_stride);
-    }
+    if (positions.token_stride < 0 || positions.token_stride > max_positions)
+        return stride_error("positions.token_stride", positions.token_stride,
+                            "0 (packed) or 1 to 2^31 - 1");
+    const std::uint64_t token = positions.token_stride == 0 ? 1 : positions.token_stride;
+    const std::uint64_t sequence = token * call.tokens;  // of ids that are packed
+    std::uint64_t batch = 0, axis = 0;
+    if (Status s = resolve_stride("positions.batch_stride", positions.batch_stride, sequence,
+                                  batch);
+        !s)
+        return s;
+    const std::uint64_t all = batch == 0 ? sequence : multiply_add(call.batch, batch, 0);
+    if (Status s = resolve_stride("positions.axis_stride", positions.axis_stride, all, axis); !s)
+        return s;
     // The ids of a token, on all axes, are one "row" of words.
     const std::uint32_t words = positions.int64 ? 2 : 1;
     const std::uint64_t steps = info.sections.axes == 0 ? 0 : info.sections.axes - 1;
-    const std::uint64_t row = (steps * std::uint64_t(positions.axis_stride) + 1) * words;
+    if (steps == 0) axis = 0;
+    const std::uint64_t row = multiply_add(multiply_add(steps, axis, 1), words, 0);
     if (row > std::numeric_limits<std::uint32_t>::max()) {
         return error(Code::limit_exceeded,
                      "positions.axis_stride is %" PRId64 ": the ids of a token span %" PRIu64
                      " words, more than 2^32 - 1",
                      positions.axis_stride, row);
     }
-    resolved.ids_axis = std::uint32_t(positions.axis_stride) * words;
+    axis *= words;
+    resolved.ids_axis = std::uint32_t(axis);
     View& view = resolved.ids;
     view = {.buffer = positions.ids.buffer, .first_byte = positions.ids.offset};
     view.head_dim = std::uint32_t(row);
-    view.token = std::uint64_t(positions.token_stride) * words;
-    view.batch = std::uint64_t(positions.batch_stride) * words;
-    return check_words("positions.ids", positions.ids, multiply_add(words_of(view, call), 4, 0));
+    view.token = token * words;
+    view.batch = batch * words;
+    return check_ids(positions, call, view, axis);
 }
 
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
     const PagedCache& rows = call.paged_cache;
-    const bool given = rows.slot_mapping.buffer || rows.slot_mapping.offset ||
-                       rows.slot_mapping.range || rows.int64 || rows.page_size != 1 ||
-                       rows.page_stride || rows.row_stride || rows.batch_stride;
-    if (!info.scatter_k) {
-        if (given)
-            return error(Code::invalid_argument,
-                         "paged_cache: the kernel was created without scatter_k");
-        return {};
-    }
-    if (call.k_in.heads == 0 && call.v_in.heads == 0) return {};
-    if (Status checked = check_stride("paged_cache.batch_stride", rows.batch_stride, 0); !checked)
-        return checked;
+    if (!info.scatter_k || (call.k_in.heads == 0 && call.v_in.heads == 0)) return {};
+    if (rows.batch_stride < 0 || rows.batch_stride > max_positions)
+        return stride_error("paged_cache.batch_stride", rows.batch_stride,
+                            "0 (packed) or 1 to 2^31 - 1");
     resolved.page_size = rows.page_size;
     const std::uint32_t words = rows.int64 ? 2 : 1;
     View& view = resolved.slot_mapping;

@@ -71,6 +71,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
         return {s, {}};
     if (Status s = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !s)
         return {s, {}};
+    if (Status s = check_unused(info, needs.parameter_bytes, call); !s) return {s, {}};
     const bool empty = call.q_in.heads == 0 && call.k_in.heads == 0 && call.v_in.heads == 0;
     if (call.tokens == 0 || call.batch == 0 || empty) return result;
     resolved.batch = call.batch;
@@ -126,11 +127,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
     if (Status s = resolve_positions(info, call, resolved); !s) return {s, {}};
     if (Status s = resolve_angles(info, limits, call.angles, resolved); !s) return {s, {}};
     if (Status s = resolve_gain(call, resolved); !s) return {s, {}};
-    const bool scales = call.q_scale != 1 || call.q_scale_tokens.buffer ||
-                        call.k_scale_tokens.buffer || call.v_scale_tokens.buffer ||
-                        call.q_scales_out.buffer || call.k_scales_out.buffer ||
-                        call.v_scales_out.buffer;
-    if (scales || needs.any) {
+    if (needs.any) {
         if (Status s = resolve_finish(info, needs.parameter_bytes, limits, call, resolved); !s)
             return {s, {}};
     }

@@ -20,6 +20,10 @@ Status resolve_tensor(const KernelInfo& info, const HeadFormat& format, const Pa
 
 Status check_finish(const KernelInfo& info) noexcept;
 
+/// Fields that are given and that a kernel, or a call of it, would not use.
+Status check_unused(const KernelInfo& info) noexcept;
+Status check_unused(const KernelInfo& info, std::size_t parameter_bytes, const Call& call) noexcept;
+
 Status resolve_positions(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,

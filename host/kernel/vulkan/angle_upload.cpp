@@ -34,6 +34,13 @@ Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
         return error(Code::invalid_argument, "upload.image is null: the plan needs an image");
     if (!texture && !upload.buffer)
         return error(Code::invalid_argument, "upload.buffer is null: the plan needs a buffer");
+    if (texture && (upload.buffer || upload.buffer_offset != 0))
+        return error(Code::invalid_argument, "upload.%s is given: the plan is copied to an image",
+                     upload.buffer ? "buffer" : "buffer_offset");
+    if (!texture && upload.image)
+        return error(Code::invalid_argument,
+                     "upload.image is given: the plan is copied to a "
+                     "buffer");
     if (upload.buffer_offset % 4 != 0)
         return error(Code::invalid_argument,
                      "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4",

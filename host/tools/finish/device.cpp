@@ -102,16 +102,15 @@ struct Work {
 
 void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
     const std::vector<std::int32_t>& ids = inputs.positions.ids;
-    work.call.positions.first = inputs.positions.first;
     if (ids.empty()) {
+        work.call.positions = {.first = inputs.positions.first, .batch_stride = broadcast};
         return;
     }
     work.ids = buffer_of(device, ids.data(), ids.size() * sizeof(std::int32_t));
     work.call.positions.ids = work.ids.whole();
-    work.call.positions.batch_stride = ids.size() == inputs.tokens ? 0 : inputs.tokens;
-    work.call.positions.axis_stride = inputs.positions.axes == 0
-                                          ? 0
-                                          : std::int64_t{inputs.batch} * inputs.tokens;
+    if (ids.size() == inputs.tokens) {
+        work.call.positions.batch_stride = broadcast;
+    }
 }
 
 Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& device,

@@ -178,10 +178,10 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
     call.k_in = call.k_out = {.where = k.whole(), .heads = local_.k_heads};
     call.angles = table.angles();
     if (split_ == Split::heads) {
-        call.positions.first = local_.first_position;
+        call.positions = {.first = local_.first_position, .batch_stride = broadcast};
     } else {
         ids = positions_of(device, local_, believed_rank_, ranks_);
-        call.positions = {.ids = ids.whole(), .batch_stride = local_.tokens};
+        call.positions = {.ids = ids.whole()};
     }
     value_of(device.submit([&](VkCommandBuffer commands) {
         return record(commands, kernel.get(), call, arena.get());

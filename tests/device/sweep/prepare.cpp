@@ -233,13 +233,14 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
     const auto part = [&](std::uint64_t byte, std::uint64_t bytes) {
         return VkDescriptorBufferInfo{buffer.buffer, byte, bytes};
     };
-    call.positions.first = numbers.first_position;
-    if (numbers.ids()) {
+    if (!numbers.ids()) {
+        call.positions = {.first = numbers.first_position, .batch_stride = broadcast};
+    } else {
         call.positions.ids = part(
             prepared.ids_byte,
             (std::uint64_t{shape.batch - 1} * prepared.ids_stride + shape.tokens) *
                 sizeof(std::int32_t));
-        call.positions.batch_stride = prepared.ids_stride;
+        call.positions.batch_stride = prepared.ids_stride == 0 ? broadcast : prepared.ids_stride;
     }
     if (has_slots(numbers, tuple)) {
         const reference::Cache& cache = *prepared.k.out.rows.cache;
@@ -257,12 +258,14 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
     }
     if (tuple.counts) call.out_of_range = part(prepared.counter_byte, 4);
     if (numbers.finishes) {
-        call.parameters = part(prepared.parameters_byte, numbers.parameters.filled.size());
+        if (!numbers.parameters.filled.empty())
+            call.parameters = part(prepared.parameters_byte, numbers.parameters.filled.size());
         const auto factors = part(prepared.factors_byte, std::uint64_t{shape.rows()} * 4);
-        if (numbers.q_finish.scale_tokens) call.q_scale_tokens = factors;
-        if (numbers.k_finish.scale_tokens) call.k_scale_tokens = factors;
-        if (numbers.v_finish.scale_tokens) call.v_scale_tokens = factors;
-        call.q_scale = numbers.q_scale;
+        const bool v = tuple.v != PlaceOfV::absent;
+        if (tuple.q && numbers.q_finish.scale_tokens) call.q_scale_tokens = factors;
+        if (tuple.k && numbers.k_finish.scale_tokens) call.k_scale_tokens = factors;
+        if (v && numbers.v_finish.scale_tokens) call.v_scale_tokens = factors;
+        if (tuple.q) call.q_scale = numbers.q_scale;
     }
     return call;
 }

@@ -240,7 +240,10 @@ Tuple draw_tuple(const Numbers& numbers, const KernelChoice& kernel, Choices& ch
     tuple.direction = choices.any<Direction>(2);
     tuple.gain = choices.any<Gain>(3);
     tuple.factor = choices.coin();
-    tuple.counts = !(kernel.limits == Limits::few_buffers && !numbers.finishes &&
+    const bool may_be_outside = kernel.source != AngleSource::computed || numbers.ids() ||
+                                numbers.scatter;
+    tuple.counts = may_be_outside &&
+                   !(kernel.limits == Limits::few_buffers && !numbers.finishes &&
                      kernel.source == AngleSource::direct_buffer) &&
                    choices.coin();
     if (numbers.v) {

@@ -154,6 +154,12 @@ TEST_CASE("C: the image of a plan, and an upload that is refused before anything
     upload.first_line = plan.extent.height;
     refuses("upload.lines 0 upload.first_line 5 5");
     upload.first_line = 0;
+    upload.buffer_offset = 4;
+    refuses("upload.buffer_offset");
+    upload.buffer_offset = 0;
+    upload.buffer = upload.staging;
+    refuses("upload.buffer");
+    upload.buffer = VK_NULL_HANDLE;
     refuses("get_instance_proc_addr");
     VkBuffer buffer = VK_NULL_HANDLE;
     plan.source = VKROPE_ANGLES_COS_SIN_CACHE;

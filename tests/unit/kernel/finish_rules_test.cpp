@@ -93,7 +93,10 @@ TEST_CASE("record: rules of parameters and scales") {
     of.q_finish.norm.weight = ParameterShape::channel;
     of.q_finish.scale_call = of.q_finish.scale_tokens = true;
     of.q_finish.scale = 2;
-    Call good{.batch = 2, .tokens = 4, .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
+    Call good{.batch = 2,
+              .tokens = 4,
+              .positions = {.batch_stride = broadcast},
+              .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
     good.q_in = good.q_out = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 64 * 4}, .heads = 1};
     good.parameters = {fake<VkBuffer>(2), 16, 256};
     good.q_scale_tokens = {fake<VkBuffer>(2), 512, 32};
@@ -178,7 +181,10 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     of.k.out = Element::int8;
     of.k_heads = 2;
     of.k_finish.store_scale = StoreScale::made;
-    Call good{.batch = 2, .tokens = 4, .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
+    Call good{.batch = 2,
+              .tokens = 4,
+              .positions = {.batch_stride = broadcast},
+              .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
     good.q_in = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 3 * 64 * 4}, .heads = 3};
     good.q_out = {.where = {fake<VkBuffer>(2), 2, 2 * 4 * 3 * 68}, .heads = 3, .buffer_size = 2000};
     good.k_in = {.where = {fake<VkBuffer>(3), 0, 2 * 4 * 2 * 64 * 4}, .heads = 2};

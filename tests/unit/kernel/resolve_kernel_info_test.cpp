@@ -60,8 +60,7 @@ TEST_CASE("sections: which axis turns a pair") {
     breaks({.order = SectionOrder::interleaved, .axes = 2, .pairs = {4, 4}}, "sections.axes 2 3 4");
     breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
            "sections.leftover_axis 3");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; },
-                  "sections.axes 2 axis_ids");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; }, "sections.axes 2");
 }
 
 TEST_CASE("phases, head groups and angles of channels: only with sources that have them") {

@@ -210,13 +210,13 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         change(changed, c);
         expect(resolve(changed, limits, c).status, Code::invalid_argument, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "paged_cache scatter_k");
+    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "paged_cache.slot_mapping scatter_k");
     breaks(
         [](KernelInfo& k, Call& c) {
             k.scatter_k = false;
             c.paged_cache = {.page_stride = 64};
         },
-        "paged_cache");
+        "paged_cache.page_stride 64");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping = {}; },
            "paged_cache.slot_mapping.buffer null");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.range = 31; },
@@ -285,6 +285,7 @@ TEST_CASE("rows that alternate are apart, at every level") {
     c.batch = 3;
     c.tokens = 5;
     c.positions.ids.range = 5 * 4;
+    c.positions.batch_stride = broadcast;
     c.q_in = c.q_out = plane(0, 4);
     c.k_in = c.k_out = plane(4, 1);
     const auto resolved = resolve(info(), limits, c);

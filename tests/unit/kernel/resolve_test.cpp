@@ -33,7 +33,7 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
     breaks_record(
         [](KernelInfo& i, Call& c) {
             i.positions = PositionSource::implicit;
-            c.positions.first = 2147483645;
+            c.positions = {.first = 2147483645, .batch_stride = broadcast};
         },
         "positions.first 2147483645");
     breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan null");

@@ -155,7 +155,7 @@ Outputs run(DeviceUnderTest& device, const Scene& scene, const Way& way) {
     Call& of = call.call;
     of.batch = batch;
     of.tokens = tokens;
-    of.positions.first = first_position;
+    of.positions = {.first = first_position, .batch_stride = broadcast};
     of.angles = table.angles();
     of.q_scale = scene.q_scale;
     if (!parameters.filled.empty()) {

@@ -145,7 +145,8 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     const AngleTable table = value_of(
         AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
     call.call.angles = table.angles();
-    call.call.positions.first = static_cast<std::int32_t>(trial.first);
+    call.call.positions = {.first = static_cast<std::int32_t>(trial.first),
+                           .batch_stride = broadcast};
     call.call.q_in = tensor(in, false);
     call.call.q_out = tensor(out, false);
     call.call.k_in = tensor(in, true);

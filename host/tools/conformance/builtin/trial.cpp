@@ -231,12 +231,10 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     Positions& where = call.call.positions;
     if (implicit) {
         where.first = static_cast<std::int32_t>(trial.first);
-        where.batch_stride = trial.batch_step;
+        where.batch_stride = trial.batch_step == 0 ? broadcast : trial.batch_step;
     } else {
         where.ids = part(ids_byte, positions.size() * (trial.ids_64 ? 8 : 4));
         where.int64 = trial.ids_64;
-        where.batch_stride = shape.tokens;
-        where.axis_stride = info.sections.axes > 0 ? static_cast<std::int64_t>(shape.rows()) : 0;
     }
     if (info.scatter_k) {
         const reference::Cache& cache = *k.out.rows.cache;
@@ -331,6 +329,10 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
 
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
                  const ReportedLimits& limits) {
+    if (info.angles == AngleSource::computed && info.positions == PositionSource::implicit &&
+        !info.scatter_k) {
+        return false;  // nothing can be outside
+    }
     const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
     return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
            (info.angles < AngleSource::direct_buffer && !info.scatter_k);

@@ -39,7 +39,7 @@ CasePositions implicit_positions(std::int64_t first, std::uint32_t batch, std::u
     }
     CasePositions prepared;
     prepared.positions.first = static_cast<std::int32_t>(first);
-    prepared.positions.batch_stride = batch_stride;
+    prepared.positions.batch_stride = batch_stride == 0 ? broadcast : batch_stride;
     prepared.largest = std::max(distance(first), distance(last));
     return prepared;
 }
@@ -57,6 +57,7 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
     CasePositions prepared;
     prepared.source = PositionSource::ids;
     prepared.positions.int64 = ids.wide;
+    prepared.positions.batch_stride = broadcast;  // unless there is an axis B
     prepared.id_bytes = ids.wide ? 8 : 4;
     bool has_axes = false, has_tokens = false;
     std::int64_t stride = 1;
@@ -76,7 +77,7 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
             if (steps != 1) {  // one row may be shared by all sequences
                 must_be(batch);
             }
-            prepared.positions.batch_stride = steps == 1 ? 0 : stride;
+            prepared.positions.batch_stride = steps == 1 ? broadcast : stride;
         } else if (axes[at] == 'A' && !has_axes) {
             has_axes = true;
             prepared.axes = static_cast<std::uint32_t>(std::min<std::int64_t>(steps, 256));
@@ -219,12 +220,12 @@ std::int32_t first_of(const PositionsCase& described) {
 
 Positions CasePositions::of(std::uint32_t first, std::optional<std::uint32_t> axis) const {
     Positions part = positions;
+    const std::int64_t batch_stride = part.batch_stride == broadcast ? 0 : part.batch_stride;
     if (source == PositionSource::implicit) {
-        part.first = static_cast<std::int32_t>(part.first + first * part.batch_stride);
+        part.first = static_cast<std::int32_t>(part.first + first * batch_stride);
         return part;
     }
-    const auto skipped = (first * part.batch_stride + axis.value_or(0) * part.axis_stride) *
-                         id_bytes;
+    const auto skipped = (first * batch_stride + axis.value_or(0) * part.axis_stride) * id_bytes;
     part.ids.offset += static_cast<VkDeviceSize>(skipped);
     part.ids.range -= static_cast<VkDeviceSize>(skipped);
     if (axis) {

@@ -210,7 +210,10 @@ class Run {
         common.call.angles = angles.angles();
         common.call.direction = description_.direction;
         common.call.gain = angles.gain();
-        common.call.out_of_range = covered_.whole();
+        if (common.info.angles != AngleSource::computed ||
+            common.info.positions != PositionSource::implicit) {
+            common.call.out_of_range = covered_.whole();
+        }
         const std::uint32_t first = pass.windows.size() > 1 ? 0 : pass.windows.front().offset;
         for (std::size_t index = 0; index < parts.size();) {
             // Two at a time are Q and K of one call, if the library takes them together. V goes
@@ -295,6 +298,7 @@ class Run {
         call.call.angles = angles.angles();
         call.call.batch = shape.batch;
         call.call.tokens = shape.tokens;
+        call.call.positions.batch_stride = broadcast;
         const Part part = {.resident = &v, .plane = 0};
         const Buffer parameters = add_formats(device_, description_, call, {.v = &part}, 0);
         place(description_, &part, 0, call.call.v_in, call.call.v_out);

@@ -66,7 +66,8 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
         .struct_size = sizeof v_cache, .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
     const vkrope_paged_cache rows = {.struct_size = sizeof rows,
                                      .slot_mapping = vkrope_buffer_whole(w->slot_mapping)};
-    const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
+    const vkrope_positions positions = {
+        .struct_size = sizeof positions, .first = position, .batch_stride = VKROPE_BROADCAST};
     vkrope_angles angles = {.struct_size = sizeof angles};
     vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
     if (result != VKROPE_SUCCESS) return result;

@@ -60,7 +60,7 @@ vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& t
                            .q_out = q,
                            .k_in = k,
                            .k_out = k,
-                           .positions = {.ids = buffers.ids, .axis_stride = 0},
+                           .positions = {.ids = buffers.ids, .axis_stride = vkrope::broadcast},
                            .angles = table.angles()},
                           made.arena);
 }
@@ -76,7 +76,7 @@ vkrope::Status vision_block(VkCommandBuffer commands, const Made& made, const Ta
                            .q_out = q,
                            .k_in = k,
                            .k_out = k,
-                           .positions = {.ids = buffers.ids, .axis_stride = patches},
+                           .positions = {.ids = buffers.ids},
                            .angles = turns.angles()},
                           made.arena);
 }

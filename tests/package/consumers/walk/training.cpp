@@ -88,8 +88,10 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     const Made back(gpu.ref,
                     kernel_info(model.rope, Element::f32, Element::bf16, model.table.plan.source));
     taken.push_back({"backward kernel", back.status});
-    const vkrope::Positions wide{.ids = gpu.buffers.ids64, .int64 = true},
-        narrow{.ids = gpu.buffers.ids};
+    // One row of ids, which both sequences share.
+    const vkrope::Positions wide{
+        .ids = gpu.buffers.ids64, .int64 = true, .batch_stride = vkrope::broadcast},
+        narrow{.ids = gpu.buffers.ids, .batch_stride = vkrope::broadcast};
     const auto run = [&](auto&& way, const Made& made, const vkrope::Positions& positions) {
         return gpu.run([&](VkCommandBuffer commands) {
             return way(commands, made, model.table, gpu.buffers, positions);

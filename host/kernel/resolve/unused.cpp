@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// The one rule for fields that only some kernels use: such a field is an error where it is given
+// and would have no effect. One row for each; a test goes through all fields of all structs.
+#include "kernel/resolve/rules.hpp"
+#include "status.hpp"
+
+namespace vkrope {
+
+namespace {
+
+// The first field that is given and not used.
+class Unused {
+   public:
+    Status status;
+
+    // A field with the value `value`, which is `otherwise` if it is not given.
+    void number(const char* owner, const char* field, double value, bool used, const char* why,
+                double otherwise = 0) noexcept {
+        if (value == otherwise || used || !status) return;
+        status = error(Code::invalid_argument, "%s%s is %.10g: %s", owner, field, value, why);
+    }
+    void given(const char* owner, const char* field, bool is_given, bool used,
+               const char* why) noexcept {
+        if (!is_given || used || !status) return;
+        status = error(Code::invalid_argument, "%s%s is given: %s", owner, field, why);
+    }
+    void buffer(const char* owner, const char* field, const VkDescriptorBufferInfo& of, bool used,
+                const char* why) noexcept {
+        given(owner, field, of.buffer || of.offset != 0 || of.range != 0, used, why);
+    }
+};
+
+void tensor_rows(Unused& rows, const char* owner, const Tensor& of) noexcept {
+    const bool used = of.heads != 0;
+    const char* const why = "its heads are 0, so the tensor is absent from the call";
+    rows.buffer(owner, "where", of.where, used, why);
+    rows.number(owner, "token_stride", double(of.token_stride), used, why);
+    rows.number(owner, "head_stride", double(of.head_stride), used, why);
+    rows.number(owner, "batch_stride", double(of.batch_stride), used, why);
+    rows.number(owner, "heads_per_group", of.heads_per_group, used, why);
+    rows.number(owner, "group_stride", double(of.group_stride), used, why);
+    rows.number(owner, "buffer_size", double(of.buffer_size), used, why);
+}
+
+void position_rows(Unused& rows, const KernelInfo& info, const Positions& of) noexcept {
+    const bool ids = info.positions != PositionSource::implicit;
+    const bool axes = info.positions == PositionSource::axis_ids;
+    const char *const owner = "positions.", *const implicit =
+                                                "the kernel was created for implicit positions";
+    rows.number(owner, "first", of.first, !ids, "the kernel was created for ids");
+    rows.buffer(owner, "ids", of.ids, ids, implicit);
+    rows.given(owner, "int64", of.int64, ids, implicit);
+    rows.number(owner, "token_stride", double(of.token_stride), ids, implicit);
+    rows.number(owner, "axis_stride", double(of.axis_stride), axes,
+                "the kernel was created for one axis");
+}
+
+void section_rows(Unused& rows, const char* owner, const Sections& of, bool used,
+                  const char* why) noexcept {
+    rows.number(owner, "axes", of.axes, used, why);
+    rows.number(owner, "order", unsigned(of.order), used, why);
+    for (const std::uint32_t pairs : of.pairs) rows.number(owner, "pairs", pairs, used, why);
+    rows.number(owner, "leftover_axis", of.leftover_axis,
+                used && of.order == SectionOrder::interleaved,
+                "only interleaved sections have one");
+}
+
+void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept {
+    const bool texture = info.angles == AngleSource::factored_texture ||
+                         info.angles == AngleSource::direct_texture,
+               cache = info.angles == AngleSource::cos_sin_cache;
+    const char *const no_texture = "the kernel was created for angles that are not in a texture",
+                      *const no_buffer = "the kernel was created for angles in a texture",
+                      *const no_cache = "the kernel was not created for cos and sin of the caller";
+    if (!of.plan || of.plan->source != info.angles) return;  // an error of its own
+    rows.given("angles.", "view", of.view, texture, no_texture);
+    rows.buffer("angles.", "buffer", of.buffer, !texture, no_buffer);
+    rows.buffer("angles.", "sin", of.sin, cache, no_cache);
+    const AnglePlan& plan = *of.plan;
+    const char* const owner = "angles.plan->";
+    rows.number(owner, "format", plan.format, texture, no_texture);
+    rows.number(owner, "extent.width", plan.extent.width, texture, no_texture);
+    rows.number(owner, "extent.height", plan.extent.height, texture, no_texture);
+    rows.number(owner, "fold_log2", plan.fold_log2, texture, no_texture);
+    rows.number(owner, "row_texels", plan.row_texels, texture, no_texture);
+    rows.number(owner, "element", unsigned(plan.element), cache, no_cache);
+    rows.number(owner, "row_stride", plan.row_stride, cache, no_cache);
+    section_rows(rows, "angles.plan->sections.", plan.sections, !cache && plan.sections.axes != 0,
+                 cache ? "cos and sin of the caller have no sections" : "its axes are 0");
+}
+
+void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
+    const PagedCache& of = call.paged_cache;
+    const bool used = info.scatter_k && (call.k_in.heads != 0 || call.v_in.heads != 0);
+    const char *const owner = "paged_cache.", *const why =
+                                                  info.scatter_k
+                                                      ? "the call has neither K nor V"
+                                                      : "the kernel was created without scatter_k";
+    rows.buffer(owner, "slot_mapping", of.slot_mapping, used, why);
+    rows.given(owner, "int64", of.int64, used, why);
+    rows.number(owner, "page_size", of.page_size, used, why, 1);
+    rows.number(owner, "page_stride", double(of.page_stride), used, why);
+    rows.number(owner, "row_stride", double(of.row_stride), used, why);
+    rows.number(owner, "batch_stride", double(of.batch_stride), used, why);
+}
+
+void scale_rows(Unused& rows, const Finish& finish, bool present, const char* tokens,
+                const VkDescriptorBufferInfo& scale_tokens, const char* out,
+                const VkDescriptorBufferInfo& scales_out) noexcept {
+    const char* const absent = "its tensor is absent from the call";
+    rows.buffer(
+        "", tokens, scale_tokens, present && finish.scale_tokens,
+        present ? "the kernel was created without scale_tokens, a factor for each token" : absent);
+    rows.buffer("", out, scales_out, present && finish.store_scale == StoreScale::made,
+                present ? "the kernel was created without store_scale made" : absent);
+}
+
+}  // namespace
+
+Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
+                    const Call& call) noexcept {
+    Unused rows;
+    tensor_rows(rows, "q_in.", call.q_in);
+    tensor_rows(rows, "q_out.", call.q_out);
+    tensor_rows(rows, "k_in.", call.k_in);
+    tensor_rows(rows, "k_out.", call.k_out);
+    tensor_rows(rows, "v_in.", call.v_in);
+    tensor_rows(rows, "v_out.", call.v_out);
+    position_rows(rows, info, call.positions);
+    angle_rows(rows, info, call.angles);
+    cache_rows(rows, info, call);
+    // Computed angles cover every int32 position.
+    rows.buffer("", "out_of_range", call.out_of_range,
+                info.angles != AngleSource::computed ||
+                    info.positions != PositionSource::implicit || info.scatter_k,
+                "the kernel was created for computed angles of implicit positions, without "
+                "scatter_k: nothing can be out of range");
+    rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
+                "the kernel was created without weights, biases and given scales");
+    const bool q = call.q_in.heads != 0, k = call.k_in.heads != 0, v = call.v_in.heads != 0;
+    rows.number(
+        "", "q_scale", double(call.q_scale), q && info.q_finish.scale_call,
+        q ? "the kernel was created without q_finish.scale_call" : "Q is absent from the call", 1);
+    scale_rows(rows, info.q_finish, q, "q_scale_tokens", call.q_scale_tokens, "q_scales_out",
+               call.q_scales_out);
+    scale_rows(rows, info.k_finish, k, "k_scale_tokens", call.k_scale_tokens, "k_scales_out",
+               call.k_scales_out);
+    scale_rows(rows, info.v_finish, v, "v_scale_tokens", call.v_scale_tokens, "v_scales_out",
+               call.v_scales_out);
+    return rows.status;
+}
+
+namespace {
+
+void format_rows(Unused& rows, const char* owner, const HeadFormat& of, const char* heads_field,
+                 std::uint32_t heads) noexcept {
+    const bool used = of.head_dim != 0;
+    const char* const why = "its tensor's head_dim is 0, so the kernel does not handle it";
+    rows.number(owner, "in", unsigned(of.in), used, why);
+    rows.number(owner, "out", unsigned(of.out), used, why);
+    rows.number(owner, "rotary_offset", of.rotary_offset, used, why);
+    rows.number("", heads_field, heads, used, why);
+}
+
+}  // namespace
+
+Status check_unused(const KernelInfo& info) noexcept {
+    Unused rows;
+    format_rows(rows, "q.", info.q, "q_heads", info.q_heads);
+    format_rows(rows, "k.", info.k, "k_heads", info.k_heads);
+    format_rows(rows, "v.", info.v, "v_heads", info.v_heads);
+    rows.number("", "table", unsigned(info.table), info.angles == AngleSource::cos_sin_cache,
+                "only cos and sin of the caller have a type");
+    section_rows(rows, "sections.", info.sections, info.positions == PositionSource::axis_ids,
+                 "positions are not on several axes, so there are no sections");
+    return rows.status;
+}
+
+}  // namespace vkrope

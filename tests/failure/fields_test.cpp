@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: MIT
+// Nothing that a caller writes is dropped: a field of KernelInfo or of Call that is given is
+// refused by name, or it changes the shaders of the kernel or what is recorded. Every field of
+// every struct takes its turn on kernels of every kind; a field that is added is missing in the
+// structured binding of its struct, and this file no longer compiles.
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "recorder.hpp"
+#include "vkrope/frequencies.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+/// Visits the fields of a kernel and of a call, and changes one of them.
+class Fields {
+   public:
+    explicit Fields(std::size_t changed) : changed_(changed) {}
+
+    std::string name;  ///< of the changed field; empty: there are no more
+    std::string last;  ///< its last part
+
+    void kernel(KernelInfo& of) {
+        auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out, scatter_k,
+               windows, of_sections, phase, head_groups, table, channel_angles, conversion, q_heads,
+               k_heads, v_heads, q_finish, k_finish, v_finish] = of;
+        field("pairing", pairing, Pairing::interleaved);
+        field("rotary_dim", rotary_dim, 64u);
+        format("q", q), format("k", k), format("v", v);
+        field("angles", angles, AngleSource::by_default);
+        field("positions", positions,
+              positions == PositionSource::ids ? PositionSource::implicit : PositionSource::ids);
+        field("mapping", mapping, Mapping::cpu);
+        field("pairing_out", pairing_out, std::optional(Pairing::interleaved));
+        field("scatter_k", scatter_k, !scatter_k);
+        for (Window& window : windows) {
+            auto& [offset, dim] = window;
+            field("windows.offset", offset, 2u), field("windows.rotary_dim", dim, 64u);
+        }
+        sections("sections", of_sections);
+        field("phase", phase, true);
+        field("head_groups", head_groups, 2u);
+        field("table", table, Element::bf16);
+        field("channel_angles", channel_angles, !channel_angles);
+        field("conversion", conversion, Conversion::integer);
+        field("q_heads", q_heads, 4u), field("k_heads", k_heads, 4u);
+        field("v_heads", v_heads, 4u);
+        finish("q_finish", q_finish), finish("k_finish", k_finish), finish("v_finish", v_finish);
+    }
+
+    void call(Call& of, AnglePlan& plan) {
+        auto& [batch, tokens, q_in, q_out, k_in, k_out, v_in, v_out, positions, angles, direction,
+               gain, paged_cache, out_of_range, parameters, q_scale, q_tokens, k_tokens, v_tokens,
+               q_scales_out, k_scales_out, v_scales_out] = of;
+        field("batch", batch, 1u), field("tokens", tokens, 3u);
+        tensor("q_in", q_in), tensor("q_out", q_out), tensor("k_in", k_in), tensor("k_out", k_out);
+        tensor("v_in", v_in), tensor("v_out", v_out);
+        {
+            auto& [first, ids, int64, batch_stride, axis_stride, token_stride] = positions;
+            field("positions.first", first, 3);
+            buffer("positions.ids", ids);
+            field("positions.int64", int64, true);
+            field("positions.batch_stride", batch_stride, std::int64_t{40});
+            field("positions.axis_stride", axis_stride, std::int64_t{90});
+            field("positions.token_stride", token_stride, std::int64_t{3});
+        }
+        {
+            auto& [of_plan, view, table, sin] = angles;
+            field("angles.plan", of_plan, static_cast<const AnglePlan*>(nullptr));
+            field("angles.view", view,
+                  view ? VkImageView{} : reinterpret_cast<VkImageView>(std::uintptr_t{77}));
+            buffer("angles.buffer", table), buffer("angles.sin", sin);
+            angle_plan(plan);
+        }
+        field("direction", direction, Direction::inverse);
+        field("gain", gain, Gain::apply);
+        {
+            auto& [slots, int64, page_size, page_stride, row_stride, batch_stride] = paged_cache;
+            buffer("paged_cache.slot_mapping", slots);
+            field("paged_cache.int64", int64, true);
+            field("paged_cache.page_size", page_size, 2u);
+            field("paged_cache.page_stride", page_stride, std::int64_t{2048});
+            field("paged_cache.row_stride", row_stride, std::int64_t{1024});
+            field("paged_cache.batch_stride", batch_stride, std::int64_t{40});
+        }
+        buffer("out_of_range", out_of_range), buffer("parameters", parameters);
+        field("q_scale", q_scale, 0.25f);
+        buffer("q_scale_tokens", q_tokens), buffer("k_scale_tokens", k_tokens);
+        buffer("v_scale_tokens", v_tokens);
+        buffer("q_scales_out", q_scales_out), buffer("k_scales_out", k_scales_out);
+        buffer("v_scales_out", v_scales_out);
+    }
+
+    void position_call(PositionCall& of) {
+        auto& [batch, tokens, first, ids, offsets, cu_seqlens, sequences, offsets_int64,
+               cu_seqlens_int64, cp_size, cp_rank, ids_f32, fraction_bits, out, out_of_range] = of;
+        field("batch", batch, 3u), field("tokens", tokens, 6u), field("first", first, 5);
+        buffer("ids", ids), buffer("offsets", offsets), buffer("cu_seqlens", cu_seqlens);
+        field("sequences", sequences, 1u);
+        field("offsets_int64", offsets_int64, true);
+        field("cu_seqlens_int64", cu_seqlens_int64, true);
+        field("cp_size", cp_size, 3u), field("cp_rank", cp_rank, 1u);
+        field("ids_f32", ids_f32, !ids_f32), field("fraction_bits", fraction_bits, 3u);
+        buffer("out", out), buffer("out_of_range", out_of_range);
+    }
+
+   private:
+    void turn(const std::string& of, const std::function<void()>& change) {
+        if (visited_++ != changed_) return;
+        name = of;
+        last = of.substr(of.rfind('.') + 1);
+        change();
+    }
+    template <class Field, class Value>
+    void field(const std::string& of, Field& at, Value value) {
+        turn(of, [&] { at = Field(value); });
+    }
+
+    void buffer(const std::string& of, VkDescriptorBufferInfo& at) {
+        turn(of, [&] {
+            at.buffer = some_buffer, at.offset += 4096;
+            at.range = at.range == 0 ? 256 : at.range;
+        });
+        turn(of, [&] { at.offset += 1 << 12; });
+        turn(of, [&] { at.range = at.range == 0 ? 16 : 0; });
+    }
+
+    void tensor(const std::string& of, Tensor& at) {
+        auto& [where, heads, token_stride, head_stride, batch_stride, heads_per_group, group_stride,
+               buffer_size] = at;
+        buffer(of + ".where", where);
+        field(of + ".heads", heads, heads == 0 ? 2u : 1u);
+        field(of + ".token_stride", token_stride, std::int64_t{2048});
+        field(of + ".head_stride", head_stride, std::int64_t{256});
+        field(of + ".batch_stride", batch_stride, std::int64_t{16384});
+        turn(of + ".heads_per_group", [&, &heads_of = heads_per_group, &stride = group_stride] {
+            heads_of = 1, stride = 256;
+        });
+        field(of + ".group_stride", group_stride, std::int64_t{512});
+        field(of + ".buffer_size", buffer_size, VkDeviceSize{1});
+    }
+
+    void angle_plan(AnglePlan& of) {
+        auto& [source, format, extent, usage, bytes, pairs, rows, fold_log2, row_texels,
+               attention_factor, of_sections, phase, head_groups, element, row_stride,
+               channel_angles] = of;
+        const std::string at = "angles.plan.";
+        field(at + "source", source, AngleSource::by_default);
+        field(at + "format", format, VK_FORMAT_R8_UNORM);
+        auto& [width, height] = extent;
+        field(at + "width", width, 1u), field(at + "height", height, 1u);
+        field(at + "usage", usage, 1u);
+        field(at + "bytes", bytes, std::size_t{4});
+        field(at + "pairs", pairs, 3u), field(at + "rows", rows, 2u);
+        field(at + "fold_log2", fold_log2, 13u), field(at + "row_texels", row_texels, 33u);
+        field(at + "attention_factor", attention_factor, 3.0);
+        sections(at + "sections", of_sections);
+        field(at + "phase", phase, true), field(at + "head_groups", head_groups, 2u);
+        field(at + "element", element, Element::f16);
+        field(at + "row_stride", row_stride, 70u);
+        field(at + "channel_angles", channel_angles, !channel_angles);
+    }
+
+    void sections(const std::string& of, Sections& at) {
+        auto& [order, axes, pairs, leftover_axis] = at;
+        field(of + ".order", order, SectionOrder::interleaved);
+        field(of + ".axes", axes, 4u);
+        for (std::uint32_t& count : pairs) field(of + ".pairs", count, 9u);
+        field(of + ".leftover_axis", leftover_axis, 1u);
+    }
+
+    void format(const std::string& of, HeadFormat& at) {
+        auto& [in, out, head_dim, rotary_offset] = at;
+        field(of + ".in", in, Element::bf16), field(of + ".out", out, Element::bf16);
+        field(of + ".head_dim", head_dim, 256u);
+        field(of + ".rotary_offset", rotary_offset, 2u);
+    }
+
+    void finish(const std::string& of, Finish& at) {
+        auto& [bias, norm, clip, scale, scale_call, scale_tokens, hadamard, store_scale,
+               scale_floor, scale_layout] = at;
+        field(of + ".bias", bias, ParameterShape::head_channel);
+        {
+            auto& [kind, span, place, eps, weight, weight_offset, norm_bias, round] = norm;
+            field(of + ".norm.kind", kind, NormKind::layer);
+            field(of + ".norm.span", span, NormSpan::token);
+            field(of + ".norm.place", place, NormPlace::after);
+            field(of + ".norm.eps", eps, 0.5f);
+            field(of + ".norm.weight", weight, ParameterShape::channel);
+            field(of + ".norm.weight_offset", weight_offset, 1u);
+            field(of + ".norm.bias", norm_bias, ParameterShape::channel);
+            field(of + ".norm.round_between", round, true);
+        }
+        field(of + ".clip", clip, 7.0f), field(of + ".scale", scale, 3.0f);
+        field(of + ".scale_call", scale_call, !scale_call);
+        field(of + ".scale_tokens", scale_tokens, !scale_tokens);
+        field(of + ".hadamard", hadamard, 16u);
+        field(of + ".store_scale", store_scale, StoreScale::given);
+        field(of + ".scale_floor", scale_floor, 0.5f);
+        field(of + ".scale_layout", scale_layout, ScaleLayout::pages_heads);
+    }
+
+    std::size_t changed_, visited_ = 0;
+
+   public:
+    VkBuffer some_buffer = VK_NULL_HANDLE;  ///< of `words`
+};
+
+/// A kernel and a call that it takes.
+struct Scene {
+    const char* name;
+    KernelInfo info;
+    AnglePlan plan;
+    Call call;  // angles.plan is set from `plan`
+};
+
+KernelInfo base_info(AngleSource angles, PositionSource positions) {
+    KernelInfo info = with_v(kernel_info(angles));
+    info.positions = positions;
+    return info;
+}
+
+Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info) {
+    Scene made = {name, info, {}, {.batch = 2, .tokens = 5}};
+    const auto rows = [](VkBuffer buffer, std::uint32_t heads) {
+        return Tensor{.where = {buffer, 256, 1 << 18}, .heads = heads};
+    };
+    Call& call = made.call;
+    if (info.q.head_dim != 0) call.q_in = rows(host.q, 8), call.q_out = rows(host.q_out, 8);
+    if (info.k.head_dim != 0) call.k_in = rows(host.k, 2), call.k_out = rows(host.k_out, 2);
+    if (info.v.head_dim != 0) call.v_in = rows(host.v, 2), call.v_out = rows(host.v_out, 2);
+    const auto words = [&](VkDeviceSize kib, VkDeviceSize bytes) {
+        return VkDescriptorBufferInfo{host.words, kib << 10, bytes};
+    };
+    if (info.positions == PositionSource::implicit) {
+        call.positions = {.first = 7, .batch_stride = broadcast};
+    } else {
+        call.positions.ids = words(0, 4000);
+    }
+    if (info.angles == AngleSource::cos_sin_cache) {
+        made.plan = {.source = info.angles,
+                     .bytes = std::size_t{64} * 64 * 4,
+                     .pairs = 64,
+                     .rows = 64,
+                     .element = info.table,
+                     .row_stride = 64};
+        call.angles.sin = words(512, 32768);
+    } else {
+        made.plan = angle_plan(info.angles);
+        made.plan.sections = info.sections;
+    }
+    made.plan.attention_factor = 1.5;
+    call.gain = Gain::omit;  // the factor is in the table
+    if (info.angles == AngleSource::direct_texture ||
+        info.angles == AngleSource::factored_texture) {
+        call.angles.view = host.view;
+    } else {
+        call.angles.buffer = words(128, 300000);
+    }
+    if (info.scatter_k) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
+    const bool counts = info.angles != AngleSource::computed ||
+                        info.positions != PositionSource::implicit || info.scatter_k;
+    if (counts) call.out_of_range = words(48, 64);
+    if (info.q_finish.scale_call) call.q_scale = 0.5f;
+    if (info.q_finish.scale_tokens) call.q_scale_tokens = words(56, 256);
+    if (info.k_finish.scale_tokens) call.k_scale_tokens = words(64, 256);
+    if (info.k_finish.store_scale == StoreScale::made) call.k_scales_out = words(80, 8192);
+    if (info.q_finish.norm.weight != ParameterShape::none) call.parameters = words(96, 16384);
+    return made;
+}
+
+std::vector<Scene> scenes(const KernelHost& host) {
+    std::vector<Scene> all;
+    for (const AngleSource angles : {AngleSource::direct_texture, AngleSource::factored_texture,
+                                     AngleSource::computed, AngleSource::direct_buffer}) {
+        for (const PositionSource positions : {PositionSource::implicit, PositionSource::ids})
+            all.push_back(scene_of("rotation alone", host, base_info(angles, positions)));
+    }
+    KernelInfo axes = base_info(AngleSource::direct_texture, PositionSource::axis_ids);
+    axes.sections = {.axes = 3, .pairs = {16, 24, 24}};
+    axes.k = axes.v = {};
+    all.push_back(scene_of("axes, Q alone", host, axes));
+    KernelInfo given = base_info(AngleSource::cos_sin_cache, PositionSource::ids);
+    given.q = {};
+    given.scatter_k = true;
+    all.push_back(scene_of("cos_sin_cache, slots", host, given));
+    KernelInfo steps = base_info(AngleSource::direct_texture, PositionSource::ids);
+    steps.k.out = Element::e4m3fn;
+    steps.q_heads = 8, steps.k_heads = steps.v_heads = 2;
+    steps.q_finish = {
+        .norm = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::head_channel},
+        .scale_call = true,
+        .scale_tokens = true};
+    steps.k_finish = {.scale_tokens = true, .store_scale = StoreScale::made};
+    all.push_back(scene_of("steps", host, steps));
+    steps.scatter_k = true;
+    all.push_back(scene_of("steps, slots", host, steps));
+    Scene without_k = all.back();
+    without_k.name = "steps, slots, a call without K and V";
+    for (Tensor Call::*of : {&Call::k_in, &Call::k_out, &Call::v_in, &Call::v_out})
+        without_k.call.*of = {};
+    without_k.call.paged_cache = {};
+    without_k.call.k_scale_tokens = without_k.call.k_scales_out = {};
+    all.push_back(without_k);
+    return all;
+}
+
+/// Everything that a dispatch is given, as text.
+std::string recorded_by(const KernelHost& host, std::size_t from) {
+    std::string text;
+    const std::vector<Command> all = dispatches(host);
+    for (std::size_t i = from; i < all.size(); ++i) {
+        const Command& command = all[i];
+        text += fake().find(VK_OBJECT_TYPE_PIPELINE, command.pipeline, "test")->name + "\n";
+        for (const std::uint32_t count : command.groups) text += std::to_string(count) + " ";
+        for (const std::byte byte : command.pushed) text += std::to_string(int(byte)) + " ";
+        for (const auto& [binding, of] : command.descriptors) {
+            text += "\n" + std::to_string(binding) + ": " +
+                    std::to_string(number_of(of.buffer.buffer)) + " " +
+                    std::to_string(of.buffer.offset) + " " + std::to_string(of.buffer.range) + " " +
+                    std::to_string(number_of(of.image.imageView));
+        }
+    }
+    return text;
+}
+
+struct Outcome {
+    Status status;
+    std::string recorded;
+};
+
+Outcome record_with(const KernelHost& host, const Kernel* kernel, Call call,
+                    const AnglePlan& plan) {
+    if (call.angles.plan) call.angles.plan = &plan;
+    const std::size_t before = dispatches(host).size();
+    Outcome outcome = {record(host.commands, kernel, call), {}};
+    outcome.recorded = recorded_by(host, before);
+    return outcome;
+}
+
+bool names_field(const Status& status, const std::string& last) {
+    return std::string(status.what).find(last) != std::string::npos;
+}
+
+// Fields that are only checked: they describe what the caller made, and no dispatch reads them.
+const std::set<std::string> only_checked = {
+    "q_in.buffer_size",   "q_out.buffer_size", "k_in.buffer_size",  "k_out.buffer_size",
+    "v_in.buffer_size",   "v_out.buffer_size", "angles.plan.bytes", "angles.plan.usage",
+    "angles.plan.format", "angles.plan.width", "angles.plan.height"};
+// How the work is done, never what comes of it: a hint that every kernel takes.
+const std::set<std::string> hints = {"mapping", "conversion"};
+
+}  // namespace
+
+TEST_CASE("record: a field of a call that is given is used, or refused by name") {
+    const KernelHost host({.debug_utils = true});
+    std::set<std::string> used, refused;
+    for (const Scene& scene : scenes(host)) {
+        CAPTURE(std::string(scene.name));
+        CAPTURE(int(scene.info.angles));
+        CAPTURE(int(scene.info.positions));
+        const auto kernel = own(create(host.ref, scene.info));
+        REQUIRE_MESSAGE(kernel, kernel.status.what);
+        Call base = scene.call;
+        base.angles.plan = &scene.plan;
+        const Outcome usual = record_with(host, kernel.value.get(), base, scene.plan);
+        REQUIRE_MESSAGE(usual.status, usual.status.what);
+        REQUIRE(!usual.recorded.empty());
+        for (std::size_t i = 0;; ++i) {
+            Call call = base;
+            AnglePlan plan = scene.plan;
+            Fields fields(i);
+            fields.some_buffer = host.words;
+            fields.call(call, plan);
+            if (fields.name.empty()) break;
+            CAPTURE(fields.name);
+            const Outcome now = record_with(host, kernel.value.get(), call, plan);
+            if (!now.status) {
+                refused.insert(fields.name);
+                CHECK(now.status.code != Code::vulkan_error);
+                CHECK_MESSAGE(now.recorded.empty(), now.status.what);
+                const bool named = names_field(now.status, fields.last) ||
+                                   names_field(now.status,
+                                               fields.name.substr(0, fields.name.find('.')));
+                CHECK_MESSAGE(named, now.status.what);
+            } else if (now.recorded != usual.recorded) {
+                used.insert(fields.name);
+            } else {
+                const bool a_range = fields.last == "where" || fields.last == "ids" ||
+                                     fields.last == "buffer" || fields.last == "sin";
+                const bool excused = only_checked.count(fields.name) != 0 || a_range;
+                CHECK_MESSAGE(excused, "accepted without an effect");
+            }
+        }
+    }
+    // Every field that some kernels do not use was refused by one and used by another.
+    for (const char* name :
+         {"positions.first", "positions.ids", "positions.int64", "positions.axis_stride",
+          "positions.token_stride", "angles.view", "angles.buffer", "angles.sin",
+          "paged_cache.slot_mapping", "paged_cache.page_size", "out_of_range", "parameters",
+          "q_scale", "q_scale_tokens", "k_scales_out", "q_in.token_stride", "v_out.where"}) {
+        CAPTURE(name);
+        CHECK((used.count(name) != 0 || std::string(name) == "angles.view"));
+        CHECK(refused.count(name) != 0);
+    }
+    check_no_faults();
+}
+
+TEST_CASE("record_positions: a field of a call that is given is used, or refused by name") {
+    const KernelHost host({.debug_utils = true});
+    const auto kernel = own(create_positions(host.ref));
+    REQUIRE_MESSAGE(kernel, kernel.status.what);
+    const auto words = [&](VkDeviceSize kib) {
+        return VkDescriptorBufferInfo{host.words, kib << 10, 2048};
+    };
+    const PositionCall plain{.batch = 2, .tokens = 8, .out = words(0), .out_of_range = words(8)};
+    std::vector<PositionCall> calls(5, plain);
+    calls[1].offsets = words(16);
+    calls[2].ids = words(24);
+    calls[3].ids = words(24), calls[3].ids_f32 = true, calls[3].fraction_bits = 4;
+    calls[4].batch = 1, calls[4].cu_seqlens = words(32), calls[4].sequences = 2;
+    calls[4].cp_size = 2, calls[4].offsets = words(16);
+    const auto recorded_of = [&](const PositionCall& call, Status& status) {
+        const std::size_t before = dispatches(host).size();
+        status = record_positions(host.commands, kernel.value.get(), call);
+        return recorded_by(host, before);
+    };
+    for (const PositionCall& base : calls) {
+        CAPTURE(&base - calls.data());
+        Status status;
+        const std::string usual = recorded_of(base, status);
+        REQUIRE_MESSAGE(status, status.what);
+        for (std::size_t i = 0;; ++i) {
+            PositionCall call = base;
+            Fields fields(i);
+            fields.some_buffer = host.words;
+            fields.position_call(call);
+            if (fields.name.empty()) break;
+            CAPTURE(fields.name);
+            const std::string now = recorded_of(call, status);
+            if (!status) CHECK_MESSAGE(names_field(status, fields.last), status.what);
+            if (status) CHECK_MESSAGE(now != usual, "accepted without an effect");
+        }
+    }
+    check_no_faults();
+}
+
+TEST_CASE("create: a field of a kernel that is given has an effect, or is refused by name") {
+    const KernelHost host({.debug_utils = true});
+    // The shaders of a kernel, its parameters, and what its call records; or the error of either.
+    const auto made_of = [&](const KernelInfo& info, const Scene& scene, Status& status) {
+        const std::size_t before = fake().shaders().size();
+        const auto kernel = own(create(host.ref, info));
+        std::string text;
+        status = kernel.status;
+        if (!kernel) return text;
+        const ParameterPlan parameters = plan_parameters(info).value;
+        text.assign(reinterpret_cast<const char*>(&parameters), sizeof parameters);
+        for (std::size_t i = before; i < fake().shaders().size(); ++i) {
+            const auto& words = fake().shaders()[i];
+            text.append(reinterpret_cast<const char*>(words.data()), words.size() * 4);
+        }
+        Call call = scene.call;
+        call.angles.plan = &scene.plan;
+        const Outcome now = record_with(host, kernel.value.get(), call, scene.plan);
+        return text + now.status.what + now.recorded;
+    };
+    for (const Scene& scene : scenes(host)) {
+        CAPTURE(std::string(scene.name));
+        CAPTURE(int(scene.info.angles));
+        CAPTURE(int(scene.info.positions));
+        Status status;
+        const std::string usual = made_of(scene.info, scene, status);
+        REQUIRE_MESSAGE(status, status.what);
+        for (std::size_t i = 0;; ++i) {
+            KernelInfo info = scene.info;
+            Fields fields(i);
+            fields.kernel(info);
+            if (fields.name.empty()) break;
+            CAPTURE(fields.name);
+            const std::string now = made_of(info, scene, status);
+            if (!status) {
+                const bool named = names_field(status, fields.last) ||
+                                   names_field(status,
+                                               fields.name.substr(0, fields.name.find('.')));
+                CHECK_MESSAGE(named, status.what);
+            } else if (now == usual) {
+                CHECK_MESSAGE(hints.count(fields.name) != 0, "accepted without an effect");
+            }
+        }
+    }
+    check_no_faults();
+}
+
+}  // namespace vkrope::test
