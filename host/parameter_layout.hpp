@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Where weights, biases and scales are in a parameter buffer. The frequencies tier plans and fills
-// it, the kernel tier reads it.
+// Which steps a finish has, and where weights, biases and scales are in a parameter buffer. The
+// frequencies tier plans and fills it, the kernel tier reads it.
 #pragma once
 
 #include "vkrope/types.hpp"
 
 namespace vkrope {
+
+/// Whether a tensor has a bias, norm, clip, scale or Hadamard transform.
+constexpr bool has_finish(const Finish& finish) noexcept {
+    return finish.norm.kind != NormKind::none || finish.bias != ParameterShape::none ||
+           finish.clip != 0 || finish.scale != 1 || finish.scale_call || finish.scale_tokens ||
+           finish.hadamard != 0;
+}
 
 /// Shape of a scale that the caller gives.
 constexpr ParameterShape shape_of(StoreScale scale) noexcept {

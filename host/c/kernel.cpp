@@ -198,23 +198,25 @@ vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice phys
 
 vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
                                               const vkrope_angle_plan* plan, vkrope_head_format* q,
-                                              vkrope_head_format* k, vkrope_kernel_info* info,
-                                              vkrope_error* error) {
+                                              vkrope_head_format* k, vkrope_head_format* v,
+                                              vkrope_kernel_info* info, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         AnglePlan of;
         if (Status s = read_plan(plan, "plan", of); !s) return s;
-        HeadFormat q_width, k_width;
+        HeadFormat q_width, k_width, v_width;
         if (Status s = read_width(q, "q", q_width); !s) return s;
         if (Status s = read_width(k, "k", k_width); !s) return s;
+        if (Status s = read_width(v, "v", v_width); !s) return s;
         const auto stored = [](bool present, const HeadFormat& width) {
             return present ? std::optional(width.in) : std::nullopt;
         };
         const Result<KernelInfo> made = kernel_info(rotation->of, of, stored(q, q_width),
-                                                    stored(k, k_width));
+                                                    stored(k, k_width), stored(v, v_width));
         if (!made) return made.status;
         if (Status s = write_channels(made->q, "q", q); !s) return s;
         if (Status s = write_channels(made->k, "k", k); !s) return s;
+        if (Status s = write_channels(made->v, "v", v); !s) return s;
         vkrope_kernel_info c = {};
         c.pairing = vkrope_pairing(made->pairing);
         c.rotary_dim = made->rotary_dim;
@@ -222,6 +224,13 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
         c.positions = vkrope_position_source(made->positions);
         c.q = q;
         c.k = k;
+        c.v = v;
+        c.q_heads = made->q_heads;
+        c.k_heads = made->k_heads;
+        c.v_heads = made->v_heads;
+        if (q) c.q_finish = &rotation->q_finish.finish;
+        if (k) c.k_finish = &rotation->k_finish.finish;
+        if (v) c.v_finish = &rotation->v_finish.finish;
         if (made->sections.axes != 0) c.sections = &rotation->sections;
         c.table = vkrope_element(made->table);
         c.phase = made->phase;

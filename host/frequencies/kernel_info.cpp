@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <iterator>
 
+#include "parameter_layout.hpp"
 #include "status.hpp"
 #include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 
 Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
-                               std::optional<Element> q, std::optional<Element> k) noexcept {
+                               std::optional<Element> q, std::optional<Element> k,
+                               std::optional<Element> v) noexcept {
     if (!rotation.rotates) {
         return {error(Code::invalid_argument,
                       "rotation.rotates is false: a layer without RoPE has no kernel, its Q and K "
@@ -60,12 +62,26 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
     KernelInfo info;
     info.pairing = rotation.pairing;
     info.rotary_dim = rotation.rotary_dim;
-    if (q)
+    const ModelFinish& finish = rotation.finish;
+    if (q) {
         info.q = {*q, *q, row_channels(rotation, rotation.q_rotary_offset),
                   rotation.q_rotary_offset};
-    if (k)
+        info.q_finish = finish.q;
+    }
+    if (k) {
         info.k = {*k, *k, row_channels(rotation, rotation.k_rotary_offset),
                   rotation.k_rotary_offset};
+        info.k_finish = finish.k;
+    }
+    if (v) {
+        info.v = {*v, *v, row_channels(rotation, rotation.k_rotary_offset), 0};
+        info.v_finish = finish.v;
+    }
+    if (has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish)) {
+        info.q_heads = q ? finish.q_heads : 0;
+        info.k_heads = k ? finish.k_heads : 0;
+        info.v_heads = v ? finish.k_heads : 0;
+    }
     std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
     info.angles = plan.source;
     if (of_caller) {
@@ -75,31 +91,10 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
         info.phase = plan.phase;
         info.head_groups = plan.head_groups;
     }
-    if (rotation.sections.axes != 0) info.positions = PositionSource::axis_ids;
+    if (rotation.sections.axes == 0) return {{}, info};
+    info.positions = PositionSource::axis_ids;
     info.sections = rotation.sections;
     return {{}, info};
-}
-
-Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
-                               std::optional<Element> q, std::optional<Element> k,
-                               std::optional<Element> v) noexcept {
-    Result<KernelInfo> made = kernel_info(rotation, plan, q, k);
-    if (!made) return made;
-    const ModelFinish& finish = rotation.finish;
-    if (q) {
-        made->q_finish = finish.q;
-        made->q_heads = finish.q_heads;
-    }
-    if (k) {
-        made->k_finish = finish.k;
-        made->k_heads = finish.k_heads;
-    }
-    if (v) {
-        made->v = {*v, *v, row_channels(rotation, rotation.k_rotary_offset), 0};
-        made->v_finish = finish.v;
-        made->v_heads = finish.k_heads;
-    }
-    return made;
 }
 
 }  // namespace vkrope

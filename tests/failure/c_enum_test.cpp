@@ -86,8 +86,8 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
                                    nullptr) == VKROPE_SUCCESS);
         auto width = sized<vkrope_head_format>();
         auto info = sized<vkrope_kernel_info>();
-        REQUIRE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &width, nullptr, &info,
-                                                nullptr) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &width, nullptr, nullptr,
+                                                &info, nullptr) == VKROPE_SUCCESS);
         vkrope_kernel* made = nullptr;
         REQUIRE(vkrope_kernel_create(&ref, &info, &made, nullptr) == VKROPE_SUCCESS);
         const OwnedKernel kernel(made);
@@ -138,7 +138,8 @@ TEST_CASE("C: a kernel's and a call's V, which structs of an older size do not h
         auto k_width = sized<vkrope_head_format>(), v_width = sized<vkrope_head_format>();
         auto info = sized<vkrope_kernel_info>();
         const auto fill = vkrope_rotation_get_kernel_info;
-        REQUIRE(fill(rotation.get(), &plan, nullptr, &k_width, &info, &error) == VKROPE_SUCCESS);
+        REQUIRE(fill(rotation.get(), &plan, nullptr, &k_width, nullptr, &info, &error) ==
+                VKROPE_SUCCESS);
         v_width.head_dim = 8;
         const auto create = [&] {
             vkrope_kernel* made = nullptr;

@@ -166,6 +166,48 @@ def test_slots_outside_the_cache_are_counted(device, llama, tensor):
     assert kernel.run(k=device.array(k), out_k=cache, slot_mapping=slots).out_of_range == 2
 
 
+def test_norms_of_the_model(device, tensor):
+    config = {"model_type": "qwen3", "hidden_size": 512, "num_attention_heads": 4,
+              "num_key_value_heads": 2, "head_dim": 128, "rope_theta": 10000.0,
+              "rms_norm_eps": 1e-6}  # fmt: skip
+    rotation = vkrope.frequencies(config)
+    q, k, weights = tensor(1, 4, 4, 128), tensor(1, 4, 2, 128), tensor(2, 128)
+    kernel = vkrope.Kernel(device, rotation, q=np.float32, k=np.float32, max_position=64)
+    there = [device.array(array) for array in (q, k)]
+    with pytest.raises(vkrope.InvalidArgumentError, match="parameters"):
+        kernel.run(q=there[0], k=there[1])
+    parameters = kernel.parameters(q={"weight": weights[0]}, k={"weight": weights[1]})
+    kernel.run(q=there[0], k=there[1], positions=3, parameters=parameters)
+    for array, weight, result in zip((q, k), weights, there):
+        x = array.astype(np.float64)
+        normed = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * weight
+        assert_right(result.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
+    # Left out: the rotation alone, and weights would have no effect.
+    alone = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, steps=False)
+    there = device.array(tensor(1, 4, 3, 128))
+    with pytest.raises(vkrope.InvalidArgumentError, match="parameters"):
+        alone.run(q=there, parameters=parameters)
+    before = there.numpy()
+    alone.run(q=there, positions=3)
+    assert_right(there.numpy(), rotated(before, rotation, np.arange(3, 7)), BOUND)
+
+
+def test_what_a_kernel_does_not_use_is_refused(device, llama, tensor):
+    q = device.array(tensor(2, 3, 2, 128))
+    implicit = vkrope.Kernel(device, llama, q=np.float32, max_position=64)
+    slots = device.array(np.zeros(6, np.int32))
+    factors = device.array(np.ones(6, np.float32))
+    cases = {"slot_mapping": {"slot_mapping": slots, "out_k": q}, "out_k": {"out_k": q},
+             "q_scale_tokens": {"q_scale_tokens": factors}, "parameters": {"parameters": factors},
+             "positions": {"positions": device.array(np.zeros((2, 3), np.int32))}}  # fmt: skip
+    for name, given in cases.items():
+        with pytest.raises(vkrope.InvalidArgumentError, match=name if name != "slot_mapping" else ""):
+            implicit.run(q=q, **given)
+    ids = vkrope.Kernel(device, llama, q=np.float32, max_position=64, position_ids=True)
+    with pytest.raises(vkrope.InvalidArgumentError, match="positions"):
+        ids.run(q=q, positions=7)
+
+
 def test_gain(device, models, tensor):
     rotation = vkrope.frequencies(models / "qwen2.5-7b.yarn.json")
     q = tensor(1, 4, 2, 128)

@@ -373,27 +373,24 @@ inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary
 }
 
 /// Derives the KernelInfo for create() (kernel.hpp) from a rotation: pairing, channels, offsets,
-/// windows, angle source and sections. Change what differs in your engine: `q.out`, `scatter_k`, or
-/// `positions` for ids in a buffer. With sections, positions must stay axis_ids; for text use an
-/// axis_stride of 0.
+/// windows, angle source and sections, and the model's other steps, rotation.finish, with its head
+/// counts if it has any. V has the head_dim of K. Where the model has steps, Call::parameters needs
+/// its weights, see plan_parameters, and Call::q_scale_tokens the query_scales of
+/// rotation.finish.query_scale.
+///
+/// Change what differs in your engine: `q.out`, `scatter_k`, `q_heads` of a part of the heads, or
+/// `positions` for ids in a buffer. If your engine makes the model's norms and scales itself, leave
+/// them out: `info->q_finish = info->k_finish = info->v_finish = {}`. With sections, positions must
+/// stay axis_ids; for text let all axes read one row, with `broadcast` for axis_stride.
 ///
 /// rotation  must rotate: a layer without RoPE needs no kernel
 /// plan      from plan_angles for this rotation, or from plan_cos_sin_cache
-/// q, k      element type of input and output; nullopt if the kernel does not handle the tensor
+/// q, k, v   element type of input and output; nullopt if the kernel does not handle the tensor,
+///           whose steps are then left out
 /// The result has PositionSource::axis_ids if the rotation has sections, else implicit positions.
 Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
-                               std::optional<Element> q, std::optional<Element> k) noexcept;
-
-/// As above, for a kernel that also takes the other steps of the model: q_finish, k_finish,
-/// v_finish and the head counts come from rotation.finish. V has the head_dim of K.
-/// Call::parameters then needs the model's weights, see plan_parameters, and Call::q_scale_tokens
-/// the query_scales of rotation.finish.query_scale.
-///
-/// v  element type of input and output; nullopt if the kernel does not handle V
-/// The model's finish of an absent tensor is left out.
-Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                                std::optional<Element> q, std::optional<Element> k,
-                               std::optional<Element> v) noexcept;
+                               std::optional<Element> v = std::nullopt) noexcept;
 
 /// Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded
 /// once from double. For computed angles, writes the fractions of a turn. Fractions are computed in

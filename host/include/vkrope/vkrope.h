@@ -1470,8 +1470,9 @@ typedef struct vkrope_finish {
     uint32_t reserved;                /**< 0 */
 } vkrope_finish;
 
-/** Properties that are fixed when a kernel is created; everything else is per call.
- * vkrope_rotation_get_kernel_info derives it from a rotation. */
+/** Properties that are fixed when a kernel is created; everything else is per call. A field that is
+ * given and has no effect on this kernel is an error: the type of an absent tensor, sections
+ * without VKROPE_POSITIONS_AXIS_IDS. vkrope_rotation_get_kernel_info derives it from a rotation. */
 typedef struct vkrope_kernel_info {
     size_t struct_size;     /**< sizeof this struct */
     vkrope_pairing pairing; /**< pairing of the input */
@@ -1657,24 +1658,32 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
 /**
  * Derives the vkrope_kernel_info for vkrope_kernel_create from a rotation: pairing, channels,
- * offsets, angle source and sections. Change what differs in your engine: `scatter_k`, or
- * `positions` for ids in a buffer. With sections, positions must stay VKROPE_POSITIONS_AXIS_IDS;
- * for text use an axis_stride of 0. Thread-safe.
+ * offsets, angle source and sections, and the model's other steps, which vkrope_rotation_get_finish
+ * returns, with its head counts if it has any. V has the head_dim of K. Where the model has steps,
+ * vkrope_call::parameters needs its weights, see vkrope_plan_parameters, and
+ * vkrope_call::q_scale_tokens the scales of vkrope_query_scales. Thread-safe.
+ *
+ * Change what differs in your engine: `scatter_k`, `q_heads` of a part of the heads, or `positions`
+ * for ids in a buffer. If your engine makes the model's norms and scales itself, leave them out:
+ * set q_finish, k_finish and v_finish to null. With sections, positions must stay
+ * VKROPE_POSITIONS_AXIS_IDS; for text let all axes read one row, with VKROPE_BROADCAST for
+ * axis_stride.
  *
  * @param rotation  must rotate: a layer without RoPE needs no kernel
  * @param plan      from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache
  * @param q         struct_size, `in` and `out` set; receives the rest. Null: the kernel does not
  *                  handle Q
  * @param k         same as `q`, for K
- * @param info      struct_size set; receives the rest, which refers to q, to k and to the rotation.
- *                  Positions are VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else
- *                  implicit
+ * @param v         same as `q`, for V
+ * @param info      struct_size set; receives the rest, which refers to q, k, v and the rotation.
+ *                  Steps of an absent tensor are left out. Positions are
+ *                  VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's plan
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(
     const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_head_format* q,
-    vkrope_head_format* k, vkrope_kernel_info* info, vkrope_error* error);
+    vkrope_head_format* k, vkrope_head_format* v, vkrope_kernel_info* info, vkrope_error* error);
 
 /** What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
  * the scale of the queries by position. A parameter shape that is not none says that the model has
@@ -1754,7 +1763,8 @@ VKROPE_API void vkrope_arena_reset(vkrope_arena* arena);
 /** Destroys the arena, with the rules of vkrope_arena_reset. */
 VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
 
-/** head_stride of an input whose heads all read the same row. */
+/** A stride whose steps all read the same row: vkrope_tensor::head_stride of an input,
+ * vkrope_positions::batch_stride and axis_stride. A stride of 0 is never that: it means packed. */
 #define VKROPE_BROADCAST INT64_MIN
 
 /** Location of a tensor's rows. Strides are in elements, whatever their size; of ggml's blocks they
@@ -1817,10 +1827,13 @@ typedef struct vkrope_positions {
     VkBool32 int64;     /**< ids are int64 */
     VkDescriptorBufferInfo ids; /**< ids: int32 or int64 [axes, batch, tokens]; offset and range
                                    must be multiples of 4 */
-    int64_t batch_stride; /**< ids from one sequence to the next; 0: all share one row. Implicit:
-                             positions from token 0 of one sequence to token 0 of the next */
-    int64_t axis_stride;  /**< ids from one axis to the next; 0: all share one row */
-    int64_t token_stride; /**< ids from one token to the next; at least 1; 0: 1 */
+    /** Ids from one sequence to the next; 0: packed, tokens * token_stride; VKROPE_BROADCAST: all
+     * share one row. Implicit: positions from token 0 of one sequence to token 0 of the next;
+     * VKROPE_BROADCAST: every sequence starts at `first`; 0 is an error if batch is above 1. */
+    int64_t batch_stride;
+    int64_t axis_stride;  /**< ids from one axis to the next; 0: packed, after the rows of all
+                             sequences; VKROPE_BROADCAST: all axes share one row */
+    int64_t token_stride; /**< ids from one token to the next; 0: packed, 1 */
 } vkrope_positions;
 
 /** Angle table of a call. */
@@ -1837,7 +1850,9 @@ typedef struct vkrope_angles {
 } vkrope_angles;
 
 /** One rotation of Q, K or both, optionally with a copy of V. Input and output of a tensor must
- * be the same bytes (in place) or disjoint. */
+ * be the same bytes (in place) or disjoint. A field that is given and that the kernel does not use
+ * is an error that names it: ids of a kernel of implicit positions, parameters of a kernel without
+ * weights, rows of a tensor without heads. */
 typedef struct vkrope_call {
     size_t struct_size;                /**< sizeof this struct */
     uint32_t batch;                    /**< sequences; 0: 1 */
@@ -1846,14 +1861,15 @@ typedef struct vkrope_call {
     const vkrope_tensor* q_out;        /**< may be the same pointer as q_in */
     const vkrope_tensor* k_in;         /**< null: absent */
     const vkrope_tensor* k_out;        /**< may be the same pointer as k_in */
-    const vkrope_positions* positions; /**< null: implicit, from position 0 */
+    const vkrope_positions* positions; /**< null: implicit, from position 0; only one sequence */
     const vkrope_angles* angles;       /**< angle table */
     vkrope_direction direction;        /**< forward or inverse */
     vkrope_gain gain;                  /**< how the attention factor is applied */
     const vkrope_paged_cache* paged_cache; /**< with scatter_k: destination rows; else null */
     /** Optional uint32 counter: incremented for each token whose position the table does not
      * cover (its rows stay unrotated) or whose slot is outside the cache (its K and V are not
-     * stored). Never cleared here. */
+     * stored). Never cleared here. An error if neither can be: computed angles of implicit
+     * positions, without scatter_k. */
     VkDescriptorBufferInfo out_of_range;
     /** Null: absent. V is copied, and converted if the kernel says so; in place, nothing is
      * copied. A V with the heads, head_dim and strides (in elements) of K shares K's dispatch;

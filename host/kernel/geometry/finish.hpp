@@ -4,15 +4,9 @@
 #pragma once
 
 #include "kernel/geometry/geometry.hpp"
+#include "parameter_layout.hpp"
 
 namespace vkrope {
-
-/// Whether a tensor has a bias, norm, clip, scale or Hadamard transform.
-inline bool has_finish(const Finish& finish) noexcept {
-    return finish.norm.kind != NormKind::none || finish.bias != ParameterShape::none ||
-           finish.clip != 0 || finish.scale != 1 || finish.scale_call || finish.scale_tokens ||
-           finish.hadamard != 0;
-}
 
 /// Whether the lanes of a row store it together.
 inline bool stores_together(const Finish& finish, const HeadFormat& format) noexcept {

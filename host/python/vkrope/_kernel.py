@@ -13,7 +13,7 @@ from ._declarations import ffi
 from ._device import Device
 from ._device_array import DeviceArray
 from ._errors import InvalidArgumentError, WaitTimeoutError
-from ._library import Handle, Owner, call, create, filled, lib, new_struct
+from ._library import Handle, Owner, call, create, filled, lib, new_struct, set_field
 from ._rotation import Rotation
 from ._words import angle_sources, directions, gains, pairings
 
@@ -30,6 +30,8 @@ class HeadFormat:
     """channels per head; 0: as the rotation says; of V, as K"""
     rotary_offset: Optional[int] = None
     """first rotated channel; None: as the rotation says"""
+    heads: Optional[int] = None
+    """heads of every run, 0: any number; None: as the rotation says, if the model has steps"""
 
 
 class Run(NamedTuple):
@@ -66,6 +68,8 @@ class Kernel(Owner):
         scatter_k:     rows of K and V go to the slots of a paged cache
         pairing_out:   pairing of the output; None: the same. A different one needs outputs that
                        are not the inputs
+        steps:         the kernel also takes the model's norms and scales, as the rotation has them
+                       from its file; False: your program does, or leaves them out
 
     Raises:
         InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_kernel_create
@@ -84,6 +88,7 @@ class Kernel(Owner):
         position_ids: bool = False,
         scatter_k: bool = False,
         pairing_out: str | None = None,
+        steps: bool = True,
     ) -> None:
         self.device = device
         self._scatters = scatter_k
@@ -102,17 +107,22 @@ class Kernel(Owner):
             formats = [_head_format(name, of) for name, of in (("q", q), ("k", k), ("v", v))]
             info = new_struct("vkrope_kernel_info")
             get_info = lib.vkrope_rotation_get_kernel_info
-            call(get_info, rotation._open().pointer, self._angles.plan, *formats[:2], info)
-            for format, of in zip(formats, (q, k)):
+            call(get_info, rotation._open().pointer, self._angles.plan, *formats, info)
+            if not steps:
+                info.q_finish = info.k_finish = info.v_finish = ffi.NULL
+                info.q_heads = info.k_heads = info.v_heads = 0
+            for name, format, of in zip("qkv", formats, (q, k, v)):
                 if isinstance(of, HeadFormat):
                     format.head_dim = of.head_dim or format.head_dim
                     if of.rotary_offset is not None:
                         format.rotary_offset = of.rotary_offset
-            if v is not None:
-                formats[2].head_dim = formats[2].head_dim or rotation.head_dim
-                info.v = formats[2]
+                    if of.heads is not None:
+                        set_field(info, f"{name}_heads", of.heads)
+            self._parameter_plan = filled("vkrope_parameter_plan", lib.vkrope_plan_parameters, info)
             self._sections = info.sections != ffi.NULL
             self._takes_ids = position_ids or self._sections
+            source = self._angles.plan.source
+            self._counts = self._takes_ids or scatter_k or source != lib.VKROPE_ANGLES_COMPUTED
             if self._takes_ids and not self._sections:
                 info.positions = lib.VKROPE_POSITIONS_IDS
             info.scatter_k = scatter_k
@@ -134,6 +144,39 @@ class Kernel(Owner):
                 handle.release()
         super().close()
 
+    def parameters(
+        self,
+        *,
+        q: dict[str, np.ndarray] | None = None,
+        k: dict[str, np.ndarray] | None = None,
+        v: dict[str, np.ndarray] | None = None,
+    ) -> DeviceArray:
+        """The weights of the model's steps in device memory, for run(); one array a layer.
+
+        Args:
+            q, k, v:  arrays by name: "weight" and "norm_bias" of the norm, "bias"
+
+        Raises:
+            InvalidArgumentError: as vkrope_fill_parameters
+        """
+        plan, kept = self._parameter_plan, []
+        if plan.bytes == 0:
+            raise InvalidArgumentError("this kernel has no weights: its steps need none")
+        sources = new_struct("vkrope_parameter_sources")
+        for name, given in (("q", q), ("k", k), ("v", v)):
+            for part, values in (given or {}).items():
+                if part not in ("weight", "norm_bias", "bias"):
+                    raise InvalidArgumentError(f"{name} has {part!r}: no such weight or bias")
+                values = np.ascontiguousarray(values)
+                source = getattr(getattr(sources, name), part)
+                kept.append(ffi.from_buffer(values))
+                source.data, source.count = kept[-1], values.size
+                source.element = element_of(f"{name} {part}", values.dtype)
+        filled_in = np.zeros(plan.bytes // 4, np.float32)
+        memory = ffi.from_buffer(filled_in, require_writable=True)
+        call(lib.vkrope_fill_parameters, plan, sources, memory, plan.bytes)
+        return self.device.array(filled_in)
+
     def run(
         self,
         *,
@@ -145,6 +188,8 @@ class Kernel(Owner):
         out_v: DeviceArray | None = None,
         positions: int | DeviceArray = 0,
         slot_mapping: DeviceArray | None = None,
+        parameters: DeviceArray | None = None,
+        q_scale_tokens: DeviceArray | None = None,
         direction: str = "forward",
         gain: str = "apply",
     ) -> Run:
@@ -160,6 +205,9 @@ class Kernel(Owner):
                            int32 or int64 [tokens], [batch, tokens] or [axes, batch, tokens]
             slot_mapping:  with scatter_k, int32 or int64 [batch, tokens] or [tokens]: page *
                            page_size + row; -1 skips the token
+            parameters:    weights of the model's norms, from parameters(); required if it has any
+            q_scale_tokens: float32 [batch, tokens]: factor of the queries of each token; required
+                           if the model scales queries by position
             direction:     "forward" or "inverse"
             gain:          what happens to the attention factor: "apply", "omit" or "divide_out"
 
@@ -167,6 +215,9 @@ class Kernel(Owner):
             InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_record
         """
         given = {"q": (q, out_q), "k": (k, out_k), "v": (v, out_v)}
+        for name, (array, out) in given.items():
+            if array is None and out is not None:
+                raise InvalidArgumentError(f"out_{name} is given without {name}")
         batch, tokens = _batch_and_tokens({n: a for n, (a, _) in given.items() if a is not None})
         counter = self.device.array(np.zeros(1, np.uint32))
         record = new_struct(
@@ -175,8 +226,12 @@ class Kernel(Owner):
             tokens=tokens,
             direction=directions.number("direction", direction),
             gain=gains.number("gain", gain),
-            out_of_range=_where(counter),
         )
+        if self._counts:
+            record.out_of_range = _where(counter)
+        for name, words in (("parameters", parameters), ("q_scale_tokens", q_scale_tokens)):
+            if words is not None:
+                setattr(record, name, _floats(name, words))
         kept = [self._angles, counter]  # what the call points to
         record.angles = self._angles
         for name, (array, out) in given.items():
@@ -206,6 +261,7 @@ class Kernel(Owner):
                     f"positions is {positions!r}: this kernel takes ids, from a DeviceArray"
                 )
             made.first = _in_range("positions", positions, 2**31 - 1, -(2**31))
+            made.batch_stride = broadcast
             return made
         if not self._takes_ids:
             raise InvalidArgumentError(
@@ -220,8 +276,11 @@ class Kernel(Owner):
         made.ids = _where(positions)
         strides = positions.strides[::-1]
         made.token_stride = strides[0]
-        made.batch_stride = strides[1] if len(strides) > 1 else 0
-        made.axis_stride = strides[2] if len(strides) > 2 else 0
+        made.batch_stride = strides[1] if len(strides) > 1 else broadcast
+        if len(strides) > 2:
+            made.axis_stride = strides[2]
+        elif self._sections:
+            made.axis_stride = broadcast
         return made
 
     def _submit(self, record: Any) -> float:
@@ -261,6 +320,9 @@ class Kernel(Owner):
         return self._arena.pointer
 
 
+broadcast = -(2**63)  # VKROPE_BROADCAST, which cffi does not read: all steps share one row
+
+
 def _in_range(field: str, value: Any, highest: int, lowest: int = 0) -> int:
     if not isinstance(value, (int, np.integer)) or not lowest <= value <= highest:
         raise InvalidArgumentError(
@@ -286,6 +348,12 @@ def _where(array: DeviceArray) -> dict[str, Any]:
         "offset": array.offset * size,
         "range": array.span * size,
     }
+
+
+def _floats(field: str, array: DeviceArray) -> dict[str, Any]:
+    if array.dtype != np.float32 or not array._is_packed():
+        raise InvalidArgumentError(f"{field} has the dtype {array.dtype}: must be packed float32")
+    return _where(array)
 
 
 def _is_int64(field: str, array: DeviceArray) -> bool:

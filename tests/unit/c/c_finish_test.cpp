@@ -73,6 +73,52 @@ TEST_CASE("C: a kernel's parameters are planned and filled as in C++") {
     CHECK(vkrope_plan_parameters(&info, &plan, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
+TEST_CASE("C: a kernel of a model has its norms, of V too, unless they are left out") {
+    const std::string config = R"({"model_type": "gemma3n_text", "hidden_size": 512,
+        "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64, "rope_theta": 10000.0,
+        "rms_norm_eps": 1e-6})";
+    vkrope_rotation* rotation = nullptr;
+    vkrope_error error;
+    REQUIRE_MESSAGE(vkrope_rotation_from_hf_config(config.data(), config.size(), nullptr, &rotation,
+                                                   &error) == VKROPE_SUCCESS,
+                    error.what);
+    vkrope_angle_plan plan = {};
+    plan.struct_size = sizeof plan;
+    REQUIRE(vkrope_plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 4096, 0, &plan, &error) ==
+            VKROPE_SUCCESS);
+    vkrope_head_format q = {}, k = {}, v = {};
+    q.struct_size = k.struct_size = v.struct_size = sizeof q;
+    v.out = VKROPE_ELEMENT_F16;
+    vkrope_kernel_info info = {};
+    info.struct_size = sizeof info;
+    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation, &plan, &q, &k, &v, &info, &error) ==
+                        VKROPE_SUCCESS,
+                    error.what);
+    CHECK(info.v == &v);
+    CHECK(v.head_dim == 64);
+    CHECK(v.out == VKROPE_ELEMENT_F16);
+    CHECK(info.q_heads == 8);
+    CHECK(info.v_heads == 2);
+    for (const vkrope_finish* finish : {info.q_finish, info.k_finish, info.v_finish}) {
+        REQUIRE(finish);
+        REQUIRE(finish->norm);
+        CHECK(finish->norm->kind == VKROPE_NORM_RMS);
+    }
+    vkrope_parameter_plan parameters = {};
+    parameters.struct_size = sizeof parameters;
+    REQUIRE(vkrope_plan_parameters(&info, &parameters, &error) == VKROPE_SUCCESS);
+    CHECK(parameters.bytes == 2 * 64 * 4);
+    info.q_finish = info.k_finish = info.v_finish = nullptr;
+    REQUIRE(vkrope_plan_parameters(&info, &parameters, &error) == VKROPE_SUCCESS);
+    CHECK(parameters.bytes == 0);
+    REQUIRE(vkrope_rotation_get_kernel_info(rotation, &plan, nullptr, &k, nullptr, &info, &error) ==
+            VKROPE_SUCCESS);
+    CHECK(info.q_finish == nullptr);
+    CHECK(info.v_finish == nullptr);
+    CHECK(info.q_heads == 0);
+    vkrope_rotation_destroy(rotation);
+}
+
 TEST_CASE("C: given scales are planned and filled as in C++, and Hadamard blocks are the same") {
     vkrope_head_format q = {}, v = {};
     q.struct_size = v.struct_size = sizeof q;

@@ -258,8 +258,8 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     q.out = VKROPE_ELEMENT_F16;
     auto info = sized<vkrope_kernel_info>();
     vkrope_error error;
-    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info,
-                                                    &error) == VKROPE_SUCCESS,
+    REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, nullptr,
+                                                    &info, &error) == VKROPE_SUCCESS,
                     error.what);
     CHECK(info.q == &q);
     CHECK(info.k == nullptr);
@@ -283,13 +283,14 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
         CHECK(windows[2].rotary_dim == 0);
     }
 
-    check_refused(
-        vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, &info, &error),
-        error, "q k");
+    check_refused(vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, nullptr,
+                                                  &info, &error),
+                  error, "q k");
     plan.axes = 0;
     check_refused(
-        vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, &info, &error), error,
-        "plan.sections 0");
-    check_refused(vkrope_rotation_get_kernel_info(nullptr, &plan, &q, nullptr, &info, &error),
-                  error, "rotation null");
+        vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, nullptr, &info, &error),
+        error, "plan.sections 0");
+    check_refused(
+        vkrope_rotation_get_kernel_info(nullptr, &plan, &q, nullptr, nullptr, &info, &error), error,
+        "rotation null");
 }

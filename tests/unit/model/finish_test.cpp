@@ -151,7 +151,12 @@ TEST_CASE("finish of a model: one call makes its kernel") {
     REQUIRE_MESSAGE(info, info.status.what);
     CHECK(info->k_finish.norm.kind == none);
     CHECK(info->v.head_dim == 0);
-    // Without V, as before: the rotation alone.
+    // Without V, too.
     info = kernel_info(rotation, plan.value, Element::bf16, Element::bf16);
-    CHECK(info->q_finish.norm.kind == none);
+    REQUIRE_MESSAGE(info, info.status.what);
+    CHECK(info->q_finish.norm.kind == rms);
+    CHECK(info->k_finish.norm.weight == channel);
+    CHECK(info->k_heads == 2);
+    CHECK(info->v_finish.norm.kind == none);
+    CHECK(info->v_heads == 0);
 }
