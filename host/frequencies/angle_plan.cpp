@@ -284,6 +284,7 @@ Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
                       ull{max_positions}),
                 {}};
     const std::uint32_t used = channel_angles ? 2 * pairs : pairs;
+    if (row_stride == 0) row_stride = used;
     if (row_stride < used)
         return {error(Code::invalid_argument, "row_stride is %u: it must be at least %s, %u",
                       row_stride, channel_angles ? "2 * pairs" : "pairs", used),

@@ -351,7 +351,7 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
 ///
 /// pairs       rotary_dim / 2
 /// rows        1 to 2^31
-/// row_stride  elements; at least `pairs`; 16-bit rows may start in the middle of a word
+/// row_stride  elements; at least `pairs`; 0: packed; 16-bit rows may start in the middle of a word
 /// channel_angles  full-width tables whose halves may differ (V-JEPA 2, tables of Hugging Face
 ///                 transformers as they are): a row has cos and sin of each rotated channel, and
 ///                 row_stride is at least 2 * pairs. The gradient transposes the matrix of a pair.

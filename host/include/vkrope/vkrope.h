@@ -1129,7 +1129,8 @@ VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attentio
  *
  * @param pairs       rotary_dim / 2
  * @param rows        1 to 2^31
- * @param row_stride  elements; at least `pairs`; 16-bit rows may start in the middle of a word
+ * @param row_stride  elements; at least `pairs`; 0: packed; 16-bit rows may start in the middle of
+ *                    a word
  * @param element     element type of cos and sin
  * @param channel_angles  full-width tables whose halves may differ (V-JEPA 2, tables of Hugging
  *                    Face transformers as they are): a row has cos and sin of each rotated channel,

@@ -8,51 +8,65 @@ namespace vkrope {
 
 namespace {
 
-// The first field that is given and not used.
+// The first field that is given and not used. A call takes these rows again and again, so that a
+// row costs a comparison.
 class Unused {
    public:
     Status status;
 
     // A field with the value `value`, which is `otherwise` if it is not given.
-    void number(const char* owner, const char* field, double value, bool used, const char* why,
-                double otherwise = 0) noexcept {
-        if (value == otherwise || used || !status) return;
-        status = error(Code::invalid_argument, "%s%s is %.10g: %s", owner, field, value, why);
+    template <class Number>
+    void number(const char* owner, const char* field, Number value, bool used, const char* why,
+                Number otherwise = {}) noexcept {
+        if (value != otherwise && !used) refuse(owner, field, double(value), why);
     }
     void given(const char* owner, const char* field, bool is_given, bool used,
                const char* why) noexcept {
-        if (!is_given || used || !status) return;
-        status = error(Code::invalid_argument, "%s%s is given: %s", owner, field, why);
+        if (is_given && !used) refuse(owner, field, why);
     }
     void buffer(const char* owner, const char* field, const VkDescriptorBufferInfo& of, bool used,
                 const char* why) noexcept {
-        given(owner, field, of.buffer || of.offset != 0 || of.range != 0, used, why);
+        if (used) return;
+        given(owner, field, of.buffer || (of.offset | of.range) != 0, false, why);
     }
+
+   private:
+    void refuse(const char* owner, const char* field, double value, const char* why) noexcept;
+    void refuse(const char* owner, const char* field, const char* why) noexcept;
 };
 
+void Unused::refuse(const char* owner, const char* field, double value, const char* why) noexcept {
+    if (!status) return;
+    status = error(Code::invalid_argument, "%s%s is %.10g: %s", owner, field, value, why);
+}
+
+void Unused::refuse(const char* owner, const char* field, const char* why) noexcept {
+    if (!status) return;
+    status = error(Code::invalid_argument, "%s%s is given: %s", owner, field, why);
+}
+
 void tensor_rows(Unused& rows, const char* owner, const Tensor& of) noexcept {
-    const bool used = of.heads != 0;
+    if (of.heads != 0) return;  // all are used
     const char* const why = "its heads are 0, so the tensor is absent from the call";
-    rows.buffer(owner, "where", of.where, used, why);
-    rows.number(owner, "token_stride", double(of.token_stride), used, why);
-    rows.number(owner, "head_stride", double(of.head_stride), used, why);
-    rows.number(owner, "batch_stride", double(of.batch_stride), used, why);
-    rows.number(owner, "heads_per_group", of.heads_per_group, used, why);
-    rows.number(owner, "group_stride", double(of.group_stride), used, why);
-    rows.number(owner, "buffer_size", double(of.buffer_size), used, why);
+    rows.buffer(owner, "where", of.where, false, why);
+    rows.number(owner, "token_stride", of.token_stride, false, why);
+    rows.number(owner, "head_stride", of.head_stride, false, why);
+    rows.number(owner, "batch_stride", of.batch_stride, false, why);
+    rows.number(owner, "heads_per_group", of.heads_per_group, false, why);
+    rows.number(owner, "group_stride", of.group_stride, false, why);
+    rows.number(owner, "buffer_size", of.buffer_size, false, why);
 }
 
 void position_rows(Unused& rows, const KernelInfo& info, const Positions& of) noexcept {
     const bool ids = info.positions != PositionSource::implicit;
     const bool axes = info.positions == PositionSource::axis_ids;
-    const char *const owner = "positions.", *const implicit =
-                                                "the kernel was created for implicit positions";
+    const char* const owner = "positions.";
+    const char* const implicit = "the kernel was created for implicit positions";
     rows.number(owner, "first", of.first, !ids, "the kernel was created for ids");
     rows.buffer(owner, "ids", of.ids, ids, implicit);
     rows.given(owner, "int64", of.int64, ids, implicit);
-    rows.number(owner, "token_stride", double(of.token_stride), ids, implicit);
-    rows.number(owner, "axis_stride", double(of.axis_stride), axes,
-                "the kernel was created for one axis");
+    rows.number(owner, "token_stride", of.token_stride, ids, implicit);
+    rows.number(owner, "axis_stride", of.axis_stride, axes, "the kernel was created for one axis");
 }
 
 void section_rows(Unused& rows, const char* owner, const Sections& of, bool used,
@@ -69,16 +83,16 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
     const bool texture = info.angles == AngleSource::factored_texture ||
                          info.angles == AngleSource::direct_texture,
                cache = info.angles == AngleSource::cos_sin_cache;
-    const char *const no_texture = "the kernel was created for angles that are not in a texture",
-                      *const no_buffer = "the kernel was created for angles in a texture",
-                      *const no_cache = "the kernel was not created for cos and sin of the caller";
+    const char* const no_texture = "the kernel was created for angles that are not in a texture";
+    const char* const no_buffer = "the kernel was created for angles in a texture";
+    const char* const no_cache = "the kernel was not created for cos and sin of the caller";
     if (!of.plan || of.plan->source != info.angles) return;  // an error of its own
     rows.given("angles.", "view", of.view, texture, no_texture);
     rows.buffer("angles.", "buffer", of.buffer, !texture, no_buffer);
     rows.buffer("angles.", "sin", of.sin, cache, no_cache);
     const AnglePlan& plan = *of.plan;
     const char* const owner = "angles.plan->";
-    rows.number(owner, "format", plan.format, texture, no_texture);
+    rows.number(owner, "format", unsigned(plan.format), texture, no_texture);
     rows.number(owner, "extent.width", plan.extent.width, texture, no_texture);
     rows.number(owner, "extent.height", plan.extent.height, texture, no_texture);
     rows.number(owner, "fold_log2", plan.fold_log2, texture, no_texture);
@@ -90,18 +104,17 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
 }
 
 void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
+    if (info.scatter_k && (call.k_in.heads != 0 || call.v_in.heads != 0)) return;  // all are used
     const PagedCache& of = call.paged_cache;
-    const bool used = info.scatter_k && (call.k_in.heads != 0 || call.v_in.heads != 0);
-    const char *const owner = "paged_cache.", *const why =
-                                                  info.scatter_k
-                                                      ? "the call has neither K nor V"
-                                                      : "the kernel was created without scatter_k";
-    rows.buffer(owner, "slot_mapping", of.slot_mapping, used, why);
-    rows.given(owner, "int64", of.int64, used, why);
-    rows.number(owner, "page_size", of.page_size, used, why, 1);
-    rows.number(owner, "page_stride", double(of.page_stride), used, why);
-    rows.number(owner, "row_stride", double(of.row_stride), used, why);
-    rows.number(owner, "batch_stride", double(of.batch_stride), used, why);
+    const char* const owner = "paged_cache.";
+    const char* const why = info.scatter_k ? "the call has neither K nor V"
+                                           : "the kernel was created without scatter_k";
+    rows.buffer(owner, "slot_mapping", of.slot_mapping, false, why);
+    rows.given(owner, "int64", of.int64, false, why);
+    rows.number(owner, "page_size", of.page_size, false, why, 1u);
+    rows.number(owner, "page_stride", of.page_stride, false, why);
+    rows.number(owner, "row_stride", of.row_stride, false, why);
+    rows.number(owner, "batch_stride", of.batch_stride, false, why);
 }
 
 void scale_rows(Unused& rows, const Finish& finish, bool present, const char* tokens,
@@ -139,8 +152,9 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                 "the kernel was created without weights, biases and given scales");
     const bool q = call.q_in.heads != 0, k = call.k_in.heads != 0, v = call.v_in.heads != 0;
     rows.number(
-        "", "q_scale", double(call.q_scale), q && info.q_finish.scale_call,
-        q ? "the kernel was created without q_finish.scale_call" : "Q is absent from the call", 1);
+        "", "q_scale", call.q_scale, q && info.q_finish.scale_call,
+        q ? "the kernel was created without q_finish.scale_call" : "Q is absent from the call",
+        1.0f);
     scale_rows(rows, info.q_finish, q, "q_scale_tokens", call.q_scale_tokens, "q_scales_out",
                call.q_scales_out);
     scale_rows(rows, info.k_finish, k, "k_scale_tokens", call.k_scale_tokens, "k_scales_out",

@@ -254,6 +254,8 @@ TEST_CASE("a cos_sin_cache: each broken rule is named, also where bytes would no
     refused(8, 4, 8, Element(3), "element 3", invalid);
     refused(8, 1u << 20, 4096, Element::f32, "rows 1048576", Code::limit_exceeded);
     refused(1, 2147437309, 2147529989, Element::f32, "rows 2147437309", Code::limit_exceeded);
+    CHECK(plan_cos_sin_cache(5, 3, 0, Element::f16)->row_stride == 5);  // packed
+    CHECK(plan_cos_sin_cache(5, 3, 0, Element::f16, true)->row_stride == 10);
     const auto plan = plan_cos_sin_cache(5, 3, 7, Element::f16);
     REQUIRE(plan);
     CHECK(plan->bytes == 40);  // 19 halves, in whole words
