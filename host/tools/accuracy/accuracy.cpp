@@ -264,7 +264,7 @@ void add_accuracy(CommandLine& vkrope) {
     Option model = add_model_options(command, options->model);
     model.required(false).append_help(
         " Without it: base 500000, 128 channels; and DINOv3's patches of images.");
-    for (const char* part : {"--seq-len", "--layer-type", "--layer", "--tower"}) {
+    for (const char* part : {"--seq-len", "--layer-type", "--layer", "--tower", "--pairing"}) {
         command.option(part).needs(model);
     }
     command.add_text("--svg", "FILE", options->svg, "Draw it as well, as one file.");

@@ -78,7 +78,10 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
     const std::uint64_t length = model.sequence_length.value_or(0);
     for (const char* type : {"full_attention", "sliding_attention", "chunked_attention"}) {
         add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type),
-            {.layer_type = type, .seq_len = length, .tower = model.tower});
+            {.layer_type = type,
+             .seq_len = length,
+             .tower = model.tower,
+             .pairing = model.pairing});
     }
     ModelQuery query = query_of(model);
     query.seq_len = 1;

@@ -24,14 +24,12 @@ constexpr double assumed_length = 4096;
 
 struct ExplainOptions {
     ModelOptions model;
-    std::optional<Pairing> pairing;
     std::optional<std::string> svg;  // a path
     bool all = false, json = false;
 };
 
 ExitCode print_explanation(const ExplainOptions& options) {
     Rotation rotation = load_model(options.model).rotation;
-    rotation.pairing = options.pairing.value_or(rotation.pairing);
     const Explanation explanation = explain(std::move(rotation));
     if (options.svg) {
         if (!explanation.rotation.rotates) {
@@ -146,7 +144,6 @@ void add_explain(CommandLine& vkrope) {
         "explain", "Say what a model's RoPE means: wavelengths, scaling, pairs, factors.");
     const auto options = std::make_shared<ExplainOptions>();
     add_model_options(command, options->model);
-    add_pairing(command, options->pairing);
     command.add_text("--svg", "FILE", options->svg,
                      "Draw it as well: wavelengths, clock hands, decay with distance.");
     command.add_flag("--all", options->all,

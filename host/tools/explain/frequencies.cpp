@@ -20,7 +20,6 @@ namespace {
 
 struct FrequenciesOptions {
     ModelOptions model;
-    std::optional<Pairing> pairing;
     std::optional<PositionRange> matrix;
     std::string out;
     bool json = false;
@@ -112,8 +111,7 @@ std::string table_of(const Rotation& rotation) {
 }
 
 ExitCode print_frequencies(const FrequenciesOptions& options) {
-    Rotation rotation = load_model(options.model).rotation;
-    rotation.pairing = options.pairing.value_or(rotation.pairing);
+    const Rotation rotation = load_model(options.model).rotation;
     if (options.matrix) {
         if (!rotation.rotates) {
             fail(ExitCode::usage, "--matrix: this layer has no rotary position embedding");
@@ -135,7 +133,6 @@ void add_frequencies(CommandLine& vkrope) {
         "frequencies", "Print the frequency of every channel pair of a model's RoPE.");
     const auto options = std::make_shared<FrequenciesOptions>();
     add_model_options(command, options->model);
-    add_pairing(command, options->pairing);
     const auto set_range = [options](const std::string& text) {
         options->matrix = parse_range(text);
     };

@@ -123,7 +123,8 @@ ModelQuery query_of(const ModelOptions& options) {
     return {.layer_type = options.layer_type,
             .seq_len = options.sequence_length.value_or(0),
             .layer = options.layer ? static_cast<int>(*options.layer) : -1,
-            .tower = options.tower};
+            .tower = options.tower,
+            .pairing = options.pairing};
 }
 
 std::vector<Window> windows_of(const Rotation& rotation) {

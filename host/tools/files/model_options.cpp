@@ -27,6 +27,7 @@ Option add_model_options(CommandLine& command, ModelOptions& options) {
         .excludes(layer_type);
     command.add_choice("--tower", options.tower, towers,
                        "Which part of a model, if it has several.");
+    add_pairing(command, options.pairing);
     return model;
 }
 

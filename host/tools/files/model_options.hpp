@@ -9,10 +9,11 @@
 
 namespace vkrope::tools {
 
-/// Adds --model, --seq-len, --layer-type, --layer and --tower. Returns --model, which is required.
+/// Adds --model, --seq-len, --layer-type, --layer, --tower and --pairing. Returns --model, which is
+/// required.
 Option add_model_options(CommandLine& command, ModelOptions& options);
 
-/// Adds --pairing, for weights that were permuted.
+/// Adds --pairing, for weights that were permuted and for models whose pairing is not known.
 void add_pairing(CommandLine& command, std::optional<Pairing>& pairing);
 
 }  // namespace vkrope::tools

@@ -10,7 +10,6 @@ namespace vkrope::tools {
 namespace {
 
 Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
-    rotation.pairing = options.pairing.value_or(rotation.pairing);
     if (options.float32_angles) {
         if (options.angles == AngleSource::factored_texture ||
             options.angles == AngleSource::computed) {

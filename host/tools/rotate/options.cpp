@@ -65,7 +65,6 @@ void add_layout(CommandLine& command, RotateOptions& options) {
 }
 
 void add_window(CommandLine& command, RotateOptions& options) {
-    add_pairing(command, options.pairing);
     command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
                         "Channels of a head of Q and of K, instead of the model's.");
     command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},

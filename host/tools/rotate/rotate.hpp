@@ -44,7 +44,6 @@ struct RotateOptions {
     Gain gain = Gain::apply;
     AngleSource angles = AngleSource::by_default;
     bool float32_angles = false;
-    std::optional<Pairing> pairing;
     std::optional<std::uint32_t> head_dim, rotary_offset;
     std::string device;
     std::string pipeline_cache;  // a folder; empty: pipelines are not kept

@@ -75,7 +75,7 @@ void add_spirv(CommandLine& vkrope) {
         .required();
     Option model = add_model_options(command, options->model);
     model.required(false).append_help(" Writes the kernels' angle tables as well.");
-    for (const char* part : {"--seq-len", "--layer-type", "--layer", "--tower"})
+    for (const char* part : {"--seq-len", "--layer-type", "--layer", "--tower", "--pairing"})
         command.option(part).needs(model);
     Option reach = command.add_integer("--max-position", options->max_position, std::uint64_t{1},
                                        std::uint64_t{1} << 31,
