@@ -145,8 +145,14 @@ void Layers::find_still() {
     }
 }
 
+bool Layers::has_other_types(const LayerKind& kind) const {
+    const std::vector<std::string> all = types();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const std::string& type) { return type != kind.type; });
+}
+
 std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQuery& query,
-                                     const LayerKind& kind) const {
+                                     const LayerKind& kind, bool may_differ) const {
     const std::vector<double>& values = numbers.values;
     std::optional<double> found;
     for (std::uint64_t layer = 0; layer < values.size(); ++layer) {
@@ -156,6 +162,7 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQue
             continue;
         }
         if (found && *found != values[layer]) {
+            if (may_differ) return std::nullopt;
             fail(Code::invalid_argument,
                  "%s has %s and %s for layers of one kind: ask for a single layer",
                  numbers.name.c_str(), shown_number(*found).c_str(),

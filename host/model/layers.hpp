@@ -72,11 +72,14 @@ struct Layers {
     LayerKind choose(const ModelQuery& query, std::vector<std::string>& warnings) const;
 
     /// The number that the layers of the query have; nothing without a list. Of a kind that rotates
-    /// only those above 0 count. Fails if they differ.
+    /// only those above 0 count. Fails if they differ, unless they may: then nothing too.
     ///
     /// kind  as chosen
     std::optional<double> common(const LayerNumbers& numbers, const ModelQuery& query,
-                                 const LayerKind& kind) const;
+                                 const LayerKind& kind, bool may_differ = false) const;
+
+    /// Whether the model has layers of another type than `kind`.
+    bool has_other_types(const LayerKind& kind) const;
 
     /// Fills `still`: layer types without a rotating layer, if the model lists rotating layers.
     void find_still();

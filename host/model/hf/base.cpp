@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/hf/base.hpp"
 
+#include <algorithm>
+
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
@@ -19,6 +21,13 @@ bool local_base_is_global(const Source& source) {
 
 double rope_theta(const Source& source, std::vector<std::string>& warnings) {
     if (source.base) {
+        const Field list = find_first(source.top, {"layer_rope_theta"}),
+                    single = find_first(source.top, {"rope_theta"});
+        if (list && single && std::find(list.value->begin(), list.value->end(), *single.value) ==
+                                  list.value->end()) {
+            warnings.push_back("ignored key " + stated(single) + ": " + list.name +
+                               " is read, which has no such base");
+        }
         return *source.base;
     }
     if (const Field own = source.by_type() ? find({source.section.scope()}, {"rope_theta"})

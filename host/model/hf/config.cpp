@@ -31,21 +31,32 @@ namespace {
 
 using nlohmann::json;
 
-Pairing read_pairing(const Source& source, const ModelQuery& query) {
-    Pairing pairing = source.model.type.pairing;
-    if (const Field field = find(
-            source.top, {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"})) {
-        const Pairing wanted = truth(field) ? Pairing::interleaved : Pairing::half_split;
-        // DeepSeek's classes have both pairings and the key chooses; other classes have one.
-        if (source.model.type.name != nullptr && source.model.type.qk_rope_head_dim == 0 &&
-            wanted != source.model.type.pairing && !query.pairing &&
-            source.model.name != "nomic_bert") {
-            fail(Code::invalid_data, "%s is %s: contradicts the pairing of model_type %s",
-                 field.name.c_str(), shown(*field.value).c_str(), source.model.type.name);
-        }
-        pairing = wanted;
+Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query) {
+    const ModelType& type = source.model.type;
+    const Field field = find(source.top,
+                             {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"});
+    const Pairing wanted = !field         ? type.pairing
+                           : truth(field) ? Pairing::interleaved
+                                          : Pairing::half_split;
+    if (query.pairing) {
+        return *query.pairing;
     }
-    return query.pairing.value_or(pairing);
+    const bool latent_by_class = type.qk_rope_head_dim != 0;
+    // Classes with latent attention have either pairing, most of them interleaved.
+    if (latent && !latent_by_class && !field) {
+        fail(Code::not_supported,
+             "model_type %s is not known to have latent attention, which qk_rope_head_dim says, so "
+             "which channels form a pair is not known: give a pairing to read it anyway",
+             source.model.shown_type().c_str());
+    }
+    // DeepSeek's classes have both pairings and the key chooses; other classes have one.
+    if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
+        source.model.name != "nomic_bert") {
+        fail(Code::invalid_data,
+             "%s is %s: contradicts the pairing of model_type %s; give a pairing to read it anyway",
+             field.name.c_str(), shown(*field.value).c_str(), type.name);
+    }
+    return wanted;
 }
 
 std::uint64_t read_max_position(const Source& source, const std::string& rope_type,
@@ -114,7 +125,8 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
     }
     apply_scaling(
         source.section,
-        {source.config, base, window.share, head.latent && !source.model.type.plain_yarn, seq_len},
+        {source.config, base, window.share, head.latent && !source.model.type.plain_yarn, seq_len,
+         source.model.name},
         rotation);
     qwen_dynamic_ntk(source, seq_len, rotation);
     rotation.sections = position_sections(source.section, source.config, source.model.type,
@@ -128,8 +140,8 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
     std::vector<std::string>& warnings = rotation.warnings;
     const Source source = find_source(whole, model.config, query, warnings);
     rotation.rope_type = scaling_type(source.section);
-    rotation.pairing = read_pairing(source, query);
     const Head head = read_head(source, warnings);
+    rotation.pairing = read_pairing(source, head.latent, query);
     rotation.head_dim = head.head_dim;
     rotation.q_rotary_offset = head.q_rotary_offset;
     rotation.k_rotary_offset = head.k_rotary_offset;
@@ -146,9 +158,7 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
     }
     rotation.finish = model_finish(source.model.name, source.top, source.both(),
                                    source.layer.rotates);
-    for (const std::string& key : ignored_keys(source.top, source.model.type.rotary_object)) {
-        warnings.push_back("ignored key " + key);
-    }
+    name_unread_keys(source, query, model.around, rotation);
     for (std::string& warning : ignored_around(model)) {
         warnings.push_back(std::move(warning));
     }

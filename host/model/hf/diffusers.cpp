@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/hf/field.hpp"
+#include "model/hf/telling_keys.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/limits.hpp"
@@ -298,6 +299,11 @@ Rotation diffusers_rotation(const json& config) {
     require_usable(rotation, rotation.inv_freq.size(), theta, "rope_theta");
     rotation.warnings.push_back(std::string("positions of the axes: ") + denoiser.positions);
     if (denoiser.note != nullptr) rotation.warnings.push_back(denoiser.note);
+    const bool scale_is_read = denoiser.theta_is_scaled;
+    warn_of_unread(scope,
+                   {"rope_theta", denoiser.axes_key, scale_is_read ? "rope_scale" : "rope_theta",
+                    "rope_axes_dim", "rope_max_seq_len"},
+                   rotation.warnings);
     return rotation;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/hf/field.hpp"
+#include "model/hf/telling_keys.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/limits.hpp"
@@ -281,8 +282,11 @@ bool is_ltx(const std::string& class_name) {
 
 Rotation ltx_rotation(const json& config, const ModelQuery& query) {
     const Field name = find({{&config, ""}}, {"_class_name"});
-    return text(name) == "LTX2VideoTransformer3DModel" ? second_generation(config, query)
-                                                       : first_generation(config, query);
+    const bool second = text(name) == "LTX2VideoTransformer3DModel";
+    Rotation rotation = second ? second_generation(config, query) : first_generation(config, query);
+    warn_of_unread({&config, ""}, {"rope_theta", "rope_type", "rope_double_precision"},
+                   rotation.warnings);
+    return rotation;
 }
 
 }  // namespace vkrope

@@ -3,6 +3,7 @@
 // and its configuration_*.py (defaults), in Hugging Face transformers or beside the weights.
 #include "model/hf/finish.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/import_error.hpp"
@@ -106,6 +107,16 @@ constexpr NormRule norm_rules[] = {
 };
 static_assert(sorted(norm_rules), "find_row() needs the order of the names");
 
+/// Mistral's later classes, which scale queries by a key of their scaling.
+bool scales_by_beta(const std::string& type) {
+    return type == "ministral3" || type == "mistral4";
+}
+
+/// Classes that clamp Q, K and V.
+bool clips(const std::string& type) {
+    return type == "olmo" || type == "olmoe" || type == "dbrx";
+}
+
 class FinishImport {
    public:
     FinishImport(const std::string& model_type, const Scopes& config, const Scopes& scaling,
@@ -181,7 +192,7 @@ class FinishImport {
 
     /// OLMo and DBRX clamp the projections, OLMoE what its norms leave.
     void clip() {
-        if (type_ != "olmo" && type_ != "olmoe" && type_ != "dbrx") {
+        if (!clips(type_)) {
             return;
         }
         if (const Field field = find_first(config_, {"clip_qkv"})) {
@@ -209,7 +220,7 @@ class FinishImport {
                    is_true("attn_temperature_tuning", true)) {
             scale = {QueryScaling::llama4, number_or("floor_scale", 8192),
                      number_or("attn_scale", 0.1)};
-        } else if (type_ == "ministral3" || type_ == "mistral4") {
+        } else if (scales_by_beta(type_)) {
             const Field beta = find_first(scaling_, {"llama_4_scaling_beta"}),
                         length = find_first(scaling_, {"original_max_position_embeddings"});
             if (beta && length) {
@@ -230,6 +241,19 @@ class FinishImport {
 ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
                          bool rotates) {
     return FinishImport(model_type, config, scaling, rotates).run();
+}
+
+bool finish_reads(const std::string& model_type, const std::string& key) {
+    const NormRule* rule = find_row(norm_rules, model_type);
+    const auto is_one_of = [&](std::initializer_list<const char*> keys) {
+        return std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
+    return (rule != nullptr && rule->asked_by != nullptr && key == rule->asked_by) ||
+           (scales_by_beta(model_type) &&
+            is_one_of({"llama_4_scaling_beta", "original_max_position_embeddings"})) ||
+           (model_type == "llama4_text" &&
+            is_one_of({"attn_temperature_tuning", "floor_scale", "attn_scale"})) ||
+           (model_type == "qwen" && key == "use_logn_attn");
 }
 
 }  // namespace vkrope

@@ -19,4 +19,7 @@ namespace vkrope {
 ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
                          bool rotates);
 
+/// Whether the finish of a class depends on a key, of the model's own object or of its scaling.
+bool finish_reads(const std::string& model_type, const std::string& key);
+
 }  // namespace vkrope

@@ -105,24 +105,6 @@ void read_ratios(const Scopes& scope, Layers& layers) {
     require_length(layers, field, layers.list.size());
 }
 
-LayerNumbers numbers_of(const Field& field, const Layers& layers) {
-    require_array(field);
-    if (field.value->size() > max_layers) {
-        fail(Code::invalid_data, "%s has %zu elements: it must have at most %llu",
-             field.name.c_str(), field.value->size(), ull{max_layers});
-    }
-    LayerNumbers numbers = {field.name, {}};
-    for (const json& entry : *field.value) {
-        const std::string name = field.name + "[" + std::to_string(numbers.values.size()) + "]";
-        numbers.values.push_back(entry == 0 ? 0 : positive_number({name, &entry}));
-    }
-    require_length(layers, field, numbers.values.size());
-    if (layers.count != 0) {
-        numbers.values.resize(layers.count);
-    }
-    return numbers;
-}
-
 /// Bases by layer: layer_rope_theta of Granite SWA, whose 0 is a layer without RoPE, and Step 3.5's
 /// rope_theta.
 void read_bases(const Scopes& scope, Layers& layers) {
@@ -136,10 +118,10 @@ void read_bases(const Scopes& scope, Layers& layers) {
         list = base;
     }
     if (list) {
-        layers.bases = numbers_of(list, layers);
+        layers.bases = listed_numbers(list, layers);
     }
     if (const Field shares = find_first(scope, {"partial_rotary_factors"})) {
-        layers.shares = numbers_of(shares, layers);
+        layers.shares = listed_numbers(shares, layers);
     }
 }
 
@@ -272,6 +254,24 @@ void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) 
 }
 
 }  // namespace
+
+LayerNumbers listed_numbers(const Field& field, const Layers& layers) {
+    require_array(field);
+    if (field.value->size() > max_layers) {
+        fail(Code::invalid_data, "%s has %zu elements: it must have at most %llu",
+             field.name.c_str(), field.value->size(), ull{max_layers});
+    }
+    LayerNumbers numbers = {field.name, {}};
+    for (const json& entry : *field.value) {
+        const std::string name = field.name + "[" + std::to_string(numbers.values.size()) + "]";
+        numbers.values.push_back(entry == 0 ? 0 : positive_number({name, &entry}));
+    }
+    require_length(layers, field, numbers.values.size());
+    if (layers.count != 0) {
+        numbers.values.resize(layers.count);
+    }
+    return numbers;
+}
 
 Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named) {
     Layers layers;

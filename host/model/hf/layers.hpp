@@ -12,6 +12,9 @@
 
 namespace vkrope {
 
+/// A field that lists a number for each layer; 0 for a layer that has none.
+LayerNumbers listed_numbers(const Field& field, const Layers& layers);
+
 /// config  the language model's own object
 /// named   layer types that have rope_parameters of their own
 Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named);

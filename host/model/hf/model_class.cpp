@@ -24,6 +24,10 @@ void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& t
 
 }  // namespace
 
+std::string ModelClass::shown_type() const {
+    return type.name != nullptr ? type.name : unknown ? shown(*unknown.value) : "(missing)";
+}
+
 std::string ModelClass::assumed(const char* field, double value) const {
     return std::string(field) + " is missing: assuming " + shown_number(value) +
            ", the default of " + name;

@@ -16,6 +16,9 @@ struct ModelClass {
     std::string name = "llama";  ///< as in messages
     Field unknown;               ///< a model_type that the table does not have
 
+    /// The model_type as in messages.
+    std::string shown_type() const;
+
     /// The warning that a field is missing and that the default of this class is assumed.
     std::string assumed(const char* field, double value) const;
 };

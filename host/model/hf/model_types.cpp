@@ -419,6 +419,7 @@ constexpr Alias aliases[] = {
     {"llava_next", "llama"},
     {"llava_next_video", "llama"},
     {"llava_onevision", "qwen2"},
+    {"longcat_flash_ngram", "longcat_flash"},
     {"minimax_m3_vl", "minimax_m3_vl_text"},
     {"mistral3", "mistral"},
     {"mllama", "mllama_text_model"},
@@ -447,6 +448,7 @@ constexpr Alias aliases[] = {
     {"t5gemma2_encoder", "gemma3_text"},
     {"t5gemma2_text", "gemma3_text"},
     {"telechat2", "telechat"},
+    {"telechat3", "telechat"},
     {"video_llava", "llama"},
     {"vipllava", "llama"},
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "model/hf/telling_keys.hpp"
 #include "model/json_document.hpp"
 
 namespace vkrope {
@@ -45,8 +46,7 @@ bool contains(const char* const (&names)[count], const std::string& name) {
 }
 
 bool shapes_rotation(const std::string& key) {
-    return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos ||
-           contains(widths, key);
+    return what_says(key) != Says::nothing || contains(widths, key);
 }
 
 Field nested(const Scope& scope, const char* name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/hf/rotary_dim.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/import_error.hpp"
@@ -44,29 +45,71 @@ void require_valid(const RotaryDim& window, const Head& head, const Field& field
          reason.c_str(), value, head.head_dim);
 }
 
-/// Latent attention rotates all of qk_rope_head_dim. A given width, or a share of a whole query
-/// row, must agree.
-void agree_with_latent(const Field& given, const Field& factor, const Head& head, RotaryDim& window,
-                       std::vector<std::string>& warnings) {
+/// The shares of a head that the file states, of any layer type.
+std::vector<double> shares_of(const Source& source, const Field& factor) {
+    std::vector<double> shares = source.shares;
+    if (factor) {
+        shares.push_back(portion(factor));
+    }
+    for (const auto& [type, section] : source.sections.by_type) {
+        if (const Field own = partial_rotary_factor({section.scope()})) {
+            shares.push_back(portion(own));
+        }
+    }
+    return shares;
+}
+
+/// Whether `width` channels are one of `shares` of a row that some layer of the file has: of this
+/// layer, of a head of another kind of layer, or of values.
+bool explained(const Source& source, std::uint32_t row, const std::vector<double>& shares,
+               std::uint64_t width) {
+    std::vector<double> rows = {double(row)};
+    for (const char* name : {"head_dim", "global_head_dim", "swa_head_dim", "qk_head_dim",
+                             "linear_head_dim", "linear_key_head_dim", "v_head_dim"}) {
+        const Field field = find_first(source.top, {name});
+        if (field && field.value->is_number()) rows.push_back(field.value->get<double>());
+    }
+    const auto explains = [&](double share) {
+        return std::any_of(rows.begin(), rows.end(), [&](double channels) {
+            return std::lround(share * channels) == long(width);
+        });
+    };
+    return std::any_of(shares.begin(), shares.end(), explains);
+}
+
+/// Latent attention rotates all of qk_rope_head_dim. A given width must be that, and a share that
+/// of some row; in a model with other kinds of layers both may be of those.
+void agree_with_latent(const Source& source, const Field& given, const Field& factor,
+                       const Head& head, RotaryDim& window, std::vector<std::string>& warnings) {
     window.turning_pairs = window.rotary_dim / 2;
+    const std::uint32_t row = head.q_rotary_offset + head.head_dim;
+    const auto ignore = [&](const Field& field, const std::string& because) {
+        warnings.push_back("ignored key " + stated(field) + ": " + because);
+    };
     if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
-        fail(Code::invalid_data,
-             "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
-             "agree",
-             given.name.c_str(), shown(*given.value).c_str(), window.rotary_dim);
+        if (!source.mixed &&
+            !explained(source, row, shares_of(source, factor), whole_number(given, 2, max_head_dim))) {
+            fail(Code::invalid_data,
+                 "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
+                 "agree",
+                 given.name.c_str(), shown(*given.value).c_str(), window.rotary_dim);
+        }
+        ignore(given, "qk_rope_head_dim is what turns in layers with latent attention");
     }
     if (!factor || *factor.value == 1) {
         return;
     }
-    const std::uint32_t row = head.q_rotary_offset + head.head_dim;
-    if (std::lround(portion(factor) * row) != long(window.rotary_dim)) {
+    const bool of_row = std::lround(portion(factor) * row) == long(window.rotary_dim);
+    if (!of_row && !source.mixed &&
+        !explained(source, row, {portion(factor)}, window.rotary_dim)) {
         fail(Code::invalid_data,
              "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
              "rows of %u: they must agree",
              factor.name.c_str(), shown(*factor.value).c_str(), window.rotary_dim, row);
     }
-    warnings.push_back("ignored key " + factor.name + ": it says of a query row of " +
-                       std::to_string(row) + " what qk_rope_head_dim does");
+    ignore(factor, of_row ? "it says of a query row of " + std::to_string(row) +
+                                " what qk_rope_head_dim does"
+                          : "it is of other rows than those with latent attention");
 }
 
 /// The window of a proportional rotation is the whole head; its slower pairs do not rotate.
@@ -119,19 +162,25 @@ RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::str
     if (head.latent || rope_type == "proportional") {
         window.rotary_dim = head.head_dim;
         require_valid(window, head, {});
-        head.latent ? agree_with_latent(given, factor, head, window, warnings)
+        head.latent ? agree_with_latent(source, given, factor, head, window, warnings)
                     : agree_with_proportional(given, factor, head, window, warnings);
         return window;
     }
     if (given) {
         window.rotary_dim = std::uint32_t(whole_number(given, 2, max_head_dim));
+    }
+    if (given && !factor) {
         require_valid(window, head, given);
     }
     if (factor) {
         const std::uint32_t product = partial(head.head_dim, factor);
         if (given && product != window.rotary_dim) {
-            fail(Code::invalid_data, "%s is %u but %s asks for %u: they must agree",
-                 given.name.c_str(), window.rotary_dim, factor.name.c_str(), product);
+            if (!explained(source, head.head_dim, shares_of(source, factor), window.rotary_dim)) {
+                fail(Code::invalid_data, "%s is %u but %s asks for %u: they must agree",
+                     given.name.c_str(), window.rotary_dim, factor.name.c_str(), product);
+            }
+            warnings.push_back("ignored key " + stated(given) + ": it is of other layers; " +
+                               factor.name + " is read");
         }
         window.rotary_dim = product;
         require_valid(window, head, factor);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/hf/scaling_parameters.hpp"
+#include "model/hf/scaling_types.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
@@ -103,7 +104,10 @@ void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rot
             parameters.check(scale_ntk(rotation.inv_freq, positive_number(alpha)));
         }
     } else if (type == "yarn") {
-        input.deepseek_yarn ? apply_deepseek_yarn(parameters) : apply_yarn(parameters);
+        const Field stated = find_first(parameters.own(), {"rope_type", "type"});
+        const bool by_name = stated && is_deepseek_yarn(text(stated));
+        input.deepseek_yarn || by_name ? apply_deepseek_yarn(parameters) : apply_yarn(parameters);
+        if (!input.deepseek_yarn) rotation.softmax_scale = 1;  // the class scales it, not the name
     } else if (type == "longrope") {
         apply_longrope(parameters);
     } else if (type == "llama3") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "model/hf/scaling_section.hpp"
 #include "vkrope/frequencies.hpp"
@@ -16,6 +17,7 @@ struct ScalingInput {
     double partial_rotary_factor = 1;
     bool deepseek_yarn = false;  ///< latent attention whose YaRN also scales the softmax
     std::uint64_t seq_len = 0;
+    std::string model_type = {};  ///< what its finish reads is not ignored
 };
 
 /// Applies the scaling rotation.rope_type to unscaled frequencies; sets the attention factor and

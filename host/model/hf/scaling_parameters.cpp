@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/hf/finish.hpp"
 #include "model/hf/scaling_types.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -29,7 +30,7 @@ void ScalingParameters::warn(std::string warning) const {
 void ScalingParameters::warn_of_unused() const {
     const std::string& type = rotation_.rope_type;
     for (const auto& [key, value] : section_.object.items()) {
-        if (!value.is_null() && !reads_field(type, key)) {
+        if (!value.is_null() && !reads_field(type, key) && !finish_reads(input_.model_type, key)) {
             warn("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " + type +
                  " does not use it");
         }

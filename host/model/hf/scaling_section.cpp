@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/hf/scaling_section.hpp"
 
+#include <algorithm>
+
 #include "model/hf/scaling_types.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -38,18 +40,28 @@ json comparable(const json& section) {
     return result;
 }
 
-/// The section of rope_parameters that a rope_scaling without layer types describes: that for full
-/// attention. Null if there are no layer types.
-const json* scaled_type(const json& parameters) {
-    const auto full = parameters.find("full_attention");
-    return full != parameters.end() && full->is_object() ? &*full : nullptr;
+bool is_by_type(const json& section) {
+    return std::any_of(section.begin(), section.end(),
+                       [](const json& value) { return value.is_object(); });
+}
+
+/// What a rope_scaling must agree with. Without layer types it may be that of any type; before types
+/// had sections, it was that of full attention.
+json counterpart(const json& parameters, const json& scaling) {
+    if (!is_by_type(parameters) || is_by_type(scaling)) {
+        return comparable(parameters);
+    }
+    for (const json& section : parameters) {
+        if (section.is_object() && comparable(section) == comparable(scaling)) {
+            return comparable(section);
+        }
+    }
+    const auto full = parameters.find(full_attention);
+    return comparable(full != parameters.end() && full->is_object() ? *full : parameters);
 }
 
 void require_agreement(const json& parameters, const json& scaling) {
-    // Before layer types had sections, a model scaled its full-attention layers.
-    const json* full = scaled_type(parameters);
-    const json a = comparable(full != nullptr && scaled_type(scaling) == nullptr ? *full
-                                                                                 : parameters);
+    const json a = counterpart(parameters, scaling);
     const json b = comparable(scaling);
     if (a == b) {
         return;

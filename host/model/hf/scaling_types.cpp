@@ -61,7 +61,14 @@ bool reads_field(const std::string& type, const std::string& name) {
 }
 
 std::string present_name(const std::string& type) {
-    return type == "su" ? "longrope" : type == "mrope" ? "default" : type;
+    return type == "su"               ? "longrope"
+           : type == "mrope"          ? "default"
+           : is_deepseek_yarn(type)   ? "yarn"
+                                      : type;
+}
+
+bool is_deepseek_yarn(const std::string& type) {
+    return type == "deepseek_yarn" || type == "telechat3-yarn";
 }
 
 std::string scaling_type(const ScalingSection& section) {

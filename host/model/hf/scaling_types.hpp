@@ -18,7 +18,11 @@ bool is_common_field(const std::string& name);
 /// Whether a supported type reads a field of its section.
 bool reads_field(const std::string& type, const std::string& name);
 
-/// The current name of a type that has an older one; the same name for any other.
+/// The current name of a type that has an older one, or another one; the same name for any other.
 std::string present_name(const std::string& type);
+
+/// Whether a type is YaRN under a name that means DeepSeek's magnitudes: vLLM's get_rope(), and
+/// initialize_rope() of mlx-lm.
+bool is_deepseek_yarn(const std::string& type);
 
 }  // namespace vkrope

@@ -2,6 +2,8 @@
 #include "model/hf/source.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "model/hf/scaling_types.hpp"
@@ -78,6 +80,44 @@ ScalingSection section_of_layer(const Source& source) {
     return found == nullptr ? ScalingSection() : unscaled ? found->without_scaling() : *found;
 }
 
+/// Keys with one number, for which a file may have one for each layer. Those of bases and shares
+/// that name lists are in read_layers().
+constexpr const char* listed_keys[] = {
+    "head_dim",         "kv_lora_rank",         "local_rope_theta",    "num_attention_heads",
+    "num_heads",        "num_key_value_heads",  "num_kv_heads",        "partial_rotary_factor",
+    "qk_nope_head_dim", "qk_rope_head_dim",     "rope_local_base_freq", "rotary_dim",
+    "rotary_pct",       "swa_rope_theta"};
+
+/// Puts the number of the layers that are asked for where the file lists one for each layer. Head
+/// counts that differ are left out, if head_dim does not need them.
+void take_listed(Source& source, const Layers& layers, const ModelQuery& query) {
+    std::shared_ptr<nlohmann::json> copy;
+    for (const char* key : listed_keys) {
+        const Field field = find_first({source.config}, {key});
+        if (!field || !field.value->is_array()) continue;
+        const bool heads = std::string_view(key).starts_with("num_");
+        const bool needed = !find_first({source.config}, {"head_dim", "qk_rope_head_dim"});
+        const std::optional<double> number = layers.common(listed_numbers(field, layers), query,
+                                                           source.layer, heads && !needed);
+        if (!copy) copy = std::make_shared<nlohmann::json>(*source.config.object);
+        if (!number) {
+            copy->erase(key);
+        } else if (*number == std::floor(*number)) {
+            (*copy)[key] = static_cast<std::uint64_t>(*number);
+        } else {
+            (*copy)[key] = *number;
+        }
+        if (std::string_view(key) == "partial_rotary_factor") {
+            source.shares = listed_numbers(field, layers).values;
+        }
+    }
+    if (copy) {
+        source.of_layer = copy;
+        source.config.object = copy.get();
+        source.top = lookups(source.config);
+    }
+}
+
 }  // namespace
 
 Scopes Source::both() const {
@@ -112,6 +152,10 @@ Source find_source(const nlohmann::json& whole, const Scope& config, const Model
     source.layer = layers.choose(query, warnings);
     source.base = layers.common(layers.bases, query, source.layer);
     source.share = layers.common(layers.shares, query, source.layer);
+    source.shares = layers.shares.values;
+    source.mixed = layers.has_other_types(source.layer) ||
+                   find_first(source.top, {"layer_group_size"});  // Ling 2.5
+    take_listed(source, layers, query);
     source.section = section_of_layer(source);
     return source;
 }

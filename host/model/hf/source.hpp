@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace vkrope {
 
 struct Source {
     Scope config;  ///< the language model's own object
+    std::shared_ptr<const nlohmann::json>
+        of_layer;  ///< a copy of it, if it lists numbers by layer: `config` is that then
     Scopes top;    ///< it, and an attn_config inside it
     ModelClass model;
     ScalingSections sections;
@@ -23,6 +26,8 @@ struct Source {
     ScalingSection section;       ///< of that kind
     std::optional<double> base;   ///< of the layers, if the file lists one for each
     std::optional<double> share;  ///< rotated share of the head, if listed for each layer
+    std::vector<double> shares;   ///< those of all layers, if listed
+    bool mixed = false;           ///< it has layers of another kind too
 
     /// rope_parameters has one section per layer type.
     bool by_type() const { return !sections.by_type.empty(); }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "model/hf/finish.hpp"
 #include "model/hf/scaling_types.hpp"
+#include "model/hf/telling_keys.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
@@ -40,11 +42,18 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"use_rope_layers", When::is_listed, "which layers turn is not known for it"},  // Step 3.5
 };
 
-/// Top-level keys that name RoPE and are read, or that describe no rotation.
-constexpr const char* known_keys[] = {"attn_rotary_emb",
+/// Top-level keys that are read although their names say something of the rotation or the layers, or
+/// that describe no rotation.
+constexpr const char* known_keys[] = {"_sliding_window_pattern",
+                                      "attn_layer_indices",
+                                      "attn_rotary_emb",
                                       "compress_rope_theta",
                                       "layer_rope_theta",
                                       "partial_rotary_factors",
+                                      "full_attention_interval",
+                                      "full_attn_idxs",
+                                      "global_attn_every_n_layers",
+                                      "hybrid_layer_pattern",
                                       "original_rope",
                                       "partial_rotary_factor",
                                       "global_rope_theta",
@@ -68,6 +77,7 @@ constexpr const char* known_keys[] = {"attn_rotary_emb",
                                       "rope_ratio",
                                       "rope_scaling",
                                       "rope_theta",
+                                      "sliding_window_pattern",
                                       "rotary_base",
                                       "rotary_dim",
                                       "rotary_emb_base",
@@ -81,10 +91,6 @@ constexpr const char* known_keys[] = {"attn_rotary_emb",
 template <std::size_t count>
 bool contains(const char* const (&names)[count], const std::string& name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-bool is_about_rope(const std::string& key) {
-    return key.find("rope") != std::string::npos || key.find("rotary") != std::string::npos;
 }
 
 /// A key with a rule for true or false is looked at only if its value is a boolean.
@@ -117,7 +123,8 @@ bool names_rope(const Scopes& scopes) {
         for (const auto& [key, value] : scope.object->items()) {
             const bool type_of_rope = key == "position_embedding_type" && value.is_string() &&
                                       is_rope(value.get_ref<const std::string&>());
-            if (is_about_rope(key) || type_of_rope) {
+            const bool named = key.find("rope") != key.npos || key.find("rotary") != key.npos;
+            if (named || type_of_rope) {
                 return true;
             }
         }
@@ -179,18 +186,74 @@ void require_known_scaling(const ModelType& model, const ScalingSection& section
     }
 }
 
-std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object) {
-    std::vector<std::string> ignored;
-    for (const Scope& scope : scopes) {
+namespace {
+
+/// Whether the class of the model reads a key that others do not.
+bool read_by_class(const ModelClass& model, const std::string& key, const json& value) {
+    const ModelType& type = model.type;
+    return (type.rotary_object && key == "rotary" && value.is_object()) ||
+           (type.layers == LayerRule::scaled_on_listed && key == "yarn_only_types") ||
+           (type.name != nullptr && key == "use_dynamic_ntk") ||  // it has a warning of its own
+           (type.name != nullptr && finish_reads(model.name, key));
+}
+
+/// Fails if leaving the key out would change the angles.
+void refuse_unread(const Source& source, const ModelQuery& query, const Field& field, Says says,
+                   bool scaled) {
+    const bool known = source.model.type.name != nullptr;
+    if (says == Says::yarn && asks_for_scaling(*field.value) &&
+        (!known || field.value->is_object())) {
+        fail(Code::not_supported,
+             "%s: it names a scaling and is not read; say it in rope_parameters, or set it to null",
+             stated(field).c_str());
+    }
+    if (known) {
+        return;
+    }
+    if (says == Says::scaled_layers && scaled) {
+        fail(Code::not_supported,
+             "%s: it says which layers are scaled, which is not read for a model_type that is not "
+             "known; give each layer type its own section in rope_parameters, and set it to null",
+             stated(field).c_str());
+    }
+    if (says == Says::layers && (query.layer >= 0 || !query.layer_type.empty())) {
+        fail(Code::not_supported,
+             "%s: it says of which kind a layer is, which is not read for a model_type that is not "
+             "known; ask for no layer, or list the kinds in layer_types and set it to null",
+             stated(field).c_str());
+    }
+}
+
+}  // namespace
+
+void name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
+                      Rotation& rotation) {
+    const bool scaled = rotation.rope_type != "default";
+    const bool norms = rotation.finish.q.norm.kind != NormKind::none;
+    for (const Scope& scope : source.top) {
         for (const auto& [key, value] : scope.object->items()) {
-            const bool read = looked_at(key, value) ||
-                              (rotary_object && key == "rotary" && value.is_object());
-            if (is_about_rope(key) && !read && is_set(value)) {
-                ignored.push_back(scope.prefix + shown_key(key));
+            const Says says = what_says(key);
+            const bool asks = is_set(value) || (says == Says::norm && norms && value == false);
+            if (says == Says::nothing || !asks || looked_at(key, value) ||
+                read_by_class(source.model, key, value)) {
+                continue;
+            }
+            const Field field = {scope.prefix + shown_key(key), &value};
+            refuse_unread(source, query, field, says, scaled);
+            rotation.warnings.push_back("ignored key " + field.name +
+                                        (says == Says::rotation ? "" : ", which is " + shown(value)) +
+                                        ": model_type " + source.model.shown_type() +
+                                        " is not known to have it");
+        }
+    }
+    for (const Scope& scope : around) {
+        for (const auto& [key, value] : scope.object->items()) {
+            if (!looked_at(key, value) && value.is_object()) {
+                refuse_unread(source, query, {scope.prefix + shown_key(key), &value},
+                              what_says(key), scaled);
             }
         }
     }
-    return ignored;
 }
 
 }  // namespace vkrope

@@ -8,6 +8,7 @@
 #include "model/hf/field.hpp"
 #include "model/hf/model_class.hpp"
 #include "model/hf/scaling_section.hpp"
+#include "model/hf/source.hpp"
 
 namespace vkrope {
 
@@ -30,9 +31,12 @@ void refuse_scaling_of_attention(const Scopes& top);
 /// Several formulas are called ntk. Fails with not_supported for one that is not known.
 void require_known_scaling(const ModelType& model, const ScalingSection& section);
 
-/// Keys of the language model's own object that look like RoPE and are not read; for the warnings.
+/// Warns of each key that says something of RoPE, a scaling, a choice of layers or norms of Q and K
+/// and that is not read. Fails with not_supported if the angles would be others.
 ///
-/// rotary_object  the object called rotary is read
-std::vector<std::string> ignored_keys(const Scopes& scopes, bool rotary_object);
+/// around    the objects around the language model's, whose other keys ignored_around() names
+/// rotation  as read so far; receives the warnings
+void name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
+                      Rotation& rotation);
 
 }  // namespace vkrope

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/hf/field.hpp"
+#include "model/hf/telling_keys.hpp"
 #include "model/hf/vision_towers.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -77,6 +78,7 @@ class VisionImport {
             warn(std::string("positions of the vision tower: ") + tower_.axes);
         }
         if (tower_.note != nullptr) warn(tower_.note);
+        name_unread_keys();
         require_usable(rotation_, rotation_.inv_freq.size(), base, key("rope_theta").c_str());
         return std::move(rotation_);
     }
@@ -173,6 +175,28 @@ class VisionImport {
             return inner ? positive_number(inner) : tower_.rope_theta;
         }
         return tower_.rope_theta;
+    }
+
+    void name_unread_keys() {
+        const std::string theta = std::string(tower_.key_prefix) + "rope_theta";
+        warn_of_unread(vision_,
+                       {theta.c_str(), "rope_parameters", "rope_mode", "global_attn_indexes",
+                        "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes",
+                        "memory_attention_rope_dropout"},
+                       rotation_.warnings);
+        const Field parameters = own("rope_parameters");
+        if (!parameters || !parameters.value->is_object()) return;
+        const Scope inside = {parameters.value, parameters.name + "."};
+        for (const auto& [name, value] : inside.object->items()) {
+            const bool is_type = name == "rope_type" || name == "type";
+            if (is_type && value != "default") {
+                fail(Code::not_supported, "%s%s is %s: a vision tower has no scaling",
+                     inside.prefix.c_str(), name.c_str(), shown(value).c_str());
+            }
+            if (!is_type && name != "rope_theta" && is_set(value)) {
+                warn("ignored key " + inside.prefix + shown_key(name));
+            }
+        }
     }
 
     /// The frequencies and which axis turns which pair.
