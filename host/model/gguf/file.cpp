@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/gguf/cursor.hpp"
+#include "model/gguf/field.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
@@ -185,8 +186,8 @@ void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count
 }  // namespace
 
 GgufFile::GgufFile(std::uint64_t file_bytes, const GgufRead& read)
-    : file_bytes_(file_bytes), read_(read) {
-    GgufCursor cursor(file_bytes_, read_);
+    : parts_{{.bytes = file_bytes, .read = read}} {
+    GgufCursor cursor(file_bytes, parts_.front().read);
     check_magic(cursor);
     check_version(cursor);
     const std::uint64_t tensors = cursor.u64();
@@ -221,7 +222,7 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
                  "general.alignment is a %s of %.9g: it must be a uint32, a power of two",
                  name(alignment->type), alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
         }
-        alignment_ = std::uint64_t(bytes);
+        parts_.front().alignment = std::uint64_t(bytes);
     }
 }
 
@@ -253,7 +254,45 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
             fail(Code::invalid_data, "the tensor %s is given twice", title.c_str());
         }
     }
-    data_ = (cursor.at() + alignment_ - 1) / alignment_ * alignment_;
+    has_tensors_ = count != 0;
+    Part& part = parts_.front();
+    part.data = (cursor.at() + part.alignment - 1) / part.alignment * part.alignment;
+}
+
+void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read) {
+    GgufFile other(file_bytes, read);
+    if (other.split_number() != number || other.split_count() != split_count()) {
+        fail(Code::invalid_data,
+             "split.no is %llu and split.count is %llu in part %llu of %llu: it is of another model",
+             ull{other.split_number()}, ull{other.split_count()}, ull{number + 1},
+             ull{split_count()});
+    }
+    has_tensors_ = has_tensors_ || other.has_tensors_;
+    for (auto& [title, tensor] : other.tensors_) {
+        tensor.part = parts_.size();
+        if (!tensors_.emplace(title, tensor).second) {
+            fail(Code::invalid_data, "the tensor %s is given twice", title.c_str());
+        }
+    }
+    for (auto& [title, extents] : other.norms_) {
+        if (!norms_.emplace(title, std::move(extents)).second) {
+            fail(Code::invalid_data, "the tensor %s is given twice", shown_key(title).c_str());
+        }
+    }
+    parts_.push_back(std::move(other.parts_.front()));
+}
+
+std::uint64_t GgufFile::split_key(const char* key) const {
+    const GgufValue* value = find(key);
+    return value == nullptr ? 0 : whole_number({key, value}, 0, 65535);
+}
+
+std::uint64_t GgufFile::split_count() const {
+    return split_key("split.count");
+}
+
+std::uint64_t GgufFile::split_number() const {
+    return split_key("split.no");
 }
 
 const std::vector<std::uint64_t>* GgufFile::norm_extents(const std::string& tensor) const {
@@ -281,6 +320,7 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
         return {};
     }
     const Tensor& tensor = found->second;
+    const Part& part = parts_[tensor.part];
     if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
         tensor.count > longest_factors) {
         fail(Code::invalid_data,
@@ -289,20 +329,20 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
              title.c_str(), tensor.dimensions, ull{tensor.count}, tensor.element,
              ull{longest_factors});
     }
-    if (tensor.offset % alignment_ != 0) {
+    if (tensor.offset % part.alignment != 0) {
         fail(Code::invalid_data,
              "the tensor %s is at %llu of the data: it must be a multiple of general.alignment, "
              "%llu",
-             title.c_str(), ull{tensor.offset}, ull{alignment_});
+             title.c_str(), ull{tensor.offset}, ull{part.alignment});
     }
     const std::uint64_t bytes = 4 * tensor.count;
-    if (data_ > file_bytes_ || tensor.offset > file_bytes_ - data_ ||
-        bytes > file_bytes_ - data_ - tensor.offset) {
+    if (part.data > part.bytes || tensor.offset > part.bytes - part.data ||
+        bytes > part.bytes - part.data - tensor.offset) {
         fail(Code::invalid_data, "the file is cut off: the tensor %s is beyond its %llu bytes",
-             title.c_str(), ull{file_bytes_});
+             title.c_str(), ull{part.bytes});
     }
     std::vector<unsigned char> raw(std::size_t{bytes});
-    if (read_(data_ + tensor.offset, raw.data(), raw.size()) != raw.size()) {
+    if (part.read(part.data + tensor.offset, raw.data(), raw.size()) != raw.size()) {
         fail(Code::invalid_data, "the tensor %s cannot be read", title.c_str());
     }
     std::vector<double> numbers;

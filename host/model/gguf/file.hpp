@@ -49,6 +49,18 @@ class GgufFile {
     /// Reads metadata and tensor infos of a file of `file_bytes` bytes. Throws ImportError.
     GgufFile(std::uint64_t file_bytes, const GgufRead& read);
 
+    /// Adds the tensors of another part of a split file. Throws ImportError if it is not part
+    /// `number` of this one.
+    void add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read);
+
+    /// The keys of a split file, which the first part has too; 0 without them. Throws ImportError.
+    std::uint64_t split_count() const;
+    std::uint64_t split_number() const;
+
+    /// How many parts have been read, this file included, and whether any of them has tensors.
+    std::uint64_t parts_read() const noexcept { return parts_.size(); }
+    bool has_tensors() const noexcept { return has_tensors_; }
+
     /// Null if the file does not have the key.
     const GgufValue* find(const std::string& key) const;
     const std::map<std::string, GgufValue>& values() const noexcept { return values_; }
@@ -67,7 +79,14 @@ class GgufFile {
     std::string layer_with(const std::string& norm) const;
 
    private:
+    struct Part {
+        std::uint64_t bytes;
+        GgufRead read;
+        std::uint64_t alignment = 32;
+        std::uint64_t data = 0;  // start of the data section
+    };
     struct Tensor {
+        std::size_t part = 0;
         std::uint32_t dimensions = 0;
         std::uint64_t count = 0;  // of the first dimension
         std::uint32_t element = 0;
@@ -77,13 +96,13 @@ class GgufFile {
     void read_values(class GgufCursor& cursor, std::uint64_t count);
     void read_tensors(class GgufCursor& cursor, std::uint64_t count);
 
-    const std::uint64_t file_bytes_;
-    const GgufRead read_;
+    std::uint64_t split_key(const char* key) const;
+
+    std::vector<Part> parts_;  // this file first
+    bool has_tensors_ = false;
     std::map<std::string, GgufValue> values_;
     std::map<std::string, Tensor> tensors_;                    // those that shape frequencies
     std::map<std::string, std::vector<std::uint64_t>> norms_;  // extents of the norms of Q and K
-    std::uint64_t alignment_ = 32;
-    std::uint64_t data_ = 0;  // start of the data section
 };
 
 }  // namespace vkrope

@@ -3,6 +3,7 @@
 // load_arch_hparams() of llama.cpp.
 #include "model/gguf/model.hpp"
 
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +29,26 @@ using ull = unsigned long long;
 constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;
 constexpr double base_without_key = 10000;
 
+/// How many parts are looked for; models of a terabyte have some hundred.
+constexpr std::uint64_t max_parts = 1024;
+
+/// Reads a regular file, which is open only meanwhile: a split model has many.
+GgufRead reader_of(const std::string& path) {
+    return [path](std::uint64_t offset, void* to, std::size_t count) {
+        std::ifstream file(path, std::ios::binary);
+        file.seekg(std::streamoff(offset));
+        file.read(static_cast<char*>(to), std::streamsize(count));
+        return std::size_t(file.gcount());
+    };
+}
+
+/// "-00001-of-00003.gguf", as llama_split_path() of llama.cpp writes it.
+std::string end_of_part(std::uint64_t number, std::uint64_t count) {
+    char text[64];
+    std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf", ull{number + 1}, ull{count});
+    return text;
+}
+
 std::string architecture_of(const GgufFile& file) {
     const GgufValue* value = file.find("general.architecture");
     if (value == nullptr) {
@@ -44,7 +65,7 @@ class GgufImport {
         : file_(file), query_(query), name_(architecture_of(file)), keys_(file, name_) {}
 
     Rotation run() {
-        refuse_split();
+        split();
         architecture();
         layer_ = choose_gguf_layer(keys_, row_, layer_count_, query_, rotation_.warnings);
         pairing();
@@ -72,25 +93,28 @@ class GgufImport {
         warn_of_assumed(field, value, because, rotation_.warnings);
     }
 
-    /// A part of a split file holds only some of the tensors.
-    void refuse_split() {
-        const GgufValue* parts = file_.find("split.count");  // 0 in files that were merged
-        const GgufValue* number = file_.find("split.no");
-        const std::uint64_t count = parts ? whole_number({"split.count", parts}, 0, 65535) : 0;
-        const std::uint64_t part = number ? whole_number({"split.no", number}, 0, 65535) : 0;
-        if (count > 1) {
+    /// The first part of a split file has all metadata; each part has some of the tensors.
+    void split() {
+        const std::uint64_t count = file_.split_count(), number = file_.split_number();
+        if (number != 0) {
             fail(Code::not_supported,
-                 "split.count is %llu: split files are not supported, because each part may hold "
-                 "rope tensors; merge the parts first",
-                 ull{count});
+                 "split.no is %llu and split.count is %llu: the first part of a split file has the "
+                 "metadata; give that part, and from_gguf_file() reads the others beside it",
+                 ull{number}, ull{count});
         }
-        if (part != 0) {
-            fail(Code::not_supported,
-                 "split.no is %llu and split.count is %s: this file is one part of a split model; "
-                 "merge the parts first",
-                 ull{part}, parts ? std::to_string(count).c_str() : "missing");
+        if (count > file_.parts_read()) {
+            if (!file_.has_tensors()) {
+                fail(Code::not_supported,
+                     "split.count is %llu and the first part has no tensors, which may scale the "
+                     "frequencies: give it by its name, with the other parts beside it",
+                     ull{count});
+            }
+            warn("split.count is " + std::to_string(count) + " and " +
+                 std::to_string(file_.parts_read()) +
+                 " of the parts are read: assuming that no other part has rope_freqs or "
+                 "rope_factors, nor the first norms of Q and K");
         }
-        if (number != nullptr && parts == nullptr) {
+        if (file_.find("split.no") != nullptr && file_.find("split.count") == nullptr) {
             warn(
                 "split.count is missing although split.no is 0: assuming a whole file, as "
                 "llama.cpp does");
@@ -109,8 +133,8 @@ class GgufImport {
                  "\" is unknown: assuming the requested pairing, and the same RoPE in every layer");
         } else {
             fail(Code::not_supported,
-                 "general.architecture is \"%s\", which is unknown: give a pairing to read it "
-                 "anyway",
+                 "general.architecture is \"%s\", which is unknown, and so is its pairing: give a "
+                 "pairing to read it anyway",
                  shown_key(name_).c_str());
         }
         const GgufField finetuned = keys_.find(
@@ -205,13 +229,33 @@ class GgufImport {
         rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
     }
 
+    /// Of the layer that is asked for; else of all layers that have heads, if they agree.
+    std::uint64_t heads_of_layer(const GgufField& count) {
+        const std::vector<std::uint64_t> each = whole_numbers(count, 0, max_heads);
+        if (!count.value->is_list()) return each[0];
+        if (query_.layer >= 0) {
+            return std::size_t(query_.layer) < each.size() ? each[std::size_t(query_.layer)] : 0;
+        }
+        std::uint64_t found = 0;
+        for (const std::uint64_t heads : each) {
+            if (heads != 0 && found != 0 && heads != found) {
+                fail(Code::invalid_argument,
+                     "%s has %llu and %llu, and attention.key_length is missing: ask for a single "
+                     "layer",
+                     count.name.c_str(), ull{found}, ull{heads});
+            }
+            found = heads != 0 ? heads : found;
+        }
+        return found;
+    }
+
     std::uint32_t divided_head_dim() {
         const GgufField embedding = keys_.required(
             "embedding_length", "it is needed because attention.key_length is missing too");
         const GgufField count = keys_.required(
             "attention.head_count", "it is needed because attention.key_length is missing too");
         const std::uint64_t width = whole_number(embedding, 1, max_hidden_size);
-        const std::uint64_t heads = whole_numbers(count, 0, max_heads)[0];
+        const std::uint64_t heads = heads_of_layer(count);
         const std::uint64_t head_dim = heads == 0 ? 0 : width / heads;
         if (head_dim < 2 || head_dim > max_head_dim) {
             fail(Code::invalid_data,
@@ -284,18 +328,33 @@ GgufModel::GgufModel(const std::string& path) {
             fail(Code::invalid_data, "%s %s", path.c_str(),
                  missing ? "does not exist" : "is not a regular file");
         }
-        const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
         const std::uint64_t bytes = std::filesystem::file_size(path, problem);
-        if (!*file || problem) {
+        if (!std::ifstream(path, std::ios::binary) || problem) {
             fail(Code::invalid_data, "%s cannot be opened", path.c_str());
         }
-        parse(bytes, [file](std::uint64_t offset, void* to, std::size_t count) {
-            file->clear();
-            file->seekg(std::streamoff(offset));
-            file->read(static_cast<char*>(to), std::streamsize(count));
-            return std::size_t(file->gcount());
-        });
+        parse(bytes, reader_of(path));
+        add_parts(path);
     });
+}
+
+void GgufModel::add_parts(const std::string& path) {
+    const std::uint64_t count = file_->split_count();
+    const std::string first = end_of_part(0, count);
+    if (count < 2 || file_->split_number() != 0 || !path.ends_with(first)) {
+        return;
+    }
+    if (count > max_parts) {
+        fail(Code::invalid_data, "split.count is %llu: it must be at most %llu", ull{count},
+             ull{max_parts});
+    }
+    for (std::uint64_t number = 1; number < count; ++number) {
+        const std::string other = path.substr(0, path.size() - first.size()) +
+                                  end_of_part(number, count);
+        std::error_code problem;
+        const bool regular = std::filesystem::is_regular_file(other, problem);
+        const std::uint64_t bytes = regular ? std::filesystem::file_size(other, problem) : 0;
+        if (regular && !problem) file_->add_part(number, bytes, reader_of(other));
+    }
 }
 
 void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
@@ -306,7 +365,7 @@ void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
         fail(Code::invalid_argument, "file_bytes is %llu: it must be at most %llu", ull{file_bytes},
              ull{max_file_bytes});
     }
-    file_ = std::make_shared<const GgufFile>(file_bytes, read);
+    file_ = std::make_shared<GgufFile>(file_bytes, read);
 }
 
 Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {

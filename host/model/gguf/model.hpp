@@ -23,8 +23,9 @@ class GgufModel {
 
    private:
     void parse(std::uint64_t file_bytes, const GgufRead& read);
+    void add_parts(const std::string& path);  ///< of a split file, if they are beside it
 
-    std::shared_ptr<const GgufFile> file_;
+    std::shared_ptr<GgufFile> file_;
     Status problem_;
 };
 

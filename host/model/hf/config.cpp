@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/hf/base.hpp"
+#include "model/hf/checkpoint_params.hpp"
 #include "model/hf/diffusers.hpp"
 #include "model/hf/diffusers_ltx.hpp"
 #include "model/hf/finish.hpp"
@@ -219,7 +220,9 @@ Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
     const Status status = status_of("the configuration", [&] {
         check_query(query);
         check_tower(query);
-        if (is_timm(document_)) {
+        if (is_checkpoint_params(document_)) {
+            rotation = checkpoint_rotation(document_, query);
+        } else if (is_timm(document_)) {
             rotation = patches_rotation(document_, query);
             rotation.pairing = query.pairing.value_or(rotation.pairing);
         } else if (is_diffusers(document_)) {

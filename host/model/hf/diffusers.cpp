@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/hf/field.hpp"
+#include "model/hf/model_types.hpp"
 #include "model/hf/telling_keys.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
@@ -122,7 +123,9 @@ constexpr Denoiser denoisers[] = {
      .positions = "frame, row - ceil(rows / 2), column - ceil(columns / 2); a text token has one "
                   "position on all axes"},
     wan("SkyReelsV2Transformer3DModel"),
+    wan("VaceWanModel"),  // this and WanModel in Wan's own files, whose code is wan/modules/model.py
     wan("WanAnimateTransformer3DModel"),
+    wan("WanModel"),
     wan("WanTransformer3DModel"),
     wan("WanVACETransformer3DModel"),
     {.name = "ZImageTransformer2DModel",
@@ -161,26 +164,26 @@ const Denoiser& find_denoiser(const Field& name) {
     return *found;
 }
 
-std::uint32_t head_dim_of(const Scope& config, const Denoiser& denoiser,
-                          std::vector<std::string>& warnings) {
-    if (const Field field = find({config}, {"attention_head_dim"})) {
-        return std::uint32_t(whole_number(field, 2, max_head_dim));
-    }
-    warnings.push_back("attention_head_dim is missing: assuming " +
-                       std::to_string(denoiser.head_dim) + ", the default of " + denoiser.name);
-    return denoiser.head_dim;
-}
-
-/// The head by what else the file says of it; 0 if it says nothing.
+/// The head by what the file says of it; 0 if it says nothing.
 std::uint32_t stated_head_dim(const Scope& config) {
     if (const Field field = find({config}, {"attention_head_dim"})) {
         return std::uint32_t(whole_number(field, 2, max_head_dim));
     }
     const Field width = find({config}, {"hidden_size", "dim"});
-    const Field heads = find({config}, {"num_attention_heads", "n_heads"});
+    const Field heads = find({config}, {"num_attention_heads", "num_heads", "n_heads"});
     return width && heads ? std::uint32_t(whole_number(width, 2, max_hidden_size) /
                                           whole_number(heads, 1, max_heads))
                           : 0;
+}
+
+std::uint32_t head_dim_of(const Scope& config, const Denoiser& denoiser,
+                          std::vector<std::string>& warnings) {
+    if (const std::uint32_t stated = stated_head_dim(config)) {
+        return stated;
+    }
+    warnings.push_back("attention_head_dim is missing: assuming " +
+                       std::to_string(denoiser.head_dim) + ", the default of " + denoiser.name);
+    return denoiser.head_dim;
 }
 
 std::vector<std::uint32_t> listed_axes(const Scope& config, const Denoiser& denoiser,
@@ -264,7 +267,10 @@ std::vector<double> scales_of(const Scope& config, std::vector<std::string>& war
 }  // namespace
 
 bool is_diffusers(const json& config) {
-    return config.contains("_class_name") && !config.contains("model_type");
+    if (!config.contains("_class_name")) return false;
+    const auto type = config.find("model_type");  // Wan's own files say t2v or i2v there
+    return type == config.end() || !type->is_string() ||
+           find_model_type(type->get<std::string>()) == nullptr;
 }
 
 Rotation diffusers_rotation(const json& config) {

@@ -78,7 +78,10 @@ HeadCounts head_counts(const nlohmann::json& json) {
     for (const char* key : {"n_head", "n_heads"}) {
         q = q ? q : count(key);
     }
-    const auto k = count("num_key_value_heads");
+    auto k = count("num_key_value_heads");
+    for (const char* key : {"num_kv_heads", "kv_n_heads", "n_kv_heads"}) {
+        k = k ? k : count(key);
+    }
     return {.q = q,
             .k = k ? k : q};  // without the second key every query head has its own key head
 }

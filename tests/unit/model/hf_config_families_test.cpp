@@ -336,7 +336,8 @@ TEST_CASE(
     CHECK(imported(
               R"({"use_mla": true, "model_type": "brand_new", "qk_nope_head_dim": 128,
                "qk_rope_head_dim": 64,
-        "kv_lora_rank": 512, "rope_theta": 1e4})")
+        "kv_lora_rank": 512, "rope_theta": 1e4})",
+              {.pairing = interleaved})
               .q_rotary_offset == 128);
 }
 
