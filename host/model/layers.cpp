@@ -170,7 +170,7 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQue
         }
         found = values[layer];
     }
-    if (query.layer >= 0 && !values.empty() && !found) {
+    if (query.layer >= 0 && !values.empty() && !found && !may_differ) {
         fail(Code::invalid_argument, "layer is %d: %s has no entry for it", query.layer,
              numbers.name.c_str());
     }

@@ -22,7 +22,8 @@ struct ModelQuery {
     int layer =
         -1;  ///< a single layer, counted from 0, not together with layer_type; -1: not given
     std::string_view tower = "text";  ///< "text" or "vision"
-    /// Replaces the pairing of the model_type, for weights that were permuted.
+    /// Replaces the pairing of the model_type, for weights that were permuted; needed where the
+    /// pairing of a model is not known.
     std::optional<Pairing> pairing = {};
 };
 
@@ -35,9 +36,18 @@ struct ModelQuery {
 /// and similar) or the vision tower. If layers differ and the query selects none, reads the
 /// full-attention layers, or, if those have no RoPE, the layers that rotate.
 ///
+/// Also reads the params.json of Mistral's original checkpoints, which has `dim` and no model_type;
+/// one with a key that is not known is Code::not_supported, since the rest of it is in code.
+///
+/// A key that says a scaling, a choice of layers or norms of Q and K and is not read is a warning,
+/// or Code::not_supported if the angles would be others. A number that is listed for each layer is
+/// that of the layers that are asked for. A value that contradicts another is accepted, with a
+/// warning, if it is that of another kind of layer.
+///
 /// Multi-head latent attention: head_dim is qk_rope_head_dim, the rotated channels. They start at
 /// q_rotary_offset = qk_nope_head_dim in a query row and at k_rotary_offset = kv_lora_rank in a row
-/// of the latent cache; both rows end with them. YaRN is DeepSeek's, which sets softmax_scale.
+/// of the latent cache; both rows end with them. YaRN is DeepSeek's, which sets softmax_scale. If
+/// neither the class nor `rope_interleave` says the pairing, the query must.
 ///
 /// A layer without RoPE has rotates = false, no rotary_dim and no frequencies.
 ///
@@ -67,8 +77,11 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 /// general.architecture determines the pairing and the layers. The pairing is the one of the file's
 /// Q and K weights: converters permute Llama's, so it is interleaved there and half_split in a
 /// config.json. An unknown architecture or one without RoPE is Code::not_supported and named; an
-/// unknown one is read if the query has a pairing. Big-endian files, version 1 and parts of a split
-/// file are also Code::not_supported.
+/// unknown one is read if the query has a pairing. Big-endian files and version 1 are also
+/// Code::not_supported.
+///
+/// The first part of a split file has its metadata, and is read with a warning that tensors of the
+/// other parts were not seen; without any tensor, and for another part, it is Code::not_supported.
 ///
 /// Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
 /// Rotation::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE has
@@ -95,7 +108,8 @@ Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
 /// the tensor infos and the data that is read.
 Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query = {});
 
-/// As from_gguf(), for a regular file on disk.
+/// As from_gguf(), for a regular file on disk. Reads the tensor infos of the other parts of a split
+/// file, up to 1024, that lie beside it under the names of llama.cpp: "-00002-of-00003.gguf".
 Result<Rotation> from_gguf_file(const std::string& path, const ModelQuery& query = {});
 
 }  // namespace vkrope

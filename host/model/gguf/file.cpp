@@ -262,10 +262,11 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
 void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read) {
     GgufFile other(file_bytes, read);
     if (other.split_number() != number || other.split_count() != split_count()) {
-        fail(Code::invalid_data,
-             "split.no is %llu and split.count is %llu in part %llu of %llu: it is of another model",
-             ull{other.split_number()}, ull{other.split_count()}, ull{number + 1},
-             ull{split_count()});
+        fail(
+            Code::invalid_data,
+            "split.no is %llu and split.count is %llu in part %llu of %llu: it is of another model",
+            ull{other.split_number()}, ull{other.split_count()}, ull{number + 1},
+            ull{split_count()});
     }
     has_tensors_ = has_tensors_ || other.has_tensors_;
     for (auto& [title, tensor] : other.tensors_) {

@@ -23,8 +23,8 @@ double rope_theta(const Source& source, std::vector<std::string>& warnings) {
     if (source.base) {
         const Field list = find_first(source.top, {"layer_rope_theta"}),
                     single = find_first(source.top, {"rope_theta"});
-        if (list && single && std::find(list.value->begin(), list.value->end(), *single.value) ==
-                                  list.value->end()) {
+        if (list && single &&
+            std::find(list.value->begin(), list.value->end(), *single.value) == list.value->end()) {
             warnings.push_back("ignored key " + stated(single) + ": " + list.name +
                                " is read, which has no such base");
         }

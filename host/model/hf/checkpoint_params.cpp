@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Source: mistral-inference's args.py, rope.py and transformer_layers.py and Meta's llama model.py,
-// whose channels 2j and 2j + 1 form a pair; for `yarn` and `llama_4_scaling`, which mistral-inference
-// does not have, vLLM's transformers_utils/configs/mistral.py and mistral_large_3.py.
+// whose channels 2j and 2j + 1 form a pair; for `yarn` and `llama_4_scaling`, which
+// mistral-inference does not have, vLLM's transformers_utils/configs/mistral.py and
+// mistral_large_3.py.
 #include "model/hf/checkpoint_params.hpp"
 
 #include <algorithm>
@@ -100,9 +101,10 @@ class CheckpointImport {
         yarn();
         query_scale();
         require_usable(rotation_, rotation_.inv_freq.size(), rotation_.base, "rope_theta");
-        warn("model_type is missing: dim says that this is the params.json of an original "
-             "checkpoint, whose pairing is that of its own weights; whether it has norms of Q and K "
-             "is not known");
+        warn(
+            "model_type is missing: dim says that this is the params.json of an original "
+            "checkpoint, whose pairing is that of its own weights; whether it has norms of Q and K "
+            "is not known");
         return std::move(rotation_);
     }
 

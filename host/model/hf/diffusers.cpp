@@ -123,7 +123,8 @@ constexpr Denoiser denoisers[] = {
      .positions = "frame, row - ceil(rows / 2), column - ceil(columns / 2); a text token has one "
                   "position on all axes"},
     wan("SkyReelsV2Transformer3DModel"),
-    wan("VaceWanModel"),  // this and WanModel in Wan's own files, whose code is wan/modules/model.py
+    wan("VaceWanModel"),  // this and WanModel in Wan's own files, whose code is
+                          // wan/modules/model.py
     wan("WanAnimateTransformer3DModel"),
     wan("WanModel"),
     wan("WanTransformer3DModel"),

@@ -612,6 +612,10 @@ const ModelType* find_model_type(const std::string& name) {
     return find_row(model_types, alias ? alias->row : std::string_view(name));
 }
 
+std::span<const ModelType> all_model_types() {
+    return model_types;
+}
+
 const char* unsupported_model_type(const std::string& name) {
     const Unsupported* row = find_row(unsupported, name);
     return row == nullptr ? nullptr : row->reason;

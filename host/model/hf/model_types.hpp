@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "model/layers.hpp"
@@ -61,6 +62,9 @@ struct ModelType {
 
 /// The row of a model_type, under any of its names; null if the table does not have it.
 const ModelType* find_model_type(const std::string& name);
+
+/// All rows, for whoever goes through them.
+std::span<const ModelType> all_model_types();
 
 /// Why the RoPE of a model_type cannot be imported, even if its fields look plain; null if it can.
 const char* unsupported_model_type(const std::string& name);

@@ -87,8 +87,8 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
         warnings.push_back("ignored key " + stated(field) + ": " + because);
     };
     if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
-        if (!source.mixed &&
-            !explained(source, row, shares_of(source, factor), whole_number(given, 2, max_head_dim))) {
+        if (!source.mixed && !explained(source, row, shares_of(source, factor),
+                                        whole_number(given, 2, max_head_dim))) {
             fail(Code::invalid_data,
                  "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
                  "agree",
@@ -100,8 +100,7 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
         return;
     }
     const bool of_row = std::lround(portion(factor) * row) == long(window.rotary_dim);
-    if (!of_row && !source.mixed &&
-        !explained(source, row, {portion(factor)}, window.rotary_dim)) {
+    if (!of_row && !source.mixed && !explained(source, row, {portion(factor)}, window.rotary_dim)) {
         fail(Code::invalid_data,
              "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
              "rows of %u: they must agree",

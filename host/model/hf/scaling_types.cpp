@@ -61,10 +61,10 @@ bool reads_field(const std::string& type, const std::string& name) {
 }
 
 std::string present_name(const std::string& type) {
-    return type == "su"               ? "longrope"
-           : type == "mrope"          ? "default"
-           : is_deepseek_yarn(type)   ? "yarn"
-                                      : type;
+    return type == "su"             ? "longrope"
+           : type == "mrope"        ? "default"
+           : is_deepseek_yarn(type) ? "yarn"
+                                    : type;
 }
 
 bool is_deepseek_yarn(const std::string& type) {

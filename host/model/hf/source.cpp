@@ -82,11 +82,19 @@ ScalingSection section_of_layer(const Source& source) {
 
 /// Keys with one number, for which a file may have one for each layer. Those of bases and shares
 /// that name lists are in read_layers().
-constexpr const char* listed_keys[] = {
-    "head_dim",         "kv_lora_rank",         "local_rope_theta",    "num_attention_heads",
-    "num_heads",        "num_key_value_heads",  "num_kv_heads",        "partial_rotary_factor",
-    "qk_nope_head_dim", "qk_rope_head_dim",     "rope_local_base_freq", "rotary_dim",
-    "rotary_pct",       "swa_rope_theta"};
+constexpr const char* listed_keys[] = {"head_dim",
+                                       "kv_lora_rank",
+                                       "local_rope_theta",
+                                       "num_attention_heads",
+                                       "num_key_value_heads",
+                                       "num_kv_heads",
+                                       "partial_rotary_factor",
+                                       "qk_nope_head_dim",
+                                       "qk_rope_head_dim",
+                                       "rope_local_base_freq",
+                                       "rotary_dim",
+                                       "rotary_pct",
+                                       "swa_rope_theta"};
 
 /// Puts the number of the layers that are asked for where the file lists one for each layer. Head
 /// counts that differ are left out, if head_dim does not need them.
@@ -95,10 +103,12 @@ void take_listed(Source& source, const Layers& layers, const ModelQuery& query) 
     for (const char* key : listed_keys) {
         const Field field = find_first({source.config}, {key});
         if (!field || !field.value->is_array()) continue;
-        const bool heads = std::string_view(key).starts_with("num_");
-        const bool needed = !find_first({source.config}, {"head_dim", "qk_rope_head_dim"});
+        const std::string_view name = key;
+        const bool needed = name == "num_attention_heads" &&
+                            !find_first({source.config}, {"head_dim", "qk_rope_head_dim"});
         const std::optional<double> number = layers.common(listed_numbers(field, layers), query,
-                                                           source.layer, heads && !needed);
+                                                           source.layer,
+                                                           name.starts_with("num_") && !needed);
         if (!copy) copy = std::make_shared<nlohmann::json>(*source.config.object);
         if (!number) {
             copy->erase(key);
@@ -107,7 +117,7 @@ void take_listed(Source& source, const Layers& layers, const ModelQuery& query) 
         } else {
             (*copy)[key] = *number;
         }
-        if (std::string_view(key) == "partial_rotary_factor") {
+        if (name == "partial_rotary_factor") {
             source.shares = listed_numbers(field, layers).values;
         }
     }

@@ -79,9 +79,9 @@ constexpr Letters letters[] = {
 };
 
 /// What else is scaled, and the windows of Qwen 2, whose layers all have the same RoPE.
-constexpr std::string_view others[] = {"embed",   "expert",  "layer_scaling", "logits", "lora",
-                                       "loss",    "moe",     "max_window_layers", "quant",
-                                       "residual", "rout",   "weight"};
+constexpr std::string_view others[] = {"embed", "expert",   "layer_scaling", "logits",
+                                       "lora",  "loss",     "moe",           "max_window_layers",
+                                       "quant", "residual", "rout",          "weight"};
 
 bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
     for (std::size_t at = key.find(part); at != key.npos; at = key.find(part, at + 1)) {
@@ -90,21 +90,21 @@ bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
     return false;
 }
 
-/// A section that names no scaling.
+/// A section that says of itself that it scales nothing.
 bool is_plain(const nlohmann::json& section) {
-    const auto plain = [&](const char* key) {
+    const auto says_so = [&](const char* key) {
         const auto type = section.find(key);
-        return type == section.end() || *type == "default" || *type == "mrope";
+        return type != section.end() && (*type == "default" || *type == "mrope");
     };
-    return section.is_object() && plain("rope_type") && plain("type");
+    return section.is_object() && (says_so("rope_type") || says_so("type"));
 }
 
 }  // namespace
 
 Says what_says(const std::string& key) {
-    const auto row = std::find_if(
-        std::begin(letters), std::end(letters),
-        [&](const Letters& each) { return in_key(key, each.part, each.begins_a_word); });
+    const auto row = std::find_if(std::begin(letters), std::end(letters), [&](const Letters& each) {
+        return in_key(key, each.part, each.begins_a_word);
+    });
     if (row == std::end(letters)) {
         return Says::nothing;
     }
@@ -130,8 +130,9 @@ void warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
         }
         const std::string name = scope.prefix + shown_key(key);
         if (says == Says::yarn && asks_for_scaling(value) && !is_plain(value)) {
-            fail(Code::not_supported, "%s is %s: it names a scaling and is not read; set it to null",
-                 name.c_str(), shown(value).c_str());
+            fail(Code::not_supported,
+                 "%s is %s: it names a scaling and is not read; set it to null", name.c_str(),
+                 shown(value).c_str());
         }
         warnings.push_back("ignored key " + name);
     }

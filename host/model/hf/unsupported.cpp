@@ -42,8 +42,8 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"use_rope_layers", When::is_listed, "which layers turn is not known for it"},  // Step 3.5
 };
 
-/// Top-level keys that are read although their names say something of the rotation or the layers, or
-/// that describe no rotation.
+/// Top-level keys that are read although their names say something of the rotation or the layers,
+/// or that describe no rotation.
 constexpr const char* known_keys[] = {"_sliding_window_pattern",
                                       "attn_layer_indices",
                                       "attn_rotary_emb",
@@ -240,10 +240,10 @@ void name_unread_keys(const Source& source, const ModelQuery& query, const Scope
             }
             const Field field = {scope.prefix + shown_key(key), &value};
             refuse_unread(source, query, field, says, scaled);
-            rotation.warnings.push_back("ignored key " + field.name +
-                                        (says == Says::rotation ? "" : ", which is " + shown(value)) +
-                                        ": model_type " + source.model.shown_type() +
-                                        " is not known to have it");
+            rotation.warnings.push_back(
+                "ignored key " + field.name +
+                (says == Says::rotation ? "" : ", which is " + shown(value)) + ": model_type " +
+                source.model.shown_type() + " is not known to have it");
         }
     }
     for (const Scope& scope : around) {

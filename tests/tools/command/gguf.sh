@@ -23,6 +23,19 @@ for file in cut.gguf text.gguf; do
     refuse 5 "--model:*'$file'" "$vkrope" check --model $file --q q.npy --actual q.npy
 done
 
+# What an error asks for is read before the file is judged.
+LC_ALL=C sed 's/llama/nauti/g' "$files/llama3.gguf" >unknown.gguf
+echo '{"model_type": "llama", "head_dim": 32, "rope_theta": 1e4, "rope_interleaved": true}' >told.json
+for model in unknown.gguf told.json; do
+    for command in frequencies explain; do
+        refuse 5 "--model:*'$model'*give a pairing*" "$vkrope" $command --model $model
+        works "$vkrope" $command --model $model --pairing interleaved --json
+        holds "$command: the pairing" says '"pairing": "interleaved"'
+    done
+    refuse 5 "--model:*'$model'*give a pairing*" \
+        "$vkrope" check --model $model --q q.npy --actual q.npy
+done
+
 need_lavapipe
 # rotated MODEL: as an engine would with it.
 rotated() {
@@ -43,6 +56,12 @@ works "$vkrope" make-input --shape 2,5,4,32 --seed 1 --out q.npy
 rotated llama3
 judged 0 pass llama3
 judged 1 'mistake: swapped_pairing' llama3 --pairing half_split
+for model in unknown.gguf told.json; do
+    works "$vkrope" rotate --model $model --pairing interleaved --q q.npy --out-q q_out.npy --verify
+    works "$vkrope" check --model $model --pairing interleaved --q q.npy --actual q_out.npy
+    works "$vkrope" finish --model $model --pairing interleaved --q q.npy --out-q q_out.npy --verify
+done
+rotated llama3
 rotated lfm2
 judged 1 'mistake: scaling_ignored' linear
 rotated gemma3

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The params.json of original checkpoints: Mistral's is read, and what is in code is refused.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "hf_config_reading.hpp"
+#include "hf_config_refusals.hpp"
+
+using namespace vkrope;
+using namespace vkrope::test;
+
+namespace {
+
+std::string params(const std::string& fields) {
+    return R"({"dim": 5120, "n_layers": 40, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8,
+              "norm_eps": 1e-5, "vocab_size": 131072)" +
+           fields + "}";
+}
+
+std::string latent(const std::string& yarn) {
+    return params(R"(, "rope_theta": 1e4, "head_dim": 128, "q_lora_rank": 1536,
+                     "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "kv_lora_rank": 512,
+                     "v_head_dim": 128, "yarn": {"original_max_position_embeddings": 8192,
+                     "factor": 36, "beta": 32, "alpha": 1)" +
+                  yarn + "}");
+}
+
+}  // namespace
+
+TEST_CASE("params.json: one head width, interleaved") {
+    const Rotation given = imported(params(R"(, "rope_theta": 1e9, "head_dim": 128)"));
+    CHECK(given.pairing == interleaved);
+    CHECK(given.head_dim == 128);
+    CHECK(given.finish.q_heads == 32);
+    CHECK(given.finish.k_heads == 8);
+    CHECK(warns(given, "dim params.json"));
+    check_plain(given, 1e9);
+    const Rotation divided = imported(params(R"(, "rope_theta": 5e5, "use_scaled_rope": false)"));
+    CHECK(divided.head_dim == 160);
+    check_plain(divided, 5e5);
+    CHECK(imported(params(R"(, "rope_theta": 1e9)"), {.pairing = half}).pairing == half);
+}
+
+TEST_CASE("params.json: YaRN with latent attention, and queries by position") {
+    const double m = 0.1 * std::log(36.0) + 1;
+    std::vector<double> expected(32);
+    REQUIRE(default_inv_freq(1e4, 64, expected.data()));
+    YarnScaling scaling;
+    scaling.factor = 36;
+    scaling.original_max_position_embeddings = 8192;
+    double attention = 0;
+    REQUIRE(scale_yarn(expected, 1e4, scaling, attention));
+    const Rotation plain = imported(latent(R"(, "apply_scale": false)"));
+    CHECK(plain.rope_type == "yarn");
+    CHECK(plain.pairing == interleaved);
+    CHECK(plain.q_rotary_offset == 128);
+    CHECK(plain.k_rotary_offset == 512);
+    CHECK(plain.inv_freq == expected);
+    CHECK(plain.attention_factor == 1);
+    CHECK(plain.softmax_scale == 1);
+    for (const char* scales : {R"(, "apply_scale": true)", ""}) {
+        const Rotation scaled = imported(latent(scales));
+        CHECK(scaled.inv_freq == expected);
+        CHECK(scaled.attention_factor == 1);
+        CHECK(close(scaled.softmax_scale, m * m));
+    }
+    const Rotation queries = imported(params(
+        R"(, "rope_theta": 1e6, "llama_4_scaling": {"original_max_position_embeddings": 8192,
+           "beta": 0.1}, "yarn": {"original_max_position_embeddings": 8192, "factor": 36, "beta": 32,
+           "alpha": 1, "apply_scale": true})"));
+    CHECK(queries.finish.query_scale.kind == QueryScaling::ministral3);
+    CHECK(queries.finish.query_scale.length == 8192);
+    CHECK(queries.finish.query_scale.beta == 0.1);
+    CHECK(queries.finish.q.scale_tokens);
+    CHECK(close(queries.attention_factor, m));
+    CHECK(queries.softmax_scale == 1);
+}
+
+TEST_CASE("params.json: what is in code, or is not known, is refused") {
+    const auto refused = [](const std::string& fields, Code code, const std::string& words,
+                            const ModelQuery& query = {}) {
+        check_refused({params(fields), words}, code, query);
+    };
+    refused("", Code::invalid_data, "rope_theta");
+    refused(R"(, "rope_theta": 5e5, "use_scaled_rope": true)", Code::not_supported,
+            "use_scaled_rope true config.json");
+    refused(R"(, "rope_theta": 5e5, "use_qk_norm": true)", Code::not_supported, "use_qk_norm true");
+    refused(R"(, "rope_theta": 5e5, "nope_layer_interval": 4)", Code::not_supported,
+            "nope_layer_interval 4");
+    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4, "mscale": 1})", Code::not_supported,
+            "yarn.mscale 1");
+    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4})", Code::invalid_data,
+            "yarn.original_max_position_embeddings");
+    refused(R"(, "rope_theta": 1e4, "yarn": 4)", Code::invalid_data, "yarn 4");
+    refused(R"(, "rope_theta": 1e4, "qk_rope_head_dim": 64)", Code::invalid_data,
+            "qk_nope_head_dim");
+    refused(R"(, "rope_theta": 1e4, "head_dim": 63)", Code::invalid_data, "head_dim 63");
+    refused(R"(, "rope_theta": 1e4)", Code::invalid_argument, "layer 40 40", {.layer = 40});
+    refused(R"(, "rope_theta": 1e4)", Code::invalid_argument, "layer_type x", {.layer_type = "x"});
+    refused(R"(, "rope_theta": 1e4)", Code::invalid_argument, "tower vision", {.tower = "vision"});
+    // DeepSeek's own inference code: its scaling has defaults there.
+    check_refused({R"({"vocab_size": 129280, "dim": 7168, "inter_dim": 18432, "n_layers": 61,
+                       "n_heads": 128, "q_lora_rank": 1536, "kv_lora_rank": 512,
+                       "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})",
+                   "inter_dim 18432"},
+                  Code::not_supported);
+}

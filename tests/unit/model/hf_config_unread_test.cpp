@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// No key that says a scaling, a choice of layers or a norm is dropped in silence, whatever the
+// class of the model: it is read, named in a warning, or an error.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "hf_config_reading.hpp"
+#include "hf_config_refusals.hpp"
+#include "hf_config_warned.hpp"
+#include "model/hf/finish.hpp"
+#include "model/hf/model_types.hpp"
+
+using namespace vkrope;
+using namespace vkrope::test;
+
+namespace {
+
+/// A key, with a value that asks for something, and one that asks for something else.
+struct Key {
+    const char* name;
+    const char* value;
+    const char* other = "null";
+};
+
+constexpr const char* yarn_object =
+    R"({"factor": 4, "original_max_position_embeddings": 2048, "beta": 32, "alpha": 1})";
+
+constexpr Key keys[] = {
+    {"yarn", yarn_object},
+    {"ntk", R"({"alpha": 4})"},
+    {"ntk_alpha", "4"},
+    {"use_dynamic_ntk", "true"},
+    {"llama_4_scaling", R"({"beta": 0.1, "original_max_position_embeddings": 2048})"},
+    {"scaling", R"({"type": "linear", "factor": 4})"},
+    {"rope_scaling_factor", "4"},
+    {"yarn_only_types", R"(["full_attention"])"},
+    {"ntk_only_types", R"(["full_attention"])"},
+    {"qk_norm", "true", "false"},
+    {"use_qk_norm", "true", "false"},
+    {"qk_layernorm", "true", "false"},
+    {"normalize_qk", "true", "false"},
+    {"layer_group_size", "4"},
+    {"nope_layer_interval", "4"},
+    {"use_irope", "true"},
+    {"attn_temperature_tuning", "true", "false"},
+    {"use_logn_attn", "true", "false"},
+};
+
+/// A configuration that every class reads.
+std::string config_of(const ModelType& type, const std::string& fields) {
+    std::string json = R"({"model_type": ")" + std::string(type.name) +
+                       R"(", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000,
+                          "max_position_embeddings": 8192, "seq_length": 8192,
+                          "num_hidden_layers": 4)";
+    const std::string asked_by = type.rope_asked_by ? type.rope_asked_by : "";
+    if (asked_by == "position_embedding_type") json += R"(, "position_embedding_type": "rope")";
+    if (asked_by == "use_mem_rope") json += R"(, "use_mem_rope": true)";
+    if (asked_by == "rope") json += R"(, "attn_config": {"rope": true})";
+    if (type.partial_rotary_factor == 0.9) json += R"(, "head_dim": 40)";  // 36 channels
+    if (type.layers == LayerRule::compressed) {
+        json += R"(, "compress_ratios": [0, 4, 128, 4], "rope_parameters": {
+                    "main": {"rope_type": "default", "rope_theta": 10000},
+                    "compress": {"rope_type": "default", "rope_theta": 160000}})";
+    }
+    return json + fields + "}";
+}
+
+bool same(const Rotation& a, const Rotation& b) {
+    const auto finish = [](const Rotation& rotation) {
+        const ModelFinish& f = rotation.finish;
+        return std::tuple(f.q.norm.kind, f.q.norm.place, f.q.clip, f.query_scale.kind,
+                          f.query_scale.beta, f.query_scale.length);
+    };
+    return a.inv_freq == b.inv_freq && a.attention_factor == b.attention_factor &&
+           a.softmax_scale == b.softmax_scale && a.pairing == b.pairing && a.rotates == b.rotates &&
+           finish(a) == finish(b);
+}
+
+std::size_t named(const Result<Rotation>& result, const std::string& key) {
+    return std::size_t(std::count_if(
+        result.value.warnings.begin(), result.value.warnings.end(),
+        [&](const std::string& warning) { return warning.find(key) != warning.npos; }));
+}
+
+/// Whether `fields` with the key give an error or a warning that names it, or other numbers.
+bool noticed(const ModelType& type, const Key& key, const char* value, const ModelQuery& query) {
+    std::string others = std::string(key.name).ends_with("_only_types")
+                             ? R"(, "rope_scaling": {"type": "yarn", "factor": 4,
+                                         "original_max_position_embeddings": 2048})"
+                             : "";
+    const bool lists = type.layers == LayerRule::scaled_on_listed;
+    if (!others.empty() && lists && key.name != std::string("yarn_only_types")) {
+        others += R"(, "yarn_only_types": ["full_attention"])";
+    }
+    const auto with = [&](const std::string& json) {
+        return from_hf_config(config_of(type, others + ", \"" + key.name + "\": " + json), query);
+    };
+    const Result<Rotation> without = with("null"), result = with(value);
+    if (!result) return names(result.status.what, key.name);
+    return !without || !same(without.value, result.value) ||
+           named(result, key.name) > named(without, key.name);
+}
+
+}  // namespace
+
+TEST_CASE("every class is read by the configuration of the tests below") {
+    for (const ModelType& type : all_model_types()) {
+        const Result<Rotation> result = from_hf_config(config_of(type, ""));
+        CHECK_MESSAGE(result, type.name, ": ", result.status.what);
+    }
+}
+
+TEST_CASE("a key that says scaling, layers or a norm is noticed in every class") {
+    const ModelQuery full = {.seq_len = 65536};
+    for (const ModelType& type : all_model_types()) {
+        for (const Key& key : keys) {
+            CAPTURE(std::string(type.name));
+            CAPTURE(std::string(key.name));
+            if (finish_reads(type.name, key.name)) {  // then one of the two is what a class assumes
+                const bool still = type.full_without_rope &&
+                                   std::string(key.name) == "attn_temperature_tuning";
+                const ModelQuery query = {.seq_len = 65536, .layer = still ? 3 : -1};
+                CHECK(
+                    (noticed(type, key, key.value, query) || noticed(type, key, key.other, query)));
+            } else if (!(type.layers == LayerRule::compressed &&
+                         std::string(key.name).ends_with("_only_types"))) {
+                CHECK(noticed(type, key, key.value, full));
+            }
+        }
+    }
+}
+
+TEST_CASE("a key that turns something off, or that scales something else, is not named") {
+    for (const char* key : {"qk_norm", "use_qk_norm", "normalize_qk", "yarn", "ntk_alpha"}) {
+        for (const char* off : {"false", "null", "0", "[]", "{}"}) {
+            warned(small_llama_with('"' + std::string(key) + "\": " + off), {});
+        }
+    }
+    for (const char* key :
+         {"logits_scaling", "routed_scaling_factor", "embedding_scaling", "max_window_layers",
+          "post_attention_layernorm", "qk_nope_head_dim", "rank_norm", "norm_topk_prob"}) {
+        warned(small_llama_with('"' + std::string(key) + "\": 2"), {});
+    }
+    // A class whose norms nothing turns off.
+    CHECK(warns(imported(R"({"model_type": "qwen3", "head_dim": 128, "use_qk_norm": false})"),
+                "use_qk_norm false qwen3"));
+}
+
+TEST_CASE("an object that says a scaling beside rope_parameters is an error in any class") {
+    for (const char* key : {"yarn", "llama_4_scaling", "ntk_config"}) {
+        const std::string field = '"' + std::string(key) + R"(": {"factor": 4})";
+        check_refused({llama_with(field), std::string(key) + " rope_parameters"},
+                      Code::not_supported);
+        check_refused({R"({"model_type": "llava", )" + field +
+                           R"(, "text_config": {"model_type": "llama", "head_dim": 64}})",
+                       key},
+                      Code::not_supported);
+    }
+    // The original checkpoint of gpt-oss.
+    check_refused({R"({"num_hidden_layers": 36, "head_dim": 64, "num_attention_heads": 64,
+                       "sliding_window": 128, "initial_context_length": 4096, "rope_theta": 150000,
+                       "rope_scaling_factor": 32.0, "rope_ntk_alpha": 1, "rope_ntk_beta": 32})",
+                   "rope_ntk_beta 32"},
+                  Code::not_supported);
+}
+
+TEST_CASE("keys of vision towers and of diffusion transformers") {
+    const auto tower = [](const std::string& fields) {
+        return R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16)" +
+               fields + "}}";
+    };
+    const ModelQuery vision = {.tower = "vision"};
+    const auto count = [&](const std::string& fields) {
+        return imported(tower(fields), vision).warnings.size();
+    };
+    const std::size_t plain = count("");
+    CHECK(count(R"(, "rope_scaling": null, "qk_norm": false)") == plain);
+    for (const char* key : {"partial_rotary_factor", "use_2d_rope", "qk_norm", "yarn_only_types"}) {
+        const std::string name = key;
+        CHECK(warns(imported(tower(", \"" + name + "\": [1]"), vision), "vision_config." + name));
+    }
+    check_refused({tower(R"(, "rope_scaling": {"type": "linear", "factor": 2})"),
+                   "vision_config.rope_scaling"},
+                  Code::not_supported, vision);
+    check_refused({tower(R"(, "rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4})"),
+                   "vision_config.rope_parameters.rope_type yarn"},
+                  Code::not_supported, vision);
+    CHECK(warns(imported(R"({"_class_name": "FluxTransformer2DModel", "qk_norm": "rms_norm"})"),
+                "qk_norm"));
+    check_refused({R"({"_class_name": "FluxTransformer2DModel", "yarn": {"factor": 2}})", "yarn"},
+                  Code::not_supported);
+    CHECK(warns(imported(R"({"_class_name": "LTXVideoTransformer3DModel", "use_2d_rope": true})"),
+                "use_2d_rope"));
+}
+
+TEST_CASE("Wan's own files: a model_type beside the class") {
+    const std::string wan =
+        R"({"_class_name": "WanModel", "dim": 1536, "num_heads": 12, "num_layers": 30,
+            "freq_dim": 256, "text_len": 512, "model_type": ")";
+    for (const char* type : {"t2v", "i2v", "flf2v"}) {
+        const Rotation rotation = imported(wan + type + "\"}");
+        CHECK(rotation.head_dim == 128);
+        CHECK(rotation.pairing == interleaved);
+        CHECK(sections_of(rotation) == std::vector<std::uint32_t>{22, 21, 21});
+        CHECK(rotation.inv_freq == imported(R"({"_class_name": "WanTransformer3DModel",
+                                               "attention_head_dim": 128})")
+                                       .inv_freq);
+    }
+    check_refused({R"({"_class_name": "WanModel_S2V", "model_type": "s2v", "dim": 5120})",
+                   "_class_name WanModel_S2V"},
+                  Code::not_supported);
+}
+
+TEST_CASE("a key that the class reads for its queries is not called ignored") {
+    const auto scaled = [](const std::string& type) {
+        return R"({"model_type": ")" + type + R"(", "head_dim": 128, "qk_nope_head_dim": 64,
+                  "qk_rope_head_dim": 64, "kv_lora_rank": 256, "max_position_embeddings": 262144,
+                  "rope_parameters": {"rope_type": "yarn", "rope_theta": 1e6, "factor": 16,
+                  "original_max_position_embeddings": 16384, "llama_4_scaling_beta": 0.1}})";
+    };
+    const ModelQuery pairing = {.pairing = half};
+    for (const char* type : {"ministral3", "mistral4"}) {
+        const Rotation rotation = imported(scaled(type), pairing);
+        CHECK(rotation.finish.query_scale.beta == 0.1);
+        CHECK(!warns(rotation, "llama_4_scaling_beta"));
+    }
+    const Rotation other = imported(scaled("llama"), pairing);
+    CHECK(other.finish.query_scale.kind == QueryScaling::none);
+    CHECK(warns(other, "rope_parameters.llama_4_scaling_beta"));
+}
