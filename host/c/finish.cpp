@@ -104,6 +104,7 @@ vkrope_result vkrope_rotation_get_finish(const vkrope_rotation* rotation,
         c.query_scale = &rotation->query_scale;
         c.q_heads = rotation->of.finish.q_heads;
         c.k_heads = rotation->of.finish.k_heads;
+        c.norms_known = rotation->of.finish.norms_known ? VK_TRUE : VK_FALSE;
         return write(c, "finish", finish);
     });
 }

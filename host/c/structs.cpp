@@ -34,7 +34,7 @@ VKROPE_ENDS_WITH(vkrope_onnx_rope, scale);
 VKROPE_ENDS_WITH(vkrope_flashinfer_rope, old_context_len);
 VKROPE_ENDS_WITH(vkrope_mlx_rope, freq_count);
 VKROPE_ENDS_WITH(vkrope_transformer_engine_rope, max_seq_len);
-VKROPE_ENDS_WITH(vkrope_model_finish, k_heads);
+VKROPE_ENDS_WITH(vkrope_model_finish, reserved);
 VKROPE_ENDS_WITH(vkrope_rotation_info, windows);
 VKROPE_ENDS_WITH(vkrope_angle_plan, channel_angles);
 VKROPE_ENDS_WITH(vkrope_angle_lines, bytes);

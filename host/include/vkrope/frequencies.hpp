@@ -40,6 +40,9 @@ struct QueryScale {
 /// such a weight or bias. Biases of the projections are not included.
 struct ModelFinish {
     Finish q = {}, k = {}, v = {};
+    /// Whether the norms of q, k and v are known: a norm of kind none then says that the model has
+    /// none there. False: they have kind none because nobody said which there are.
+    bool norms_known = false;
     QueryScale query_scale = {};  ///< if it has a kind, q.scale_tokens is true
     std::uint32_t q_heads = 0;    ///< query heads of a layer; 0: unknown
     std::uint32_t k_heads = 0;    ///< key heads of a layer, and value heads; 0: unknown

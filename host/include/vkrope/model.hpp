@@ -52,7 +52,9 @@ struct ModelQuery {
 /// A layer without RoPE has rotates = false, no rotary_dim and no frequencies.
 ///
 /// Rotation::finish says which norms of Q, K and V the model's class has, with the eps of the file
-/// or else of the class; whether it clamps them; and how it scales queries by position.
+/// or else of the class; whether it clamps them; and how it scales queries by position. Whether
+/// those norms are known is an answer of its own, ModelFinish::norms_known: not for diffusion
+/// transformers, timm's models, unknown classes, and classes whose versions differ.
 ///
 /// An unsupported scaling type, or a model whose RoPE this library does not know, is
 /// Code::not_supported and named. Code::invalid_data names a field that is missing, of the wrong
@@ -90,7 +92,8 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 ///
 /// Rotation::finish says which norms of Q and K the layer has weights for, with the eps of the
 /// file; what the architecture normalises without weights and clamps; and how it scales queries by
-/// position. A norm that spans neither one head nor all heads is left out, with a warning.
+/// position. A norm that spans neither one head nor all heads is left out, with a warning. The norms
+/// of a layer without tensors and of an unknown architecture are not known: norms_known.
 ///
 /// Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
 /// exceeds one of these limits is Code::invalid_data, and the message names it: 256 MiB of metadata

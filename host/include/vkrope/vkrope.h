@@ -1697,6 +1697,10 @@ typedef struct vkrope_model_finish {
     const vkrope_query_scale* query_scale; /**< if it has a kind, q->scale_tokens is true */
     uint32_t q_heads;                      /**< query heads of a layer; 0: unknown */
     uint32_t k_heads;                      /**< key heads of a layer, and value heads; 0: unknown */
+    /** Whether the norms of q, k and v are known: a null norm then says that the model has none
+     * there. VK_FALSE: nobody said which there are. */
+    VkBool32 norms_known;
+    uint32_t reserved; /**< 0 */
 } vkrope_model_finish;
 
 /**

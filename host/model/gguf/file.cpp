@@ -42,19 +42,31 @@ constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight",
                                              "rope_factors_short.weight"};
 
-/// Whether a tensor is "blk.<layer>.attn_q_norm.weight" or the like, with a layer below 10000, so
-/// that few names are kept of any file.
-bool is_norm(const std::string& title) {
-    constexpr std::string_view norms[] = {".attn_q_norm.weight", ".attn_k_norm.weight",
-                                          ".attn_q_norm.bias", ".attn_k_norm.bias"};
+/// The layer of a tensor named "blk.<layer>....", and where the rest of its name begins; no layer
+/// for other names, and for layers of more than four digits, so that few are kept of any file.
+struct TensorName {
+    int layer = -1;
+    std::string_view rest = {};
+};
+
+TensorName parts_of(std::string_view title) {
     constexpr std::size_t digits_from = 4, max_digits = 4;  // after "blk."
     const std::size_t digits_to = title.find_first_not_of("0123456789", digits_from);
     if (!title.starts_with("blk.") || digits_to == std::string::npos || digits_to == digits_from ||
         digits_to > digits_from + max_digits) {
-        return false;
+        return {};
     }
-    return std::find(std::begin(norms), std::end(norms),
-                     std::string_view(title).substr(digits_to)) != std::end(norms);
+    int layer = 0;
+    for (const char digit : title.substr(digits_from, digits_to - digits_from)) {
+        layer = 10 * layer + (digit - '0');
+    }
+    return {layer, title.substr(digits_to)};
+}
+
+bool is_norm(const TensorName& name) {
+    constexpr std::string_view norms[] = {".attn_q_norm.weight", ".attn_k_norm.weight",
+                                          ".attn_q_norm.bias", ".attn_k_norm.bias"};
+    return std::find(std::begin(norms), std::end(norms), name.rest) != std::end(norms);
 }
 
 /// What all lists of a file may still use.
@@ -243,7 +255,11 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         tensor.count = extents.empty() ? 0 : extents[0];
         tensor.element = cursor.u32();
         tensor.offset = cursor.u64();
-        if (is_norm(title) && !norms_.emplace(title, std::move(extents)).second) {
+        const TensorName parts = parts_of(title);
+        if (parts.layer >= 0) {
+            layers_.insert(parts.layer);
+        }
+        if (is_norm(parts) && !norms_.emplace(title, std::move(extents)).second) {
             fail(Code::invalid_data, "the tensor %s is given twice", shown_key(title).c_str());
         }
         if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) ==
@@ -280,6 +296,7 @@ void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const Gg
             fail(Code::invalid_data, "the tensor %s is given twice", shown_key(title).c_str());
         }
     }
+    layers_.merge(other.layers_);
     parts_.push_back(std::move(other.parts_.front()));
 }
 
@@ -299,6 +316,10 @@ std::uint64_t GgufFile::split_number() const {
 const std::vector<std::uint64_t>* GgufFile::norm_extents(const std::string& tensor) const {
     const auto found = norms_.find(tensor);
     return found == norms_.end() ? nullptr : &found->second;
+}
+
+bool GgufFile::has_layer(int layer) const {
+    return layer < 0 ? !layers_.empty() : layers_.count(layer) != 0;
 }
 
 std::string GgufFile::layer_with(const std::string& norm) const {

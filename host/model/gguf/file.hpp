@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,10 @@ class GgufFile {
     /// Empty if none has.
     std::string layer_with(const std::string& norm) const;
 
+    /// Whether the file has tensors of a layer, so that those which it lacks the layer does not
+    /// have; -1: of any layer.
+    bool has_layer(int layer) const;
+
    private:
     struct Part {
         std::uint64_t bytes;
@@ -103,6 +108,7 @@ class GgufFile {
     std::map<std::string, GgufValue> values_;
     std::map<std::string, Tensor> tensors_;                    // those that shape frequencies
     std::map<std::string, std::vector<std::uint64_t>> norms_;  // extents of the norms of Q and K
+    std::set<int> layers_;                                     // those that have tensors
 };
 
 }  // namespace vkrope

@@ -20,20 +20,25 @@ struct NormRow {
     NormKind kind = NormKind::rms;
     NormPlace place = NormPlace::before;
     bool of_v_too = false;  ///< V has the norm too, without a weight
+    bool unread = false;    ///< the norms have other tensors, which are not read
 };
 constexpr NormRow norm_rows[] = {{.name = "chameleon", .kind = NormKind::layer},
                                  {.name = "command-r", .kind = NormKind::layer},
+                                 {.name = "deepseek4", .unread = true},
                                  {.name = "gemma3n", .of_v_too = true},
                                  {.name = "gemma4", .of_v_too = true},
                                  {.name = "hunyuan-dense", .place = NormPlace::after},
                                  {.name = "hunyuan-moe", .place = NormPlace::after},
+                                 {.name = "hunyuan_vl", .place = NormPlace::after},
+                                 {.name = "maincoder", .place = NormPlace::after},
                                  {.name = "stablelm", .kind = NormKind::layer}};
 
 class GgufFinishImport {
    public:
-    GgufFinishImport(GgufFields& keys, const GgufFile& file, const std::string& architecture,
+    GgufFinishImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
                      const ModelQuery& query, Rotation& rotation)
-        : keys_(keys), file_(file), name_(architecture), query_(query), rotation_(rotation) {}
+        : keys_(keys), file_(file), known_(architecture.name != nullptr),
+          name_(known_ ? architecture.name : ""), query_(query), rotation_(rotation) {}
 
     ModelFinish run() {
         finish_.q_heads = heads("attention.head_count");
@@ -65,13 +70,25 @@ class GgufFinishImport {
     void norms() {
         const std::string layer = query_.layer < 0 ? file_.layer_with("attn_q_norm.weight")
                                                    : "blk." + std::to_string(query_.layer) + ".";
+        if (!known_) {
+            if (file_.norm_extents(layer + "attn_q_norm.weight") != nullptr) {
+                warn(layer +
+                     "attn_q_norm.weight: the architecture is unknown, so which norm of Q "
+                     "and K it belongs to is not known: it is left out");
+            }
+            return;
+        }
         NormRow row = {.name = nullptr};
         for (const NormRow& known : norm_rows) {
             row = known.name == name_ ? known : row;
         }
+        // Parts of a split file that are missing may have the layer's norms.
+        finish_.norms_known = !row.unread && file_.has_layer(query_.layer) &&
+                              file_.parts_read() >= file_.split_count();
         if (!norm_of(layer + "attn_q_norm", finish_.q_heads, row, finish_.q.norm) ||
             !norm_of(layer + "attn_k_norm", finish_.k_heads, row, finish_.k.norm)) {
             finish_.q.norm = finish_.k.norm = {};
+            finish_.norms_known = false;
             return;
         }
         if (row.of_v_too && finish_.k.norm.kind != NormKind::none) {
@@ -140,6 +157,7 @@ class GgufFinishImport {
         const bool given(keys_.find("attention.layer_norm_rms_epsilon"));
         norm.eps = given ? eps(norm.kind) : 1e-5f;  // of the class
         finish_.q.norm = finish_.k.norm = norm;
+        finish_.norms_known = true;
     }
 
     void clip() {
@@ -172,7 +190,8 @@ class GgufFinishImport {
 
     GgufFields& keys_;
     const GgufFile& file_;
-    const std::string& name_;
+    const bool known_;  // the table of architectures has a row
+    const std::string name_;
     const ModelQuery& query_;
     Rotation& rotation_;
     ModelFinish finish_;
@@ -180,8 +199,9 @@ class GgufFinishImport {
 
 }  // namespace
 
-ModelFinish gguf_finish(GgufFields& keys, const GgufFile& file, const std::string& architecture,
-                        const ModelQuery& query, Rotation& rotation) {
+ModelFinish gguf_finish(GgufFields& keys, const GgufFile& file,
+                        const GgufArchitecture& architecture, const ModelQuery& query,
+                        Rotation& rotation) {
     return GgufFinishImport(keys, file, architecture, query, rotation).run();
 }
 

@@ -2,8 +2,7 @@
 // The steps around the rotation that a GGUF file states, or that its architecture has.
 #pragma once
 
-#include <string>
-
+#include "model/gguf/architectures.hpp"
 #include "model/gguf/field.hpp"
 #include "vkrope/model.hpp"
 
@@ -12,9 +11,11 @@ namespace vkrope {
 /// The finish of a layer: the norms whose weights the file holds, with its eps, what the
 /// architecture normalises without weights, clamps and query scales.
 ///
-/// rotation  pairing, head_dim and `rotates` of the layer; a norm of another width is left out with
-///           a warning
-ModelFinish gguf_finish(GgufFields& keys, const GgufFile& file, const std::string& architecture,
-                        const ModelQuery& query, Rotation& rotation);
+/// architecture  its row; without a name, which norms a tensor belongs to is not known
+/// rotation      pairing, head_dim and `rotates` of the layer; a norm of another width is left out
+///               with a warning
+ModelFinish gguf_finish(GgufFields& keys, const GgufFile& file,
+                        const GgufArchitecture& architecture, const ModelQuery& query,
+                        Rotation& rotation);
 
 }  // namespace vkrope

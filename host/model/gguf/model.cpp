@@ -72,8 +72,10 @@ class GgufImport {
         max_position();
         rotary_dim();
         rotation_.rotates = layer_.kind.rotates;
-        if (!row_.latent) {  // latent attention has its norms before the heads
-            rotation_.finish = gguf_finish(keys_, file_, name_, query_, rotation_);
+        if (row_.latent) {
+            rotation_.finish.norms_known = true;  // none: they stand before the heads
+        } else {
+            rotation_.finish = gguf_finish(keys_, file_, row_, query_, rotation_);
         }
         if (layer_.kind.rotates) {
             inv_freq();

@@ -152,13 +152,17 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
         rotation.rotary_dim = window.rotary_dim;
         if (source.model.type.tail_window) {
             rotation.q_rotary_offset = rotation.k_rotary_offset = head.head_dim - window.rotary_dim;
-            warnings.push_back("the norms of Q and K are not read: they differ from each other");
         }
         read_frequencies(source, head, window, query.seq_len, rotation);
     }
-    rotation.finish = model_finish(source.model.name, source.top, source.both(),
+    const bool known = source.model.type.name != nullptr;
+    rotation.finish = model_finish(known ? source.model.name : "", source.top, source.both(),
                                    source.layer.rotates);
     name_unread_keys(source, query, model.around, rotation);
+    if (known && !rotation.finish.norms_known) {
+        warnings.push_back("whether Q and K have norms is not known for this model of model_type " +
+                           source.model.name);
+    }
     for (std::string& warning : ignored_around(model)) {
         warnings.push_back(std::move(warning));
     }

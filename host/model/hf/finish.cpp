@@ -1,110 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Source of every row: the attention class of the model's modeling_*.py (kind, span, place, weight)
-// and its configuration_*.py (defaults), in Hugging Face transformers or beside the weights.
 #include "model/hf/finish.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
+#include "model/hf/norm_rules.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/limits.hpp"
-#include "model/sorted_table.hpp"
 
 namespace vkrope {
 namespace {
 
-constexpr ParameterShape one_weight = ParameterShape::channel,
-                         weight_of_each_head = ParameterShape::head_channel;
-
-/// The norms of Q and K in a class of models. A row says what differs from Qwen 3.
-struct NormRule {
-    const char* name = nullptr;  ///< model_type
-    NormKind kind = NormKind::rms;
-    NormSpan span = NormSpan::head;
-    NormPlace place = NormPlace::before;
-    ParameterShape weight = one_weight;
-    std::uint32_t weight_offset = 0;
-    ParameterShape bias = ParameterShape::none;
-    const char* eps_key = "rms_norm_eps";  ///< null: the class fixes it
-    double eps = 1e-6;                     ///< of the class, if the key is missing
-    const char* asked_by = nullptr;        ///< only if this key is true; null: always
-    bool unless_denied = false;            ///< with asked_by: also if the key is missing
-    bool of_v_too = false;                 ///< V has the norm too, without a weight
-    bool with_rope_only = false;           ///< layers without RoPE have none
-};
-
-constexpr NormRule over_token(const char* name, double eps = 1e-5) {
-    return {.name = name, .span = NormSpan::token, .weight = weight_of_each_head, .eps = eps};
-}
-
-constexpr NormRule after(const char* name) {
-    return {.name = name, .place = NormPlace::after, .eps = 1e-5};
-}
-
-/// Layer norms that layer_norm_eps belongs to.
-constexpr NormRule layer(const char* name, ParameterShape weight, ParameterShape bias,
-                         const char* asked_by, bool unless_denied) {
-    return {.name = name,
-            .kind = NormKind::layer,
-            .weight = weight,
-            .bias = bias,
-            .eps_key = "layer_norm_eps",
-            .eps = 1e-5,
-            .asked_by = asked_by,
-            .unless_denied = unless_denied};
-}
-
-// Sorted by name.
-constexpr NormRule norm_rules[] = {
-    {.name = "apertus", .eps = 1e-5},
-    {.name = "chameleon",
-     .kind = NormKind::layer,
-     .weight = weight_of_each_head,
-     .bias = weight_of_each_head,
-     .eps_key = nullptr,
-     .eps = 1e-5},
-    layer("cohere", weight_of_each_head, ParameterShape::none, "use_qk_norm", false),
-    {.name = "dots1"},
-    {.name = "exaone4", .eps = 1e-5},
-    over_token("flex_olmo", 1e-6),
-    {.name = "gemma3_text", .weight_offset = 1},
-    {.name = "gemma3n_text", .of_v_too = true},
-    {.name = "gemma4_text", .of_v_too = true},
-    {.name = "glm4_moe", .eps = 1e-5, .asked_by = "use_qk_norm"},
-    {.name = "hunyuan", .place = NormPlace::after, .eps = 1e-5, .asked_by = "use_qk_norm"},
-    after("hunyuan_v1_dense"),
-    after("hunyuan_v1_moe"),
-    after("hunyuan_vl"),
-    {.name = "lfm2", .eps_key = "norm_eps", .eps = 1e-5},
-    {.name = "lfm2_moe", .eps_key = "norm_eps", .eps = 1e-5},
-    {.name = "llama4_text",
-     .place = NormPlace::after,
-     .weight = ParameterShape::none,
-     .eps = 1e-5,
-     .asked_by = "use_qk_norm",
-     .unless_denied = true,
-     .with_rope_only = true},
-    {.name = "minimax_m2",
-     .span = NormSpan::token,
-     .weight = weight_of_each_head,
-     .asked_by = "use_qk_norm",
-     .unless_denied = true},
-    over_token("olmo2"),
-    over_token("olmo3", 1e-5),
-    over_token("olmoe"),
-    layer("persimmon", one_weight, one_weight, "qk_layernorm", true),
-    layer("phi", one_weight, one_weight, "qk_layernorm", false),
-    {.name = "qwen3"},
-    {.name = "qwen3_5", .weight_offset = 1},
-    {.name = "qwen3_moe"},
-    {.name = "qwen3_next", .weight_offset = 1},
-    {.name = "qwen3_omni_moe_text"},
-    {.name = "qwen3_vl"},
-    {.name = "qwen3_vl_moe"},
-    layer("stablelm", weight_of_each_head, ParameterShape::none, "qk_layernorm", false),
-    {.name = "step3p5", .weight_offset = 1, .eps = 1e-5},
-};
 static_assert(sorted(norm_rules), "find_row() needs the order of the names");
 
 /// Mistral's later classes, which scale queries by a key of their scaling.
@@ -114,7 +22,8 @@ bool scales_by_beta(const std::string& type) {
 
 /// Classes that clamp Q, K and V.
 bool clips(const std::string& type) {
-    return type == "olmo" || type == "olmoe" || type == "dbrx";
+    return type == "olmo" || type == "hf_olmo" || type == "olmoe" || type == "dbrx" ||
+           type == "mpt";
 }
 
 class FinishImport {
@@ -160,37 +69,58 @@ class FinishImport {
 
     void norms() {
         const NormRule* rule = find_row(norm_rules, type_);
-        if (rule == nullptr || (rule->with_rope_only && !rotates_) ||
-            (rule->asked_by != nullptr && !is_true(rule->asked_by, rule->unless_denied))) {
+        if (rule == nullptr) {
+            finish_.norms_known = has_no_norms(type_) && !asked_for();
             return;
         }
+        if (rule->with_rope_only && !rotates_) {
+            finish_.norms_known = true;
+            return;
+        }
+        if (rule->asked_by != nullptr) {
+            const Field asked = find_first(config_, {rule->asked_by});
+            if (asked ? !truth(asked) : rule->unsaid != Unsaid::norms) {
+                finish_.norms_known = (asked || rule->unsaid == Unsaid::none) && !asked_for();
+                return;
+            }
+        }
+        if (rule->not_known) {
+            return;
+        }
+        finish_.norms_known = true;
         Norm norm;
         norm.kind = rule->kind;
         norm.span = rule->span;
         norm.place = rule->place;
-        norm.eps = eps(*rule);
+        norm.eps = norm_eps(rule->eps_key ? find_first(config_, {rule->eps_key}) : Field(),
+                            rule->eps);
         norm.weight = rule->weight;
         norm.weight_offset = rule->weight_offset;
         norm.bias = rule->bias;
         finish_.q.norm = finish_.k.norm = norm;
         if (rule->of_v_too) {
-            finish_.v.norm = norm;
-            finish_.v.norm.weight = ParameterShape::none;
-            finish_.v.norm.weight_offset = 0;
+            finish_.v.norm = without_weight(norm);
+        }
+        if (rule->q_without_weight) {
+            finish_.q.norm = without_weight(norm);
         }
     }
 
-    float eps(const NormRule& rule) {
-        const Field field = rule.eps_key == nullptr ? Field() : find_first(config_, {rule.eps_key});
-        const double value = field ? positive_number(field) : rule.eps;
-        if (!(value >= 1e-20 && value <= 1)) {
-            fail(Code::invalid_data, "%s is %s: it must be 1e-20 to 1", field.name.c_str(),
-                 shown(*field.value).c_str());
-        }
-        return float(value);
+    static Norm without_weight(Norm norm) {
+        norm.weight = ParameterShape::none;
+        norm.weight_offset = 0;
+        return norm;
     }
 
-    /// OLMo and DBRX clamp the projections, OLMoE what its norms leave.
+    /// Whether a key asks for norms that asks for them in some class.
+    bool asked_for() const {
+        return std::any_of(std::begin(norm_rules), std::end(norm_rules), [&](const NormRule& rule) {
+            const Field field = rule.asked_by ? find_first(config_, {rule.asked_by}) : Field();
+            return field && *field.value == true;
+        });
+    }
+
+    /// OLMo, DBRX and MPT clamp the projections, OLMoE what its norms leave.
     void clip() {
         if (!clips(type_)) {
             return;
@@ -237,6 +167,15 @@ class FinishImport {
 };
 
 }  // namespace
+
+float norm_eps(const Field& field, double otherwise) {
+    const double value = field ? positive_number(field) : otherwise;
+    if (!(value >= 1e-20 && value <= 1)) {
+        fail(Code::invalid_data, "%s is %s: it must be 1e-20 to 1", field.name.c_str(),
+             shown(*field.value).c_str());
+    }
+    return float(value);
+}
 
 ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
                          bool rotates) {

@@ -22,4 +22,7 @@ ModelFinish model_finish(const std::string& model_type, const Scopes& config, co
 /// Whether the finish of a class depends on a key, of the model's own object or of its scaling.
 bool finish_reads(const std::string& model_type, const std::string& key);
 
+/// The eps of a norm: the number of a field, or else that of the class.
+float norm_eps(const Field& field, double otherwise);
+
 }  // namespace vkrope

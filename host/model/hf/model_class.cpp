@@ -46,7 +46,9 @@ ModelClass model_class(const nlohmann::json& whole, const Scope& config, const S
         field = find({{&whole, ""}}, {"model_type"});  // the text model has this class
     }
     if (!field) {
-        warnings.push_back("model_type is missing: assuming the defaults and pairing of llama");
+        warnings.push_back(
+            "model_type is missing: assuming the defaults and pairing of llama; "
+            "whether Q and K have norms is not known");
         return found;
     }
     const std::string name = text(field);
@@ -61,8 +63,10 @@ ModelClass model_class(const nlohmann::json& whole, const Scope& config, const S
         return found;
     }
     found.unknown = field;
-    warnings.push_back("model_type " + shown(*field.value) +
-                       " is unknown: assuming the defaults and pairing of llama");
+    warnings.push_back(
+        "model_type " + shown(*field.value) +
+        " is unknown: assuming the defaults and pairing of llama; whether Q and K have "
+        "norms is not known");
     return found;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "model/hf/norm_rules.hpp"
 #include "model/sorted_table.hpp"
 
 namespace vkrope {
@@ -604,6 +605,7 @@ constexpr Unsupported unsupported[] = {
 
 static_assert(sorted(model_types) && sorted(aliases) && sorted(unsupported),
               "the tables are searched by bisection");
+static_assert(norms_are_stated(model_types), "every class has its norms, none, or not known ones");
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/hf/field.hpp"
+#include "model/hf/finish.hpp"
 #include "model/hf/telling_keys.hpp"
 #include "model/hf/vision_towers.hpp"
 #include "model/import_error.hpp"
@@ -79,6 +80,7 @@ class VisionImport {
         }
         if (tower_.note != nullptr) warn(tower_.note);
         name_unread_keys();
+        norms();
         require_usable(rotation_, rotation_.inv_freq.size(), base, key("rope_theta").c_str());
         return std::move(rotation_);
     }
@@ -217,6 +219,16 @@ class VisionImport {
             if (tower_.windows) rotation_.windows[axis] = {axis * width, width};
             rotation_.sections.pairs[axis] = by_turns ? 1 : pairs;
         }
+    }
+
+    void norms() {
+        ModelFinish& finish = rotation_.finish;
+        finish.norms_known = true;
+        if (!tower_.norms) return;
+        Norm norm = {.kind = NormKind::rms, .eps = norm_eps(own("rms_norm_eps"), 1e-6)};
+        finish.v.norm = norm;
+        norm.weight = ParameterShape::channel;
+        finish.q.norm = finish.k.norm = norm;
     }
 
     /// Patches on a side of the images that the file is for.

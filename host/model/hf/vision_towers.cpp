@@ -30,7 +30,8 @@ constexpr Tower gemma4(const char* name) {
             .heads = 12,
             .axes = "column, row; of padding 0, 0",
             .windows = true,
-            .rope_theta = 100};
+            .rope_theta = 100,
+            .norms = true};
 }
 
 /// MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, as the released weights need it.

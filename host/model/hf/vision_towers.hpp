@@ -37,7 +37,8 @@ struct Tower {
     const char* key_prefix = "";  ///< of its keys: the memory attention of SAM 2 is one of several
     bool whole_file = false;      ///< its fields are at the top level: there is no language model
     std::uint32_t image_size = 0, patch_size = 0;  ///< defaults, where the frequencies need them
-    const char* note = nullptr;                    ///< what the file does not say
+    bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V without one
+    const char* note = nullptr;  ///< what the file does not say
 };
 
 /// The row of a tower; null if the table does not have it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The first step of vkrope finish: everything that can be checked without a device. What the
 // options leave open comes from the model.
+#include <fmt/format.h>
+
 #include "files/array_file.hpp"
 #include "files/element_type.hpp"
 #include "finish/finish.hpp"
@@ -39,8 +41,14 @@ ParameterFile read_parameter(const char* option, const std::string& path,
     return parameter;
 }
 
+const Finish& finish_of(const ModelFinish& model, TensorIndex which) {
+    return which == Q ? model.q : which == K ? model.k : model.v;
+}
+
 /// The norm of a tensor, without the shapes of its parameters; none if it has none.
-std::optional<Norm> norm_of(const FinishOptions& options, const Finish& model, TensorIndex which) {
+std::optional<Norm> norm_of(const FinishOptions& options, const ModelFinish& all,
+                            TensorIndex which) {
+    const Finish& model = finish_of(all, which);
     const bool asked_for = which == V ? options.v_norm : !options.norm_weights[which].empty();
     const bool of_model = model.norm.kind != NormKind::none;
     if (!asked_for && !of_model) {
@@ -54,17 +62,24 @@ std::optional<Norm> norm_of(const FinishOptions& options, const Finish& model, T
     if (options.norm_eps) {
         norm.eps = static_cast<float>(*options.norm_eps);
     } else if (!of_model) {
-        fail(ExitCode::usage, "--norm-eps: missing; the model has no norm of {} that says it",
-             tensor_names[which].name);
+        const char* name = tensor_names[which].name;
+        fail(ExitCode::usage, "--norm-eps: missing; {}",
+             all.norms_known ? fmt::format("the model has no norm of {} that says it", name)
+                             : fmt::format("the model's norm of {} is not known", name));
     }
     return norm;
 }
 
-void read_norm(const FinishOptions& options, const Finish& model, TensorIndex which,
+void read_norm(const FinishOptions& options, const ModelFinish& all, TensorIndex which,
                const TensorFile& tensor, TensorSteps& steps) {
     const StepOptions& names = step_options[which];
-    const std::optional<Norm> norm = norm_of(options, model, which);
+    const Finish& model = finish_of(all, which);
+    const std::optional<Norm> norm = norm_of(options, all, which);
     if (!norm) {
+        if (which != V && !all.norms_known) {
+            print_warning(fmt::format("{} gets no norm: whether the model has one is not known",
+                                      tensor_names[which].name));
+        }
         if (!options.norm_biases[which].empty()) {
             fail(ExitCode::usage, "{}: {} has no norm; {} gives it one", names.norm_bias,
                  tensor_names[which].name, names.weight);
@@ -198,7 +213,6 @@ FinishInputs read_inputs(const FinishOptions& options) {
     FinishInputs inputs;
     inputs.rotate = read_inputs(options.given);
     const ModelFinish& model = inputs.rotate.rotation.finish;
-    const OfEachTensor<const Finish*> of_model = {&model.q, &model.k, &model.v};
     for (const TensorIndex which : every_tensor) {
         const std::optional<TensorFile>& tensor = inputs.rotate.tensors[which];
         if (!tensor) {
@@ -210,8 +224,8 @@ FinishInputs read_inputs(const FinishOptions& options) {
             steps.bias = read_parameter(step_options[which].bias, options.biases[which], *tensor);
         }
         steps.finish.bias = steps.bias.shape;
-        steps.finish.clip = static_cast<float>(options.clip.value_or(of_model[which]->clip));
-        read_norm(options, *of_model[which], which, *tensor, steps);
+        steps.finish.clip = static_cast<float>(options.clip.value_or(finish_of(model, which).clip));
+        read_norm(options, model, which, *tensor, steps);
     }
     check_norm_options(options, inputs.steps);
     if (inputs.rotate.tensors[Q]) {

@@ -26,8 +26,8 @@ nlohmann::ordered_json shape_json(ParameterShape shape) {
                                          : nlohmann::ordered_json(word_for(shapes, shape));
 }
 
-nlohmann::ordered_json tensor_json(const Finish& finish) {
-    return {{"norm", norm_json(finish.norm)},
+nlohmann::ordered_json tensor_json(const Finish& finish, bool norms_known) {
+    return {{"norm", norms_known ? norm_json(finish.norm) : "not known"},
             {"clip", finish.clip == 0 ? nlohmann::ordered_json(nullptr)
                                       : nlohmann::ordered_json(finish.clip)}};
 }
@@ -73,9 +73,9 @@ nlohmann::ordered_json finish_json(const ModelFinish& finish) {
                       {"length", scale.length},
                       {"beta", scale.beta}};
     }
-    return {{"q", tensor_json(finish.q)},
-            {"k", tensor_json(finish.k)},
-            {"v", tensor_json(finish.v)},
+    return {{"q", tensor_json(finish.q, finish.norms_known)},
+            {"k", tensor_json(finish.k, finish.norms_known)},
+            {"v", tensor_json(finish.v, finish.norms_known)},
             {"query_scale", scale_json}};
 }
 
@@ -105,6 +105,11 @@ std::string model_steps_text(const Rotation& rotation) {
     add("Q", finish.q, rotation.rotates);
     add("K", finish.k, rotation.rotates);
     add("V", finish.v, false);
+    if (!finish.norms_known) {
+        text += fmt::format("{}norms of Q and K: not known", text.empty() ? "" : "; ");
+    } else if (finish.q.norm.kind == NormKind::none && finish.k.norm.kind == NormKind::none) {
+        text += fmt::format("{}norms of Q and K: none", text.empty() ? "" : "; ");
+    }
     const std::string scale = query_scale_text(finish.query_scale);
     text += scale.empty() ? "" : fmt::format("; at position p the factor of Q is {}", scale);
     return text;

@@ -23,13 +23,15 @@ std::string steps_text(const Finish& finish, bool rotates);
 /// The norm with the shapes of its weight and its bias; null if there is none.
 nlohmann::ordered_json norm_json(const Norm& norm);
 
-/// The norms, the clip and the query scale of a model.
+/// The norms, the clip and the query scale of a model. A norm is null if the model has none, and
+/// "not known" if that is not known.
 nlohmann::ordered_json finish_json(const ModelFinish& finish);
 
 /// "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
 std::string query_scale_text(const QueryScale& scale);
 
-/// The steps of Q, K and V, where a model takes more than the rotation; empty if it does not.
+/// The steps of Q, K and V, where a model takes more than the rotation, and whether Q and K have
+/// norms.
 std::string model_steps_text(const Rotation& rotation);
 
 }  // namespace vkrope::tools

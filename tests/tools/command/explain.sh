@@ -27,6 +27,19 @@ has length 131072
 works explain --model "$models/phi-4-mini.json" --json --seq-len 131072
 has turns_within 131072.0
 
+# Norms: a model has them, has none, or which it has is not known.
+works explain --model "$models/llama-3.1-8b.json"
+holds 'no norms' says 'norms of Q and K: none'
+works "$vkrope" frequencies --model "$models/llama-3.1-8b.json" --json
+holds 'no norm is null' says '"norm": null'
+works explain --model "$models/qwen3-vl-4b.json"
+holds 'norms' says 'Q: rms norm of each head (eps 1e-06, weight), rotation'
+sed 's/"model_type": "llama"/"model_type": "of_mine"/' "$models/llama-3.1-8b.json" >of_mine.json
+works explain --model of_mine.json
+holds 'norms that are not known' says 'norms of Q and K: not known'
+works "$vkrope" frequencies --model of_mine.json --json
+holds 'a norm that is not known is not null' says '"norm": "not known"'
+
 # Text: of each pair.
 works explain --model "$models/llama-3.1-8b.json" --all
 holds 'the last pair' says '63  63, 127'

@@ -149,6 +149,14 @@ TEST_CASE("C: a rotation has its sections, and null without any") {
     CHECK(of_model.sections->axes == 3);
     CHECK(of_model.sections->pairs[1] == 24);
 
+    vkrope_model_finish finish = {};
+    finish.struct_size = sizeof finish;
+    REQUIRE(vkrope_rotation_get_finish(model.get(), &finish, nullptr) == VKROPE_SUCCESS);
+    CHECK(finish.norms_known == VK_TRUE);
+    CHECK(finish.q->norm == nullptr);
+    REQUIRE(vkrope_rotation_get_finish(rotation.get(), &finish, nullptr) == VKROPE_SUCCESS);
+    CHECK(finish.norms_known == VK_FALSE);
+
     sections.struct_size = 1;
     vkrope_rotation* none = nullptr;
     vkrope_error error;

@@ -82,6 +82,8 @@ TEST_CASE("finish of a model: norms over all heads of a token, and what they cli
     CHECK(finish.q.norm.kind == none);
     CHECK(finish.k.clip == 8);
     CHECK(finish_of(R"("model_type": "llama", "clip_qkv": 8.0)").k.clip == 0);
+    CHECK(finish_of(R"("model_type": "mpt", "attn_config": {"rope": true, "clip_qkv": 8.0})")
+              .v.clip == 8);
 }
 
 TEST_CASE("finish of a model: norms after the rotation") {
@@ -125,6 +127,95 @@ TEST_CASE("finish of a model: scales of queries by position") {
                                 .query_scale;
     CHECK(logn.kind == QueryScaling::logn);
     CHECK(logn.length == 2048);
+}
+
+TEST_CASE("finish of a model: norms of classes with code of their own") {
+    for (const char* type : {"afmoe", "exaone_moe", "hy_v3", "exaone4", "apertus"}) {
+        CAPTURE(type);
+        const std::string fields = std::string(R"("model_type": ")") + type + '"';
+        check_norm(finish_of(fields, {.layer = 0}).q.norm, rms, head, before, 1e-5f, channel);
+        check_norm(finish_of(fields + R"(, "rms_norm_eps": 1e-3)", {.layer = 0}).k.norm, rms, head,
+                   before, 1e-3f, channel);
+    }
+    for (const char* type : {"doge", "laguna", "mellum"}) {
+        CAPTURE(type);
+        check_norm(finish_of(std::string(R"("model_type": ")") + type + '"').k.norm, rms, head,
+                   before, 1e-6f, channel);
+    }
+    check_norm(finish_of(R"("model_type": "minimax_m3_vl_text")").q.norm, rms, head, before, 1e-6f,
+               channel, 1);
+    check_norm(finish_of(R"("model_type": "olmo_hybrid")", {.layer = 3}).q.norm, rms, token, before,
+               1e-6f, each_head);
+    check_norm(finish_of(R"("model_type": "plamo2", "rms_norm_eps": 1e-3)").k.norm, rms, head,
+               before, 1e-6f, each_head);
+    const ModelFinish finish = finish_of(
+        R"("model_type": "deepseek_v4", "compress_ratios": [0, 0, 4, 128, 0, 0, 0, 0],
+                     "compress_rope_theta": 160000.0)",
+        {.layer = 0});
+    check_norm(finish.q.norm, rms, head, before, 1e-6f, no_weight);
+    check_norm(finish.k.norm, rms, head, before, 1e-6f, channel);
+    CHECK(finish.norms_known);
+}
+
+TEST_CASE("finish of a model: a class without norms and one whose norms are not known") {
+    for (const char* type : {"llama", "mistral", "qwen2", "olmo", "gpt_oss", "cohere2", "phi"}) {
+        CAPTURE(type);
+        const ModelFinish finish = finish_of(std::string(R"("model_type": ")") + type + '"',
+                                             {.layer = 0});
+        CHECK(finish.norms_known);
+        CHECK(finish.q.norm.kind == none);
+    }
+    for (const char* fields :
+         {R"("model_type": "minicpmv")", R"("model_type": "openelm")", R"("model_type": "of_mine")",
+          R"("model_type": "bailing_moe_v2")", R"("partial_rotary_factor": 1.0)",
+          R"("model_type": "hf_olmo", "attention_layer_norm": true)",
+          R"("model_type": "mpt", "rope": true, "attn_config": {"rope": true, "qk_ln": true})"}) {
+        CAPTURE(fields);
+        const Rotation rotation = read(fields);
+        CHECK_FALSE(rotation.finish.norms_known);
+        CHECK(rotation.finish.q.norm.kind == none);
+        CHECK(test::warns(rotation, "Q K norms not known"));
+    }
+    CHECK(finish_of(R"("model_type": "hf_olmo", "attention_layer_norm": false)").norms_known);
+    const ModelFinish asked = finish_of(R"("model_type": "openelm",
+                                           "normalize_qk_projections": true)");
+    CHECK(asked.norms_known);
+    check_norm(asked.q.norm, rms, head, before, 1e-6f, channel);
+    CHECK(finish_of(R"("model_type": "openelm", "normalize_qk_projections": false)").norms_known);
+    CHECK_FALSE(ModelFinish().norms_known);
+}
+
+TEST_CASE("finish of a model: a key that asks for norms in another class leaves them not known") {
+    for (const char* key : {"use_qk_norm", "qk_layernorm", "normalize_qk_projections", "qk_ln",
+                            "attention_layer_norm"}) {
+        for (const char* type : {"llama", "qwen2", "gpt_neox", "solar_open", "deepseek_v3"}) {
+            CAPTURE(key);
+            CAPTURE(type);
+            const std::string fields = std::string(R"("model_type": ")") + type +
+                                       R"(", "kv_lora_rank": 512, ")" + key + R"(": )";
+            const Rotation rotation = read(fields + "true");
+            CHECK_FALSE(rotation.finish.norms_known);
+            CHECK(test::warns(rotation, "Q K norms not known"));
+            CHECK(read(fields + "false").finish.norms_known);
+        }
+    }
+    CHECK(finish_of(R"("model_type": "qwen3", "use_qk_norm": true)").norms_known);
+}
+
+TEST_CASE("finish of a model: norms of vision towers") {
+    const ModelFinish gemma = finish_of(
+        R"("model_type": "gemma4", "vision_config": {"model_type": "gemma4_vision",
+                     "hidden_size": 768, "num_attention_heads": 12, "rms_norm_eps": 1e-5})",
+        {.tower = "vision"});
+    CHECK(gemma.norms_known);
+    check_norm(gemma.q.norm, rms, head, before, 1e-5f, channel);
+    check_norm(gemma.v.norm, rms, head, before, 1e-5f, no_weight);
+    const ModelFinish qwen = finish_of(
+        R"("model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16,
+                     "model_type": "qwen2_vl"})",
+        {.tower = "vision"});
+    CHECK(qwen.norms_known);
+    CHECK(qwen.q.norm.kind == none);
 }
 
 TEST_CASE("finish of a model: a bad eps is an error that names it") {

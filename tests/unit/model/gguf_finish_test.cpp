@@ -77,7 +77,30 @@ TEST_CASE("GGUF: the extents of the weights say what a norm spans") {
     CHECK(biased.k.norm.bias == ParameterShape::head_channel);
 }
 
+TEST_CASE("GGUF: no norm and a norm that is not known are two answers") {
+    const auto known = [](const GgufBuilder& file, const ModelQuery& query = {}) {
+        return rotation_of(file, query).finish.norms_known;
+    };
+    CHECK_FALSE(known(with_heads("llama")));  // a file without tensors of layers, or a part of one
+    GgufBuilder layer = with_heads("llama");
+    layer.tensor_of("blk.3.attn_q.weight", {4096, 4096}, f32_tensor, 0);
+    CHECK(known(layer));
+    CHECK(known(layer, {.layer = 3}));
+    CHECK_FALSE(known(layer, {.layer = 2}));
+    CHECK(known(with_norms("qwen3", {128}, {128})));
+    CHECK_FALSE(known(with_norms("qwen3", {96}, {128})));
+    const Rotation unknown = rotation_of(with_norms("of_mine", {128}, {128}),
+                                         {.pairing = Pairing::half_split});
+    CHECK_FALSE(unknown.finish.norms_known);
+    CHECK(unknown.finish.q.norm.kind == NormKind::none);
+    CHECK(warns(unknown, "blk.0.attn_q_norm.weight not known"));
+}
+
 TEST_CASE("GGUF: what an architecture does differently") {
+    CHECK(rotation_of(with_norms("hunyuan_vl", {128}, {128})).finish.q.norm.place ==
+          NormPlace::after);
+    CHECK(rotation_of(with_norms("maincoder", {128}, {128})).finish.q.norm.place ==
+          NormPlace::after);
     CHECK(rotation_of(with_norms("hunyuan-moe", {128}, {128})).finish.k.norm.place ==
           NormPlace::after);
     const Norm v = rotation_of(with_norms("gemma3n", {128}, {128})).finish.v.norm;
