@@ -89,6 +89,11 @@ Status read_bytes(const void* from, const char* name, void* to, std::size_t know
     return {};
 }
 
+Status check_reserved(const char* name, const char* field, std::uint32_t value) noexcept {
+    if (value == 0) return {};
+    return error(Code::invalid_argument, "%s.%s is %u: it must be 0", name, field, value);
+}
+
 Status write_bytes(const void* from, const char* name, void* to, std::size_t known) noexcept {
     std::size_t size = 0;
     if (Status s = size_of(to, name, size); !s) return s;

@@ -36,10 +36,20 @@ constexpr bool carries_its_size =
         std::is_same_v<decltype(Struct::struct_size), std::size_t>&& offsetof(Struct,
                                                                               struct_size) == 0;
 
+/// What a field that is not used yet must be.
+Status check_reserved(const char* name, const char* field, std::uint32_t value) noexcept;
+
 template <class Struct>
 Status read(const Struct* from, const char* name, Struct& to) noexcept {
     static_assert(carries_its_size<Struct>);
-    return read_bytes(from, name, &to, sizeof to);
+    Status status = read_bytes(from, name, &to, sizeof to);
+    if constexpr (requires { to.reserved; }) {
+        if (status) status = check_reserved(name, "reserved", to.reserved);
+    }
+    if constexpr (requires { to.reserved_2; }) {
+        if (status) status = check_reserved(name, "reserved_2", to.reserved_2);
+    }
+    return status;
 }
 
 /// For a struct that may be absent: all fields are then 0.

@@ -8,21 +8,23 @@ namespace vkrope {
 
 namespace {
 
-// The first field that is given and not used. A call takes these rows again and again, so that a
-// row costs a comparison.
+// The first field that is given and not used. Every call goes through these rows: one costs a
+// comparison, and nothing is made of it but an error.
 class Unused {
    public:
-    Status status;
-
     // A field with the value `value`, which is `otherwise` if it is not given.
     template <class Number>
     void number(const char* owner, const char* field, Number value, bool used, const char* why,
                 Number otherwise = {}) noexcept {
-        if (value != otherwise && !used) refuse(owner, field, double(value), why);
+        if (value == otherwise || used || why_) return;
+        given(owner, field, true, false, why);
+        value_ = double(value);
+        is_number_ = true;
     }
     void given(const char* owner, const char* field, bool is_given, bool used,
                const char* why) noexcept {
-        if (is_given && !used) refuse(owner, field, why);
+        if (!is_given || used || why_) return;
+        owner_ = owner, field_ = field, why_ = why;
     }
     void buffer(const char* owner, const char* field, const VkDescriptorBufferInfo& of, bool used,
                 const char* why) noexcept {
@@ -30,20 +32,18 @@ class Unused {
         given(owner, field, of.buffer || (of.offset | of.range) != 0, false, why);
     }
 
+    Status status() const noexcept {
+        if (!why_) return {};
+        if (is_number_)
+            return error(Code::invalid_argument, "%s%s is %.10g: %s", owner_, field_, value_, why_);
+        return error(Code::invalid_argument, "%s%s is given: %s", owner_, field_, why_);
+    }
+
    private:
-    void refuse(const char* owner, const char* field, double value, const char* why) noexcept;
-    void refuse(const char* owner, const char* field, const char* why) noexcept;
+    const char *owner_ = nullptr, *field_ = nullptr, *why_ = nullptr;
+    double value_ = 0;
+    bool is_number_ = false;
 };
-
-void Unused::refuse(const char* owner, const char* field, double value, const char* why) noexcept {
-    if (!status) return;
-    status = error(Code::invalid_argument, "%s%s is %.10g: %s", owner, field, value, why);
-}
-
-void Unused::refuse(const char* owner, const char* field, const char* why) noexcept {
-    if (!status) return;
-    status = error(Code::invalid_argument, "%s%s is given: %s", owner, field, why);
-}
 
 void tensor_rows(Unused& rows, const char* owner, const Tensor& of) noexcept {
     if (of.heads != 0) return;  // all are used
@@ -161,7 +161,7 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                call.k_scales_out);
     scale_rows(rows, info.v_finish, v, "v_scale_tokens", call.v_scale_tokens, "v_scales_out",
                call.v_scales_out);
-    return rows.status;
+    return rows.status();
 }
 
 namespace {
@@ -187,7 +187,7 @@ Status check_unused(const KernelInfo& info) noexcept {
                 "only cos and sin of the caller have a type");
     section_rows(rows, "sections.", info.sections, info.positions == PositionSource::axis_ids,
                  "positions are not on several axes, so there are no sections");
-    return rows.status;
+    return rows.status();
 }
 
 }  // namespace vkrope

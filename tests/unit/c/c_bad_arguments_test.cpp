@@ -281,6 +281,8 @@ TEST_CASE("C: errors name the fields that C has") {
         {[](KernelArguments& of) { of.info.positions = VKROPE_POSITIONS_AXIS_IDS; },
          "sections.axes 0 VKROPE_POSITIONS_AXIS_IDS"},
         {[](KernelArguments& of) { of.device.enabled = 0x1f0; }, "device.enabled 0x1f0"},
+        {[](KernelArguments& of) { of.info.reserved = 7; }, "info.reserved 7"},
+        {[](KernelArguments& of) { of.info.reserved_2 = 1; }, "info.reserved_2 1"},
     };
     for (const auto& rule : rules) {
         KernelArguments of;

@@ -76,10 +76,11 @@ void hold_ragged(DeviceUnderTest& device, bool wide, Findings& findings) {
         PositionCall call = {.tokens = static_cast<std::uint32_t>(starts.back()) + 9,
                              .first = 3};  // the last ones are padding
         call.cu_seqlens = starts_buffer.whole();
-        call.cu_seqlens_int64 = call.offsets_int64 = wide;
+        call.cu_seqlens_int64 = wide;
         call.sequences = sequences;
         if (round % 2 == 1) {
             call.offsets = offsets_buffer.whole();
+            call.offsets_int64 = wide;
         }
         std::vector<std::int64_t> expected(call.tokens);
         for (std::uint32_t i = 0; i < sequences; ++i) {
