@@ -45,8 +45,8 @@ bool is_by_type(const json& section) {
                        [](const json& value) { return value.is_object(); });
 }
 
-/// What a rope_scaling must agree with. Without layer types it may be that of any type; before types
-/// had sections, it was that of full attention.
+/// What a rope_scaling must agree with. Without layer types it may be that of any type; before
+/// types had sections, it was that of full attention.
 json counterpart(const json& parameters, const json& scaling) {
     if (!is_by_type(parameters) || is_by_type(scaling)) {
         return comparable(parameters);

@@ -68,7 +68,8 @@ TEST_CASE("params.json: YaRN with latent attention, and queries by position") {
     }
     const Rotation queries = imported(params(
         R"(, "rope_theta": 1e6, "llama_4_scaling": {"original_max_position_embeddings": 8192,
-           "beta": 0.1}, "yarn": {"original_max_position_embeddings": 8192, "factor": 36, "beta": 32,
+           "beta": 0.1}, "yarn": {"original_max_position_embeddings": 8192, "factor": 36,
+           "beta": 32,
            "alpha": 1, "apply_scale": true})"));
     CHECK(queries.finish.query_scale.kind == QueryScaling::ministral3);
     CHECK(queries.finish.query_scale.length == 8192);

@@ -167,7 +167,8 @@ TEST_CASE("an object that says a scaling beside rope_parameters is an error in a
 
 TEST_CASE("keys of vision towers and of diffusion transformers") {
     const auto tower = [](const std::string& fields) {
-        return R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16)" +
+        return R"({"model_type": "qwen2_vl",
+                   "vision_config": {"embed_dim": 1280, "num_heads": 16)" +
                fields + "}}";
     };
     const ModelQuery vision = {.tower = "vision"};
