@@ -34,6 +34,9 @@ std::vector<double> powers(double base, std::uint32_t rotary_dim);
 
 std::uint32_t rotary_dim(const Evidence& evidence);
 
+/// Whether the window is narrower than the row.
+bool is_partial(const Evidence& evidence);
+
 /// Channels from the rotary offset to the end of the last window.
 std::uint64_t channels_to_end(const reference::Operation& operation);
 
@@ -65,6 +68,8 @@ Attempt attention_factor_applied(const Evidence& evidence);
 Attempt attention_factor_twice(const Evidence& evidence);
 Attempt attention_factor_divided(const Evidence& evidence);
 Attempt softmax_scale_applied(const Evidence& evidence);
+Attempt yarn_magnitude_applied(const Evidence& evidence);
+Attempt softmax_root_applied(const Evidence& evidence);
 
 // The frequencies.
 Attempt frequencies_unscaled(const Evidence& evidence);
@@ -75,6 +80,19 @@ Attempt scaling_twice(const Evidence& evidence);
 Attempt whole_head(const Evidence& evidence);
 Attempt exponent_of_head_dim(const Evidence& evidence);
 Attempt inclusive_spacing(const Evidence& evidence);
+Attempt yarn_range_rounded(const Evidence& evidence);
+Attempt yarn_range_unrounded(const Evidence& evidence);
+Attempt factor_in_power(const Evidence& evidence);
+Attempt exponent_of_partial(const Evidence& evidence);
+
+// How many pairs turn, and which channels they have.
+Attempt proportional_instead_of_partial(const Evidence& evidence);
+Attempt pair_distance_of_head_dim(const Evidence& evidence);
+Attempt partial_instead_of_proportional(const Evidence& evidence);
+Attempt pair_distance_of_partial(const Evidence& evidence);
+Attempt half_of_window(const Evidence& evidence);
+Attempt half_of_window_and_frequencies(const Evidence& evidence);
+Attempt half_of_pairs(const Evidence& evidence);
 
 // The positions, and their axes.
 Attempt position_plus_one(const Evidence& evidence);
@@ -86,6 +104,11 @@ Attempt positions_of_first_sequence(const Evidence& evidence);
 Attempt sections_ignored(const Evidence& evidence);
 Attempt sections_in_the_other_order(const Evidence& evidence);
 Attempt height_and_width_exchanged(const Evidence& evidence);
+Attempt sections_without_end(const Evidence& evidence);
+
+// Values that the output shows: see measure.hpp.
+Attempt position_offset(const Evidence& evidence);
+Attempt another_factor(const Evidence& evidence);
 
 // The window, and the layout.
 Attempt window_of_the_other_tensor(const Evidence& evidence);

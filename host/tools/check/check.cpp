@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "check/others.hpp"
 #include "files/array_file.hpp"
 #include "files/model_options.hpp"
 #include "shell/command_line.hpp"
@@ -65,32 +66,6 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
     return scales;
 }
 
-/// The other RoPEs of the model: of its other layers, and at the shortest and the greatest
-/// length. Ignores errors, since a RoPE that the model does not have is left out.
-std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
-                                           const Rotation& rotation) {
-    std::vector<OtherRotation> others;
-    const auto add = [&](const char* mistake, std::string meaning, const ModelQuery& query) {
-        if (Result<Rotation> other = file.read(query)) {
-            others.push_back({mistake, std::move(meaning), std::move(other.value)});
-        }
-    };
-    const std::uint64_t length = model.sequence_length.value_or(0);
-    for (const char* type : {"full_attention", "sliding_attention", "chunked_attention"}) {
-        add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type),
-            {.layer_type = type,
-             .seq_len = length,
-             .tower = model.tower,
-             .pairing = model.pairing});
-    }
-    ModelQuery query = query_of(model);
-    query.seq_len = 1;
-    add("short_sequence", "the RoPE of a sequence no longer than trained", query);
-    query.seq_len = std::min(rotation.max_position, max_positions);
-    add("long_sequence", fmt::format("the RoPE of a sequence of {} tokens", query.seq_len), query);
-    return others;
-}
-
 /// The evidence that is common to both tensors.
 Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
     const Rotation& rotation = inputs.rotation;
@@ -108,6 +83,7 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;
     evidence.others = other_rotations(*inputs.model, options.given.model, rotation);
+    evidence.yarn = yarn_scalings(*inputs.model, rotation);
     return evidence;
 }
 

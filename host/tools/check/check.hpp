@@ -2,6 +2,7 @@
 // Steps of vkrope check: read and check everything, judge, report.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -47,6 +48,12 @@ const char* word_of(Outcome outcome);
 
 /// Returns a share as text, rounded down: only 1 is "100.00 %".
 std::string percent(double share);
+
+/// The pairs that hold everything wrong, or null.
+nlohmann::ordered_json pairs_json(const std::vector<std::size_t>& odd_pairs);
+
+/// Says in a line that they do; empty if there are none.
+std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pairs);
 
 /// Prints the report on steps to stdout, as text or as JSON.
 void report(const CheckOptions& options, const Limits& limits, const StepsResult& result);

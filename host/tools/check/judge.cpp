@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "check/measure.hpp"
 #include "check/mistakes.hpp"
 #include "check/sample.hpp"
 #include "check/where.hpp"
@@ -128,6 +129,7 @@ class Judge {
         match.mistake = mistake.name;
         match.meaning = mistake.meaning;
         match.precision = mistake.precision;
+        match.measured = mistake.measured;
         return match;
     }
 
@@ -148,19 +150,22 @@ class Judge {
     const Limits& limits_;
 };
 
-void put_best_first(std::vector<Match>& matches, const Match& right) {
-    std::stable_sort(matches.begin(), matches.end(), [&right](const Match& a, const Match& b) {
-        const auto quality = [&right](const Match& match) {
+/// no_rounding  the output is not the right one in other arithmetic
+void put_best_first(std::vector<Match>& matches, const Match& right, bool no_rounding) {
+    std::stable_sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) {
+        const auto quality = [&](const Match& match) {
             // Elements that are correct anyway give no merit to other arithmetic.
-            const bool has_merit = !match.precision || match.share_within > right.share_within;
-            return std::tuple(match.explains, match.nearly, has_merit, match.share_within,
-                              match.share_close, -match.max_error_u);
+            const bool has_merit = !match.precision ||
+                                   (match.share_within > right.share_within && !no_rounding);
+            return std::tuple(match.explains, match.nearly && (has_merit || !no_rounding), has_merit,
+                              match.share_within, match.share_close, -match.max_error_u);
         };
         return quality(a) > quality(b);
     });
 }
 
-Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const Limits& limits) {
+Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const Limits& limits,
+                   bool no_rounding) {
     if (right.explains) {
         return Outcome::pass;
     }
@@ -169,12 +174,15 @@ Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const 
         return limits.accepts_close && best->precision && right.nearly ? Outcome::close
                                                                        : Outcome::mistake;
     }
+    if (no_rounding && best != nullptr && best->precision) {
+        return Outcome::unexplained;
+    }
     // Two operations that differ little both come close; only a much better match justifies
     // reporting a mistake.
     const bool much_better = best != nullptr && best->nearly &&
                              4 * best->max_error_u <= right.max_error_u;
     if (right.nearly && !much_better) {
-        return Outcome::close;
+        return no_rounding ? Outcome::unexplained : Outcome::close;
     }
     return best != nullptr && best->nearly ? Outcome::mistake : Outcome::unexplained;
 }
@@ -186,7 +194,7 @@ void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& m
                                const std::vector<bool>& rows, Judgement& judgement) {
     std::vector<Match> found;
     for (const Mistake& mistake : mistakes) {
-        if (mistake.precision || mistake.part == Part::layout) {
+        if (mistake.precision || mistake.measured || mistake.part == Part::layout) {
             continue;
         }
         if (std::optional<Match> match = judge.match_of_rows(mistake, rows)) {
@@ -240,20 +248,34 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
                                       : judge.measured(judge.compare(sample));
     const std::vector<Mistake> mistakes = mistakes_of(evidence);
     std::vector<Match>& matches = judgement.matches;
+    const auto any = [&matches](bool Match::*good) {
+        return std::any_of(matches.begin(), matches.end(), [good](const Match& match) {
+            return match.*good && !match.precision;
+        });
+    };
     for (std::size_t m = 0; m < mistakes.size(); ++m) {
-        matches.push_back(judge.match(mistakes[m]));
-        if (!of_right.explains && !matches.back().explains && !mistakes[m].turns.empty()) {
-            matches.back() = judge.match(
-                judge.with_turns_chosen(mistakes[m], limits.sampled_elements));
-        }
         report(0.5 + 0.5 * double(m + 1) / double(mistakes.size()));
+        if (mistakes[m].measured && (of_right.explains || any(&Match::explains))) {
+            continue;
+        }
+        Match match = judge.match(mistakes[m]);
+        if (!of_right.explains && !match.explains && !mistakes[m].turns.empty()) {
+            match = judge.match(judge.with_turns_chosen(mistakes[m], limits.sampled_elements));
+        }
+        if (!match.measured || match.explains || !any(&Match::nearly)) {
+            matches.push_back(std::move(match));
+        }
     }
     // Flushing differs from the correct operation in almost nothing, so a partial match would be
     // misleading.
     std::erase_if(matches, [](const Match& match) {
         return match.mistake == "subnormals_flushed" && !match.explains;
     });
-    put_best_first(matches, right_in_sample);
+    if (of_right.nearly && !of_right.explains) {
+        judgement.odd_pairs = odd_pairs(evidence, limits.bound_u, judgement.pairs);
+    }
+    const bool no_rounding = !judgement.odd_pairs.empty();
+    put_best_first(matches, right_in_sample, no_rounding);
     judgement.rows = verdict.rows_beyond.size();
     judgement.wrong_rows = static_cast<std::uint64_t>(
         std::count(verdict.rows_beyond.begin(), verdict.rows_beyond.end(), true));
@@ -263,11 +285,11 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
     if (!of_right.explains && !explained() && judgement.wrong_rows < judgement.rows) {
         add_matches_of_wrong_rows(judge, mistakes, verdict.rows_beyond, judgement);
     }
-    if (!of_right.explains && !of_right.nearly && !explained()) {
+    if (!of_right.explains && (!of_right.nearly || no_rounding) && !explained()) {
         add_matches_of_two(judge, evidence, mistakes, matches);
-        put_best_first(matches, right_in_sample);
+        put_best_first(matches, right_in_sample, no_rounding);
     }
-    judgement.outcome = outcome_of(of_right, matches, limits);
+    judgement.outcome = outcome_of(of_right, matches, limits, no_rounding);
     const bool in_part = !matches.empty() && !matches.front().where.empty();
     if (judgement.outcome == Outcome::close || judgement.outcome == Outcome::unexplained ||
         in_part) {

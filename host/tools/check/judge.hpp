@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/finish.hpp"
 #include "rotate/definition.hpp"
 #include "vkrope/frequencies.hpp"
 
@@ -27,13 +28,16 @@ struct Evidence {
     reference::Tensor in, out;
     const void* input = nullptr;
     const void* output = nullptr;
-    reference::Operation operation;  // the correct one; positions of the first axis
+    reference::Operation operation;  // the correct one; positions of the first axis. Of a layer
+                                     // without RoPE it has no frequencies
     FurtherAxes further;             // positions of the other axes
     // Used only by mistakes.
     double base = 0;                    // as Rotation::base
     double softmax_scale = 1;           // as Rotation::softmax_scale
     std::uint64_t other_offset = 0;     // rotary offset of the other tensor, K or Q
-    std::vector<OtherRotation> others;  // with the same head_dim
+    std::vector<OtherRotation> others;
+    std::vector<YarnScaling> yarn;              // what the file may say of YaRN
+    const reference::Finish* steps = nullptr;   // around the rotation; null: none
 };
 
 /// The comparison of an output with one known mistake.
@@ -49,6 +53,7 @@ struct Match {
     bool explains = false;   // all elements are within the bound
     bool nearly = false;     // all elements are within the tolerance
     bool precision = false;  // not another operation, but the correct one in other arithmetic
+    bool measured = false;   // a value of the mistake was read from the output
     std::string
         where;  // if tried only on the wrong rows, where these are; empty: tried on everything
 };
@@ -96,8 +101,15 @@ struct Judgement {
     std::uint64_t rows = 0, wrong_rows = 0;
     std::string wrong_in;  // the sequences, tokens and heads of these rows: "token 3, heads 1,
                            // 4-7"; empty: each has some
+    /// The pairs that hold everything wrong, if rounding cannot explain that they do: see
+    /// odd_pairs(). Such an output is never close.
+    std::vector<std::size_t> odd_pairs;
+    std::uint64_t pairs = 0;     // of a row
     std::vector<Match> matches;  // best first
 };
+
+/// How many matches a report shows.
+constexpr std::size_t shown_matches = 3;
 
 /// progress  called with the fraction done, 0 to 1
 Judgement judge(const Evidence& evidence, const Limits& limits,

@@ -18,6 +18,7 @@ struct Row {
     const char* meaning;
     bool precision = false;
     std::vector<Turn> (*turns)(const Evidence&) = nullptr;  // as Mistake::turns
+    bool measured = false;                                  // as Mistake::measured
 };
 
 // If several explain an output equally well, the first of them is reported first.
@@ -32,6 +33,11 @@ constexpr Row rows[] = {
      "the attention factor was applied twice"},
     {"attention_factor_divided", attention_factor_divided, Part::factor,
      "the output was divided by the attention factor"},
+    {"yarn_magnitude_applied", yarn_magnitude_applied, Part::factor,
+     "cos and sin have YaRN's magnitude 0.1 ln(factor) + 1, which is not the model's attention "
+     "factor"},
+    {"softmax_root_applied", softmax_root_applied, Part::factor,
+     "cos and sin were multiplied by the magnitude that belongs to the softmax scale"},
     {"attention_factor_applied", attention_factor_applied, Part::factor,
      "the attention factor was applied, but --gain asks to omit or divide it out"},
     {"softmax_scale_applied", softmax_scale_applied, Part::factor,
@@ -41,6 +47,13 @@ constexpr Row rows[] = {
     {"frequencies_unscaled", frequencies_unscaled, Part::frequencies,
      "frequencies are unscaled, and the attention factor was applied"},
     {"scaling_twice", scaling_twice, Part::frequencies, "the frequencies were scaled twice"},
+    {"yarn_range_rounded", yarn_range_rounded, Part::frequencies,
+     "YaRN's range of blended pairs was rounded to whole pairs"},
+    {"yarn_range_unrounded", yarn_range_unrounded, Part::frequencies,
+     "YaRN's range of blended pairs was not rounded to whole pairs"},
+    {"factor_in_power", factor_in_power, Part::frequencies,
+     "the factor of the scaling multiplies the base, inside the power; it must divide the "
+     "frequencies"},
     {"position_plus_one", position_plus_one, Part::positions, "every position is one too large"},
     {"position_minus_one", position_minus_one, Part::positions, "every position is one too small"},
     {"inverse_direction", inverse_direction, Part::direction,
@@ -56,6 +69,8 @@ constexpr Row rows[] = {
      "every pair was rotated by the position on the first axis"},
     {"sections_in_the_other_order", sections_in_the_other_order, Part::axes,
      "sections are sequential instead of interleaved, or the reverse"},
+    {"sections_without_end", sections_without_end, Part::axes,
+     "axes alternate over all pairs, beyond the end of their sections"},
     {"height_and_width_exchanged", height_and_width_exchanged, Part::axes,
      "the positions of height and width are swapped"},
     {"rotated_twice", rotated_twice, Part::positions, "the output was rotated a second time"},
@@ -68,6 +83,22 @@ constexpr Row rows[] = {
      "pairs were formed over all windows together, not within each"},
     {"whole_head", whole_head, Part::window,
      "all of head_dim was rotated, with frequencies for it"},
+    {"proportional_instead_of_partial", proportional_instead_of_partial, Part::window,
+     "exponents and the distance of a pair are those of head_dim, as in proportional scaling"},
+    {"pair_distance_of_head_dim", pair_distance_of_head_dim, Part::window,
+     "the channels of a pair are head_dim / 2 apart, not rotary_dim / 2"},
+    {"partial_instead_of_proportional", partial_instead_of_proportional, Part::window,
+     "a partial window was rotated: exponents and the distance of a pair are not those of "
+     "head_dim"},
+    {"pair_distance_of_partial", pair_distance_of_partial, Part::window,
+     "the channels of a pair are as far apart as in a partial window, not head_dim / 2"},
+    {"exponent_of_partial", exponent_of_partial, Part::frequencies,
+     "exponents are those of a partial window, not of head_dim"},
+    {"half_of_window", half_of_window, Part::window,
+     "half of the window was rotated, as if rotary_dim were half as wide"},
+    {"half_of_window_and_frequencies", half_of_window_and_frequencies, Part::window,
+     "half of the window was rotated, by the first half of the frequencies"},
+    {"half_of_pairs", half_of_pairs, Part::window, "only the first half of the pairs was rotated"},
     {"exponent_of_head_dim", exponent_of_head_dim, Part::frequencies,
      "exponents are divided by head_dim, not by rotary_dim"},
     {"base_10000", base_10000, Part::frequencies,
@@ -84,6 +115,10 @@ constexpr Row rows[] = {
      "tokens and heads were reshaped, not transposed"},
     {"tokens_and_sequences_exchanged", tokens_and_sequences_exchanged, Part::layout,
      "tokens and sequences were reshaped, not transposed"},
+    {"position_offset", position_offset, Part::positions, "every position is off by the same: ",
+     false, nullptr, true},
+    {"another_factor", another_factor, Part::factor, "cos and sin have another factor: ", false,
+     nullptr, true},
     // Computation of cos and sin comes last: it uses the frequencies that another mistake may have
     // changed.
     {"cos_and_sin_exchanged", cos_and_sin_exchanged, Part::arithmetic, "cos and sin are swapped"},
@@ -103,10 +138,11 @@ std::optional<Mistake> mistake_of(const Row& row, const Evidence& evidence) {
         return std::nullopt;
     }
     return Mistake{.name = row.name,
-                   .meaning = row.meaning,
+                   .meaning = row.meaning + attempt->detail,
                    .trial = std::move(*attempt),
                    .part = row.part,
                    .precision = row.precision,
+                   .measured = row.measured,
                    .turns = row.turns == nullptr ? std::vector<Turn>() : row.turns(evidence)};
 }
 
@@ -117,26 +153,41 @@ bool same_rotation(const Mistake& mistake, const Rotation& rotation) {
            rotation.attention_factor == mistake.trial.operation.attention_factor;
 }
 
-Mistake other_rotation(const Evidence& evidence, const OtherRotation& other) {
+/// The other RoPE of the model in place of the right one; nothing if its window does not fit, or if
+/// it is the right one.
+std::optional<Mistake> other_rotation(const Evidence& evidence, const OtherRotation& other) {
+    if (!other.rotation.rotates || other.rotation.sections.order == SectionOrder::sum) {
+        return std::nullopt;
+    }
     Trial trial = right(evidence);
-    set_frequencies(trial.operation, other.rotation.inv_freq);
-    trial.operation.attention_factor = other.rotation.attention_factor;
-    return {.name = other.mistake,
-            .meaning = other.meaning,
-            .trial = std::move(trial),
-            .part = Part::frequencies};
+    reference::Operation& operation = trial.operation;
+    set_angles(other.rotation, operation);
+    const bool groups = operation.head_groups != 0 && evidence.in.heads % operation.head_groups == 0;
+    const bool fits = operation.rotary_offset + channels_to_end(operation) <= evidence.in.head_dim;
+    const bool another = differ(operation.inv_freq, evidence.operation.inv_freq) ||
+                         operation.attention_factor != evidence.operation.attention_factor;
+    if (!groups || !fits || !another) {
+        return std::nullopt;
+    }
+    const bool still = evidence.operation.inv_freq.empty();
+    return Mistake{.name = still ? "rotated_without_rope" : other.mistake,
+                   .meaning = still ? "rotated although the layer has no RoPE: " + other.meaning
+                                    : other.meaning,
+                   .trial = std::move(trial),
+                   .part = Part::frequencies};
 }
 
 }  // namespace
 
 std::vector<Mistake> mistakes_of(const Evidence& evidence) {
     std::vector<Mistake> mistakes;
-    if (evidence.operation.inv_freq.empty() || evidence.operation.positions.empty() ||
-        evidence.in.heads == 0) {
+    if (evidence.operation.positions.empty() || evidence.in.heads == 0) {
         return mistakes;
     }
+    const bool rotates = !evidence.operation.inv_freq.empty();
     for (const Row& row : rows) {
-        if (std::optional<Mistake> mistake = mistake_of(row, evidence)) {
+        // The table is of what a rotation can have wrong.
+        if (std::optional<Mistake> mistake = rotates ? mistake_of(row, evidence) : std::nullopt) {
             mistakes.push_back(std::move(*mistake));
         }
     }
@@ -147,17 +198,12 @@ std::vector<Mistake> mistakes_of(const Evidence& evidence) {
         [](const Mistake& mistake) { return mistake.name == "scaling_ignored"; });
     std::vector<Mistake> others;
     for (const OtherRotation& other : evidence.others) {
-        const bool fits = evidence.operation.rotary_offset + 2 * other.rotation.inv_freq.size() <=
-                          evidence.in.head_dim;
-        const bool another = differ(other.rotation.inv_freq, evidence.operation.inv_freq) ||
-                             other.rotation.attention_factor != evidence.operation.attention_factor;
-        if (!other.rotation.rotates || !fits || !another) {
-            continue;
-        }
-        if (scaling_ignored != mistakes.end() && same_rotation(*scaling_ignored, other.rotation)) {
+        std::optional<Mistake> mistake = other_rotation(evidence, other);
+        if (mistake && scaling_ignored != mistakes.end() &&
+            same_rotation(*scaling_ignored, other.rotation)) {
             scaling_ignored->meaning += "; " + other.meaning;
-        } else {
-            others.push_back(other_rotation(evidence, other));
+        } else if (mistake) {
+            others.push_back(std::move(*mistake));
         }
     }
     mistakes.insert(mistakes.begin(), std::make_move_iterator(others.begin()),

@@ -16,6 +16,7 @@ struct Trial {
     reference::Operation operation;  // positions of the first axis
     FurtherAxes further = {};
     std::uint64_t first_in = 0, first_out = 0;  // first compared element
+    std::string detail = {};                    // ends the meaning of the mistake
 };
 
 /// The elements of a tensor from its first compared one on.
@@ -54,6 +55,7 @@ struct Mistake {
     Trial trial;
     Part part = Part::alone;
     bool precision = false;  // as Match::precision
+    bool measured = false;   // as Match::measured: tried only where no other mistake explains
     /// Candidates for the cos and sin of each pair, likeliest first; they replace the trial's own.
     /// Empty: the trial's own.
     std::vector<Turn> turns = {};

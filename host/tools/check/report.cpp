@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "check/check.hpp"
+#include "check/where.hpp"
 #include "shell/terminal.hpp"
 #include "shell/words.hpp"
 
@@ -20,9 +22,26 @@ nlohmann::ordered_json number(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
+/// What a report shows: nothing after a pass.
+std::span<const Match> shown(const Judgement& judgement) {
+    const std::size_t most = judgement.outcome == Outcome::pass ? 0 : shown_matches;
+    return std::span(judgement.matches).first(std::min(most, judgement.matches.size()));
+}
+
+/// The mistakes that these files cannot show, because they would pass as well.
+std::vector<std::string> blind_spots(const Judgement& judgement) {
+    std::vector<std::string> names;
+    for (const Match& match : judgement.matches) {
+        if (judgement.outcome == Outcome::pass && match.explains && !match.precision) {
+            names.push_back(match.mistake);
+        }
+    }
+    return names;
+}
+
 nlohmann::ordered_json matches_json(const Judgement& judgement) {
     nlohmann::ordered_json matches = nlohmann::ordered_json::array();
-    for (const Match& match : judgement.matches) {
+    for (const Match& match : shown(judgement)) {
         matches.push_back({{"mistake", match.mistake},
                            {"meaning", match.meaning},
                            {"where", match.where.empty() ? nlohmann::ordered_json(nullptr)
@@ -76,6 +95,8 @@ nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
             {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr)
                                                     : nlohmann::ordered_json(judgement.wrong_in)},
             {"only_wrong", lone_json(judgement.lone)},
+            {"wrong_pairs", pairs_json(judgement.odd_pairs)},
+            {"cannot_show", blind_spots(judgement)},
             {"matches", matches_json(judgement)}};
 }
 
@@ -177,15 +198,18 @@ std::string verdict_line(const char* name, const Judged& judged, const Limits& l
     return fmt::format("{}  {}: {}\n", name, word, finding(judged.judgement, limits));
 }
 
-/// Lists mistakes that these files cannot show, because they would pass as well.
-std::string blind_spots(const Judgement& judgement) {
-    std::string names;
-    for (const Match& match : judgement.matches) {
-        if (match.explains && !match.precision) {
-            names += (names.empty() ? "" : ", ") + match.mistake;
-        }
+/// Says how many mistakes these files cannot show, and names the first.
+std::string blind_text(const Judgement& judgement) {
+    const std::vector<std::string> names = blind_spots(judgement);
+    if (names.empty()) {
+        return "";
     }
-    return names.empty() ? "" : fmt::format("   these files cannot show: {}\n", names);
+    const std::size_t named = std::min(shown_matches, names.size());
+    const std::string more = named < names.size()
+                                 ? fmt::format(", and {} more", names.size() - named)
+                                 : "";
+    return fmt::format("   these files cannot show: {}{}\n",
+                       fmt::join(names.begin(), names.begin() + std::ptrdiff_t(named), ", "), more);
 }
 
 std::string text_of(const char* name, const std::optional<Judged>& judged, const Limits& limits) {
@@ -196,15 +220,16 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
     std::string text = verdict_line(name, *judged, limits);
     if (judgement.outcome == Outcome::pass) {
         return text + fmt::format("   error {}\n", error_text(judgement.max_error_u)) +
-               blind_spots(judgement);
+               blind_text(judgement);
     }
     text += fmt::format("   error {}, {} of {} values within {} u\n",
                         error_text(judgement.max_error_u), percent(judgement.share_within),
                         judgement.elements, limits.bound_u);
     text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
+    text += odd_text(judgement.odd_pairs, judgement.pairs);
     text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first",
                         "largest error", "within");
-    for (const Match& match : judgement.matches) {
+    for (const Match& match : shown(judgement)) {
         text += match_line(match);
     }
     if (judgement.sampled < judgement.elements) {
@@ -217,6 +242,22 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
 }
 
 }  // namespace
+
+nlohmann::ordered_json pairs_json(const std::vector<std::size_t>& odd_pairs) {
+    return odd_pairs.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(odd_pairs);
+}
+
+std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pairs) {
+    if (odd_pairs.empty()) {
+        return "";
+    }
+    std::vector<bool> wrong(pairs);
+    for (const std::size_t pair : odd_pairs) {
+        wrong[pair] = true;
+    }
+    return fmt::format("   everything wrong is in {} of {}, which is no rounding\n",
+                       ranges_text("pair", wrong), pairs);
+}
 
 std::string percent(double share) {
     return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);

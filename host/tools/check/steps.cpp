@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "check/attempts.hpp"
+#include "check/measure.hpp"
 #include "check/mistakes.hpp"
 #include "divide_up.hpp"
 #include "reference/element.hpp"
@@ -24,10 +25,19 @@ struct Candidate {
     Trial trial;
     reference::Finish steps;
     StoreTrial store;  // of a quantised output
+    bool precision = false, measured = false;  // as Mistake
 };
 
 reference::Type element_type(const Evidence& evidence) {
     return evidence.in.type == reference::Type::f32 ? evidence.out.type : evidence.in.type;
+}
+
+/// The rotation with the steps around it, and its output if that is of numbers.
+Evidence around(const StepsEvidence& evidence) {
+    Evidence rotation = evidence.rotation;
+    rotation.steps = &evidence.steps;
+    rotation.output = evidence.stored ? nullptr : rotation.output;
+    return rotation;
 }
 
 Candidate right_of(const StepsEvidence& evidence) {
@@ -91,7 +101,7 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
     const reference::Norm& norm = evidence.steps.norm;
     const auto eps = static_cast<long double>(norm.eps);
     if (norm.kind != NormKind::none) {
-        if (evidence.rotates) {
+        if (evidence.rotates && !evidence.rotation.operation.inv_freq.empty()) {
             add(norm.after ? "norm_before_rotation" : "norm_after_rotation",
                 norm.after ? "the norm was taken before the rotation"
                            : "the norm was taken after the rotation",
@@ -175,15 +185,17 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
         rotated.trial.operation = evidence.rotation.operation;
         rotated.trial.further = evidence.rotation.further;
         const reference::Operation& operation = rotated.trial.operation;
-        if (operation.rotary_offset + channels_to_end(operation) <= evidence.rotation.in.head_dim) {
+        if (!operation.inv_freq.empty() &&
+            operation.rotary_offset + channels_to_end(operation) <= evidence.rotation.in.head_dim) {
             candidates.push_back(std::move(rotated));
         }
         return candidates;
     }
-    for (Mistake& mistake : mistakes_of(evidence.rotation)) {
+    for (Mistake& mistake : mistakes_of(around(evidence))) {
         if (mistake.part != Part::layout && mistake.turns.empty()) {
             candidates.push_back({std::move(mistake.name), std::move(mistake.meaning),
-                                  std::move(mistake.trial), evidence.steps, right.store});
+                                  std::move(mistake.trial), evidence.steps, right.store,
+                                  mistake.precision, mistake.measured});
         }
     }
     return candidates;
@@ -332,8 +344,8 @@ double missed(const StepsMatch& match, bool quantised) {
     return quantised ? 1 - match.share_within : match.largest_error;
 }
 
-Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& matches,
-                   bool quantised) {
+Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& matches, bool quantised,
+                   bool no_rounding) {
     if (right.explains) {
         return Outcome::pass;
     }
@@ -341,12 +353,15 @@ Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& match
     if (best != nullptr && best->explains) {
         return Outcome::mistake;
     }
+    if (no_rounding && best != nullptr && best->precision) {
+        return Outcome::unexplained;
+    }
     // Two definitions that differ little both come close; only a much better match justifies
     // reporting a mistake.
     const bool much_better = best != nullptr && best->nearly &&
                              4 * missed(*best, quantised) <= missed(right, quantised);
     if (right.nearly && !much_better) {
-        return Outcome::close;
+        return no_rounding ? Outcome::unexplained : Outcome::close;
     }
     return best != nullptr && best->nearly ? Outcome::mistake : Outcome::unexplained;
 }
@@ -361,24 +376,42 @@ StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
     judgement.quantised = evidence.stored.has_value();
     const Candidate right = right_of(evidence);
     judgement.right = match_of(evidence, right, limits, progress);
+    std::vector<StepsMatch>& matches = judgement.matches;
+    const auto any = [&matches](bool StepsMatch::*good) {
+        return std::any_of(matches.begin(), matches.end(), [good](const StepsMatch& match) {
+            return match.*good && !match.precision;
+        });
+    };
     for (const Candidate& candidate : candidates_of(evidence)) {
+        if (candidate.measured && (judgement.right.explains || any(&StepsMatch::explains))) {
+            continue;
+        }
         const Candidate part = sampled(candidate, limits.sampled_elements);
         StepsMatch match = match_of(evidence, part, limits);
         if ((match.explains || match.nearly) && part.trial.in.tokens != in.tokens) {
             match = match_of(evidence, candidate, limits);  // on all elements, before reporting it
         }
-        judgement.matches.push_back(std::move(match));
+        match.precision = candidate.precision;
+        match.measured = candidate.measured;
+        if (!match.measured || match.explains || !any(&StepsMatch::nearly)) {
+            matches.push_back(std::move(match));
+        }
     }
-    std::stable_sort(judgement.matches.begin(), judgement.matches.end(),
-                     [&judgement](const StepsMatch& a, const StepsMatch& b) {
+    if (evidence.rotates && judgement.right.nearly && !judgement.right.explains) {
+        judgement.odd_pairs = odd_pairs(around(evidence), limits.bound_u, judgement.pairs);
+    }
+    const bool no_rounding = !judgement.odd_pairs.empty();
+    std::stable_sort(matches.begin(), matches.end(),
+                     [&](const StepsMatch& a, const StepsMatch& b) {
                          const auto rank = [&](const StepsMatch& match) {
-                             return std::tuple(match.explains, match.nearly,
+                             return std::tuple(match.explains,
+                                               match.nearly && !(no_rounding && match.precision),
                                                -missed(match, judgement.quantised),
                                                match.share_within, -match.largest_error);
                          };
                          return rank(a) > rank(b);
                      });
-    judgement.outcome = outcome_of(judgement.right, judgement.matches, judgement.quantised);
+    judgement.outcome = outcome_of(judgement.right, matches, judgement.quantised, no_rounding);
     return judgement;
 }
 

@@ -34,6 +34,7 @@ struct StepsMatch {
     /// largest code).
     bool nearly = false;
     std::string worst;  // as Verdict::worst; empty if it explains
+    bool precision = false, measured = false;  // as Match
 };
 
 struct StepsJudgement {
@@ -41,6 +42,8 @@ struct StepsJudgement {
     StepsMatch right;
     std::uint64_t elements = 0;
     bool quantised = false;
+    std::vector<std::size_t> odd_pairs;  // as Judgement
+    std::uint64_t pairs = 0;
     std::vector<StepsMatch> matches;  // best first
 };
 

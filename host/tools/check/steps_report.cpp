@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "check/check.hpp"
 #include "shell/terminal.hpp"
@@ -10,11 +11,15 @@
 namespace vkrope::tools {
 namespace {
 
-constexpr std::size_t shown_matches = 8;
-
 /// A number that JSON can hold.
 nlohmann::ordered_json or_null(double number) {
     return std::isfinite(number) ? nlohmann::ordered_json(number) : nlohmann::ordered_json(nullptr);
+}
+
+/// What a report shows: nothing after a pass.
+std::span<const StepsMatch> shown(const StepsJudgement& judgement) {
+    const std::size_t most = judgement.outcome == Outcome::pass ? 0 : shown_matches;
+    return std::span(judgement.matches).first(std::min(most, judgement.matches.size()));
 }
 
 nlohmann::ordered_json match_json(const StepsMatch& match) {
@@ -31,13 +36,14 @@ nlohmann::ordered_json tensor_json(const std::optional<JudgedSteps>& judged) {
     }
     const StepsJudgement& judgement = judged->judgement;
     nlohmann::ordered_json matches = nlohmann::ordered_json::array();
-    for (const StepsMatch& match : judgement.matches) {
+    for (const StepsMatch& match : shown(judgement)) {
         matches.push_back(match_json(match));
     }
     return {{"verdict", word_of(judgement.outcome)},
             {"elements", judgement.elements},
             {"share_within", judgement.right.share_within},
             {"largest_error", or_null(judgement.right.largest_error)},
+            {"wrong_pairs", pairs_json(judgement.odd_pairs)},
             {"matches", matches}};
 }
 
@@ -74,10 +80,10 @@ std::string text_of(TensorIndex which, const StepsJudgement& judgement) {
     if (judgement.outcome == Outcome::pass) {
         return text;
     }
+    text += odd_text(judgement.odd_pairs, judgement.pairs);
     text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first",
                         "largest error", "within");
-    for (std::size_t i = 0; i < std::min(shown_matches, judgement.matches.size()); ++i) {
-        const StepsMatch& match = judgement.matches[i];
+    for (const StepsMatch& match : shown(judgement)) {
         text += fmt::format("  {:<34}{:>14.2g}{:>10}  {}\n", match.mistake, match.largest_error,
                             percent(match.share_within), match.meaning);
     }

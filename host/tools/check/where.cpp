@@ -6,9 +6,7 @@
 #include <cstddef>
 
 namespace vkrope::tools {
-namespace {
 
-/// "token 3", "heads 1, 4-7"; empty if all are set.
 std::string ranges_text(const char* one, const std::vector<bool>& those) {
     constexpr int max_ranges = 8;
     std::string text;
@@ -31,8 +29,6 @@ std::string ranges_text(const char* one, const std::vector<bool>& those) {
     text += ranges > max_ranges ? ", ..." : "";
     return number == those.size() ? "" : fmt::format("{}{} {}", one, number == 1 ? "" : "s", text);
 }
-
-}  // namespace
 
 std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict) {
     const reference::Place &first = verdict.first_beyond, &last = verdict.last_beyond;

@@ -10,6 +10,9 @@
 
 namespace vkrope::tools {
 
+/// "token 3", "heads 1, 4-7"; empty if all are set.
+std::string ranges_text(const char* one, const std::vector<bool>& those);
+
 /// None if nothing is wrong, if the wrong elements share no region, or if the region is the whole
 /// tensor.
 std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict);

@@ -69,6 +69,21 @@ Attempt sections_in_the_other_order(const Evidence& evidence) {
                   attempt);
 }
 
+/// Three equal sections that hold all pairs have the axes 0, 1, 2, 0, 1, 2 to the last one.
+Attempt sections_without_end(const Evidence& evidence) {
+    Attempt attempt = right(evidence);
+    Sections& sections = attempt->further.sections;
+    const std::size_t pairs = evidence.operation.inv_freq.size() / evidence.operation.head_groups;
+    const auto third = static_cast<std::uint32_t>((pairs + 2) / 3);
+    sections.order = SectionOrder::interleaved;
+    for (std::uint32_t axis = 0; axis < max_axes; ++axis) {
+        sections.pairs[axis] = axis < 3 ? third : 0;
+    }
+    return if_any(evidence.further.sections.order == SectionOrder::interleaved &&
+                      sections.axes == 3 && !same_axes(sections, evidence.further.sections, pairs),
+                  attempt);
+}
+
 /// Height and width are the two axes of images, and the last two axes of text with images.
 Attempt height_and_width_exchanged(const Evidence& evidence) {
     Attempt attempt = right(evidence);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "files/model_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -86,6 +87,24 @@ HeadCounts head_counts(const nlohmann::json& json) {
             .k = k ? k : q};  // without the second key every query head has its own key head
 }
 
+/// Calls visit(object) for the objects of a document, and for those in them.
+template <class Visit>
+void each_object(const nlohmann::json& json, const Visit& visit) {
+    if (json.is_object()) {
+        visit(json);
+    }
+    if (json.is_structured()) {
+        for (const nlohmann::json& inside : json) {
+            each_object(inside, visit);
+        }
+    }
+}
+
+double number_or(const nlohmann::json& object, const char* key, double otherwise) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
 }  // namespace
 
 ModelFile::ModelFile(const std::string& path) {
@@ -116,6 +135,64 @@ ModelFile::ModelFile(const std::string& path) {
 
 Result<Rotation> ModelFile::read(const ModelQuery& query) const {
     return config_ ? config_->rotation(query) : gguf_->rotation(query);
+}
+
+std::vector<std::string> ModelFile::layer_types() const {
+    std::vector<std::string> types = {"full_attention",
+                                      "sliding_attention",
+                                      "chunked_attention",
+                                      "windowed_attention",
+                                      "compressed_sparse_attention",
+                                      "heavily_compressed_attention",
+                                      "indexer"};
+    const auto add = [&types](const std::string& type) {
+        if (std::find(types.begin(), types.end(), type) == types.end()) {
+            types.push_back(type);
+        }
+    };
+    if (config_) {
+        each_object(config_->document(), [&add](const nlohmann::json& object) {
+            if (const auto list = object.find("layer_types"); list != object.end()) {
+                for (const nlohmann::json& type : *list) {
+                    if (type.is_string()) add(type.get<std::string>());
+                }
+            }
+            const auto own = object.find("rope_parameters");
+            if (own != object.end() && own->is_object()) {
+                for (const auto& [type, parameters] : own->items()) {
+                    if (parameters.is_object()) add(type);
+                }
+            }
+        });
+    }
+    return types;
+}
+
+std::vector<YarnScaling> ModelFile::yarn_scalings() const {
+    std::vector<double> lengths;
+    std::vector<YarnScaling> found, each;
+    if (config_) {
+        each_object(config_->document(), [&](const nlohmann::json& object) {
+            for (const char* key : {"original_max_position_embeddings", "initial_context_length",
+                                    "max_position_embeddings"}) {
+                if (const double length = number_or(object, key, 0); length > 0) {
+                    lengths.push_back(length);
+                }
+            }
+            if (const double factor = number_or(object, "factor", 0); factor > 0) {
+                found.push_back({.factor = factor,
+                                 .beta_fast = number_or(object, "beta_fast", 32),
+                                 .beta_slow = number_or(object, "beta_slow", 1)});
+            }
+        });
+    }
+    for (YarnScaling yarn : found) {
+        for (const double length : lengths) {
+            yarn.original_max_position_embeddings = length;
+            each.push_back(yarn);
+        }
+    }
+    return each;
 }
 
 HeadCounts ModelFile::heads() const {

@@ -40,6 +40,13 @@ class ModelFile {
 
     HeadCounts heads() const;
 
+    /// Names of layer types that a query may ask for; not all are of this model.
+    std::vector<std::string> layer_types() const;
+
+    /// Parameters of YaRN as the objects of a config.json may have them, each with every length
+    /// that the file gives. Which of them belong together is for the caller to find out.
+    std::vector<YarnScaling> yarn_scalings() const;
+
     bool is_gguf() const noexcept { return gguf_.has_value(); }
 
    private:

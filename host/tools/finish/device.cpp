@@ -113,14 +113,27 @@ void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
     }
 }
 
+/// The kernel rotates at least one pair. That of a layer without RoPE has the angle 0, which leaves
+/// it as it is.
+Rotation rotation_of(const RotateInputs& inputs) {
+    Rotation rotation = inputs.rotation;
+    if (!rotation.rotates) {
+        rotation.rotates = true;
+        rotation.rotary_dim = 2;
+        rotation.inv_freq = {0};
+        rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
+    }
+    if (inputs.positions.axes == 0 && rotation.sections.order != SectionOrder::sum) {
+        rotation.sections = {};  // one position rotates all pairs
+    }
+    return rotation;
+}
+
 Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& device,
              const MeasuredFinish& measured) {
     const RotateInputs& given = inputs.rotate;
     Work work;
-    Rotation rotation = given.rotation;
-    if (given.positions.axes == 0 && rotation.sections.order != SectionOrder::sum) {
-        rotation.sections = {};  // one position rotates all pairs
-    }
+    const Rotation rotation = rotation_of(given);
     work.table = value_of(AngleTable::make(device, rotation, options.given.angles,
                                            largest_distance(given.positions) + 1),
                           Subject::device);
@@ -218,7 +231,9 @@ MeasuredFinish finish_on_device(const FinishOptions& options, const FinishInputs
     if (measured.bytes == 0) {
         return measured;
     }
-    check_table_fits(options.given, given, measured.device.limits);
+    if (given.rotation.rotates) {
+        check_table_fits(options.given, given, measured.device.limits);
+    }
     Work work = prepare(options, inputs, device, measured);
     run(options, device, work, measured);
     for (const TensorIndex which : every_tensor) {

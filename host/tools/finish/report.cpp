@@ -112,7 +112,8 @@ std::string text_of(const FinishOptions& options, const FinishInputs& inputs,
             tensor_names[which].name,
             fmt::format("{} {} to {}: {}", npy::shape_text(tensor->array.header.shape),
                         word_for(elements, tensor->element), store_text(inputs.steps[which].store),
-                        steps_text(inputs.steps[which].finish, which != V)));
+                        steps_text(inputs.steps[which].finish,
+                                   which != V && inputs.rotate.rotation.rotates)));
         if (const auto& verdict = verification.verdicts[which]) {
             text += row("  error",
                         fmt::format("{:.3g} of what the contract allows", verdict->largest_share));

@@ -9,6 +9,21 @@
 namespace vkrope::tools {
 namespace {
 
+/// A layer without RoPE takes nothing that says how to rotate.
+void refuse_rotation(const RotateOptions& options) {
+    const char* given = options.inverse                              ? "--inverse"
+                        : options.gain != Gain::apply                ? "--gain"
+                        : options.angles != AngleSource::by_default  ? "--angles"
+                        : options.float32_angles                     ? "--float32-angles"
+                        : options.rotary_offset                      ? "--rotary-offset"
+                                                                     : nullptr;
+    if (given != nullptr) {
+        fail(ExitCode::usage,
+             "{}: --model '{}': this layer has no rotary position embedding: nothing is rotated",
+             given, options.model.path);
+    }
+}
+
 Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     if (options.float32_angles) {
         if (options.angles == AngleSource::factored_texture ||
@@ -20,8 +35,10 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
         rotation.precision = AnglePrecision::float32;
     }
     if (!rotation.rotates) {
-        fail(ExitCode::usage, "--model: '{}': this layer has no rotary position embedding",
-             options.model.path);
+        refuse_rotation(options);
+        print_note(fmt::format("--model: '{}': this layer has no rotary position embedding: "
+                               "nothing is rotated",
+                               options.model.path));
     }
     // The table is made for this run only, with the requested factor, so the result loses no
     // accuracy.
@@ -46,8 +63,12 @@ struct RowForm {
 std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rotation,
                               TensorIndex which) {
     const bool key = which == K;
-    const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset,
-                        width = rotation.rotary_dim;
+    const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset;
+    // Without RoPE nothing says which channels of a whole head would turn; those of latent
+    // attention are head_dim.
+    const bool latent = std::max(q, k) >= rotation.head_dim;
+    const std::uint32_t width = rotation.rotates || !latent ? rotation.rotary_dim
+                                                            : rotation.head_dim;
     std::vector<RowForm> forms;
     if (std::max(q, k) + width <= rotation.head_dim || options.head_dim) {
         forms = {{options.head_dim.value_or(rotation.head_dim), key ? k : q}};

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include "check/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <numeric>
+
+#include "check/attempts.hpp"
+#include "check/sample.hpp"
+#include "reference/element.hpp"
+#include "reference/turns.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr std::uint64_t measured_elements = std::uint64_t{1} << 14;
+
+/// One pair of one row: its place in Operation::inv_freq, what is right and what was found.
+struct PairOfRow {
+    std::size_t number = 0;
+    std::array<reference::Approximate, 2> right;
+    std::array<std::uint32_t, 2> bits;
+};
+
+/// Keeps the last tokens of the first sequence, with all heads: a norm may need them.
+Trial last_tokens(Trial trial, reference::Finish& steps) {
+    reference::Tensor &in = trial.in, &out = trial.out;
+    const std::uint64_t most = measured_elements / std::max<std::uint64_t>(
+                                                       1, in.heads * in.head_dim),
+                        kept = std::clamp<std::uint64_t>(most, 1, in.tokens),
+                        first = in.tokens - kept;
+    const auto keep = [&](auto& of_tokens) {
+        if (!of_tokens.empty()) {
+            of_tokens = {of_tokens.begin() + std::ptrdiff_t(first),
+                         of_tokens.begin() + std::ptrdiff_t(in.tokens)};
+        }
+    };
+    each_axis(trial, keep);
+    keep(steps.scale_tokens);
+    trial.first_in += first * in.token_stride;
+    trial.first_out += first * out.token_stride;
+    in.tokens = out.tokens = kept;
+    in.batch = out.batch = 1;
+    return trial;
+}
+
+/// Calls visit(PairOfRow) for each pair of each row, after all steps.
+template <class Visit>
+void each_pair(const Evidence& evidence, const Trial& trial, const reference::Finish& steps,
+               double bound_u, const Visit& visit) {
+    const reference::Operation operation = by_axis(trial.operation, trial.further);
+    const std::vector<reference::Pair> pairs = reference::pairs_of(operation);
+    const reference::Tensor& out = trial.out;
+    const auto* output = static_cast<const char*>(
+        elements_from(evidence.output, trial.first_out, out.type));
+    const std::size_t bytes = reference::bytes_of(out.type);
+    reference::finish(
+        trial.in, operation, steps, bound_u,
+        elements_from(evidence.input, trial.first_in, trial.in.type),
+        [&](std::uint64_t batch, std::uint64_t token,
+            std::span<const reference::Approximate> channels) {
+            for (std::uint64_t head = 0; head < out.heads; ++head) {
+                const std::uint64_t group = head / (out.heads / operation.head_groups),
+                                    first = batch * out.batch_stride + token * out.token_stride +
+                                            head * out.head_stride;
+                for (std::size_t j = 0; j < pairs.size(); ++j) {
+                    PairOfRow pair = {.number = group * pairs.size() + j, .right = {}, .bits = {}};
+                    for (std::size_t member = 0; member < 2; ++member) {
+                        const std::uint64_t channel = pairs[j].out[member];
+                        pair.right[member] = channels[head * out.head_dim + channel];
+                        std::memcpy(&pair.bits[member], output + (first + channel) * bytes, bytes);
+                    }
+                    visit(pair);
+                }
+            }
+        });
+}
+
+/// Radians that one position more turns each pair.
+std::vector<double> frequencies_of(const Evidence& evidence) {
+    const std::vector<double>& inv_freq = evidence.operation.inv_freq;
+    const std::vector<double>& summed = evidence.further.summed;
+    if (summed.empty()) {
+        return inv_freq;
+    }
+    const std::size_t groups = evidence.operation.head_groups, pairs = inv_freq.size() / groups,
+                      axes = summed.size() / inv_freq.size();
+    std::vector<double> all(inv_freq.size());
+    for (std::size_t i = 0; i < summed.size(); ++i) {
+        all[i / pairs / axes * pairs + i % pairs] += summed[i];
+    }
+    return all;
+}
+
+/// How much of two tensors' pairs is one turned by one angle: 0 to 1.
+double coherence(const Turned& pair) {
+    const double whole = std::sqrt(pair.right * pair.actual);
+    return whole > 0 ? std::abs(pair.product) / whole : 0;
+}
+
+double nearest_turn(double radians) {
+    return std::remainder(radians, 2 * std::numbers::pi);
+}
+
+/// A pair that was turned too far by `radians`, or by whole turns more.
+struct TurnedToo {
+    double frequency = 0, radians = 0, weight = 0;
+};
+
+/// Share of the pairs that an offset explains: 1 if it explains all.
+double explained(const std::vector<TurnedToo>& pairs, double offset) {
+    double sum = 0, all = 0;
+    for (const TurnedToo& pair : pairs) {
+        sum += pair.weight * std::cos(pair.radians - offset * pair.frequency);
+        all += pair.weight;
+    }
+    return all > 0 ? sum / all : 0;
+}
+
+/// The whole number of positions that turns every pair too far by what was seen. The slowest pair
+/// says it roughly, but for whole turns of its own; each faster one says it better.
+std::optional<std::int64_t> offset_of(std::vector<TurnedToo> pairs) {
+    constexpr double max_offset = 0x1p31, max_turns = 0x1p15, max_miss = 0.5, least = 0.98;
+    std::sort(pairs.begin(), pairs.end(), [](const TurnedToo& a, const TurnedToo& b) {
+        return a.frequency < b.frequency;
+    });
+    double best = 0, best_explained = least;
+    const auto attempt = [&](double turns) {
+        double offset = (pairs[0].radians + 2 * std::numbers::pi * turns) / pairs[0].frequency;
+        for (const TurnedToo& pair : pairs) {
+            const double miss = nearest_turn(pair.radians - offset * pair.frequency);
+            if (std::fabs(miss) > max_miss) {
+                return;
+            }
+            offset += miss / pair.frequency;
+        }
+        offset = std::round(offset);
+        const double share = std::fabs(offset) < max_offset ? explained(pairs, offset) : 0;
+        if (share > best_explained) {
+            best = offset;
+            best_explained = share;
+        }
+    };
+    for (double turns = 0; !pairs.empty() && turns <= max_turns; ++turns) {
+        attempt(turns);
+        attempt(-turns);
+    }
+    return best_explained > least ? std::optional(static_cast<std::int64_t>(best)) : std::nullopt;
+}
+
+/// Of one pair, over all rows.
+struct Off {
+    std::size_t pair = 0;
+    double reach = 0;           // largest angle
+    std::uint64_t checked = 0;  // values that can show an error
+    double u = 0;               // largest error
+};
+
+/// The largest angle of each pair.
+std::vector<double> reaches_of(const Evidence& evidence) {
+    const reference::Operation& operation = evidence.operation;
+    const std::vector<double> frequencies = frequencies_of(evidence);
+    const std::size_t pairs = frequencies.size() / operation.head_groups;
+    std::vector<double> reaches(frequencies.size());
+    for (std::size_t i = 0; i < reaches.size(); ++i) {
+        const std::uint32_t axis = axis_of(evidence.further.sections,
+                                           static_cast<std::uint32_t>(i % pairs));
+        const Positions& positions = axis == 0 || axis > evidence.further.positions.size()
+                                         ? operation.positions
+                                         : evidence.further.positions[axis - 1];
+        for (const std::int64_t position : positions) {
+            reaches[i] = std::max(reaches[i], std::fabs(double(position)) * frequencies[i]);
+        }
+        reaches[i] += operation.phase.empty() ? 0 : std::fabs(operation.phase[i]);
+    }
+    return reaches;
+}
+
+}  // namespace
+
+std::vector<Turned> turned_pairs(const Evidence& evidence) {
+    std::vector<Turned> turned(evidence.operation.inv_freq.size());
+    if (evidence.output == nullptr) {
+        return {};
+    }
+    reference::Finish steps = evidence.steps != nullptr ? *evidence.steps : reference::Finish();
+    const Trial trial = evidence.steps != nullptr ? last_tokens(right(evidence), steps)
+                                                  : sampled(right(evidence), measured_elements);
+    const reference::ElementTable numbers(trial.out.type);
+    each_pair(evidence, trial, steps, 1, [&](const PairOfRow& pair) {
+        const Complex is = {double(pair.right[0].value), double(pair.right[1].value)},
+                      was = {numbers.widen(pair.bits[0]), numbers.widen(pair.bits[1])};
+        if (std::isfinite(std::norm(is)) && std::isfinite(std::norm(was))) {
+            Turned& sum = turned[pair.number];
+            sum.product += std::conj(is) * was;
+            sum.right += std::norm(is);
+            sum.actual += std::norm(was);
+        }
+    });
+    return turned;
+}
+
+Attempt position_offset(const Evidence& evidence) {
+    const std::vector<Turned> turned = turned_pairs(evidence);
+    const std::vector<double> frequencies = frequencies_of(evidence);
+    std::vector<TurnedToo> pairs;
+    for (std::size_t i = 0; i < turned.size(); ++i) {
+        if (coherence(turned[i]) > 0.9 && frequencies[i] > 0) {
+            const double radians = std::arg(turned[i].product);
+            pairs.push_back({frequencies[i], evidence.operation.inverse ? -radians : radians,
+                             std::abs(turned[i].product)});
+        }
+    }
+    const std::int64_t offset = 2 * pairs.size() < turned.size() ? 0
+                                                                 : offset_of(pairs).value_or(0);
+    if (std::abs(offset) <= 1) {  // which have names of their own
+        return std::nullopt;
+    }
+    Attempt attempt = with_positions(
+        evidence,
+        [offset](std::uint64_t token, const Positions& right) { return right[token] + offset; });
+    if (attempt) {
+        attempt->detail = fmt::format("{} too {}", std::abs(offset), offset > 0 ? "large" : "small");
+    }
+    return attempt;
+}
+
+Attempt another_factor(const Evidence& evidence) {
+    Turned all;
+    for (const Turned& pair : turned_pairs(evidence)) {
+        all.product += pair.product;
+        all.right += pair.right;
+        all.actual += pair.actual;
+    }
+    const double ratio = all.right > 0 ? all.product.real() / all.right : 0;
+    // Less is rounding. Turned otherwise, too, it is not only a factor.
+    if (!(ratio > 0x1p-20) || std::fabs(ratio - 1) < 1e-4 || coherence(all) < 0.99 ||
+        std::fabs(std::arg(all.product)) > 0.01) {
+        return std::nullopt;
+    }
+    Attempt attempt = right(evidence);
+    const double left = double(reference::factor_of(attempt->operation));
+    attempt->operation.attention_factor = left * ratio;
+    attempt->operation.gain = reference::Gain::apply;
+    attempt->detail = fmt::format("{:.7g}, not {:.7g}", left * ratio, left);
+    return attempt;
+}
+
+std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u,
+                                   std::uint64_t& pairs) {
+    constexpr std::uint64_t enough = 24;          // right values, so that none is right by chance
+    constexpr double far_u = 50, small_angle = 0.1;
+    pairs = evidence.operation.inv_freq.size() / evidence.operation.head_groups;
+    if (evidence.output == nullptr || pairs == 0) {
+        return {};
+    }
+    const std::vector<double> reaches = reaches_of(evidence);
+    std::vector<Off> offs(reaches.size());
+    for (std::size_t i = 0; i < offs.size(); ++i) {
+        offs[i] = {.pair = i % pairs, .reach = reaches[i]};
+    }
+    const reference::ElementTable numbers(evidence.out.type);
+    const reference::Finish none;
+    const reference::Finish& steps = evidence.steps != nullptr ? *evidence.steps : none;
+    each_pair(evidence, right(evidence), steps, bound_u, [&](const PairOfRow& pair) {
+        Off& off = offs[pair.number];
+        for (std::size_t member = 0; member < 2; ++member) {
+            const reference::Approximate& is = pair.right[member];
+            if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
+                !std::isnan(numbers.widen(pair.bits[member]))) {
+                ++off.checked;
+                off.u = std::max(off.u, bound_u * double(numbers.distance(pair.bits[member],
+                                                                           is.value) /
+                                                         is.error));
+            }
+        }
+    });
+    std::stable_sort(offs.begin(), offs.end(),
+                     [](const Off& a, const Off& b) { return a.reach > b.reach; });
+    std::uint64_t run = 0, in_run = 0, longest = 0, turn = 0, right_values = 0;
+    bool odd = false, larger = false;
+    std::vector<std::size_t> wrong;
+    for (const Off& off : offs) {
+        const bool is_wrong = off.u > bound_u;
+        if (is_wrong) {
+            wrong.push_back(off.pair);
+            odd = odd || (off.u > far_u && longest >= enough);
+            larger = larger || off.u > far_u * (1 + off.reach);
+        }
+        // A single right pair may be one whose products of position and frequency are exact.
+        run = is_wrong ? 0 : run + 1;
+        in_run = is_wrong ? 0 : in_run + off.checked;
+        longest = run >= 2 ? std::max(longest, in_run) : longest;
+        turn += !is_wrong && off.reach > small_angle ? 1 : 0;
+        right_values += !is_wrong && off.reach > small_angle ? off.checked : 0;
+    }
+    odd = odd || (larger && turn >= 2 && right_values >= enough);
+    std::sort(wrong.begin(), wrong.end());
+    wrong.erase(std::unique(wrong.begin(), wrong.end()), wrong.end());
+    return odd ? wrong : std::vector<std::size_t>();
+}
+
+}  // namespace vkrope::tools

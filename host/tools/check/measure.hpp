@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// What an output says of each pair of channels: how far it was turned beyond the right angle, by
+// which factor, and how far it is off.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <vector>
+
+#include "check/mistakes.hpp"
+
+namespace vkrope::tools {
+
+/// Pairs as complex numbers x0 + i x1, summed over all rows. [head groups, pairs]
+struct Turned {
+    std::complex<double> product;      // conjugate of the right pair times the actual one
+    double right = 0, actual = 0;      // squares
+};
+
+/// Empty without an output of numbers.
+std::vector<Turned> turned_pairs(const Evidence& evidence);
+
+/// The pairs that hold everything wrong, if rounding cannot explain that it is wrong there and
+/// nowhere else; else empty. Rounding errors grow with the angle: the products of position and
+/// frequency have them, and in pairs that hardly turn cos is 1. So errors in some pairs are no
+/// rounding if several pairs that turn farther are right, or if they are larger than rounding of
+/// f32 makes them and pairs are right that rounding of 16 bits would show.
+///
+/// pairs  receives the number of pairs of a row
+std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std::uint64_t& pairs);
+
+}  // namespace vkrope::tools

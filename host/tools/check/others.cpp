@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "check/others.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "check/attempts.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr std::size_t most_others = 24;  // each is tried with every other mistake, too
+constexpr int most_layers = 512;         // of a file that does not count them
+
+bool same(const Rotation& a, const Rotation& b) {
+    return a.rotates == b.rotates && a.rotary_dim == b.rotary_dim &&
+           a.attention_factor == b.attention_factor && !differ(a.inv_freq, b.inv_freq);
+}
+
+/// The other RoPEs that a file has, each once.
+class Others {
+   public:
+    Others(const ModelFile& file, const Rotation& right) : file_(file), right_(right) {}
+
+    /// Returns false if the model does not have what the query asks for. Other errors say nothing:
+    /// a RoPE that cannot be read is left out.
+    bool add(const char* mistake, const std::string& meaning, const ModelQuery& query) {
+        const Result<Rotation> other = file_.read(query);
+        if (!other) {
+            return other.status.code != Code::invalid_argument;
+        }
+        keep(mistake, meaning, other.value);
+        if (other.value.head_dim != right_.head_dim && right_.rotates) {  // what of it fits
+            Rotation narrower = right_;
+            narrower.inv_freq = powers(other.value.base, right_.rotary_dim);
+            narrower.attention_factor = 1;
+            keep(mistake, fmt::format("{}: their base {:g} alone", meaning, other.value.base),
+                 narrower);
+        }
+        return true;
+    }
+
+    std::vector<OtherRotation> found;
+
+   private:
+    void keep(const char* mistake, std::string meaning, const Rotation& rotation) {
+        const bool known = std::any_of(found.begin(), found.end(), [&](const OtherRotation& other) {
+            return same(other.rotation, rotation);
+        });
+        if (rotation.rotates && !rotation.inv_freq.empty() && !known && !same(right_, rotation) &&
+            found.size() < most_others) {
+            found.push_back({mistake, std::move(meaning), rotation});
+        }
+    }
+
+    const ModelFile& file_;
+    const Rotation& right_;
+};
+
+}  // namespace
+
+std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
+                                           const Rotation& rotation) {
+    Others others(file, rotation);
+    const std::uint64_t length = model.sequence_length.value_or(0);
+    for (const std::string& type : file.layer_types()) {
+        others.add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type),
+                   {.layer_type = type,
+                    .seq_len = length,
+                    .tower = model.tower,
+                    .pairing = model.pairing});
+    }
+    if (!rotation.rotates) {
+        others.add("other_layer_type", "the RoPE of the model's other layers",
+                   {.seq_len = length, .tower = model.tower, .pairing = model.pairing});
+    }
+    for (int layer = 0; layer < most_layers; ++layer) {
+        if (!others.add("other_layer_type", fmt::format("the RoPE of the model's layer {}", layer),
+                        {.seq_len = length, .layer = layer, .tower = model.tower})) {
+            break;
+        }
+    }
+    ModelQuery query = query_of(model);
+    query.seq_len = 1;
+    others.add("short_sequence", "the RoPE of a sequence no longer than trained", query);
+    query.seq_len = std::min(rotation.max_position, max_positions);
+    others.add("long_sequence", fmt::format("the RoPE of a sequence of {} tokens", query.seq_len),
+               query);
+    return std::move(others.found);
+}
+
+std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const Rotation& rotation) {
+    std::vector<YarnScaling> scalings = file.yarn_scalings();
+    const std::vector<double> unscaled = powers(rotation.base, rotation.rotary_dim);
+    if (!unscaled.empty() && unscaled.size() == rotation.inv_freq.size()) {
+        const double factor = unscaled.back() / rotation.inv_freq.back();
+        for (const double length :
+             {double(rotation.max_position) / factor, double(rotation.max_position)}) {
+            scalings.push_back({.factor = factor, .original_max_position_embeddings = length});
+        }
+    }
+    return scalings;
+}
+
+}  // namespace vkrope::tools
