@@ -106,7 +106,8 @@ Attempt sections_in_the_other_order(const Evidence& evidence);
 Attempt height_and_width_exchanged(const Evidence& evidence);
 Attempt sections_without_end(const Evidence& evidence);
 
-// Values that the output shows: see measure.hpp.
+// Values that the output shows.
+Attempt pairs_on_other_axes(const Evidence& evidence);
 Attempt position_offset(const Evidence& evidence);
 Attempt another_factor(const Evidence& evidence);
 

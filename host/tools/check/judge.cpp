@@ -150,6 +150,23 @@ class Judge {
     const Limits& limits_;
 };
 
+/// Whether a mistake explains, or nearly, none of whose values was read from the output.
+bool any_named(const std::vector<Match>& matches, bool Match::*good) {
+    return std::any_of(matches.begin(), matches.end(), [good](const Match& match) {
+        return match.*good && !match.precision && !match.measured;
+    });
+}
+
+/// A value that is read from the output fits it better than any other: it must explain what nothing
+/// else does.
+void keep_best_measured(std::vector<Match>& matches) {
+    const bool explained = any_named(matches, &Match::explains),
+               nearly = any_named(matches, &Match::nearly);
+    std::erase_if(matches, [&](const Match& match) {
+        return match.measured && (explained || !match.nearly || (nearly && !match.explains));
+    });
+}
+
 /// no_rounding  the output is not the right one in other arithmetic
 void put_best_first(std::vector<Match>& matches, const Match& right, bool no_rounding) {
     std::stable_sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) {
@@ -157,8 +174,8 @@ void put_best_first(std::vector<Match>& matches, const Match& right, bool no_rou
             // Elements that are correct anyway give no merit to other arithmetic.
             const bool has_merit = !match.precision ||
                                    (match.share_within > right.share_within && !no_rounding);
-            return std::tuple(match.explains, match.nearly && (has_merit || !no_rounding), has_merit,
-                              match.share_within, match.share_close, -match.max_error_u);
+            return std::tuple(match.explains, match.nearly && (has_merit || !no_rounding),
+                              has_merit, match.share_within, match.share_close, -match.max_error_u);
         };
         return quality(a) > quality(b);
     });
@@ -239,6 +256,7 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
     Judgement judgement;
     judgement.max_error_u = of_right.max_error_u;
     judgement.share_within = of_right.share_within;
+    judgement.changes_rest = of_right.changes_rest;
     judgement.elements = verdict.elements;
     judgement.breach = judge.breach(verdict);
     const Trial sample = sampled(right, limits.sampled_elements);
@@ -248,24 +266,18 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
                                       : judge.measured(judge.compare(sample));
     const std::vector<Mistake> mistakes = mistakes_of(evidence);
     std::vector<Match>& matches = judgement.matches;
-    const auto any = [&matches](bool Match::*good) {
-        return std::any_of(matches.begin(), matches.end(), [good](const Match& match) {
-            return match.*good && !match.precision;
-        });
-    };
     for (std::size_t m = 0; m < mistakes.size(); ++m) {
         report(0.5 + 0.5 * double(m + 1) / double(mistakes.size()));
-        if (mistakes[m].measured && (of_right.explains || any(&Match::explains))) {
+        if (mistakes[m].measured && (of_right.explains || any_named(matches, &Match::explains))) {
             continue;
         }
         Match match = judge.match(mistakes[m]);
         if (!of_right.explains && !match.explains && !mistakes[m].turns.empty()) {
             match = judge.match(judge.with_turns_chosen(mistakes[m], limits.sampled_elements));
         }
-        if (!match.measured || match.explains || !any(&Match::nearly)) {
-            matches.push_back(std::move(match));
-        }
+        matches.push_back(std::move(match));
     }
+    keep_best_measured(matches);
     // Flushing differs from the correct operation in almost nothing, so a partial match would be
     // misleading.
     std::erase_if(matches, [](const Match& match) {
@@ -287,6 +299,7 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
     }
     if (!of_right.explains && (!of_right.nearly || no_rounding) && !explained()) {
         add_matches_of_two(judge, evidence, mistakes, matches);
+        keep_best_measured(matches);
         put_best_first(matches, right_in_sample, no_rounding);
     }
     judgement.outcome = outcome_of(of_right, matches, limits, no_rounding);

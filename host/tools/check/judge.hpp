@@ -32,12 +32,12 @@ struct Evidence {
                                      // without RoPE it has no frequencies
     FurtherAxes further;             // positions of the other axes
     // Used only by mistakes.
-    double base = 0;                    // as Rotation::base
-    double softmax_scale = 1;           // as Rotation::softmax_scale
-    std::uint64_t other_offset = 0;     // rotary offset of the other tensor, K or Q
+    double base = 0;                 // as Rotation::base
+    double softmax_scale = 1;        // as Rotation::softmax_scale
+    std::uint64_t other_offset = 0;  // rotary offset of the other tensor, K or Q
     std::vector<OtherRotation> others;
-    std::vector<YarnScaling> yarn;              // what the file may say of YaRN
-    const reference::Finish* steps = nullptr;   // around the rotation; null: none
+    std::vector<YarnScaling> yarn;             // what the file may say of YaRN
+    const reference::Finish* steps = nullptr;  // around the rotation; null: none
 };
 
 /// The comparison of an output with one known mistake.
@@ -92,6 +92,7 @@ struct Judgement {
     Outcome outcome = Outcome::unexplained;
     double max_error_u = 0;      // against the correct operation
     double share_within = 0;     // of the correct operation
+    bool changes_rest = false;   // as Match::changes_rest
     std::uint64_t elements = 0;  // all elements: the number compared with the correct operation
     std::uint64_t sampled =
         0;  // minimum compared with each mistake; one that explains these was compared with all

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <numbers>
 #include <numeric>
 
 #include "check/attempts.hpp"
 #include "check/sample.hpp"
+#include "check/where.hpp"
 #include "reference/element.hpp"
 #include "reference/turns.hpp"
 
@@ -21,6 +23,12 @@ namespace {
 using Complex = std::complex<double>;
 
 constexpr std::uint64_t measured_elements = std::uint64_t{1} << 14;
+
+/// Pairs as complex numbers x0 + i x1, summed over rows.
+struct Turned {
+    Complex product;               // conjugate of the right pair times the actual one
+    double right = 0, actual = 0;  // squares
+};
 
 /// One pair of one row: its place in Operation::inv_freq, what is right and what was found.
 struct PairOfRow {
@@ -32,8 +40,8 @@ struct PairOfRow {
 /// Keeps the last tokens of the first sequence, with all heads: a norm may need them.
 Trial last_tokens(Trial trial, reference::Finish& steps) {
     reference::Tensor &in = trial.in, &out = trial.out;
-    const std::uint64_t most = measured_elements / std::max<std::uint64_t>(
-                                                       1, in.heads * in.head_dim),
+    const std::uint64_t most = measured_elements /
+                               std::max<std::uint64_t>(1, in.heads * in.head_dim),
                         kept = std::clamp<std::uint64_t>(most, 1, in.tokens),
                         first = in.tokens - kept;
     const auto keep = [&](auto& of_tokens) {
@@ -128,10 +136,10 @@ double explained(const std::vector<TurnedToo>& pairs, double offset) {
 /// says it roughly, but for whole turns of its own; each faster one says it better.
 std::optional<std::int64_t> offset_of(std::vector<TurnedToo> pairs) {
     constexpr double max_offset = 0x1p31, max_turns = 0x1p15, max_miss = 0.5, least = 0.98;
-    std::sort(pairs.begin(), pairs.end(), [](const TurnedToo& a, const TurnedToo& b) {
-        return a.frequency < b.frequency;
-    });
-    double best = 0, best_explained = least;
+    std::sort(pairs.begin(), pairs.end(),
+              [](const TurnedToo& a, const TurnedToo& b) { return a.frequency < b.frequency; });
+    double best = 0, missed = 1 - least;  // what the best offset does not explain
+    bool found = false;
     const auto attempt = [&](double turns) {
         double offset = (pairs[0].radians + 2 * std::numbers::pi * turns) / pairs[0].frequency;
         for (const TurnedToo& pair : pairs) {
@@ -143,16 +151,18 @@ std::optional<std::int64_t> offset_of(std::vector<TurnedToo> pairs) {
         }
         offset = std::round(offset);
         const double share = std::fabs(offset) < max_offset ? explained(pairs, offset) : 0;
-        if (share > best_explained) {
+        // Among very many offsets, a far one may fit rounding by chance.
+        if (1 - share < (found ? missed / 64 : missed)) {
+            found = true;
             best = offset;
-            best_explained = share;
+            missed = 1 - share;
         }
     };
     for (double turns = 0; !pairs.empty() && turns <= max_turns; ++turns) {
         attempt(turns);
         attempt(-turns);
     }
-    return best_explained > least ? std::optional(static_cast<std::int64_t>(best)) : std::nullopt;
+    return found ? std::optional(static_cast<std::int64_t>(best)) : std::nullopt;
 }
 
 /// Of one pair, over all rows.
@@ -170,8 +180,7 @@ std::vector<double> reaches_of(const Evidence& evidence) {
     const std::size_t pairs = frequencies.size() / operation.head_groups;
     std::vector<double> reaches(frequencies.size());
     for (std::size_t i = 0; i < reaches.size(); ++i) {
-        const std::uint32_t axis = axis_of(evidence.further.sections,
-                                           static_cast<std::uint32_t>(i % pairs));
+        const std::uint32_t axis = evidence.further.axis(i % pairs);
         const Positions& positions = axis == 0 || axis > evidence.further.positions.size()
                                          ? operation.positions
                                          : evidence.further.positions[axis - 1];
@@ -183,16 +192,16 @@ std::vector<double> reaches_of(const Evidence& evidence) {
     return reaches;
 }
 
-}  // namespace
-
-std::vector<Turned> turned_pairs(const Evidence& evidence) {
-    std::vector<Turned> turned(evidence.operation.inv_freq.size());
+/// Compares with the trial, which has the tensors of the evidence; empty without an output of
+/// numbers.
+std::vector<Turned> turned_pairs(const Evidence& evidence, const Trial& whole) {
+    std::vector<Turned> turned(whole.operation.inv_freq.size());
     if (evidence.output == nullptr) {
         return {};
     }
     reference::Finish steps = evidence.steps != nullptr ? *evidence.steps : reference::Finish();
-    const Trial trial = evidence.steps != nullptr ? last_tokens(right(evidence), steps)
-                                                  : sampled(right(evidence), measured_elements);
+    const Trial trial = evidence.steps != nullptr ? last_tokens(whole, steps)
+                                                  : sampled(whole, measured_elements);
     const reference::ElementTable numbers(trial.out.type);
     each_pair(evidence, trial, steps, 1, [&](const PairOfRow& pair) {
         const Complex is = {double(pair.right[0].value), double(pair.right[1].value)},
@@ -207,8 +216,15 @@ std::vector<Turned> turned_pairs(const Evidence& evidence) {
     return turned;
 }
 
+/// How far the actual pairs are from the right ones: a sum of squares.
+double distance(const Turned& pair) {
+    return pair.right + pair.actual - 2 * pair.product.real();
+}
+
+}  // namespace
+
 Attempt position_offset(const Evidence& evidence) {
-    const std::vector<Turned> turned = turned_pairs(evidence);
+    const std::vector<Turned> turned = turned_pairs(evidence, right(evidence));
     const std::vector<double> frequencies = frequencies_of(evidence);
     std::vector<TurnedToo> pairs;
     for (std::size_t i = 0; i < turned.size(); ++i) {
@@ -218,8 +234,7 @@ Attempt position_offset(const Evidence& evidence) {
                              std::abs(turned[i].product)});
         }
     }
-    const std::int64_t offset = 2 * pairs.size() < turned.size() ? 0
-                                                                 : offset_of(pairs).value_or(0);
+    const std::int64_t offset = 2 * pairs.size() < turned.size() ? 0 : offset_of(pairs).value_or(0);
     if (std::abs(offset) <= 1) {  // which have names of their own
         return std::nullopt;
     }
@@ -227,22 +242,24 @@ Attempt position_offset(const Evidence& evidence) {
         evidence,
         [offset](std::uint64_t token, const Positions& right) { return right[token] + offset; });
     if (attempt) {
-        attempt->detail = fmt::format("{} too {}", std::abs(offset), offset > 0 ? "large" : "small");
+        attempt->detail = fmt::format("{} too {}", std::abs(offset),
+                                      offset > 0 ? "large" : "small");
     }
     return attempt;
 }
 
 Attempt another_factor(const Evidence& evidence) {
     Turned all;
-    for (const Turned& pair : turned_pairs(evidence)) {
+    for (const Turned& pair : turned_pairs(evidence, right(evidence))) {
         all.product += pair.product;
         all.right += pair.right;
         all.actual += pair.actual;
     }
     const double ratio = all.right > 0 ? all.product.real() / all.right : 0;
-    // Less is rounding. Turned otherwise, too, it is not only a factor.
-    if (!(ratio > 0x1p-20) || std::fabs(ratio - 1) < 1e-4 || coherence(all) < 0.99 ||
-        std::fabs(std::arg(all.product)) > 0.01) {
+    // What the factor leaves. If that is as much as before, it was rounding.
+    const double rest = all.actual - ratio * all.product.real();
+    if (!(ratio > 0x1p-20) || std::fabs(ratio - 1) < 0x1p-20 || coherence(all) < 0.99 ||
+        rest > 0.25 * distance(all)) {
         return std::nullopt;
     }
     Attempt attempt = right(evidence);
@@ -253,9 +270,46 @@ Attempt another_factor(const Evidence& evidence) {
     return attempt;
 }
 
-std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u,
-                                   std::uint64_t& pairs) {
-    constexpr std::uint64_t enough = 24;          // right values, so that none is right by chance
+Attempt pairs_on_other_axes(const Evidence& evidence) {
+    const FurtherAxes& further = evidence.further;
+    const std::size_t pairs = evidence.operation.inv_freq.size();
+    Attempt attempt = right(evidence);
+    if (further.positions.empty() || !further.summed.empty() ||
+        evidence.operation.head_groups != 1) {
+        return std::nullopt;
+    }
+    const std::size_t axes = 1 + further.positions.size();
+    std::vector<std::vector<Turned>> on;  // [axes][pairs]
+    for (std::uint32_t axis = 0; axis < axes; ++axis) {
+        Trial trial = right(evidence);
+        trial.further.axes.assign(pairs, axis);
+        on.push_back(turned_pairs(evidence, trial));
+    }
+    std::vector<std::vector<bool>> moved(axes, std::vector<bool>(pairs));
+    std::vector<std::uint32_t>& chosen = attempt->further.axes;
+    for (std::size_t j = 0; !on[0].empty() && j < pairs; ++j) {
+        const std::uint32_t right = further.axis(j);
+        std::uint32_t best = right;
+        for (std::uint32_t axis = 0; axis < axes; ++axis) {
+            // Rounding alone must not decide between axes whose positions agree.
+            const bool better = distance(on[axis][j]) < 0.25 * distance(on[right][j]);
+            best = better && distance(on[axis][j]) < distance(on[best][j]) ? axis : best;
+        }
+        chosen.push_back(best);
+        moved[best][j] = best != right;
+    }
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+        if (std::find(moved[axis].begin(), moved[axis].end(), true) != moved[axis].end()) {
+            const std::string those = ranges_text("pair", moved[axis]);
+            attempt->detail += fmt::format("{}{} on axis {}", attempt->detail.empty() ? "" : "; ",
+                                           those.empty() ? "all" : those, axis);
+        }
+    }
+    return if_any(!attempt->detail.empty(), attempt);
+}
+
+std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std::uint64_t& pairs) {
+    constexpr std::uint64_t enough = 24;  // right values, so that none is right by chance
     constexpr double far_u = 50, small_angle = 0.1;
     pairs = evidence.operation.inv_freq.size() / evidence.operation.head_groups;
     if (evidence.output == nullptr || pairs == 0) {
@@ -276,9 +330,9 @@ std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u,
             if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
                 !std::isnan(numbers.widen(pair.bits[member]))) {
                 ++off.checked;
-                off.u = std::max(off.u, bound_u * double(numbers.distance(pair.bits[member],
-                                                                           is.value) /
-                                                         is.error));
+                off.u = std::max(
+                    off.u,
+                    bound_u * double(numbers.distance(pair.bits[member], is.value) / is.error));
             }
         }
     });

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What an output says of each pair of channels: how far it was turned beyond the right angle, by
-// which factor, and how far it is off.
+// which factor, and how far it is off. (The mistakes whose values come from it: attempts.hpp.)
 #pragma once
 
-#include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
-#include "check/mistakes.hpp"
+#include "check/judge.hpp"
 
 namespace vkrope::tools {
-
-/// Pairs as complex numbers x0 + i x1, summed over all rows. [head groups, pairs]
-struct Turned {
-    std::complex<double> product;      // conjugate of the right pair times the actual one
-    double right = 0, actual = 0;      // squares
-};
-
-/// Empty without an output of numbers.
-std::vector<Turned> turned_pairs(const Evidence& evidence);
 
 /// The pairs that hold everything wrong, if rounding cannot explain that it is wrong there and
 /// nowhere else; else empty. Rounding errors grow with the angle: the products of position and

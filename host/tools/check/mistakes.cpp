@@ -115,8 +115,9 @@ constexpr Row rows[] = {
      "tokens and heads were reshaped, not transposed"},
     {"tokens_and_sequences_exchanged", tokens_and_sequences_exchanged, Part::layout,
      "tokens and sequences were reshaped, not transposed"},
-    {"position_offset", position_offset, Part::positions, "every position is off by the same: ",
-     false, nullptr, true},
+    {"pairs_on_other_axes", pairs_on_other_axes, Part::axes, "wrong axes: ", false, nullptr, true},
+    {"position_offset", position_offset, Part::positions,
+     "every position is off by the same: ", false, nullptr, true},
     {"another_factor", another_factor, Part::factor, "cos and sin have another factor: ", false,
      nullptr, true},
     // Computation of cos and sin comes last: it uses the frequencies that another mistake may have
@@ -162,7 +163,8 @@ std::optional<Mistake> other_rotation(const Evidence& evidence, const OtherRotat
     Trial trial = right(evidence);
     reference::Operation& operation = trial.operation;
     set_angles(other.rotation, operation);
-    const bool groups = operation.head_groups != 0 && evidence.in.heads % operation.head_groups == 0;
+    const bool groups = operation.head_groups != 0 &&
+                        evidence.in.heads % operation.head_groups == 0;
     const bool fits = operation.rotary_offset + channels_to_end(operation) <= evidence.in.head_dim;
     const bool another = differ(operation.inv_freq, evidence.operation.inv_freq) ||
                          operation.attention_factor != evidence.operation.attention_factor;
@@ -232,6 +234,7 @@ void each_two(const Evidence& evidence, const std::vector<Mistake>& singles,
                 both->meaning = first.meaning + "; " + both->meaning;
                 both->part = Part::alone;
                 both->precision = false;
+                both->measured = both->measured || first.measured;
                 visit(*both);
             }
         }

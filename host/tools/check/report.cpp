@@ -122,9 +122,13 @@ std::string name_of(const Match& match) {
     return match.where.empty() ? match.mistake : match.mistake + ", in " + match.where;
 }
 
+std::string error_text(double max_error_u, bool changes_rest) {
+    return changes_rest ? "outside window" : error_text(max_error_u);
+}
+
 std::string match_line(const Match& match) {
     return fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
-                       match.changes_rest ? "outside window" : error_text(match.max_error_u),
+                       error_text(match.max_error_u, match.changes_rest),
                        percent(match.share_within), match.meaning);
 }
 
@@ -223,8 +227,8 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
                blind_text(judgement);
     }
     text += fmt::format("   error {}, {} of {} values within {} u\n",
-                        error_text(judgement.max_error_u), percent(judgement.share_within),
-                        judgement.elements, limits.bound_u);
+                        error_text(judgement.max_error_u, judgement.changes_rest),
+                        percent(judgement.share_within), judgement.elements, limits.bound_u);
     text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
     text += odd_text(judgement.odd_pairs, judgement.pairs);
     text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first",

@@ -24,7 +24,7 @@ struct Candidate {
     std::string name, meaning;
     Trial trial;
     reference::Finish steps;
-    StoreTrial store;  // of a quantised output
+    StoreTrial store;                          // of a quantised output
     bool precision = false, measured = false;  // as Mistake
 };
 
@@ -379,7 +379,7 @@ StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
     std::vector<StepsMatch>& matches = judgement.matches;
     const auto any = [&matches](bool StepsMatch::*good) {
         return std::any_of(matches.begin(), matches.end(), [good](const StepsMatch& match) {
-            return match.*good && !match.precision;
+            return match.*good && !match.precision && !match.measured;
         });
     };
     for (const Candidate& candidate : candidates_of(evidence)) {
@@ -393,7 +393,7 @@ StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
         }
         match.precision = candidate.precision;
         match.measured = candidate.measured;
-        if (!match.measured || match.explains || !any(&StepsMatch::nearly)) {
+        if (!match.measured || match.explains || (match.nearly && !any(&StepsMatch::nearly))) {
             matches.push_back(std::move(match));
         }
     }
@@ -401,16 +401,14 @@ StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
         judgement.odd_pairs = odd_pairs(around(evidence), limits.bound_u, judgement.pairs);
     }
     const bool no_rounding = !judgement.odd_pairs.empty();
-    std::stable_sort(matches.begin(), matches.end(),
-                     [&](const StepsMatch& a, const StepsMatch& b) {
-                         const auto rank = [&](const StepsMatch& match) {
-                             return std::tuple(match.explains,
-                                               match.nearly && !(no_rounding && match.precision),
-                                               -missed(match, judgement.quantised),
-                                               match.share_within, -match.largest_error);
-                         };
-                         return rank(a) > rank(b);
-                     });
+    std::stable_sort(matches.begin(), matches.end(), [&](const StepsMatch& a, const StepsMatch& b) {
+        const auto rank = [&](const StepsMatch& match) {
+            return std::tuple(match.explains, match.nearly && !(no_rounding && match.precision),
+                              -missed(match, judgement.quantised), match.share_within,
+                              -match.largest_error);
+        };
+        return rank(a) > rank(b);
+    });
     judgement.outcome = outcome_of(judgement.right, matches, judgement.quantised, no_rounding);
     return judgement;
 }

@@ -33,7 +33,7 @@ struct StepsMatch {
     /// more than one off, and the share of codes that are is at most min(0.25, tolerance * the
     /// largest code).
     bool nearly = false;
-    std::string worst;  // as Verdict::worst; empty if it explains
+    std::string worst;                         // as Verdict::worst; empty if it explains
     bool precision = false, measured = false;  // as Match
 };
 

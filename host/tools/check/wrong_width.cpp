@@ -49,10 +49,8 @@ std::vector<double> turning(const Evidence& evidence) {
 /// Of proportional scaling: the frequencies of a partial window of the pairs that turn.
 std::vector<double> of_partial(const Evidence& evidence) {
     const std::vector<double> turn = turning(evidence);
-    std::vector<double> inv_freq = turn.empty()
-                                       ? turn
-                                       : powers(evidence.base,
-                                                static_cast<std::uint32_t>(2 * turn.size()));
+    std::vector<double> inv_freq =
+        turn.empty() ? turn : powers(evidence.base, static_cast<std::uint32_t>(2 * turn.size()));
     for (double& frequency : inv_freq) {
         frequency *= turn[0];  // 1 / factor
     }

@@ -56,8 +56,7 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
         const std::size_t group = index / pairs, pair = index % pairs;
         reference::CosSin angle;
         if (further.summed.empty()) {
-            angle = turn(axes[axis_of(further.sections, static_cast<std::uint32_t>(pair))][row],
-                         index);
+            angle = turn(axes[further.axis(pair)][row], index);
         } else {
             for (std::size_t axis = 0; axis < axes.size(); ++axis) {
                 const double inv_freq = further.summed[(group * axes.size() + axis) * pairs + pair];

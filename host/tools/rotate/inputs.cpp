@@ -11,12 +11,12 @@ namespace {
 
 /// A layer without RoPE takes nothing that says how to rotate.
 void refuse_rotation(const RotateOptions& options) {
-    const char* given = options.inverse                              ? "--inverse"
-                        : options.gain != Gain::apply                ? "--gain"
-                        : options.angles != AngleSource::by_default  ? "--angles"
-                        : options.float32_angles                     ? "--float32-angles"
-                        : options.rotary_offset                      ? "--rotary-offset"
-                                                                     : nullptr;
+    const char* given = options.inverse                             ? "--inverse"
+                        : options.gain != Gain::apply               ? "--gain"
+                        : options.angles != AngleSource::by_default ? "--angles"
+                        : options.float32_angles                    ? "--float32-angles"
+                        : options.rotary_offset                     ? "--rotary-offset"
+                                                                    : nullptr;
     if (given != nullptr) {
         fail(ExitCode::usage,
              "{}: --model '{}': this layer has no rotary position embedding: nothing is rotated",
@@ -36,9 +36,10 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     }
     if (!rotation.rotates) {
         refuse_rotation(options);
-        print_note(fmt::format("--model: '{}': this layer has no rotary position embedding: "
-                               "nothing is rotated",
-                               options.model.path));
+        print_note(
+            fmt::format("--model: '{}': this layer has no rotary position embedding: "
+                        "nothing is rotated",
+                        options.model.path));
     }
     // The table is made for this run only, with the requested factor, so the result loses no
     // accuracy.

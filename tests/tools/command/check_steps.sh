@@ -38,6 +38,27 @@ works judge --norm-place after
 engine --norm-eps 1e-20 --first-position 1
 works judge --norm-eps 1e-20 --first-position 1
 
+# A layer without RoPE: norm and scale, and no rotation.
+model smollm3 ', "num_hidden_layers": 2, "no_rope_layers": [1, 0]' >nope.json
+sed 's/"smollm3"/"llama4_text"/' nope.json >llama4.json
+steps='--q-norm w.npy --norm-eps 0.01 --q-scale 0.5 --first-position 9000'
+# shellcheck disable=SC2086 # words
+of_layer() {
+    works "$vkrope" finish --model nope.json --q q.npy --out-q y.npy --layer "$1" --verify $steps
+}
+# shellcheck disable=SC2086 # words
+still() { "$vkrope" check --model nope.json --layer 1 --q q.npy --actual y.npy $steps; }
+of_layer 1
+works still
+of_layer 0
+named rotated_without_rope still
+# Llama 4 scales by position where it does not rotate.
+tempered() { "$vkrope" "$@" --model llama4.json --q q.npy --layer 1 --clip 100 \
+    --first-position 9000; }
+works tempered finish --out-q y.npy --verify
+works tempered check --actual y.npy
+named scale_missing tempered check --actual q.npy
+
 # V turned as K is, and V as it is.
 works "$vkrope" rotate --model llama.json --k v.npy --out-k turned.npy
 works "$vkrope" rotate --model llama.json --k k.npy --out-k y_k.npy

@@ -75,7 +75,10 @@ int32 7 8 9 10 11 12 13 14 15 107 108 109 110 111 112 113 114 115 | npy '<i4' '(
 judged mistake positions_of_first_sequence --positions each.npy
 rotated --first-position 7 --inverse --pairing interleaved --gain omit
 judged pass '' --first-position 7 --inverse --pairing interleaved --gain omit
-judged unexplained '' --first-position 2007
+judged mistake position_offset --first-position 2007
+holds 'at most three matches' [ "$(grep -c '"mistake":' "$logs/out")" -le 9 ]
+judged pass '' --first-position 7 --inverse --pairing interleaved --gain omit
+holds 'no matches of what is right' [ "$(grep -c '"mistake":' "$logs/out")" = 0 ]
 
 # A scaling that did not grow: no scaling, by whatever name. The model comes through a pipe, of
 # which each of its RoPEs is read.
@@ -96,6 +99,45 @@ printf '{"model_type": "gemma3_text", "hidden_size": 256, "num_attention_heads":
  "max_position_embeddings": 32768, "sliding_window_pattern": 6}' >model.json
 rotated --first-position 7 --layer-type sliding_attention
 judged mistake other_layer_type --first-position 7 --layer-type full_attention
+
+# Layers of any type that the file has, by its number, too.
+compressed='"model_type": "deepseek_v4", "head_dim": 64, "qk_rope_head_dim": 16,
+ "num_attention_heads": 4, "num_hidden_layers": 4, "compress_ratios": [0, 0, 4, 128],
+ "rope_theta": 10000, "compress_rope_theta": 160000, "max_position_embeddings": 65536'
+printf '{%s}' "$compressed" >model.json
+works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --layer 3
+of_layer() { check --q q.npy --actual q_out.npy --first-position 7 --json "$@"; }
+expect 1 '' of_layer --layer 1
+holds 'the layers of another type' [ "$(firsts)" = 'other_layer_type ' ]
+works of_layer --layer 2
+# Layers without RoPE: what was rotated, and what was not.
+model_with '"num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]' | sed 's/"llama"/"smollm3"/' \
+    >model.json
+works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --layer 2
+expect 1 'no rotary position embedding' of_layer --layer 3
+holds 'a layer that should not be rotated' [ "$(firsts)" = 'rotated_without_rope ' ]
+works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --layer 3 \
+    --verify
+holds 'its output is its input' cmp q.npy q_out.npy
+works of_layer --layer 3
+expect 1 '' of_layer --layer 2
+holds 'a layer that should be rotated' [ "$(firsts)" = 'positions_zero ' ]
+refuse 2 '--inverse: *no rotary' "$vkrope" rotate --model model.json --q q.npy --out-q x.npy \
+    --layer 3 --inverse
+# The range of YaRN's pairs, rounded or not.
+for truncate in true false; do
+    model_with '"rope_theta": 150000, "rope_scaling": {"rope_type": "yarn", "factor": 32.0,
+ "original_max_position_embeddings": 256, "truncate": '$truncate'}' >"$truncate.json"
+done
+for pair in 'true false yarn_range_rounded' 'false true yarn_range_unrounded'; do
+    # shellcheck disable=SC2086 # words
+    set -- $pair
+    cp "$1.json" model.json
+    works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 700
+    cp "$2.json" model.json
+    expect 1 '' check --q q.npy --actual q_out.npy --first-position 700 --json
+    holds "$3" [ "$(firsts)" = "$3 " ]
+done
 
 # Latent attention: Q and K have each their own head_dim, as their files say.
 cp q.npy q_head.npy && cp k.npy k_head.npy

@@ -87,6 +87,9 @@ TEST_CASE("positions on several axes: right, and each mistake is named") {
         check_named(
             "positions_of_first_sequence",
             model.made(on_axes([](auto, auto t, auto axis) { return of_image(0, t, axis); })));
+        check_named("position_offset", model.made(on_axes([](auto b, auto t, auto axis) {
+            return of_image(b, t, axis) + 300;
+        })));
         check_named("inverse_direction", model.made([](Engine& e) { e.direction = -1; }));
         check_named("rotated_twice", model.made([](Engine& e) {
             e.angle = [](double position, double inv_freq) { return 2 * position * inv_freq; };
@@ -134,4 +137,33 @@ TEST_CASE("equal positions on all axes cannot show a mistake in the sections") {
         blind += match.explains && match.mistake != "subnormals_flushed";
     }
     CHECK(blind == 3);
+}
+
+TEST_CASE("axes that alternate beyond the end of their sections") {
+    // Eight pairs: time to the last of them, but for three of height and width.
+    const AxesCase model = {
+        .sections = {.order = SectionOrder::interleaved, .axes = 3, .pairs = {6, 1, 1}},
+        .axes = {0, 1, 2, 0, 0, 0, 0, 0}};
+    const auto with_axes = [&](const std::vector<std::uint32_t>& axes) {
+        const std::vector<double> inv_freq = {0.9, 0.4, 0.1, 0.06, 0.01, 1e-3, 4e-5, 2e-6};
+        Case made = model.made([&](Engine& e) {
+            e.inv_freq = inv_freq;
+            e.axes = axes;
+        });
+        made.evidence.operation.inv_freq = inv_freq;
+        return made;
+    };
+    check_named("sections_without_end", with_axes({0, 1, 2, 0, 1, 2, 0, 1}));
+    // Any other choice is read from the output; the slowest pairs differ by less than the
+    // tolerance.
+    for (const std::vector<std::uint32_t>& axes :
+         {std::vector<std::uint32_t>{0, 1, 2, 0, 0, 0, 2, 1},
+          {0, 1, 2, 0, 0, 0, 2, 0},
+          {2, 1, 0, 0, 0, 0, 0, 0}}) {
+        check_named("pairs_on_other_axes", with_axes(axes));
+    }
+    Case slow = with_axes({0, 1, 2, 0, 0, 0, 2, 1});
+    const Judgement judgement = slow.judged();
+    CHECK(judgement.odd_pairs == std::vector<std::size_t>{6, 7});
+    CHECK(judgement.matches.front().meaning.find("pair 7 on axis 1") != std::string::npos);
 }

@@ -53,6 +53,8 @@ struct Engine {
     bool rounds_before_weight = false;
     bool adds_norm_bias = false;
     bool clips = false, rotates = true, scales = false;
+    double turn_factor = 1;
+    double first_position = 5, last_frequency = inv_freq[pairs - 1];
 
     double rounded(double x) const {
         return reference::widen(type, reference::narrow(type, static_cast<long double>(x)));
@@ -96,10 +98,12 @@ struct Engine {
         for (std::size_t row = 0; rotates && row < row_count; ++row) {
             for (std::size_t j = 0; j < pairs; ++j) {
                 double &x0 = x[row * head_dim + offset + j], &x1 = (&x0)[pairs];
-                const double angle = double(row / heads + 5) * inv_freq[j];
+                const double angle = (double(row / heads) + first_position) *
+                                     (j + 1 < pairs ? inv_freq[j] : last_frequency);
                 const double y0 = x0 * std::cos(angle) - x1 * std::sin(angle);
                 x1 = x0 * std::sin(angle) + x1 * std::cos(angle);
-                x0 = y0;
+                x0 = turn_factor * y0;
+                x1 *= turn_factor;
             }
         }
         if (after) {
@@ -260,6 +264,26 @@ TEST_CASE("bias, clip and scale, with a norm and without") {
         check_named("clip_missing", right, [](Engine& e) { e.clips = false; });
         check_named("scale_missing", right, [](Engine& e) { e.scales = false; });
     }
+}
+
+TEST_CASE("a value that is read from the output, around norm and scale") {
+    for (const Kind norm : {Kind::none, Kind::rms, Kind::layer}) {
+        const Engine right = {.norm = norm, .scales = true};
+        for (const double first : {105.0, 2005.0}) {
+            check_named("position_offset", right, [first](Engine& e) { e.first_position = first; });
+        }
+        check_named("another_factor", right, [](Engine& e) { e.turn_factor = 1.375; });
+    }
+}
+
+TEST_CASE("errors that sit in a few pairs are no rounding") {
+    const Engine right = {.norm = Kind::rms, .weighs = true};
+    Engine slower = right;
+    slower.last_frequency *= 1.5;
+    const StepsJudgement judgement = judged(right, slower);
+    CHECK(judgement.right.largest_error < 0.01);
+    CHECK(judgement.outcome == Outcome::unexplained);
+    CHECK(judgement.odd_pairs == std::vector<std::size_t>{pairs - 1});
 }
 
 TEST_CASE("V") {

@@ -232,6 +232,7 @@ TEST_CASE("other RoPEs of the model") {
         e.factor = 1.5;
     }));
     Rotation other;
+    other.rotary_dim = rotary_dim;
     other.inv_freq = {0.8, 0.2, 0.02, 0.001};
     other.attention_factor = 1.5;
     made.evidence.others = {{"other_layer_type", "those of the sliding layers", other}};
