@@ -59,9 +59,13 @@ def test_check_names_the_mistake(models, llama, device, tensor):
         model, q=q, actual=right.q, k=k, actual_k=right.k, first_position=30
     )
     assert found["verdict"] == "pass" and found["k"]["verdict"] == "pass"
+    assert found["matches"] == found["q"]["matches"] == found["k"]["matches"] == []
     found = vkrope.check(model, q=q, actual=wrong.q, positions=np.arange(30, 39))
     assert found["verdict"] == "mistake"
     assert "interleaved" in found["matches"][0]["meaning"]
+    assert len(found["matches"]) <= 3
+    found = vkrope.check(model, q=q, actual=right.q, first_position=5000)
+    assert found["verdict"] == "mistake" and "4970" in found["matches"][0]["meaning"]
     with pytest.raises(vkrope.InvalidArgumentError, match="--actual"):
         vkrope.check(model, q=q)
     with pytest.raises(vkrope.InvalidDataError, match="shape"):

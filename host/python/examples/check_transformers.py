@@ -85,8 +85,7 @@ def check_calls(config, calls, tolerance=None):
             tolerance=tolerance,
         )  # fmt: skip
         error = f"{found['max_error_u']:.3g} u of {found['bound_u']:.3g} u"
-        matches = [] if found["verdict"] == "pass" else found["matches"]
-        reasons = [match["meaning"] for match in matches[:1]]
+        reasons = [match["meaning"] for match in found["matches"][:1]]
         print(f"rotation {layer}: {found['verdict']}, {error}", *reasons, sep="; ")
         right = right and found["verdict"] in ("pass", "close")
     return right and bool(calls)

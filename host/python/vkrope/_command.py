@@ -138,7 +138,8 @@ def check(
     Returns:
         the document that `vkrope check --json` prints: "verdict" is "pass", "close" (the right
         operation, but not exact), "mistake" (the first of "matches" explains it) or
-        "unexplained"; "max_error_u" is in units of 2^-24 (|x0| + |x1|)
+        "unexplained"; "matches" has at most three, best first, and none after a pass; "max_error_u"
+        is in units of 2^-24 (|x0| + |x1|)
 
     Raises:
         InvalidArgumentError, InvalidDataError: what the command cannot use
