@@ -71,7 +71,11 @@ void GgufFields::pass_over(const char* beginning) {
 std::vector<std::string> GgufFields::ignored() const {
     std::vector<std::string> names;
     for (const auto& [key, value] : file_.values()) {
-        if (begins(key, prefix_ + "rope.") && asked_for_.count(key) == 0) {
+        const auto says = [&](const char* part) {
+            return key.find(part, prefix_.size()) != key.npos;
+        };
+        if (begins(key, prefix_) && asked_for_.count(key) == 0 &&
+            (says("rope") || says("yarn") || says("temperature_scale"))) {
             names.push_back(shown_key(prefix_) + shown_key(key.substr(prefix_.size())));
         }
     }

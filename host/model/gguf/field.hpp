@@ -33,7 +33,8 @@ class GgufFields {
     /// Marks keys with this beginning as read, since they belong to another layer.
     void pass_over(const char* beginning);
 
-    /// Keys that begin with "<architecture>.rope." and that nobody has asked for.
+    /// Keys of the architecture that name RoPE, YaRN or a scale of the queries, and that nobody has
+    /// asked for.
     std::vector<std::string> ignored() const;
 
    private:

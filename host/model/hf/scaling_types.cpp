@@ -67,6 +67,11 @@ std::string present_name(const std::string& type) {
                                     : type;
 }
 
+bool is_scaling_name(const std::string& type) {
+    const std::string present = present_name(type);
+    return present != "default" && known(present) != nullptr;
+}
+
 bool is_deepseek_yarn(const std::string& type) {
     return type == "deepseek_yarn" || type == "telechat3-yarn";
 }

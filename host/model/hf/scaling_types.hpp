@@ -21,6 +21,9 @@ bool reads_field(const std::string& type, const std::string& name);
 /// The current name of a type that has an older one, or another one; the same name for any other.
 std::string present_name(const std::string& type);
 
+/// Whether this is the name, under any of its names, of a type that scales.
+bool is_scaling_name(const std::string& type);
+
 /// Whether a type is YaRN under a name that means DeepSeek's magnitudes: vLLM's get_rope(), and
 /// initialize_rope() of mlx-lm.
 bool is_deepseek_yarn(const std::string& type);

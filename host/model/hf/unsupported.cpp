@@ -197,12 +197,30 @@ bool read_by_class(const ModelClass& model, const std::string& key, const json& 
            (type.name != nullptr && finish_reads(model.name, key));
 }
 
+/// Whether a value is a section like rope_scaling, or the name of a scaling.
+bool says_a_scaling(const json& value) {
+    const auto names_one = [](const json& type) {
+        return type.is_string() && is_scaling_name(type.get<std::string>());
+    };
+    if (!value.is_object()) {
+        return names_one(value);
+    }
+    const auto has = [&](const char* key, auto&& asks) {
+        const auto entry = value.find(key);
+        return entry != value.end() && asks(*entry);
+    };
+    return has("rope_type", names_one) || has("type", names_one) ||
+           has("factor", [](const json& factor) { return factor.is_number() && factor != 1; });
+}
+
 /// Fails if leaving the key out would change the angles.
 void refuse_unread(const Source& source, const ModelQuery& query, const Field& field, Says says,
                    bool scaled) {
     const bool known = source.model.type.name != nullptr;
-    if (says == Says::yarn && asks_for_scaling(*field.value) &&
-        (!known || field.value->is_object())) {
+    const bool section = (says == Says::scaling || says == Says::rotation) &&
+                         says_a_scaling(*field.value);
+    if (section || (says == Says::yarn && asks_for_scaling(*field.value) &&
+                    (!known || field.value->is_object()))) {
         fail(Code::not_supported,
              "%s: it names a scaling and is not read; say it in rope_parameters, or set it to null",
              stated(field).c_str());

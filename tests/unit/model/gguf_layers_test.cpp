@@ -167,3 +167,11 @@ TEST_CASE("GGUF: sections") {
     CHECK(warns(rotation_of(plain().i32_list("rope.dimension_sections", {8, 12, 12, 0})),
                 "llama.rope.dimension_sections"));
 }
+
+TEST_CASE("GGUF: a key that names RoPE, YaRN or a scale of the queries and is not read is named") {
+    for (const char* key :
+         {"rope.new_key", "attention.rope_pattern", "yarn.factor", "attention.temperature_scale"}) {
+        CHECK(warns(rotation_of(plain().u32(key, 4)), "llama." + std::string(key)));
+    }
+    CHECK(rotation_of(plain().u32("attention.scale", 4)).warnings.empty());
+}

@@ -157,6 +157,17 @@ TEST_CASE("an object that says a scaling beside rope_parameters is an error in a
                        key},
                       Code::not_supported);
     }
+    for (const char* section :
+         {R"("scaling": {"type": "linear", "factor": 2})", R"("scaling": {"factor": 2})",
+          R"("rotary": {"type": "dynamic"})", R"("rope_config": {"rope_type": "longrope"})",
+          R"("rope_type": "yarn")"}) {
+        check_refused({llama_with(section), "rope_parameters"}, Code::not_supported);
+    }
+    for (const char* plain : {R"("scaling": {"type": "default"})",
+                              R"("rope_config": {"factor": 1})", R"("rope_type": "default")"}) {
+        CHECK(imported(llama_with(std::string(R"("rope_theta": 1e4, )") + plain)).warnings.size() ==
+              1);
+    }
     // The original checkpoint of gpt-oss.
     check_refused({R"({"num_hidden_layers": 36, "head_dim": 64, "num_attention_heads": 64,
                        "sliding_window": 128, "initial_context_length": 4096, "rope_theta": 150000,
