@@ -8,7 +8,8 @@
 
 namespace vkrope {
 
-/// Whether the document is of diffusers: it has `_class_name`, and no `model_type`.
+/// Whether the document is of diffusers, or of Wan's own code: it has `_class_name`, and no
+/// `model_type` that names a language model.
 bool is_diffusers(const nlohmann::json& config);
 
 /// The rotation of the image or video tokens. Each axis has a window of the head with frequencies
