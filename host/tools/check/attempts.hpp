@@ -34,6 +34,9 @@ std::vector<double> powers(double base, std::uint32_t rotary_dim);
 
 std::uint32_t rotary_dim(const Evidence& evidence);
 
+/// What the scaling multiplies each frequency by; empty if the unscaled ones are unknown.
+std::vector<double> multipliers(const Evidence& evidence);
+
 /// Whether the window is narrower than the row.
 bool is_partial(const Evidence& evidence);
 
@@ -92,7 +95,9 @@ Attempt partial_instead_of_proportional(const Evidence& evidence);
 Attempt pair_distance_of_partial(const Evidence& evidence);
 Attempt half_of_window(const Evidence& evidence);
 Attempt half_of_window_and_frequencies(const Evidence& evidence);
+Attempt second_half_of_window(const Evidence& evidence);
 Attempt half_of_pairs(const Evidence& evidence);
+Attempt second_half_of_pairs(const Evidence& evidence);
 
 // The positions, and their axes.
 Attempt position_plus_one(const Evidence& evidence);

@@ -35,8 +35,13 @@ class Others {
             Rotation narrower = right_;
             narrower.inv_freq = powers(other.value.base, right_.rotary_dim);
             narrower.attention_factor = 1;
-            keep(mistake, fmt::format("{}: their base {:g} alone", meaning, other.value.base),
-                 narrower);
+            const std::string base = fmt::format("{}: their base {:g} alone", meaning,
+                                                 other.value.base);
+            keep(mistake, base, narrower);
+            for (std::size_t j = 0; j < narrower.inv_freq.size(); ++j) {
+                narrower.inv_freq[j] *= right_.inv_freq[j] == 0 ? 0 : 1;  // pairs that never turn
+            }
+            keep(mistake, base, narrower);
         }
         return true;
     }

@@ -54,15 +54,6 @@ std::optional<YarnScaling> yarn_of(const Evidence& evidence) {
     return std::nullopt;
 }
 
-/// What the scaling multiplies each frequency by; empty if the unscaled ones are unknown.
-std::vector<double> multipliers(const Evidence& evidence) {
-    std::vector<double> ratios = powers(evidence.base, rotary_dim(evidence));
-    for (std::size_t j = 0; j < ratios.size(); ++j) {
-        ratios[j] = evidence.operation.inv_freq[j] / ratios[j];
-    }
-    return ratios;
-}
-
 /// What the scaling divides the slowest frequencies by; 1 without a scaling, or if it is unknown.
 double factor_of_scaling(const Evidence& evidence) {
     if (const std::optional<YarnScaling> yarn = yarn_of(evidence)) {
@@ -83,6 +74,14 @@ Attempt yarn_range(const Evidence& evidence, bool rounded) {
 }
 
 }  // namespace
+
+std::vector<double> multipliers(const Evidence& evidence) {
+    std::vector<double> ratios = powers(evidence.base, rotary_dim(evidence));
+    for (std::size_t j = 0; j < ratios.size(); ++j) {
+        ratios[j] = evidence.operation.inv_freq[j] / ratios[j];
+    }
+    return ratios;
+}
 
 bool is_partial(const Evidence& evidence) {
     return rotary_dim(evidence) < evidence.in.head_dim;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Windows of another width: ordinary partial rotation, proportional scaling, and half of a window.
 #include <algorithm>
+#include <utility>
 
 #include "check/attempts.hpp"
 
@@ -57,15 +58,29 @@ std::vector<double> of_partial(const Evidence& evidence) {
     return inv_freq;
 }
 
+/// The frequencies of a window that is half as wide.
+std::vector<double> every_other(const Evidence& evidence) {
+    std::vector<double> some;
+    for (std::size_t j = 0; j + 1 < evidence.operation.inv_freq.size(); j += 2) {
+        some.push_back(evidence.operation.inv_freq[j]);
+    }
+    return some;
+}
+
 }  // namespace
 
 /// "proportional" in Hugging Face's modeling_rope_utils.py, where the partial window of other types
 /// is right.
 Attempt proportional_instead_of_partial(const Evidence& evidence) {
-    const auto head_dim = static_cast<std::uint32_t>(evidence.in.head_dim);
+    std::vector<double> inv_freq = powers(evidence.base,
+                                          static_cast<std::uint32_t>(evidence.in.head_dim));
+    const std::vector<double> scaling = multipliers(evidence);
+    inv_freq = first_of(std::move(inv_freq), scaling.size());
+    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+        inv_freq[j] *= scaling[j];
+    }
     return if_any(is_partial(evidence) && turning(evidence).empty(),
-                  in_whole_head(evidence, first_of(powers(evidence.base, head_dim),
-                                                   evidence.operation.inv_freq.size())));
+                  in_whole_head(evidence, std::move(inv_freq)));
 }
 
 Attempt pair_distance_of_head_dim(const Evidence& evidence) {
@@ -87,11 +102,12 @@ Attempt exponent_of_partial(const Evidence& evidence) {
 }
 
 Attempt half_of_window(const Evidence& evidence) {
-    std::vector<double> every_other;
-    for (std::size_t j = 0; j + 1 < evidence.operation.inv_freq.size(); j += 2) {
-        every_other.push_back(evidence.operation.inv_freq[j]);
-    }
-    return in_window(evidence, evidence.operation.rotary_offset, every_other);
+    return in_window(evidence, evidence.operation.rotary_offset, every_other(evidence));
+}
+
+Attempt second_half_of_window(const Evidence& evidence) {
+    const std::vector<double> inv_freq = every_other(evidence);
+    return in_window(evidence, evidence.operation.rotary_offset + 2 * inv_freq.size(), inv_freq);
 }
 
 Attempt half_of_window_and_frequencies(const Evidence& evidence) {
@@ -107,6 +123,12 @@ Attempt half_of_pairs(const Evidence& evidence) {
     inv_freq.resize(inv_freq.empty() ? 0 : evidence.operation.inv_freq.size());
     return if_any(!evidence.operation.interleaved,
                   in_window(evidence, evidence.operation.rotary_offset, inv_freq));
+}
+
+Attempt second_half_of_pairs(const Evidence& evidence) {
+    std::vector<double> inv_freq = evidence.operation.inv_freq;
+    std::fill_n(inv_freq.begin(), inv_freq.size() / 2, 0.0);
+    return in_window(evidence, evidence.operation.rotary_offset, inv_freq);
 }
 
 }  // namespace vkrope::tools

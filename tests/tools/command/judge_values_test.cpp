@@ -153,6 +153,8 @@ TEST_CASE("proportional scaling and ordinary partial rotation, each for the othe
                           of_head = of_width(base, head_dim, pairs);
         constexpr std::size_t all = head_dim / 2;
         check_named("proportional_instead_of_partial", judged(partial, with_zeros(of_head, all)));
+        check_named("proportional_instead_of_partial",
+                    judged(times(partial, 0.25), with_zeros(times(of_head, 0.25), all)));
         check_named("pair_distance_of_head_dim", judged(partial, with_zeros(partial, all)));
         check_named("exponent_of_head_dim", judged(partial, of_head));
         for (const double factor : {1.0, 8.0}) {
@@ -171,6 +173,10 @@ TEST_CASE("half of the window") {
     const Frequencies right = {0.9, 0.25, 0.03, 0.0007};
     check_named("half_of_window", judged_as(right, 1, turning_by({0.9, 0.03})));
     check_named("half_of_window_and_frequencies", judged_as(right, 1, turning_by({0.9, 0.25})));
+    Engine second = turning_by({0.9, 0.03});
+    second.offset = 4;
+    check_named("second_half_of_window", judged_as(right, 1, second));
+    check_named("second_half_of_pairs", judged_as(right, 1, turning_by({0, 0, 0.03, 0.0007})));
     check_named("half_of_pairs", judged_as(right, 1, turning_by({0.9, 0.25, 0, 0})));
     Case interleaved = judged_as(right, 1, changed([](Engine& e) {
                                      swap_pairing(e);
