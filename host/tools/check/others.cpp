@@ -82,7 +82,10 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
     }
     for (int layer = 0; layer < most_layers; ++layer) {
         if (!others.add("other_layer_type", fmt::format("the RoPE of the model's layer {}", layer),
-                        {.seq_len = length, .layer = layer, .tower = model.tower})) {
+                        {.seq_len = length,
+                         .layer = layer,
+                         .tower = model.tower,
+                         .pairing = model.pairing})) {
             break;
         }
     }
