@@ -113,7 +113,9 @@ class VisionImport {
     std::string key(const char* name) const { return vision_.prefix + tower_.key_prefix + name; }
 
     Field own(const char* name) const {
-        return find_first({vision_}, {(std::string(tower_.key_prefix) + name).c_str()});
+        const std::string prefixed = std::string(tower_.key_prefix) + name;
+        const Field field = find_first({vision_}, {prefixed.c_str()});
+        return field || !tower_.prefix_optional ? field : find_first({vision_}, {name});
     }
 
     void assume(const std::string& missing, std::uint64_t value) {

@@ -34,6 +34,19 @@ constexpr Tower gemma4(const char* name) {
             .norms = true};
 }
 
+/// Rope2DPosEmbRepeated of the released file's own modeling_kimi_k25.py, and
+/// Kimi_K25VisionRotaryEmbedding in transformers, whose loader rearranges the weights.
+constexpr Tower kimi_k25(const char* name) {
+    return {.name = name,
+            .spectrum = Spectrum::by_turns,
+            .pairing = Pairing::interleaved,
+            .hidden_size = 1152,
+            .heads = 16,
+            .axes = "column, row; the same in each frame",
+            .key_prefix = "vt_",
+            .prefix_optional = true};
+}
+
 /// MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, as the released weights need it.
 constexpr Tower minimax_m3(const char* name) {
     return {.name = name,
@@ -90,6 +103,8 @@ constexpr Tower towers[] = {
      .hidden_size = 1152,
      .heads = 16,
      .axes = "column, row"},
+    kimi_k25("kimi_k25"),
+    kimi_k25("kimi_k25_vision"),
     gemma4("gemma4"),
     gemma4("gemma4_vision"),
     minimax_m3("minimax_m3_vl"),

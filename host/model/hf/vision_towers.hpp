@@ -34,8 +34,9 @@ struct Tower {
     std::uint32_t axis_count = 2;
     bool windows = false;  ///< each axis has a window of its own, where its pairs are formed
     double rope_theta = 10000;
-    const char* key_prefix = "";  ///< of its keys: the memory attention of SAM 2 is one of several
-    bool whole_file = false;      ///< its fields are at the top level: there is no language model
+    const char* key_prefix = "";   ///< of its keys: the memory attention of SAM 2 is one of several
+    bool prefix_optional = false;  ///< its keys may also be without it
+    bool whole_file = false;       ///< its fields are at the top level: there is no language model
     std::uint32_t image_size = 0, patch_size = 0;  ///< defaults, where the frequencies need them
     bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V without one
     const char* note = nullptr;  ///< what the file does not say

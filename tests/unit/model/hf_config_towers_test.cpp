@@ -50,19 +50,26 @@ TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
     CHECK(from_hf_config(json, {.layer = 2}).status.code == Code::invalid_argument);
 }
 
-TEST_CASE("MoonViT: column and row take turns, with the same frequencies") {
-    const Rotation rotation = imported(
-        R"({"model_type": "kimi_vl", "vision_config": {"model_type": "moonvit",
-        "hidden_size": 1152, "num_attention_heads": 16}})",
-        {.tower = "vision"});
-    CHECK(rotation.head_dim == 72);
-    CHECK(rotation.pairing == interleaved);
-    CHECK(warns(rotation, "column row"));
-    REQUIRE(rotation.inv_freq.size() == 36);
-    for (std::uint32_t pair = 0; pair < 36; ++pair) {
-        const std::uint32_t j = pair / 2;
-        CHECK(axis_of(rotation.sections, pair) == pair % 2);
-        CHECK(close(rotation.inv_freq[pair], double(std::pow(1e4L, -4.0L * j / 72))));
+TEST_CASE("MoonViT and Kimi K2.5: column and row take turns, with the same frequencies") {
+    for (const char* json :
+         {R"({"model_type": "kimi_vl", "vision_config": {"model_type": "moonvit",
+              "hidden_size": 1152, "num_attention_heads": 16}})",
+          R"({"model_type": "kimi_k25", "vision_config": {"vt_hidden_size": 1152,
+              "vt_num_attention_heads": 16, "mm_hidden_size": 1152, "text_hidden_size": 7168}})",
+          R"({"model_type": "kimi_k25", "vision_config": {"model_type": "kimi_k25_vision",
+              "hidden_size": 1152, "num_attention_heads": 16}})"}) {
+        CAPTURE(json);
+        const Rotation rotation = imported(json, {.tower = "vision"});
+        CHECK(rotation.warnings.size() == 1);
+        CHECK(rotation.head_dim == 72);
+        CHECK(rotation.pairing == interleaved);
+        CHECK(warns(rotation, "column row"));
+        REQUIRE(rotation.inv_freq.size() == 36);
+        for (std::uint32_t pair = 0; pair < 36; ++pair) {
+            const std::uint32_t j = pair / 2;
+            CHECK(axis_of(rotation.sections, pair) == pair % 2);
+            CHECK(close(rotation.inv_freq[pair], double(std::pow(1e4L, -4.0L * j / 72))));
+        }
     }
 }
 
