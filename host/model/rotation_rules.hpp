@@ -28,4 +28,12 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base,
 /// Limits the number of warnings, and adds one that counts those dropped.
 void shorten(std::vector<std::string>& warnings);
 
+/// The warning for Mistral 4. The factor is that of Mistral4Attention in transformers
+/// (huggingface/transformers#47435) and of llama.cpp; sgl-project/sglang#26203 has Mistral's own
+/// file.
+inline constexpr const char* of_readers_that_differ =
+    "readers disagree on the softmax scale of this model: transformers and llama.cpp multiply it "
+    "by the square of YaRN's magnitude, which is read here; SGLang does not where Mistral's own "
+    "file has apply_scale false";
+
 }  // namespace vkrope

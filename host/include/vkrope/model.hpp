@@ -49,6 +49,8 @@ struct ModelQuery {
 /// of the latent cache; both rows end with them. YaRN is DeepSeek's, which sets softmax_scale. If
 /// neither the class nor `rope_interleave` says the pairing, the query must.
 ///
+/// The indexer of sparse attention (DeepSeek V3.2, GLM 5) is the layer type "indexer".
+///
 /// A layer without RoPE has rotates = false, no rotary_dim and no frequencies.
 ///
 /// Rotation::finish says which norms of Q, K and V the model's class has, with the eps of the file

@@ -32,9 +32,11 @@ struct GgufArchitecture {
     Pairing pairing = Pairing::interleaved;
     GgufSections sections = GgufSections::none;
     bool sections_interleaved = false;
-    bool latent = false;             ///< multi-head latent attention
-    double yarn_log_unit = 1;        ///< unit of rope.scaling.yarn_log_multiplier
-    bool yarn_in_softmax = false;    ///< that multiplier also scales the softmax
+    bool latent = false;           ///< multi-head latent attention
+    double yarn_log_unit = 1;      ///< unit of rope.scaling.yarn_log_multiplier
+    bool yarn_in_softmax = false;  ///< that multiplier also scales the softmax
+    bool rounds_yarn = false;  ///< llama.cpp rounds the range of YaRN, the model's code does not
+    bool softmax_differs = false;    ///< readers disagree on what YaRN does to its softmax
     double yarn_beta_fast = 32;      ///< default if the file does not give it
     bool finetuned_is_rope = false;  ///< rope.scaling.finetuned says whether there is RoPE at all
     GgufLayers layers = GgufLayers::same;

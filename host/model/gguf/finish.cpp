@@ -38,9 +38,22 @@ class GgufFinishImport {
     GgufFinishImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
                      const ModelQuery& query, Rotation& rotation)
         : keys_(keys), file_(file), known_(architecture.name != nullptr),
-          name_(known_ ? architecture.name : ""), query_(query), rotation_(rotation) {}
+          latent_(architecture.latent), name_(known_ ? architecture.name : ""), query_(query),
+          rotation_(rotation) {}
 
     ModelFinish run() {
+        if (latent_) {
+            finish_.norms_known = true;
+        } else {
+            of_heads();
+        }
+        query_scale();
+        finish_.q.scale_tokens = finish_.query_scale.kind != QueryScaling::none;
+        return finish_;
+    }
+
+   private:
+    void of_heads() {
         finish_.q_heads = heads("attention.head_count");
         finish_.k_heads = heads("attention.head_count_kv");
         if (finish_.k_heads == 0) {
@@ -49,12 +62,8 @@ class GgufFinishImport {
         norms();
         norms_of_llama4();
         clip();
-        query_scale();
-        finish_.q.scale_tokens = finish_.query_scale.kind != QueryScaling::none;
-        return finish_;
     }
 
-   private:
     /// 0 if the file has no such number, or one for each layer and no layer is asked for.
     std::uint32_t heads(const char* key) {
         const GgufField field = keys_.find(key);
@@ -177,7 +186,7 @@ class GgufFinishImport {
         if (name_ == "llama4" && !rotation_.rotates) {
             finish_.query_scale = {QueryScaling::llama4, 8192, 0.1};  // of llama.cpp, not the file
         }
-        if (name_ != "mistral3") {
+        if (name_ != "mistral3" && name_ != "mistral4" && name_ != "deepseek2") {
             return;
         }
         const GgufField beta = keys_.find("attention.temperature_scale"),
@@ -190,7 +199,8 @@ class GgufFinishImport {
 
     GgufFields& keys_;
     const GgufFile& file_;
-    const bool known_;  // the table of architectures has a row
+    const bool known_;   // the table of architectures has a row
+    const bool latent_;  // its norms stand before the heads
     const std::string name_;
     const ModelQuery& query_;
     Rotation& rotation_;

@@ -72,13 +72,10 @@ class GgufImport {
         max_position();
         rotary_dim();
         rotation_.rotates = layer_.kind.rotates;
-        if (row_.latent) {
-            rotation_.finish.norms_known = true;  // none: they stand before the heads
-        } else {
-            rotation_.finish = gguf_finish(keys_, file_, row_, query_, rotation_);
-        }
+        rotation_.finish = gguf_finish(keys_, file_, row_, query_, rotation_);
         if (layer_.kind.rotates) {
             inv_freq();
+            readers_differ();
             for (const std::string& key : keys_.ignored()) {
                 warn("ignored key " + key);
             }
@@ -302,6 +299,17 @@ class GgufImport {
         apply_gguf_scaling(keys_, {file_, row_, layer_.sliding, query_.seq_len}, rotation_);
         read_gguf_sections(keys_, row_, query_.pairing.has_value(), rotation_);
         require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
+    }
+
+    /// What readers of the same model's config.json have otherwise.
+    void readers_differ() {
+        if (row_.rounds_yarn && rotation_.rope_type == "yarn") {
+            warn("llama.cpp rounds the range of YaRN, which is read here; " + shown_key(name_) +
+                 "'s config.json has truncate false, and its own code does not round");
+        }
+        if (row_.softmax_differs && rotation_.softmax_scale != 1) {
+            warn(of_readers_that_differ);
+        }
     }
 
     const GgufFile& file_;

@@ -13,6 +13,7 @@
 #include "model/hf/diffusers_ltx.hpp"
 #include "model/hf/finish.hpp"
 #include "model/hf/head.hpp"
+#include "model/hf/indexer.hpp"
 #include "model/hf/nesting.hpp"
 #include "model/hf/rotary_dim.hpp"
 #include "model/hf/scaling.hpp"
@@ -134,7 +135,11 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
     require_usable(rotation, window.turning_pairs, base, "rope_theta");
 }
 
-Rotation text_rotation(const json& whole, const ModelQuery& query) {
+Rotation text_rotation(const json& whole, ModelQuery query) {
+    const bool of_indexer = query.layer_type == "indexer";
+    if (of_indexer) {
+        query.layer_type = {};
+    }
     const LanguageModel model = language_model(whole);
     Rotation rotation;
     std::vector<std::string>& warnings = rotation.warnings;
@@ -154,6 +159,9 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
             rotation.q_rotary_offset = rotation.k_rotary_offset = head.head_dim - window.rotary_dim;
         }
         read_frequencies(source, head, window, query.seq_len, rotation);
+        if (source.model.type.softmax_differs && rotation.softmax_scale != 1) {
+            warnings.push_back(of_readers_that_differ);
+        }
     }
     const bool known = source.model.type.name != nullptr;
     rotation.finish = model_finish(known ? source.model.name : "", source.top, source.both(),
@@ -162,6 +170,9 @@ Rotation text_rotation(const json& whole, const ModelQuery& query) {
     if (known && !rotation.finish.norms_known) {
         warnings.push_back("whether Q and K have norms is not known for this model of model_type " +
                            source.model.name);
+    }
+    if (of_indexer) {
+        become_indexer(source, query, rotation);
     }
     for (std::string& warning : ignored_around(model)) {
         warnings.push_back(std::move(warning));

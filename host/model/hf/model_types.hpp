@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -56,8 +57,8 @@ struct ModelType {
     bool rotary_object = false;  ///< its scaling is in an object called rotary: the first InternLM
     bool mixed_ntk = false;      ///< its rope_type ntk is the formula of kexue.fm/archives/9706
     bool tail_window = false;    ///< the rotated channels are the last of the head: DeepSeek V4
-    bool plain_yarn =
-        false;  ///< latent attention whose YaRN does not scale the softmax, unlike DeepSeek's
+    std::optional<Pairing> indexer = {};  ///< of the indexer of its sparse attention, if it has one
+    bool softmax_differs = false;         ///< readers disagree on what YaRN does to its softmax
 };
 
 /// The row of a model_type, under any of its names; null if the table does not have it.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hf_config_reading.hpp"
+#include "hf_config_refusals.hpp"
 #include "vkrope/model.hpp"
 
 using namespace vkrope::test;
@@ -431,7 +432,44 @@ TEST_CASE(
     CHECK(warns(flat, "decoder"));
 }
 
-TEST_CASE("Mistral 4: latent attention with a YaRN that leaves the softmax alone") {
+TEST_CASE("sparse attention: the indexer is a layer type with a width and a pairing of its own") {
+    const struct {
+        const char* fields;
+        Pairing pairing;
+    } indexers[] = {
+        {R"("model_type": "deepseek_v32")", Pairing::half_split},
+        {R"("model_type": "glm_moe_dsa")", Pairing::interleaved},
+        {R"("model_type": "glm_moe_dsa", "indexer_rope_interleave": false)", Pairing::half_split}};
+    for (const auto& [fields, pairing] : indexers) {
+        CAPTURE(fields);
+        const std::string json = std::string("{") + fields + R"(, "index_head_dim": 96,
+            "index_n_heads": 32, "qk_rope_head_dim": 64, "kv_lora_rank": 512, "rope_theta": 10000,
+            "max_position_embeddings": 163840, "rope_scaling": {"type": "yarn", "factor": 40,
+            "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096}})";
+        const Rotation main = imported(json), indexer = imported(json, {.layer_type = "indexer"});
+        CHECK(main.pairing == interleaved);
+        CHECK(indexer.pairing == pairing);
+        CHECK(indexer.head_dim == 96);
+        CHECK(indexer.rotary_dim == 64);
+        CHECK(indexer.q_rotary_offset == 0);
+        CHECK(indexer.k_rotary_offset == 0);
+        CHECK(indexer.inv_freq == main.inv_freq);
+        CHECK(indexer.softmax_scale == 1);
+        CHECK(indexer.finish.q.norm.kind == NormKind::none);
+        CHECK(indexer.finish.k.norm.kind == NormKind::layer);
+        CHECK(indexer.finish.k.norm.bias == ParameterShape::channel);
+        CHECK(indexer.finish.q_heads == 32);
+        CHECK(indexer.finish.k_heads == 1);
+        CHECK(warns(indexer, "indexer first Hadamard"));
+    }
+    check_refused({R"({"model_type": "deepseek_v32", "index_head_dim": 32, "rope_theta": 10000})",
+                   "index_head_dim 32 64"},
+                  Code::invalid_data, {.layer_type = "indexer"});
+    check_refused({R"({"model_type": "deepseek_v3", "rope_theta": 10000})", "indexer deepseek_v3"},
+                  Code::invalid_argument, {.layer_type = "indexer"});
+}
+
+TEST_CASE("Mistral 4: latent attention, and a softmax that readers do not agree on") {
     const std::string json =
         R"({"model_type": "mistral3", "text_config": {"model_type": "mistral4", "kv_lora_rank": 256,
         "qk_rope_head_dim": 64, "qk_nope_head_dim": 64, "max_position_embeddings": 1048576,
@@ -445,7 +483,8 @@ TEST_CASE("Mistral 4: latent attention with a YaRN that leaves the softmax alone
     CHECK(rotation.q_rotary_offset == 64);
     CHECK(rotation.k_rotary_offset == 256);
     CHECK(rotation.attention_factor == 1);
-    CHECK(rotation.softmax_scale == 1);
+    CHECK(close(rotation.softmax_scale, std::pow(0.1 * std::log(128.0) + 1, 2)));
+    CHECK(warns(rotation, "softmax transformers llama.cpp SGLang apply_scale"));
     CHECK(rotation.inv_freq ==
           imported(R"({"model_type": "mistral4", "max_position_embeddings": 1048576})").inv_freq);
 }

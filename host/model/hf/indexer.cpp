@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, and their configurations.
+#include "model/hf/indexer.hpp"
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+#include "model/limits.hpp"
+
+namespace vkrope {
+
+void become_indexer(const Source& source, const ModelQuery& query, Rotation& rotation) {
+    const ModelType& type = source.model.type;
+    if (!type.indexer) {
+        fail(Code::invalid_argument,
+             "layer_type is 'indexer': model_type %s is not known to have one",
+             type.name == nullptr ? "(unknown)" : type.name);
+    }
+    const Field width = find_first(source.top, {"index_head_dim"}),
+                heads = find_first(source.top, {"index_n_heads"}),
+                pairing = find_first(source.top, {"indexer_rope_interleave"});
+    rotation.head_dim = width ? std::uint32_t(whole_number(width, 2, max_head_dim)) : 128;
+    if (rotation.head_dim < rotation.rotary_dim) {
+        fail(Code::invalid_data, "%s is %u: it must be at least qk_rope_head_dim, which is %u",
+             width ? width.name.c_str() : "index_head_dim", rotation.head_dim, rotation.rotary_dim);
+    }
+    rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
+    rotation.pairing = query.pairing.value_or(!pairing         ? *type.indexer
+                                              : truth(pairing) ? Pairing::interleaved
+                                                               : Pairing::half_split);
+    rotation.softmax_scale = 1;
+    rotation.finish = {};
+    rotation.finish.norms_known = true;
+    rotation.finish.k.norm = {.kind = NormKind::layer,
+                              .eps = 1e-6f,
+                              .weight = ParameterShape::channel,
+                              .bias = ParameterShape::channel};
+    rotation.finish.q_heads = heads ? std::uint32_t(whole_number(heads, 1, max_heads)) : 0;
+    rotation.finish.k_heads = 1;
+    rotation.warnings.push_back(
+        "the indexer turns the first channels of its rows; DeepSeek's own code then multiplies "
+        "them by a Hadamard matrix, which no field of the file says");
+}
+
+}  // namespace vkrope
