@@ -462,11 +462,13 @@ TEST_CASE("sparse attention: the indexer is a layer type with a width and a pair
         CHECK(indexer.finish.k_heads == 1);
         CHECK(warns(indexer, "indexer first Hadamard"));
     }
-    check_refused({R"({"model_type": "deepseek_v32", "index_head_dim": 32, "rope_theta": 10000})",
-                   "index_head_dim 32 64"},
-                  Code::invalid_data, {.layer_type = "indexer"});
-    check_refused({R"({"model_type": "deepseek_v3", "rope_theta": 10000})", "indexer deepseek_v3"},
-                  Code::invalid_argument, {.layer_type = "indexer"});
+    check_refused(
+        Bad{R"({"model_type": "deepseek_v32", "index_head_dim": 32, "rope_theta": 10000})",
+            "index_head_dim 32 64"},
+        Code::invalid_data, {.layer_type = "indexer"});
+    check_refused(
+        Bad{R"({"model_type": "deepseek_v3", "rope_theta": 10000})", "indexer deepseek_v3"},
+        Code::invalid_argument, {.layer_type = "indexer"});
 }
 
 TEST_CASE("Mistral 4: latent attention, and a softmax that readers do not agree on") {
