@@ -94,8 +94,8 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 ///
 /// Rotation::finish says which norms of Q and K the layer has weights for, with the eps of the
 /// file; what the architecture normalises without weights and clamps; and how it scales queries by
-/// position. A norm that spans neither one head nor all heads is left out, with a warning. The norms
-/// of a layer without tensors and of an unknown architecture are not known: norms_known.
+/// position. A norm that spans neither one head nor all heads is left out, with a warning. The
+/// norms of a layer without tensors and of an unknown architecture are not known: norms_known.
 ///
 /// Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
 /// exceeds one of these limits is Code::invalid_data, and the message names it: 256 MiB of metadata

@@ -126,8 +126,7 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
         fail(Code::invalid_data, "rope_theta: %s", status.what);
     }
     apply_scaling(source.section,
-                  {source.config, base, window.share, head.latent && !source.model.type.plain_yarn,
-                   seq_len, source.model.name},
+                  {source.config, base, window.share, head.latent, seq_len, source.model.name},
                   rotation);
     qwen_dynamic_ntk(source, seq_len, rotation);
     rotation.sections = position_sections(source.section, source.config, source.model.type,
