@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <vkrope/frequencies.hpp>
 
 #include "layer.hpp"
 #include "reference/element.hpp"
@@ -228,12 +229,10 @@ Tensor FinishLayer::at(const Buffer& buffer, std::uint32_t heads) {
 }
 
 FinishLayer::Pass FinishLayer::empty_pass() const {
-    return {
-        .info = {.pairing = shape_.pairing,
-                 .rotary_dim = shape_.head_dim,
-                 .angles = table_.plan().source},
-        .call = {
-            .tokens = shape_.tokens, .angles = table_.angles(), .parameters = parameters_.whole()}};
+    return {.info = {.pairing = shape_.pairing,
+                     .rotary_dim = shape_.head_dim,
+                     .angles = table_.plan().source},
+            .call = {.tokens = shape_.tokens, .angles = table_.angles()}};
 }
 
 void FinishLayer::rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
@@ -263,6 +262,8 @@ FinishLayer::Pass FinishLayer::moves(std::uint32_t heads, const Buffer& from, co
 }
 
 void FinishLayer::make(Pass& pass) {
+    if (value_of(plan_parameters(pass.info), Subject::device).bytes != 0)
+        pass.call.parameters = parameters_.whole();
     pass.kernel.reset(value_of(create(device_.ref(), pass.info), Subject::device));
     if (!(device_.ref().enabled & push_descriptor))
         pass.arena.reset(value_of(create_arena(pass.kernel.get(), 4), Subject::device));

@@ -155,6 +155,7 @@ Rope::Grid Rope::grid() const {
 Status Rope::record_unfused(VkCommandBuffer commands) {
     Call alone = call_;
     alone.k_in = alone.k_out = {};
+    alone.paged_cache = {};
     if (Status s = vkrope::record(commands, kernel_.get(), alone, arena_.get()); !s) return s;
     alone = call_;
     alone.q_in = alone.q_out = {};

@@ -141,9 +141,11 @@ TEST_CASE(
                   .axis_stride = 1,
                   .token_stride = axes}) == expected);
     // Text: one row of ids for all axes gives the bits of a single axis.
-    const Bytes text = rotate(device(), info, table, {.ids = part(ids, 0, tokens * 4)});
+    const Bytes text = rotate(
+        device(), info, table,
+        {.ids = part(ids, 0, tokens * 4), .batch_stride = broadcast, .axis_stride = broadcast});
     CHECK(text == rotate(device(), info_for(Element::f32, PositionSource::ids), without,
-                         {.ids = part(ids, 0, tokens * 4)}));
+                         {.ids = part(ids, 0, tokens * 4), .batch_stride = broadcast}));
     // The second axis of token 1 is outside the table.
     std::vector<std::int32_t> far = abs;
     far[batch * tokens + 1] = 64;
