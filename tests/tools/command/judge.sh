@@ -180,18 +180,23 @@ works check --q q.npy --actual q_out.npy --positions frame.npy
 holds 'what such positions cannot show is said' says '*sections_ignored*height_and_width_exchanged'
 refuse 5 '--positions:*(3, 2, 3)*3' \
     "$vkrope" check --model yarn.json --q q.npy --actual q_out.npy --positions axes.npy
-# A vision tower, of Gemma 4, whose axes have windows of their own; and V beside it.
+# A vision tower, of Gemma 4, whose axes have windows of their own; and V beside it, which the
+# model norms and does not rotate.
 sed 's/qwen2_vl/gemma4/; s/"depth": 2/"rope_theta": 10000/' model.json >windows.json
 works "$vkrope" frequencies --model windows.json --tower vision --json
 holds 'the windows' [ "$(number offset | paste -sd ' ' -)" = '0 32' ]
 mv windows.json model.json
 rotated --tower vision --positions image.npy
 judged pass '' --tower vision --positions image.npy
+# shellcheck disable=SC2046 # one number each: 64 times 1.0
+int32 $(yes 1065353216 | head -n 64) | npy '<f4' '(64,)' >ones.npy
+works "$vkrope" finish --model model.json --tower vision --positions image.npy --k k.npy --v k.npy \
+    --k-norm ones.npy --out-k k_out.npy --out-v v_out.npy
 beside_v() {
     check --tower vision --positions image.npy --k k.npy --actual-k k_out.npy --v k.npy \
-        --actual-v "$1"
+        --k-norm ones.npy --actual-v "$1"
 }
-works beside_v k.npy
+works beside_v v_out.npy
 holds 'V is not rotated' says 'V  pass'
 expect 1 '--actual-v: ' beside_v k_out.npy
 holds 'V was rotated' says 'V  mistake: v_rotated '

@@ -68,7 +68,7 @@ void add_angle_infos(std::vector<Asked>& all) {
                     KernelInfo info = info_of(width,
                                               element == Element::bf16 ? Element::f16 : element);
                     info.angles = source;
-                    info.table = element;
+                    if (source == AngleSource::cos_sin_cache) info.table = element;
                     info.sections = sections;
                     info.positions = sections.axes == 0 ? PositionSource::ids
                                                         : PositionSource::axis_ids;
