@@ -4,7 +4,7 @@
 # meant to, since drivers compile each shader anew. Nothing is built: the program takes its modules
 # from a folder (given_modules.cpp). Prints for each the level of ./dev test that notices it.
 # Arguments: the folder of the shaders, a folder to work in, a driver manifest, glslangValidator,
-# cmake, the program, and the filter with which ./dev test runs the quick checks.
+# cmake, the program, and the filter with which --thorough runs the quick checks.
 set -eu
 shaders=$1 work=$2 driver=$3 glslang=$4 cmake=$5 tool=$6 usual=$7
 if [ -z "$driver" ]; then
@@ -43,8 +43,8 @@ mutated() {
             cat "$work/err"
             exit 1
         }
-        level=thorough
-        ! grep -qxF -f "$work/failed" "$work/usual" || level=quick
+        level=all
+        ! grep -qxF -f "$work/failed" "$work/usual" || level=thorough
         echo "$level  $2: by $(grep -c . "$work/failed") of $(grep -c . "$work/out") checks $1"
     fi
     cp "$shaders/$3" "$work/shaders/$3"
