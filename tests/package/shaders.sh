@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The installed .glsl files serve a shader of somebody else's: all are there, every path that a
 # macro opens compiles from the prefix alone, and a missing macro or file is an #error that says
-# so.
+# so. CMake packs a module to the bytes that awk packs it to.
 #
 # GLSLANG  the compiler of the build
 set -eu
@@ -16,6 +16,11 @@ wrong() { echo "$*"; failed=1; }
 for file in "$SOURCE"/shaders/*.glsl "$SOURCE/shaders/interface.h"; do
     [ -e "$installed/$(basename "$file")" ] || wrong "$(basename "$file") is not installed"
 done
+
+"$CMAKE" -DWITHOUT_AWK=ON "-DINPUT=$BUILD/spirv/positions.spv" "-DOUTPUT=$SCRATCH/by_cmake.inc" \
+    -P "$SOURCE/shaders/embed.cmake"
+cmp "$SCRATCH/by_cmake.inc" "$BUILD/spirv/positions.inc" ||
+    wrong 'embed.cmake packs a module to other bytes than embed.awk'
 
 # shader NAME MACROS BODY: the prefix is all that it includes from. `files` lists what is included.
 files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl'

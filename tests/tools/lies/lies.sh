@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # vkrope-conformance finds each lie of the layer: the check that findings.txt names fails, with a
-# sentence that has its words, and a command that repeats it. Prints the table of lies and findings.
-# Arguments: the tool, the folder of the layer's manifest, the program that lists the lies, and
-# vkrope-bench or nothing.
+# sentence that has its words, and a command that repeats it. Prints the table of lies and findings,
+# each with the level of ./dev test that runs the check.
+# Arguments: the tool, the folder of the layer's manifest, the program that lists the lies, the
+# filter with which --thorough runs the quick checks, and vkrope-bench or nothing.
 set -u
 LC_ALL=C
 export LC_ALL
-tool=$1 VK_LAYER_PATH=$2 list=$3 bench=${4:-}
+tool=$1 VK_LAYER_PATH=$2 list=$3 usual=$4 bench=${5:-}
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_lies
 export VK_LAYER_PATH VK_INSTANCE_LAYERS VKROPE_LIE
 # What a sanitizer makes of a crash is its own business, and its exit code none of the tool's.
@@ -25,6 +26,7 @@ wrong() {
 
 grep -v '^#' "$findings" >"$work/findings"
 "$list" >"$work/lies"
+"$tool" --list --filter "$usual" >"$work/usual" || wrong "--thorough has no checks: $usual"
 while IFS='|' read -r lie check options words; do
     VKROPE_LIE=$lie
     case $check in
@@ -57,7 +59,9 @@ while IFS='|' read -r lie check options words; do
     case $sentence in *"$words"*) ;; *) wrong "$lie: '$words' is not said, but: $sentence" ;; esac
     what=$(awk -F '\t' -v lie="$lie" '$2 == lie { print $3 }' "$work/lies")
     [ -n "$what" ] || wrong "$lie is not a lie of the layer"
-    printf '%s: a driver that %s\n    %s: %s\n' "$lie" "$what" "$check" "$sentence"
+    case $check in bench/*) level=thorough ;; *) level=all ;; esac
+    ! grep -qxF "$check" "$work/usual" || level=thorough
+    printf '%s  %s: a driver that %s\n    %s: %s\n' "$level" "$lie" "$what" "$check" "$sentence"
 done <"$work/findings"
 awk -F '[\t|]' 'NR == FNR { found[$1] = 1; next } $1 == "lie" && !($2 in found) { print $2 }' \
     "$work/findings" "$work/lies" >"$work/missing"
