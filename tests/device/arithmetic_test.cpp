@@ -219,6 +219,7 @@ TEST_CASE(
                     shape.first_position = first;
                     check(device(), r, shape, direction);
                 }
+                shape.first_position = 0;
                 shape.positions = {7, 0, -3, 4096};
                 check(device(), r, shape, direction);
                 shape.positions = {7, 0, -3, 4096, 1, 2, 3, 65535};
