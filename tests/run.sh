@@ -177,8 +177,8 @@ run_tests_of() {
     if [ "$level" != all ]; then
         report build/test.log
     else # the tests of every day, and what reads the files of strangers, with sanitizers
-        configure asan asan
-        compile asan
+        configure asan asan -DVKROPE_BENCH=OFF
+        compile asan sanitized
         run_tests asan build/test-asan.log
         run_tests asan build/test-asan-files.log -C thorough \
             -R '^fuzz$|tool_(hostile_models|judge)|conformance_(bad_cases|reports|suite)'
