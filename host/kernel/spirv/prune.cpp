@@ -38,18 +38,18 @@ bool has_typed_result(spv::Op op) noexcept {
 
 // What is known of an id of any kind.
 struct Known {
-    Scalar scalar;            // a value
-    bool reached = false;     // a block or function
-    std::size_t at = 0;       // a function: where it starts
-    std::uint32_t next = 0;   // a function: the next one that was reached
-    std::uint32_t order = 0;  // a block: its number in its function, from 1
+    Scalar scalar;                  // a value
+    std::uint32_t at = 0, end = 0;  // a function: where it starts, and its OpFunctionEnd
+    std::uint32_t next = 0;         // a function: the next one that was reached
+    std::uint32_t order = 0;        // a block: its number in its function, from 1
+    std::uint32_t loop_header = 0;  // a block that continues such a loop: its header; it stays too
+    std::uint32_t only_target = 0;  // a block with a known condition: its successor
+    bool reached = false;           // a block or function
     // It is defined outside functions or in reached code, and if it is a variable of the module,
     // reached code uses it.
     bool stays = false;
-    bool is_merge = false;          // a block that ends a construct that stays: it stays too
-    std::uint32_t loop_header = 0;  // a block that continues such a loop: its header; it stays too
-    std::uint32_t only_target = 0;  // a block with a known condition: its successor
-    bool is_float16 = false;        // the 16-bit float type, or a vector of it
+    bool is_merge = false;    // a block that ends a construct that stays: it stays too
+    bool is_float16 = false;  // the 16-bit float type, or a vector of it
 };
 
 struct Instruction {
@@ -86,9 +86,11 @@ class Pruner {
         for (std::size_t at = start; at < count_; at += length_of(words_ + at)) {
             const Instruction i = {words_ + at, length_of(words_ + at), op_of(words_ + at)};
             if (i.op == OpFunction) {
-                of_id_[i.words[2]].at = at;
-                if (!of_id_[i.words[2]].reached) {
-                    while (op_of(words_ + at) != OpFunctionEnd) at += length_of(words_ + at);
+                Known& function = of_id_[i.words[2]];
+                function.at = std::uint32_t(at);
+                if (!function.reached) {
+                    if (function.end == 0) function.end = end_of_function(at);
+                    at = function.end;
                     continue;
                 }
                 in_function_ = true;
@@ -106,6 +108,11 @@ class Pruner {
                 block_ = 0;
             }
         }
+    }
+
+    std::uint32_t end_of_function(std::size_t at) const noexcept {
+        while (op_of(words_ + at) != OpFunctionEnd) at += length_of(words_ + at);
+        return std::uint32_t(at);
     }
 
     bool is_reached() const noexcept {
