@@ -28,6 +28,10 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base,
 /// Limits the number of warnings, and adds one that counts those dropped.
 void shorten(std::vector<std::string>& warnings);
 
+/// The warning for a class whose norms of Q and K nobody has read from its code.
+inline constexpr const char* of_unknown_norms =
+    "whether Q and K have norms is not known for this class: none is read";
+
 /// The warning for Mistral 4. The factor is that of Mistral4Attention in transformers
 /// (huggingface/transformers#47435) and of llama.cpp; sgl-project/sglang#26203 has Mistral's own
 /// file.

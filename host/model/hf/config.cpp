@@ -165,8 +165,8 @@ Rotation text_rotation(const json& whole, ModelQuery query) {
     const bool known = source.model.type.name != nullptr;
     rotation.finish = model_finish(known ? source.model.name : "", source.top, source.both(),
                                    source.layer.rotates);
-    name_unread_keys(source, query, model.around, rotation);
-    if (known && !rotation.finish.norms_known) {
+    const bool said = name_unread_keys(source, query, model.around, rotation);
+    if (known && !rotation.finish.norms_known && !said) {
         warnings.push_back("whether Q and K have norms is not known for this model of model_type " +
                            source.model.name);
     }

@@ -311,6 +311,7 @@ Rotation diffusers_rotation(const json& config) {
                    {"rope_theta", denoiser.axes_key, scale_is_read ? "rope_scale" : "rope_theta",
                     "rope_axes_dim", "rope_max_seq_len"},
                    rotation.warnings);
+    rotation.warnings.push_back(of_unknown_norms);
     return rotation;
 }
 

@@ -286,6 +286,7 @@ Rotation ltx_rotation(const json& config, const ModelQuery& query) {
     Rotation rotation = second ? second_generation(config, query) : first_generation(config, query);
     warn_of_unread({&config, ""}, {"rope_theta", "rope_type", "rope_double_precision"},
                    rotation.warnings);
+    rotation.warnings.push_back(of_unknown_norms);
     return rotation;
 }
 

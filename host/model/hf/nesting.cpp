@@ -122,6 +122,11 @@ LanguageModel language_model(const json& document) {
     return model;
 }
 
+bool is_nested_config(const std::string& key) {
+    return std::any_of(std::begin(nested_configs), std::end(nested_configs),
+                       [&](const Nested& kind) { return key == kind.name; });
+}
+
 std::vector<std::string> ignored_around(const LanguageModel& model) {
     std::vector<std::string> warnings;
     const Numbers read = numbers_of(

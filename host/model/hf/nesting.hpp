@@ -17,6 +17,10 @@ struct LanguageModel {
 
 LanguageModel language_model(const nlohmann::json& document);
 
+/// Whether a key is the name of an object that may hold a language model; ignored_around() names
+/// those that are not read.
+bool is_nested_config(const std::string& key);
+
 /// Warnings for what is outside the language model's own object and is not read, with both values
 /// if they differ: other objects of language models, and keys that would shape the rotation if they
 /// were inside.

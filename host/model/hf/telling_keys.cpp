@@ -2,96 +2,42 @@
 #include "model/hf/telling_keys.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <set>
 #include <string_view>
 
+#include "model/hf/scaling_types.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
 namespace vkrope {
 namespace {
 
-struct Letters {
-    std::string_view part;  ///< of a key
-    Says says;
-    bool begins_a_word = false;
-};
+using nlohmann::json;
 
-// The first row that matches counts.
-constexpr Letters letters[] = {
-    {"_only_types", Says::scaled_layers},
-    {"no_rope", Says::layers},
-    {"nope_layer", Says::layers},
-    {"irope", Says::layers},
-    {"yarn", Says::yarn},
-    {"ntk", Says::yarn},
-    {"longrope", Says::yarn},
-    {"scaled_rope", Says::yarn},
-    {"rope_scaling", Says::yarn},
-    {"rotary_scaling", Says::yarn},
-    {"llama_4_scal", Says::yarn},
-    {"llama4_scal", Says::yarn},
-    {"rope", Says::rotation},
-    {"rotary", Says::rotation},
-    {"qk_norm", Says::norm},
-    {"qk_layernorm", Says::norm},
-    {"qk_layer_norm", Says::norm},
-    {"qk_rms", Says::norm},
-    {"qk_l2", Says::norm},
-    {"qk_ln", Says::norm},
-    {"qkv_norm", Says::norm},
-    {"normalize_q", Says::norm},
-    {"normalise_q", Says::norm},
-    {"norm_qk", Says::norm},
-    {"query_norm", Says::norm, true},
-    {"key_norm", Says::norm, true},
-    {"q_norm", Says::norm, true},
-    {"k_norm", Says::norm, true},
-    {"q_layernorm", Says::norm, true},
-    {"k_layernorm", Says::norm, true},
-    {"layer_group", Says::layers},
-    {"attention_types", Says::layers},
-    {"attention_layers", Says::layers},
-    {"attn_layer", Says::layers},
-    {"sliding_layers", Says::layers},
-    {"swa_layers", Says::layers},
-    {"window_layers", Says::layers},
-    {"window_pattern", Says::layers},
-    {"layer_pattern", Says::layers},
-    {"layers_pattern", Says::layers},
-    {"attn_pattern", Says::layers},
-    {"attention_pattern", Says::layers},
-    {"override_pattern", Says::layers},
-    {"global_attn", Says::layers},
-    {"full_attn", Says::layers},
-    {"full_attention", Says::layers},
-    {"linear_attn", Says::layers},
-    {"temperature_tuning", Says::scaling},
-    {"logn", Says::scaling, true},
-    {"mscale", Says::scaling, true},
-    {"beta_fast", Says::scaling},
-    {"beta_slow", Says::scaling},
-    {"low_freq_factor", Says::scaling},
-    {"high_freq_factor", Says::scaling},
-    {"long_factor", Says::scaling},
-    {"short_factor", Says::scaling},
-    {"scaling", Says::scaling},
-};
+/// Parts of names of objects that describe no attention of this model; at the beginning of a word.
+constexpr std::string_view other_parts[] = {"adapter", "audio",    "compress", "id2label", "image",
+                                            "img",     "label2id", "lora",     "quant",    "speech",
+                                            "vae",     "video",    "vision",   "visual",   "vit"};
 
-/// What else is scaled, and the windows of Qwen 2, whose layers all have the same RoPE.
-constexpr std::string_view others[] = {"embed", "expert",   "layer_scaling", "logits",
-                                       "lora",  "loss",     "moe",           "max_window_layers",
-                                       "quant", "residual", "rout",          "weight"};
+/// Whether an object is a model by itself, such as a tower or a draft.
+bool is_model(const json& object) {
+    const auto has = [&](std::initializer_list<const char*> keys) {
+        return std::any_of(keys.begin(), keys.end(),
+                           [&](const char* key) { return object.contains(key); });
+    };
+    return has({"model_type", "_class_name", "architectures"}) ||
+           (has({"hidden_size", "n_embd", "d_model", "embed_dim", "dim", "width"}) &&
+            has({"num_hidden_layers", "num_layers", "n_layers", "n_layer", "layers", "depth"}));
+}
 
-bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
-    for (std::size_t at = key.find(part); at != key.npos; at = key.find(part, at + 1)) {
-        if (!begins_a_word || at == 0 || key[at - 1] == '_') return true;
-    }
-    return false;
+bool is_other_part(const std::string& key, const json& value) {
+    return (value.is_object() && is_model(value)) ||
+           std::any_of(std::begin(other_parts), std::end(other_parts),
+                       [&](std::string_view part) { return in_key(key, part, true); });
 }
 
 /// A section that says of itself that it scales nothing.
-bool is_plain(const nlohmann::json& section) {
+bool is_plain(const json& section) {
     const auto says_so = [&](const char* key) {
         const auto type = section.find(key);
         return type != section.end() && (*type == "default" || *type == "mrope");
@@ -99,43 +45,78 @@ bool is_plain(const nlohmann::json& section) {
     return section.is_object() && (says_so("rope_type") || says_so("type"));
 }
 
-}  // namespace
-
-Says what_says(const std::string& key) {
-    const auto row = std::find_if(std::begin(letters), std::end(letters), [&](const Letters& each) {
-        return in_key(key, each.part, each.begins_a_word);
-    });
-    if (row == std::end(letters)) {
-        return Says::nothing;
+void visit_value(const json& value, const std::string& name, const VisitKey& visit) {
+    if (value.is_array()) {
+        for (const json& entry : value) {
+            if (entry.is_structured() && !(entry.is_object() && is_model(entry))) {
+                visit_value(entry, name + "[]", visit);
+            }
+        }
     }
-    const bool may_be_other = row->says == Says::scaling || row->says == Says::layers;
-    const bool other = may_be_other && std::any_of(std::begin(others), std::end(others),
-                                                   [&](std::string_view part) {
-                                                       return key.find(part) != key.npos;
-                                                   });
-    return other ? Says::nothing : row->says;
+    if (!value.is_object()) return;
+    const Scope scope = {&value, name + "."};
+    for (const auto& [key, inner] : value.items()) {
+        visit(scope, key, inner);
+        if (inner.is_structured() && !is_other_part(key, inner)) {
+            visit_value(inner, scope.prefix + shown_key(key), visit);
+        }
+    }
 }
 
-bool asks_for_scaling(const nlohmann::json& value) {
+}  // namespace
+
+bool asks_for_scaling(const json& value) {
     return is_set(value) && value != 1;
 }
 
-void warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
+bool says_a_scaling(const json& value) {
+    const auto names_one = [](const json& type) {
+        return type.is_string() && is_scaling_name(type.get<std::string>());
+    };
+    if (!value.is_object()) {
+        return names_one(value);
+    }
+    const auto has = [&](const char* key, auto&& asks) {
+        const auto entry = value.find(key);
+        return entry != value.end() && asks(*entry);
+    };
+    return has("rope_type", names_one) || has("type", names_one) ||
+           has("factor", [](const json& factor) { return factor.is_number() && factor != 1; });
+}
+
+void visit_inside(const Field& field, const VisitKey& visit) {
+    const std::string key = field.name.substr(field.name.rfind('.') + 1);
+    if (!is_other_part(key, *field.value)) visit_value(*field.value, field.name, visit);
+}
+
+bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
                     std::vector<std::string>& warnings) {
-    for (const auto& [key, value] : scope.object->items()) {
+    bool norms = false;
+    std::set<std::string> named;
+    const VisitKey look = [&](const Scope& where, const std::string& key, const json& value) {
         const Says says = what_says(key);
-        if (says == Says::nothing || !is_set(value) ||
-            std::find(read.begin(), read.end(), key) != read.end()) {
-            continue;
-        }
-        const std::string name = scope.prefix + shown_key(key);
-        if (says == Says::yarn && asks_for_scaling(value) && !is_plain(value)) {
+        if (says == Says::nothing || !is_set(value)) return;
+        const std::string name = where.prefix + shown_key(key);
+        if (!named.insert(name).second) return;
+        const bool yarn = says == Says::yarn && asks_for_scaling(value) && !is_plain(value);
+        const bool section = where.object != scope.object && says == Says::scaling &&
+                             says_a_scaling(value);
+        if (yarn || section) {
             fail(Code::not_supported,
                  "%s is %s: it names a scaling and is not read; set it to null", name.c_str(),
                  shown(value).c_str());
         }
-        warnings.push_back("ignored key " + name);
+        norms = norms || says == Says::norm;
+        warnings.push_back(
+            "ignored key " + name +
+            (says == Says::norm ? ": norms of Q and K that it says are not read" : ""));
+    };
+    for (const auto& [key, value] : scope.object->items()) {
+        if (std::find(read.begin(), read.end(), key) != read.end()) continue;
+        look(scope, key, value);
+        visit_inside({scope.prefix + shown_key(key), &value}, look);
     }
+    return norms;
 }
 
 }  // namespace vkrope

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: MIT
-// What the name of a key says, for keys that no reader reads: none of them is dropped in silence.
+// The values of keys that say something and that no reader reads, and where such keys are.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "model/hf/field.hpp"
+#include "model/key_words.hpp"
 
 namespace vkrope {
-
-enum class Says {
-    nothing,
-    rotation,  ///< it names RoPE
-    scaling,   ///< it may scale the frequencies, cos and sin, or the queries
-    yarn,      ///< it names a scaling of RoPE that changes every angle: yarn, ntk, llama_4_scaling
-    layers,    ///< it says which layers something holds for
-    scaled_layers,  ///< it says which layers a scaling holds for
-    norm,           ///< it names norms of Q and K
-};
-
-Says what_says(const std::string& key);
 
 /// Whether a value asks for a scaling: 1, and what turns a feature off, do not.
 bool asks_for_scaling(const nlohmann::json& value);
 
+/// Whether a value is a section like rope_scaling, or the name of a scaling.
+bool says_a_scaling(const nlohmann::json& value);
+
+using VisitKey = std::function<void(const Scope&, const std::string& key, const nlohmann::json&)>;
+
+/// Calls `visit` for each key in the objects and lists that the value of `field` is or holds, at
+/// any depth, which nobody reads. Objects that describe another part of the model are passed over:
+/// towers, weights that are quantised, labels.
+void visit_inside(const Field& field, const VisitKey& visit);
+
 /// For objects that no language model has: warns of each key that says something of RoPE, a scaling
-/// or norms, and that is not among those that are `read`. Fails with not_supported for a scaling.
-void warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
+/// or norms, and that is not among those that are `read`, in objects inside it too. Fails with
+/// not_supported for a scaling. Returns whether some key asks for norms.
+bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
                     std::vector<std::string>& warnings);
 
 }  // namespace vkrope

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "model/hf/field.hpp"
+#include "model/hf/telling_keys.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/rotation_rules.hpp"
@@ -232,6 +233,8 @@ Rotation timm_rotation(const json& config) {
             std::to_string(patches.columns) +
             " patches; with N on an axis multiply those of the axis by its patches here / N");
     }
+    // No function gives its blocks qk_norm, the only way to norms of Q and K in EvaBlock.
+    rotation.finish.norms_known = !warn_of_unread(scope, {}, rotation.warnings);
     return rotation;
 }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "model/hf/finish.hpp"
+#include "model/hf/nesting.hpp"
 #include "model/hf/scaling_types.hpp"
 #include "model/hf/telling_keys.hpp"
 #include "model/import_error.hpp"
@@ -188,6 +190,13 @@ void require_known_scaling(const ModelType& model, const ScalingSection& section
 
 namespace {
 
+/// Whether a key that is not read turns RoPE off where it is read.
+bool denies_rope(const std::string& key, const json& value) {
+    return std::any_of(
+        std::begin(unsupported_keys), std::end(unsupported_keys),
+        [&](const UnsupportedKey& row) { return key == row.name && applies(row.when, value); });
+}
+
 /// Whether the class of the model reads a key that others do not.
 bool read_by_class(const ModelClass& model, const std::string& key, const json& value) {
     const ModelType& type = model.type;
@@ -197,81 +206,138 @@ bool read_by_class(const ModelClass& model, const std::string& key, const json& 
            (type.name != nullptr && finish_reads(model.name, key));
 }
 
-/// Whether a value is a section like rope_scaling, or the name of a scaling.
-bool says_a_scaling(const json& value) {
-    const auto names_one = [](const json& type) {
-        return type.is_string() && is_scaling_name(type.get<std::string>());
-    };
-    if (!value.is_object()) {
-        return names_one(value);
-    }
-    const auto has = [&](const char* key, auto&& asks) {
-        const auto entry = value.find(key);
-        return entry != value.end() && asks(*entry);
-    };
-    return has("rope_type", names_one) || has("type", names_one) ||
-           has("factor", [](const json& factor) { return factor.is_number() && factor != 1; });
-}
+/// Names the keys that nobody reads; `rotation` is what has been read without them.
+class UnreadKeys {
+   public:
+    UnreadKeys(const Source& source, const ModelQuery& query, Rotation& rotation)
+        : source_(source), query_(query), rotation_(rotation), type_(source.model.shown_type()),
+          known_(source.model.type.name != nullptr), scaled_(rotation.rope_type != "default"),
+          norms_(rotation.finish.q.norm.kind != NormKind::none) {}
 
-/// Fails if leaving the key out would change the angles.
-void refuse_unread(const Source& source, const ModelQuery& query, const Field& field, Says says,
-                   bool scaled) {
-    const bool known = source.model.type.name != nullptr;
-    const bool section = (says == Says::scaling || says == Says::rotation) &&
-                         says_a_scaling(*field.value);
-    if (section || (says == Says::yarn && asks_for_scaling(*field.value) &&
-                    (!known || field.value->is_object()))) {
-        fail(Code::not_supported,
-             "%s: it names a scaling and is not read; say it in rope_parameters, or set it to null",
-             stated(field).c_str());
+    /// The language model's own objects, and those inside them.
+    void of_model() {
+        for (const Scope& scope : source_.top) {
+            for (const auto& [key, value] : scope.object->items()) {
+                if (looked_at(key, value) || read_by_class(source_.model, key, value)) continue;
+                look(scope, key, value);
+                if (!is_nested_config(key) && !is_scope(value)) {
+                    look_inside(scope, key, value);
+                }
+            }
+        }
     }
-    if (known) {
-        return;
+
+    /// Objects beside the language model's, whose other keys ignored_around() names.
+    void around(const Scopes& scopes) {
+        for (const Scope& scope : scopes) {
+            for (const auto& [key, value] : scope.object->items()) {
+                if (looked_at(key, value) || !value.is_structured() || is_nested_config(key)) {
+                    continue;
+                }
+                refuse({scope.prefix + shown_key(key), &value}, what_says(key));
+                look_inside(scope, key, value);
+            }
+        }
     }
-    if (says == Says::scaled_layers && scaled) {
-        fail(Code::not_supported,
-             "%s: it says which layers are scaled, which is not read for a model_type that is not "
-             "known; give each layer type its own section in rope_parameters, and set it to null",
-             stated(field).c_str());
+
+    /// Whether some key says that Q and K may have norms, which have not been read.
+    bool says_norms() const { return says_norms_; }
+
+   private:
+    bool is_scope(const json& value) const {
+        return std::any_of(source_.top.begin(), source_.top.end(),
+                           [&](const Scope& scope) { return scope.object == &value; });
     }
-    if (says == Says::layers && (query.layer >= 0 || !query.layer_type.empty())) {
-        fail(Code::not_supported,
-             "%s: it says of which kind a layer is, which is not read for a model_type that is not "
-             "known; ask for no layer, or list the kinds in layer_types and set it to null",
-             stated(field).c_str());
+
+    void look_inside(const Scope& scope, const std::string& key, const json& value) {
+        if (!value.is_structured()) return;
+        visit_inside({scope.prefix + shown_key(key), &value},
+                     [&](const Scope& inside, const std::string& name, const json& inner) {
+                         look(inside, name, inner);
+                         if (denies_rope(name, inner)) {
+                             warn({inside.prefix + shown_key(name), &inner}, of_class(), true);
+                         }
+                     });
     }
-}
+
+    void look(const Scope& scope, const std::string& key, const json& value) {
+        const bool by_value = key == "type" && value.is_string();  // of a section, by any name
+        const Says says = what_says(by_value ? value.get_ref<const std::string&>() : key);
+        const bool asks = is_set(value) || (says == Says::norm && norms_ && value == false);
+        if (says == Says::nothing || !asks) {
+            return;
+        }
+        const Field field = {scope.prefix + shown_key(key), &value};
+        refuse(field, says);
+        if (says != Says::norm) {
+            warn(field, of_class(), says != Says::rotation);
+        } else if (norms_) {
+            warn(field, "the norms of Q and K are those of model_type " + type_, true);
+        } else {
+            rotation_.finish.norms_known = false;
+            says_norms_ = true;
+            warn(field, of_class() + ", so whether Q and K have norms is not known", true);
+        }
+    }
+
+    std::string of_class() const { return "model_type " + type_ + " is not known to have it"; }
+
+    void warn(const Field& field, const std::string& because, bool with_value) {
+        if (named_.insert(field.name).second) {
+            rotation_.warnings.push_back(
+                "ignored key " + field.name +
+                (with_value ? ", which is " + shown(*field.value) : std::string()) + ": " +
+                because);
+        }
+    }
+
+    /// Fails if leaving the key out would change the angles.
+    void refuse(const Field& field, Says says) const {
+        const bool may_scale = says == Says::scaling || says == Says::rotation ||
+                               says == Says::yarn;
+        if ((may_scale && says_a_scaling(*field.value)) ||
+            (says == Says::yarn && asks_for_scaling(*field.value) &&
+             (!known_ || field.value->is_object()))) {
+            fail(Code::not_supported,
+                 "%s: it names a scaling and is not read; say it in rope_parameters, or set it to "
+                 "null",
+                 stated(field).c_str());
+        }
+        if (known_) {
+            return;
+        }
+        if (says == Says::scaled_layers && scaled_) {
+            fail(Code::not_supported,
+                 "%s: it says which layers are scaled, which is not read for a model_type that is "
+                 "not known; give each layer type its own section in rope_parameters, and set it "
+                 "to null",
+                 stated(field).c_str());
+        }
+        if (says == Says::layers && (query_.layer >= 0 || !query_.layer_type.empty())) {
+            fail(Code::not_supported,
+                 "%s: it says of which kind a layer is, which is not read for a model_type that is "
+                 "not known; ask for no layer, or list the kinds in layer_types and set it to null",
+                 stated(field).c_str());
+        }
+    }
+
+    const Source& source_;
+    const ModelQuery& query_;
+    Rotation& rotation_;
+    const std::string type_;  // as in messages
+    const bool known_, scaled_, norms_;
+    bool says_norms_ = false;
+    std::set<std::string> named_;
+};
 
 }  // namespace
 
-void name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
+bool name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
                       Rotation& rotation) {
-    const bool scaled = rotation.rope_type != "default";
-    const bool norms = rotation.finish.q.norm.kind != NormKind::none;
-    for (const Scope& scope : source.top) {
-        for (const auto& [key, value] : scope.object->items()) {
-            const Says says = what_says(key);
-            const bool asks = is_set(value) || (says == Says::norm && norms && value == false);
-            if (says == Says::nothing || !asks || looked_at(key, value) ||
-                read_by_class(source.model, key, value)) {
-                continue;
-            }
-            const Field field = {scope.prefix + shown_key(key), &value};
-            refuse_unread(source, query, field, says, scaled);
-            rotation.warnings.push_back(
-                "ignored key " + field.name +
-                (says == Says::rotation ? "" : ", which is " + shown(value)) + ": model_type " +
-                source.model.shown_type() + " is not known to have it");
-        }
-    }
-    for (const Scope& scope : around) {
-        for (const auto& [key, value] : scope.object->items()) {
-            if (!looked_at(key, value) && value.is_object()) {
-                refuse_unread(source, query, {scope.prefix + shown_key(key), &value},
-                              what_says(key), scaled);
-            }
-        }
-    }
+    UnreadKeys unread(source, query, rotation);
+    unread.of_model();
+    unread.around(around);
+    return unread.says_norms();
 }
 
 }  // namespace vkrope

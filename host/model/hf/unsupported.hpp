@@ -32,11 +32,12 @@ void refuse_scaling_of_attention(const Scopes& top);
 void require_known_scaling(const ModelType& model, const ScalingSection& section);
 
 /// Warns of each key that says something of RoPE, a scaling, a choice of layers or norms of Q and K
-/// and that is not read. Fails with not_supported if the angles would be others.
+/// and that is not read, in objects that nobody reads too. Fails with not_supported if the angles
+/// would be others. Returns whether a key says that Q and K may have norms that are not known.
 ///
 /// around    the objects around the language model's, whose other keys ignored_around() names
 /// rotation  as read so far; receives the warnings
-void name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
+bool name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
                       Rotation& rotation);
 
 }  // namespace vkrope

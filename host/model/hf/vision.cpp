@@ -79,8 +79,8 @@ class VisionImport {
             warn(std::string("positions of the vision tower: ") + tower_.axes);
         }
         if (tower_.note != nullptr) warn(tower_.note);
-        name_unread_keys();
         norms();
+        name_unread_keys();
         require_usable(rotation_, rotation_.inv_freq.size(), base, key("rope_theta").c_str());
         return std::move(rotation_);
     }
@@ -183,11 +183,13 @@ class VisionImport {
 
     void name_unread_keys() {
         const std::string theta = std::string(tower_.key_prefix) + "rope_theta";
-        warn_of_unread(vision_,
-                       {theta.c_str(), "rope_parameters", "rope_mode", "global_attn_indexes",
-                        "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes",
-                        "memory_attention_rope_dropout"},
-                       rotation_.warnings);
+        if (warn_of_unread(vision_,
+                           {theta.c_str(), "rope_parameters", "rope_mode", "global_attn_indexes",
+                            "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes",
+                            "memory_attention_rope_dropout"},
+                           rotation_.warnings)) {
+            rotation_.finish.norms_known = tower_.norms;
+        }
         const Field parameters = own("rope_parameters");
         if (!parameters || !parameters.value->is_object()) return;
         const Scope inside = {parameters.value, parameters.name + "."};

@@ -218,6 +218,32 @@ TEST_CASE("finish of a model: norms of vision towers") {
     CHECK(qwen.q.norm.kind == none);
 }
 
+TEST_CASE("finish of a model: of diffusers not known, and said; of timm's towers none") {
+    for (const char* name : {"FluxTransformer2DModel", "WanTransformer3DModel",
+                             "LTXVideoTransformer3DModel", "Kandinsky5Transformer3DModel"}) {
+        const auto rotation = from_hf_config(R"({"_class_name": ")" + std::string(name) + "\"}");
+        REQUIRE(rotation);
+        CHECK_FALSE(rotation.value.finish.norms_known);
+        CHECK(test::warns(rotation.value, "Q K norms not known"));
+    }
+    const auto tower = [](const std::string& fields) {
+        return from_hf_config(R"({"architecture": "eva02_base_patch14_224",
+                                  "pretrained_cfg": {"input_size": [3, 224, 224]})" +
+                              fields + "}");
+    };
+    CHECK(tower("").value.finish.norms_known);
+    const auto asked = tower(R"(, "model_args": {"qk_norm": true})");
+    CHECK_FALSE(asked.value.finish.norms_known);
+    CHECK(test::warns(asked.value, "model_args.qk_norm norms Q K"));
+}
+
+TEST_CASE("finish of a model: a key of norms in a vision tower leaves them not known") {
+    const std::string fields = R"("model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280,
+                                  "num_heads": 16, "qk_norm": )";
+    CHECK_FALSE(finish_of(fields + "true}", {.tower = "vision"}).norms_known);
+    CHECK(finish_of(fields + "false}", {.tower = "vision"}).norms_known);
+}
+
 TEST_CASE("finish of a model: a bad eps is an error that names it") {
     const auto rotation = from_hf_config(R"({"model_type": "qwen3", "hidden_size": 512,
         "num_attention_heads": 8, "head_dim": 64, "rope_theta": 10000.0, "rms_norm_eps": 0})");

@@ -142,9 +142,77 @@ TEST_CASE("a key that turns something off, or that scales something else, is not
           "post_attention_layernorm", "qk_nope_head_dim", "rank_norm", "norm_topk_prob"}) {
         warned(small_llama_with('"' + std::string(key) + "\": 2"), {});
     }
+}
+
+TEST_CASE("a key of norms is one warning, which says what is read") {
     // A class whose norms nothing turns off.
-    CHECK(warns(imported(R"({"model_type": "qwen3", "head_dim": 128, "use_qk_norm": false})"),
-                "use_qk_norm false qwen3"));
+    for (const char* value : {"false", "true", "0.5"}) {
+        const Rotation qwen = imported(
+            R"({"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6, "use_qk_norm": )" +
+            std::string(value) + "}");
+        CHECK(warns(qwen, "use_qk_norm " + std::string(value) + " norms Q K qwen3"));
+        CHECK(!warns(qwen, "not known"));
+        CHECK(qwen.finish.q.norm.kind == NormKind::rms);
+    }
+    for (const char* key : {"use_qk_norm", "qk_norm", "qk_layer_norm", "query_layernorm"}) {
+        const Rotation llama = warned(small_llama_with('"' + std::string(key) + "\": true"),
+                                      {std::string(key) + " true llama Q K norms not known"});
+        CHECK_FALSE(llama.finish.norms_known);
+    }
+}
+
+TEST_CASE("a key that says something is noticed in objects that nobody reads") {
+    const auto inside = [](const std::string& object, const std::string& fields) {
+        return '"' + object + "\": " + fields;
+    };
+    for (const char* object : {"attention", "attn_cfg", "position", "block", "head_config"}) {
+        const std::string name = object;
+        warned(small_llama_with(inside(name, R"({"bias": true, "n": 4})")), {});
+        warned(small_llama_with(inside(name, R"({"qk_norm": false, "use_rope": true})")),
+               {name + ".use_rope"});
+        warned(small_llama_with(inside(name, R"({"qk_norm": true})")),
+               {name + ".qk_norm true Q K norms not known"});
+        warned(small_llama_with(inside(name, R"([{"qk_norm": true}, {"qk_norm": true}])")),
+               {name + "[].qk_norm true norms not known"});
+        warned(small_llama_with(inside(name, R"({"rope_theta": 1e6})")), {name + ".rope_theta"});
+        warned(small_llama_with(inside(name, R"({"use_rope": false})")),
+               {name + ".use_rope false"});
+        warned(small_llama_with(inside(name, R"({"more": {"nope_layers": [3]}})")),
+               {name + ".more.nope_layers"});
+        const char* scaled[][2] = {
+            {R"({"rope_scaling": {"type": "linear", "factor": 2}})", ".rope_scaling"},
+            {R"({"yarn": {"factor": 4}})", ".yarn"},
+            {R"({"more": {"rope_parameters": {"rope_type": "yarn"}}})", ".more.rope_parameters"},
+            {R"([{"scaling": {"factor": 4}}])", "[].scaling"},
+            {R"({"type": "yarn", "factor": 4})", ".type yarn"},
+            {R"({"rope_type": "longrope"})", ".rope_type longrope"},
+        };
+        for (const auto& [fields, key] : scaled) {
+            check_refused({small_llama_with(inside(name, fields)), name + key},
+                          Code::not_supported);
+            check_refused({R"({"model_type": "llava", )" + inside(name, fields) +
+                               R"(, "text_config": {"model_type": "llama", "head_dim": 64}})",
+                           name + key},
+                          Code::not_supported);
+        }
+    }
+    // Other models, and what is no attention.
+    for (const char* other :
+         {R"("vision_config": {"qk_norm": true, "yarn": {"factor": 4}})",
+          R"("draft": {"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2}})",
+          R"("tower": {"hidden_size": 64, "num_hidden_layers": 2, "qk_norm": true})",
+          R"("quantization_config": {"scaling": {"factor": 2}, "k_norm": 1})",
+          R"("label2id": {"rope": 1})", R"("vae": {"scaling_factor": 0.5})"}) {
+        warned(small_llama_with(other), {});
+    }
+    CHECK(warns(imported(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280,
+                             "num_heads": 16, "attention": {"qk_norm": true}}})",
+                         {.tower = "vision"}),
+                "vision_config.attention.qk_norm"));
+    check_refused({R"({"_class_name": "FluxTransformer2DModel",
+                       "attention": {"rope_scaling": {"factor": 2}}})",
+                   "attention.rope_scaling"},
+                  Code::not_supported);
 }
 
 TEST_CASE("an object that says a scaling beside rope_parameters is an error in any class") {
