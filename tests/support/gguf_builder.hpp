@@ -37,6 +37,13 @@ class GgufBuilder {
         }
         return value_of(prefix_ + key, 9, bytes);
     }
+    GgufBuilder& f32_list(const std::string& key, const std::vector<float>& list) {
+        std::string bytes = little(6, 4) + little(list.size(), 8);
+        for (const float number : list) {
+            bytes += little(std::bit_cast<std::uint32_t>(number), 4);
+        }
+        return value_of(prefix_ + key, 9, bytes);
+    }
     GgufBuilder& boolean_list(const std::string& key, const std::vector<bool>& list) {
         std::string bytes = little(7, 4) + little(list.size(), 8);
         for (const bool one : list) {

@@ -68,18 +68,27 @@ void GgufFields::pass_over(const char* beginning) {
     }
 }
 
-std::vector<std::string> GgufFields::ignored() const {
-    std::vector<std::string> names;
+std::vector<GgufUnread> GgufFields::unread() const {
+    std::vector<GgufUnread> found;
     for (const auto& [key, value] : file_.values()) {
-        const auto says = [&](const char* part) {
-            return key.find(part, prefix_.size()) != key.npos;
-        };
-        if (begins(key, prefix_) && asked_for_.count(key) == 0 &&
-            (says("rope") || says("yarn") || says("temperature_scale"))) {
-            names.push_back(shown_key(prefix_) + shown_key(key.substr(prefix_.size())));
+        if (!begins(key, prefix_) || asked_for_.count(key) != 0) continue;
+        const std::string name = key.substr(prefix_.size());
+        if (const Says says = what_says(name); says != Says::nothing) {
+            found.push_back({{shown_key(prefix_) + shown_key(name), &value}, says});
         }
     }
-    return names;
+    return found;
+}
+
+std::string shown(const GgufField& field) {
+    return field.value->type == GgufType::boolean ? field.value->numbers[0] != 0 ? "true" : "false"
+                                                  : shown(*field.value);
+}
+
+bool is_set(const GgufField& field) {
+    const GgufValue& value = *field.value;
+    const bool number = value.known && value.type != GgufType::string;
+    return !number || (value.is_list() ? !value.numbers.empty() : value.numbers[0] != 0);
 }
 
 void warn_of_assumed(const GgufField& field, double value, const std::string& because,
@@ -138,6 +147,20 @@ std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t l
                  range(low, high).c_str());
         }
         numbers.push_back(std::uint64_t(number));
+    }
+    return numbers;
+}
+
+std::vector<double> list_of_numbers(const GgufField& field) {
+    const std::vector<double>& numbers = field.value->numbers;
+    if (!field.is_list() || !field.value->known || numbers.empty()) {
+        refuse(field, "a list of numbers");
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (!(std::isfinite(numbers[i]) && numbers[i] >= 0)) {
+            fail(Code::invalid_data, "%s[%llu] is %s: it must be a finite number, at least 0",
+                 field.name.c_str(), ull{i}, shown_number(numbers[i]).c_str());
+        }
     }
     return numbers;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/gguf/file.hpp"
+#include "model/key_words.hpp"
 
 namespace vkrope {
 
@@ -17,6 +18,13 @@ struct GgufField {
     const GgufValue* value = nullptr;
 
     explicit operator bool() const { return value != nullptr; }
+    bool is_list() const { return value != nullptr && value->is_list(); }
+};
+
+/// A key that nobody has asked for although its name says something.
+struct GgufUnread {
+    GgufField field;
+    Says says = Says::nothing;
 };
 
 class GgufFields {
@@ -33,9 +41,9 @@ class GgufFields {
     /// Marks keys with this beginning as read, since they belong to another layer.
     void pass_over(const char* beginning);
 
-    /// Keys of the architecture that name RoPE, YaRN or a scale of the queries, and that nobody has
-    /// asked for.
-    std::vector<std::string> ignored() const;
+    /// Keys of the architecture that say something of RoPE, a scaling, layers or norms, and that
+    /// nobody has asked for.
+    std::vector<GgufUnread> unread() const;
 
    private:
     const GgufFile& file_;
@@ -47,6 +55,12 @@ class GgufFields {
 void warn_of_assumed(const GgufField& field, double value, const std::string& because,
                      std::vector<std::string>& warnings);
 
+/// A value for messages.
+std::string shown(const GgufField& field);
+
+/// False for false, 0 and empty lists, by which a file turns a feature off.
+bool is_set(const GgufField& field);
+
 double finite_number(const GgufField& field);
 double positive_number(const GgufField& field);
 std::uint64_t whole_number(const GgufField& field, std::uint64_t low, std::uint64_t high);
@@ -56,5 +70,8 @@ std::string text(const GgufField& field);
 /// One whole number, or a list of at least one.
 std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t low,
                                          std::uint64_t high);
+
+/// A list of at least one number, each finite and at least 0.
+std::vector<double> list_of_numbers(const GgufField& field);
 
 }  // namespace vkrope

@@ -46,6 +46,10 @@ class GgufFinishImport {
             finish_.norms_known = true;
         } else {
             of_heads();
+            if (known_ && !finish_.norms_known && !said_ && file_.has_layer(-1)) {
+                warn("whether Q and K have norms is not known: the file has no tensors of layer " +
+                     std::to_string(query_.layer));
+            }
         }
         query_scale();
         finish_.q.scale_tokens = finish_.query_scale.kind != QueryScaling::none;
@@ -92,12 +96,14 @@ class GgufFinishImport {
             row = known.name == name_ ? known : row;
         }
         // Parts of a split file that are missing may have the layer's norms.
-        finish_.norms_known = !row.unread && file_.has_layer(query_.layer) &&
-                              file_.parts_read() >= file_.split_count();
+        const bool whole = file_.parts_read() >= file_.split_count();
+        said_ = row.unread || !whole;
+        finish_.norms_known = !row.unread && file_.has_layer(query_.layer) && whole;
         if (!norm_of(layer + "attn_q_norm", finish_.q_heads, row, finish_.q.norm) ||
             !norm_of(layer + "attn_k_norm", finish_.k_heads, row, finish_.k.norm)) {
             finish_.q.norm = finish_.k.norm = {};
             finish_.norms_known = false;
+            said_ = true;
             return;
         }
         if (row.of_v_too && finish_.k.norm.kind != NormKind::none) {
@@ -205,6 +211,7 @@ class GgufFinishImport {
     const ModelQuery& query_;
     Rotation& rotation_;
     ModelFinish finish_;
+    bool said_ = false;  // a warning says why the norms are not known
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ class GgufLayerTypes {
             slide(types);
         }
         const GgufField recurrent = keys_.find("attention.recurrent_layers");
+        if (architecture_.linear_period != 0) keys_.find("full_attention_interval");
         if (recurrent && recurrent.value->is_list()) {
             const std::vector<std::uint64_t> each = whole_numbers(recurrent, 0, 1);
             require_one_a_layer(recurrent, each.size());
@@ -75,19 +76,41 @@ class GgufLayerTypes {
         return types;
     }
 
-    /// Which layers have RoPE; empty if the file does not say.
+    /// Which layers have RoPE; empty if the file does not say. A 0 in a list of bases or widths is
+    /// a layer without.
     std::vector<bool> rotating() {
+        std::vector<bool> turns;
         const GgufField pattern = architecture_.rope_pattern ? keys_.find("attention.rope_pattern")
                                                              : GgufField();
-        if (!pattern) {
-            return {};
+        if (pattern) {
+            const std::vector<std::uint64_t> each = whole_numbers(pattern, 0, 1);
+            require_one_a_layer(pattern, each.size());
+            turns.assign(each.begin(), each.end());
         }
-        const std::vector<std::uint64_t> each = whole_numbers(pattern, 0, 1);
-        require_one_a_layer(pattern, each.size());
-        return {each.begin(), each.end()};
+        for (const char* name : {"rope.freq_base", "rope.dimension_count"}) {
+            const GgufField field = keys_.find(name);
+            if (!field.is_list()) continue;
+            const std::vector<double> each = list_of_numbers(field);
+            require_one_a_layer(field, each.size());
+            if (std::find(each.begin(), each.end(), 0) == each.end()) continue;
+            if (turns.empty()) turns = turning_by_interval();
+            for (std::uint64_t layer = 0; layer < count_; ++layer) {
+                if (each[layer] == 0) turns[layer] = false;
+            }
+        }
+        return turns;
     }
 
    private:
+    std::vector<bool> turning_by_interval() const {
+        std::vector<bool> turns(std::size_t(count_), true);
+        const std::uint64_t interval = architecture_.no_rope_interval;
+        for (std::uint64_t layer = 0; interval != 0 && layer < count_; ++layer) {
+            turns[layer] = (layer + 1) % interval != 0;
+        }
+        return turns;
+    }
+
     void compress(std::vector<std::string>& types) {
         const GgufField field = keys_.required("attention.compress_ratios",
                                                "it says which layers have which base");
@@ -183,6 +206,7 @@ GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architectu
         keys.pass_over("rope.freq_base_swa");
         keys.pass_over("rope.dimension_count_swa");
     }
+    layer.layers = std::move(found);
     return layer;
 }
 

@@ -16,6 +16,7 @@ namespace vkrope {
 struct GgufLayer {
     LayerKind kind;
     bool sliding = false;  ///< it attends to a window
+    Layers layers;         ///< of the model
 };
 
 /// block_count; 0 if the file does not have it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GGUF -> Rotation. The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
+// GGUF -> Rotation: one import, read from its first step to its last, so longer than other files.
+// The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
 // load_arch_hparams() of llama.cpp.
 #include "model/gguf/model.hpp"
 
@@ -12,6 +13,7 @@
 #include "model/gguf/architectures.hpp"
 #include "model/gguf/field.hpp"
 #include "model/gguf/finish.hpp"
+#include "model/gguf/layer_numbers.hpp"
 #include "model/gguf/layers.hpp"
 #include "model/gguf/scaling.hpp"
 #include "model/gguf/sections.hpp"
@@ -76,12 +78,10 @@ class GgufImport {
         if (layer_.kind.rotates) {
             inv_freq();
             readers_differ();
-            for (const std::string& key : keys_.ignored()) {
-                warn("ignored key " + key);
-            }
         } else {
             rotation_.rotary_dim = 0;
         }
+        name_unread();
         return std::move(rotation_);
     }
 
@@ -129,7 +129,8 @@ class GgufImport {
             row_ = *row;
         } else if (query_.pairing) {
             warn("general.architecture \"" + shown_key(name_) +
-                 "\" is unknown: assuming the requested pairing, and the same RoPE in every layer");
+                 "\" is unknown: assuming the requested pairing, and the same RoPE in every layer; "
+                 "whether Q and K have norms is not known");
         } else {
             fail(Code::not_supported,
                  "general.architecture is \"%s\", which is unknown, and so is its pairing: give a "
@@ -162,17 +163,13 @@ class GgufImport {
         }
     }
 
-    /// The key for sliding layers if the file has one, or else the key for all layers.
-    GgufField of_layer(const char* name, const char* sliding_name) {
-        const GgufField own = layer_.sliding ? keys_.find(sliding_name) : GgufField();
-        const GgufField all = keys_.find(name);
-        return own ? own : all;
-    }
-
     /// Also sets head_dim and the offsets.
     void rotary_dim() {
-        const GgufField count = of_layer("rope.dimension_count", "rope.dimension_count_swa");
-        const GgufField all_rows = of_layer("attention.key_length", "attention.key_length_swa");
+        const bool listed = numbers_.are_listed("rope.dimension_count");
+        GgufField count = numbers_.of_layer("rope.dimension_count", "rope.dimension_count_swa");
+        const GgufField all_rows = numbers_.of_layer("attention.key_length",
+                                                     "attention.key_length_swa");
+        if (listed && !layer_.kind.rotates && !row_.latent) count.value = nullptr;
         if (row_.latent) {
             latent_rotary_dim(count);
             return;
@@ -183,13 +180,13 @@ class GgufImport {
             rotation_.rotary_dim = std::uint32_t(whole_number(count, 2, max_head_dim));
         } else {
             rotation_.rotary_dim = rotation_.head_dim;
-            assumed(count, rotation_.head_dim, "which is head_dim");
+            if (!listed) assumed(count, rotation_.head_dim, "which is head_dim");
         }
         if (rotation_.rotary_dim % 2 != 0 || rotation_.rotary_dim > rotation_.head_dim) {
             fail(Code::invalid_data, "%s is %u: it must be even, 2 to head_dim, which is %u",
                  count.name.c_str(), rotation_.rotary_dim, rotation_.head_dim);
         }
-        if (row_.half_on_full && !layer_.sliding) {
+        if (row_.half_on_full && !layer_.sliding && !listed) {
             rotation_.rotary_dim /= 2;
             if (rotation_.rotary_dim % 2 != 0) {
                 fail(Code::invalid_data, "%s is %u: its half must be even", count.name.c_str(),
@@ -210,13 +207,13 @@ class GgufImport {
         if (!count) {
             keys_.required("rope.dimension_count", "latent attention needs it");
         }
-        GgufField row = keys_.find("attention.key_length_mla");
+        GgufField row = numbers_.of_asked(keys_.find("attention.key_length_mla"));
         if (!row || whole_number(row, 0, max_head_dim) == 0) {
-            row = keys_.required("attention.key_length",
-                                 "it says where the window of a query begins");
+            row = numbers_.of_asked(keys_.required("attention.key_length",
+                                                   "it says where the window of a query begins"));
         }
-        const GgufField rank = keys_.required("attention.kv_lora_rank",
-                                              "it says where the window of a key begins");
+        const GgufField rank = numbers_.of_asked(
+            keys_.required("attention.kv_lora_rank", "it says where the window of a key begins"));
         const std::uint64_t width = whole_number(row, 2, max_head_dim);
         const std::uint64_t turns = whole_number(count, 2, max_head_dim);
         if (turns % 2 != 0 || turns > width) {
@@ -266,6 +263,9 @@ class GgufImport {
 
     double base() {
         const GgufField all = keys_.find("rope.freq_base");
+        if (numbers_.are_listed("rope.freq_base")) {
+            return positive_number(numbers_.of_layer("rope.freq_base", "rope.freq_base_swa"));
+        }
         if (row_.layers == GgufLayers::compressed && !layer_.sliding) {
             return positive_number(keys_.required("attention.compress_rope_freq_base",
                                                   "it is the base of compressed layers"));
@@ -274,7 +274,7 @@ class GgufImport {
         if (layer_.sliding && row_.layers != GgufLayers::unscaled_sliding) {
             const GgufField own = keys_.find("rope.freq_base_swa");
             if (own || local) {
-                return of(own);
+                return of(numbers_.of_asked(own));
             }
         }
         return of(all);
@@ -301,6 +301,26 @@ class GgufImport {
         require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
     }
 
+    /// Names what nobody has read. Layers without RoPE have nothing of it.
+    void name_unread() {
+        const bool norms = rotation_.finish.q.norm.kind != NormKind::none;
+        for (const auto& [field, says] : keys_.unread()) {
+            const bool of_rotation = says == Says::rotation || says == Says::yarn,
+                       asks = is_set(field) || of_rotation || (says == Says::norm && norms);
+            if (!asks || (of_rotation && !layer_.kind.rotates)) continue;
+            std::string because;
+            if (says == Says::norm && norms) {
+                because = ", which is " + shown(field) +
+                          ": the norms of Q and K are those that the tensors say";
+            } else if (says == Says::norm) {
+                rotation_.finish.norms_known = false;
+                because = ", which is " + shown(field) +
+                          ": no norm of Q and K is read, so whether they have any is not known";
+            }
+            warn("ignored key " + field.name + because);
+        }
+    }
+
     /// What readers of the same model's config.json have otherwise.
     void readers_differ() {
         if (row_.rounds_yarn && rotation_.rope_type == "yarn") {
@@ -319,6 +339,7 @@ class GgufImport {
     GgufArchitecture row_;           // Llama's, unless the table has a row
     std::uint64_t layer_count_ = 0;  // 0: unknown
     GgufLayer layer_;
+    GgufLayerNumbers numbers_{keys_, layer_, query_};
     Rotation rotation_;
 };
 
