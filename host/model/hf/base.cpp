@@ -21,12 +21,16 @@ bool local_base_is_global(const Source& source) {
 
 double rope_theta(const Source& source, std::vector<std::string>& warnings) {
     if (source.base) {
-        const Field list = find_first(source.top, {"layer_rope_theta"}),
-                    single = find_first(source.top, {"rope_theta"});
-        if (list && single &&
-            std::find(list.value->begin(), list.value->end(), *single.value) == list.value->end()) {
-            warnings.push_back("ignored key " + stated(single) + ": " + list.name +
-                               " is read, which has no such base");
+        const Field of_layers = find_first(source.top, {"layer_rope_theta"}),
+                    list = of_layers ? of_layers : find_first(source.top, {"rope_theta"});
+        for (const Scope& scope : source.both()) {
+            const Field single = find_first({scope}, {"rope_theta"});
+            if (single && list && !single.value->is_array() &&
+                std::find(list.value->begin(), list.value->end(), *single.value) ==
+                    list.value->end()) {
+                warnings.push_back("ignored key " + stated(single) + ": " + list.name +
+                                   " is read, which has no such base");
+            }
         }
         return *source.base;
     }

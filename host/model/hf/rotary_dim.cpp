@@ -153,6 +153,13 @@ RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::str
                           std::vector<std::string>& warnings) {
     RotaryDim window;
     const nlohmann::json listed = source.share.value_or(0);
+    const Field single = source.share ? find_first(source.both(), {"partial_rotary_factor"})
+                                      : Field();
+    if (single && std::find(source.shares.begin(), source.shares.end(), portion(single)) ==
+                      source.shares.end()) {
+        warnings.push_back("ignored key " + stated(single) +
+                           ": partial_rotary_factors is read, which has no such share");
+    }
     const Field factor = source.share ? Field{"partial_rotary_factors[]", &listed}
                                       : share_of_head(source, warnings);
     const Field given = source.model.type.tail_window

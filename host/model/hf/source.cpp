@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -82,19 +83,61 @@ ScalingSection section_of_layer(const Source& source) {
 
 /// Keys with one number, for which a file may have one for each layer. Those of bases and shares
 /// that name lists are in read_layers().
-constexpr const char* listed_keys[] = {"head_dim",
+constexpr const char* listed_keys[] = {"attention_head_dim",
+                                       "global_head_dim",
+                                       "global_rope_theta",
+                                       "head_dim",
+                                       "hidden_size_per_head",
+                                       "kv_channels",
                                        "kv_lora_rank",
                                        "local_rope_theta",
+                                       "n_head",
+                                       "n_heads",
                                        "num_attention_heads",
                                        "num_key_value_heads",
                                        "num_kv_heads",
                                        "partial_rotary_factor",
                                        "qk_nope_head_dim",
                                        "qk_rope_head_dim",
+                                       "rope_embedding_base",
                                        "rope_local_base_freq",
+                                       "rope_pct",
+                                       "rope_percent",
+                                       "rotary_base",
                                        "rotary_dim",
+                                       "rotary_emb_base",
+                                       "rotary_emb_fraction",
                                        "rotary_pct",
+                                       "rotary_percent",
+                                       "swa_head_dim",
                                        "swa_rope_theta"};
+
+constexpr std::string_view q_head_keys[] = {"n_head", "n_heads", "num_attention_heads"};
+
+constexpr std::string_view share_keys[] = {"partial_rotary_factor", "rope_pct",   "rope_percent",
+                                           "rotary_emb_fraction",   "rotary_pct", "rotary_percent"};
+
+template <std::size_t count>
+bool is_one_of(const std::string_view (&names)[count], std::string_view name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+nlohmann::json as_json(double number) {
+    if (number == std::floor(number)) return static_cast<std::uint64_t>(number);
+    return number;
+}
+
+/// The same in a section.
+void take_listed_of_section(Source& source, const Layers& layers, const ModelQuery& query) {
+    for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
+        const auto entry = source.section.object.find(key);
+        if (entry == source.section.object.end() || !entry->is_array()) continue;
+        const LayerNumbers numbers = listed_numbers({source.section.name + "." + key, &*entry},
+                                                    layers);
+        if (is_one_of(share_keys, key)) source.shares = numbers.values;
+        *entry = as_json(layers.common(numbers, query, source.layer).value_or(0));
+    }
+}
 
 /// Puts the number of the layers that are asked for where the file lists one for each layer. Head
 /// counts that differ are left out, if head_dim does not need them.
@@ -104,20 +147,20 @@ void take_listed(Source& source, const Layers& layers, const ModelQuery& query) 
         const Field field = find_first({source.config}, {key});
         if (!field || !field.value->is_array()) continue;
         const std::string_view name = key;
-        const bool needed = name == "num_attention_heads" &&
-                            !find_first({source.config}, {"head_dim", "qk_rope_head_dim"});
-        const std::optional<double> number = layers.common(listed_numbers(field, layers), query,
-                                                           source.layer,
-                                                           name.starts_with("num_") && !needed);
+        const bool of_q = is_one_of(q_head_keys, name);
+        const bool needed = of_q &&
+                            !find_first({source.config}, {"head_dim", "attention_head_dim",
+                                                          "kv_channels", "qk_rope_head_dim"});
+        const std::optional<double> number = layers.common(
+            listed_numbers(field, layers), query, source.layer,
+            (of_q || name.starts_with("num_")) && !needed);
         if (!copy) copy = std::make_shared<nlohmann::json>(*source.config.object);
         if (!number) {
             copy->erase(key);
-        } else if (*number == std::floor(*number)) {
-            (*copy)[key] = static_cast<std::uint64_t>(*number);
         } else {
-            (*copy)[key] = *number;
+            (*copy)[key] = as_json(*number);
         }
-        if (name == "partial_rotary_factor") {
+        if (is_one_of(share_keys, name)) {
             source.shares = listed_numbers(field, layers).values;
         }
     }
@@ -167,6 +210,7 @@ Source find_source(const nlohmann::json& whole, const Scope& config, const Model
                    find_first(source.top, {"layer_group_size"});  // Ling 2.5
     take_listed(source, layers, query);
     source.section = section_of_layer(source);
+    take_listed_of_section(source, layers, query);
     return source;
 }
 

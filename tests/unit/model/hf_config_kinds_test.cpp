@@ -100,12 +100,41 @@ TEST_CASE("a list of one number a layer stands for the number") {
     refused(listed(widths), "head_dim 64 128 single layer");
     refused(listed(R"("head_dim": [64, 64])"), "head_dim 2 3");
     CHECK(imported(listed(R"("head_dim": 64, "rotary_dim": [32, 32, 32])")).rotary_dim == 32);
+    // Under other names, and in a section.
+    const std::string other =
+        R"("attention_head_dim": [64, 64, 128], "rotary_pct": [1, 0.5, 0.5],
+           "rotary_emb_base": [1e4, 1e4, 1e6])";
+    const std::string neox = R"({"model_type": "gpt_neox", "num_hidden_layers": 3, )" + other + "}";
+    CHECK(imported(neox, {.layer = 1}).rotary_dim == 32);
+    CHECK(imported(neox, {.layer = 2}).rotary_dim == 64);
+    check_plain(imported(neox, {.layer = 2}), 1e6);
+    refused(neox, "attention_head_dim 64 128 single layer");
+    const std::string section = R"({"model_type": "llama", "head_dim": 64, "num_hidden_layers": 2,
+        "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {
+        "rope_type": "default", "rope_theta": [1e6, 1e4], "partial_rotary_factor": [0.5, 1]}})";
+    check_plain(imported(section, {.layer_type = "full_attention"}), 1e6);
+    CHECK(imported(section, {.layer_type = "full_attention"}).rotary_dim == 32);
+    check_plain(imported(section, {.layer = 1}), 1e4);
+    refused(R"({"model_type": "llama", "head_dim": 64, "num_hidden_layers": 2,
+                "rope_parameters": {"rope_type": "default", "rope_theta": [1e6, 1e4]}})",
+            "rope_parameters.rope_theta 1000000 10000 single layer");
+    refused(R"({"model_type": "llama", "head_dim": 64, "num_hidden_layers": 2,
+                "rope_parameters": {"rope_type": "default", "rope_theta": [1e6]}})",
+            "rope_parameters.rope_theta 1 2");
     // A single base beside a list of them.
     const std::string bases = R"({"model_type": "granite_swa", "head_dim": 64,
                                  "num_hidden_layers": 2, "layer_rope_theta": [1e4, 2e4],
                                  "rope_theta": )";
     CHECK(!warns(imported(bases + "2e4}", {.layer = 0}), "rope_theta"));
     CHECK(warns(imported(bases + "5e4}", {.layer = 0}), "rope_theta 50000.0 layer_rope_theta"));
+    const std::string in_section = R"({"model_type": "brand_new", "head_dim": 64,
+        "num_hidden_layers": 2, "rope_theta": [1e4, 2e4], "partial_rotary_factors": [1, 1],
+        "rope_parameters": {"rope_type": "default", "rope_theta": 5e4,
+        "partial_rotary_factor": 0.5}})";
+    const Rotation told = imported(in_section, {.layer = 0});
+    CHECK(warns(told, "rope_parameters.rope_theta 50000.0 rope_theta"));
+    CHECK(warns(told, "rope_parameters.partial_rotary_factor 0.5 partial_rotary_factors"));
+    check_plain(told, 1e4);
 }
 
 TEST_CASE("YaRN under other names has DeepSeek's magnitudes") {
