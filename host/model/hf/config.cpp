@@ -132,6 +132,7 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
     rotation.sections = position_sections(source.section, source.config, source.model.type,
                                           rotation.rotary_dim / 2, rotation.warnings);
     require_usable(rotation, window.turning_pairs, base, "rope_theta");
+    alternate_axes(source.model.type, rotation);
 }
 
 Rotation text_rotation(const json& whole, ModelQuery query) {

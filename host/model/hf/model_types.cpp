@@ -114,6 +114,13 @@ constexpr ModelType model_types[] = {
      .rope_theta = 500000,
      .hidden_size = 2560,
      .num_attention_heads = 20},
+    {.name = "ernie4_5_vl_moe_text",
+     .pairing = interleaved,
+     .rope_theta = 500000,
+     .hidden_size = 2560,
+     .num_attention_heads = 20,
+     .mrope_section = {22, 22, 20},
+     .alternating = Alternating::then_time},
     {.name = "esm",
      .hidden_size = 768,
      .num_attention_heads = 12,
@@ -195,6 +202,11 @@ constexpr ModelType model_types[] = {
     {.name = "helium", .pairing = interleaved, .rope_theta = 100000, .head_dim = 128},
     {.name = "hf_olmo", .hidden_size = 768, .num_attention_heads = 12},
     {.name = "hunyuan", .hidden_size = 4096, .num_attention_heads = 32},
+    {.name = "hunyuan_image_3_moe",  // hunyuan.py beside its weights: build_2d_rope
+     .hidden_size = 4096,
+     .num_attention_heads = 32,
+     .alternating = Alternating::two,
+     .custom_scales_nothing = true},
     {.name = "hunyuan_v1_dense", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "hunyuan_v1_moe", .hidden_size = 4096, .num_attention_heads = 32},
     {.name = "hunyuan_vl"},
@@ -400,6 +412,9 @@ constexpr Alias aliases[] = {
     {"deepseek_ocr", "deepseek_v2"},
     {"deepseek_vl_v2", "deepseek_v2"},
     {"emu3", "emu3_text_model"},
+    {"ernie4_5_moe_vl", "ernie4_5_vl_moe_text"},
+    {"ernie4_5_vl", "ernie4_5_vl_moe_text"},
+    {"ernie4_5_vl_moe", "ernie4_5_vl_moe_text"},
     {"exaone4_5", "exaone4"},
     {"exaone4_5_text", "exaone4"},
     {"fuyu", "persimmon"},
@@ -467,8 +482,6 @@ struct Unsupported {
 };
 
 constexpr const char* no_rope = "the model has no rotary embedding";
-constexpr const char* alternating =
-    "height and width alternate between the pairs, which sections cannot say";
 
 // Sorted by name.
 constexpr Unsupported unsupported[] = {
@@ -511,10 +524,6 @@ constexpr Unsupported unsupported[] = {
     {"electra", no_rope},
     {"encodec", no_rope},
     {"ernie", no_rope},
-    {"ernie4_5_moe_vl", alternating},
-    {"ernie4_5_vl", alternating},
-    {"ernie4_5_vl_moe", alternating},
-    {"ernie4_5_vl_moe_text", alternating},
     {"ernie_m", no_rope},
     {"falcon_mamba", no_rope},
     {"flaubert", no_rope},

@@ -18,6 +18,13 @@ enum class FullLayers {
     first_of_period,  ///< layers 0, period, ...
 };
 
+/// Axes that alternate between the pairs; the frequencies are those of one axis.
+enum class Alternating {
+    no,
+    two,        ///< row, column, row, ...: HunyuanImage 3
+    then_time,  ///< the same, and then the pairs of time: ERNIE 4.5 VL
+};
+
 /// One row of the table; it says what differs from Llama. The defaults, for files that leave a
 /// field out, are those of the configuration class in transformers, or of the model's own code if
 /// transformers has no such class.
@@ -42,6 +49,7 @@ struct ModelType {
     const char* scaling = nullptr;        ///< rope_parameters, as JSON
     std::uint32_t mrope_section[3] = {};  ///< pairs of time, height and width
     bool mrope_interleaved = false;
+    Alternating alternating = Alternating::no;  ///< sections in the order row, column, time
     LayerRule layers = LayerRule::same;
     double local_rope_theta = 10000;    ///< with LayerRule::local_base
     std::uint32_t global_head_dim = 0;  ///< head_dim of full-attention layers; 0: as in all layers
@@ -59,6 +67,7 @@ struct ModelType {
     bool tail_window = false;    ///< the rotated channels are the last of the head: DeepSeek V4
     std::optional<Pairing> indexer = {};  ///< of the indexer of its sparse attention, if it has one
     bool softmax_differs = false;         ///< readers disagree on what YaRN does to its softmax
+    bool custom_scales_nothing = false;   ///< its rope_type custom is default: HunyuanImage 3
 };
 
 /// The row of a model_type, under any of its names; null if the table does not have it.

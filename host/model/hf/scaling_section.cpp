@@ -25,6 +25,15 @@ json object_or_empty(const Scope& config, const char* name) {
     return *field.value;
 }
 
+/// HunyuanImage 3: its rope_scaling says only that the model's own code makes the tables.
+void read_custom(const ModelType& model, json& section) {
+    if (!model.custom_scales_nothing) return;
+    for (const char* key : {"rope_type", "type"}) {
+        const auto type = section.find(key);
+        if (type != section.end() && *type == "custom") *type = "default";
+    }
+}
+
 /// The section without fields that need no comparison: nulls, and those that share() compares.
 json comparable(const json& section) {
     json result = json::object();
@@ -222,7 +231,9 @@ const ScalingSection* ScalingSections::of(const std::string& type) const {
 ScalingSections scaling_sections(const Scope& config, const ModelType& model,
                                  std::vector<std::string>& warnings) {
     json parameters = object_or_empty(config, "rope_parameters");
-    const json scaling = object_or_empty(config, "rope_scaling");
+    json scaling = object_or_empty(config, "rope_scaling");
+    read_custom(model, parameters);
+    read_custom(model, scaling);
     if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
         rotary && rotary.value->is_object()) {
         if (!parameters.empty() || !scaling.empty()) {

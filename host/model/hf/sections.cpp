@@ -2,7 +2,9 @@
 #include "model/hf/sections.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "model/hf/scaling_types.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/limits.hpp"
@@ -27,17 +29,73 @@ Sections sections_of(const Field& field) {
     return sections;
 }
 
+/// ERNIE 4.5 VL's own files, whose modeling_ernie4_5_vl.py is the source: freq_allocation are the
+/// pairs of time. transformers' have mrope_section.
+Sections allocated(const Field& time, std::uint32_t pairs) {
+    Sections sections = {.axes = 3};
+    sections.pairs[2] = std::uint32_t(whole_number(time, 0, max_head_dim));
+    if (sections.pairs[2] > pairs || (pairs - sections.pairs[2]) % 2 != 0) {
+        fail(Code::invalid_data,
+             "%s is %u: rows and columns must have the same number of the other pairs of %u",
+             time.name.c_str(), sections.pairs[2], pairs);
+    }
+    sections.pairs[0] = sections.pairs[1] = (pairs - sections.pairs[2]) / 2;
+    return sections;
+}
+
+/// Fails for what the class of alternating axes does not do in transformers.
+void require_alternating(const ScalingSection& section, const Scope& config,
+                         const Sections& sections) {
+    if (const std::string type = scaling_type(section); type != "default") {
+        fail(Code::not_supported,
+             "%s.rope_type is %s: the axes of this class alternate, which only default does",
+             section.name.c_str(), type.c_str());
+    }
+    const Field ratio = find_first({config}, {"compression_ratio"});
+    if (ratio && positive_number(ratio) != 1) {
+        fail(Code::not_supported, "%s: it divides positions, which is not supported",
+             stated(ratio).c_str());
+    }
+    if (sections.axes != 3 || sections.pairs[0] != sections.pairs[1]) {
+        fail(Code::invalid_data,
+             "mrope_section has %u elements, of which the first two are %u and %u: it must have 3, "
+             "and the first two must be equal, since rows and columns alternate",
+             sections.axes, sections.pairs[0], sections.pairs[1]);
+    }
+}
+
+/// Two axes by turns over all pairs.
+Sections by_turns(std::uint32_t pairs) {
+    if (pairs % 2 != 0) {
+        fail(Code::invalid_data,
+             "head_dim is %u: it must be a multiple of 4, since rows and columns alternate",
+             2 * pairs);
+    }
+    return {.axes = 2, .pairs = {1, 1}};
+}
+
 }  // namespace
 
 Sections position_sections(const ScalingSection& section, const Scope& config,
                            const ModelType& model, std::uint32_t pairs,
                            std::vector<std::string>& warnings) {
     const Scopes scopes = {section.scope(), config};
+    const bool then_time = model.alternating == Alternating::then_time;
+    const Field in_space = then_time ? find_first({config}, {"rope_3d"}) : Field();
+    if (in_space && !truth(in_space)) {
+        return {};  // one position
+    }
+    if (model.alternating == Alternating::two) {
+        return by_turns(pairs);
+    }
+    const Field time = then_time ? find_first({config}, {"freq_allocation"}) : Field();
     const Field field = find(scopes, {"mrope_section", "xdrope_section"});
     const bool by_class = model.mrope_section[0] != 0;
     Sections sections;
     if (field && !(field.value->is_array() && field.value->empty())) {
         sections = sections_of(field);
+    } else if (time) {
+        sections = allocated(time, pairs);
     } else if (by_class) {
         sections.axes = 3;
         std::copy(std::begin(model.mrope_section), std::end(model.mrope_section), sections.pairs);
@@ -63,6 +121,10 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         fail(Code::invalid_data, "%s adds up to %llu: it must be rotary_dim / 2 = %u",
              field ? field.name.c_str() : "mrope_section", ull{sum}, pairs);
     }
+    if (then_time) {
+        require_alternating(section, config, sections);
+        return sections;
+    }
     const Field order = find(scopes, {"mrope_interleaved"});
     if (order ? truth(order) : model.mrope_interleaved) {
         if (sections.axes != 3) {
@@ -72,6 +134,29 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         sections.order = SectionOrder::interleaved;
     }
     return sections;
+}
+
+void alternate_axes(const ModelType& model, Rotation& rotation) {
+    if (model.alternating == Alternating::two) {
+        rotation.warnings.push_back(
+            "positions of the axes: row, column, by turns; of an image that begins at token L, "
+            "L + (rows * columns - rows) / 2 + row and L + (rows * columns - columns) / 2 + "
+            "column, rounded down; a text token has its index on both");
+    }
+    if (model.alternating != Alternating::then_time || rotation.sections.axes == 0) {
+        return;
+    }
+    const std::vector<double> turns = std::move(rotation.inv_freq);
+    const std::uint32_t in_space = rotation.sections.pairs[0] + rotation.sections.pairs[1];
+    rotation.inv_freq.assign(3 * turns.size(), 0);
+    for (std::uint32_t pair = 0; pair < turns.size(); ++pair) {
+        const std::uint32_t axis = pair < in_space ? 1 + pair % 2 : 0;
+        rotation.inv_freq[axis * turns.size() + pair] = turns[pair];
+    }
+    rotation.base = 0;  // each axis has frequencies of its own
+    rotation.sections = {.order = SectionOrder::sum, .axes = 3};
+    rotation.warnings.push_back(
+        "positions of the axes: time, row, column; a text token has one position on all axes");
 }
 
 }  // namespace vkrope

@@ -41,6 +41,7 @@ constexpr UnsupportedKey unsupported_keys[] = {
      "its base is multiplied, which is not supported yet"},  // Zamba 2
     {"use_mem_rope", When::is_false, no_rope},               // Zamba 2
     {"use_rope", When::is_false, no_rope},
+    {"use_rotary_pos_emb", When::is_false, no_rope},                                // Hunyuan
     {"use_rope_layers", When::is_listed, "which layers turn is not known for it"},  // Step 3.5
 };
 
@@ -202,6 +203,7 @@ bool read_by_class(const ModelClass& model, const std::string& key, const json& 
     const ModelType& type = model.type;
     return (type.rotary_object && key == "rotary" && value.is_object()) ||
            (type.layers == LayerRule::scaled_on_listed && key == "yarn_only_types") ||
+           (type.alternating == Alternating::then_time && key == "rope_3d") ||
            (type.name != nullptr && key == "use_dynamic_ntk") ||  // it has a warning of its own
            (type.name != nullptr && finish_reads(model.name, key));
 }

@@ -123,8 +123,10 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
                 const ModelQuery query = {.seq_len = 65536, .layer = still ? 3 : -1};
                 CHECK(
                     (noticed(type, key, key.value, query) || noticed(type, key, key.other, query)));
-            } else if (!(type.layers == LayerRule::compressed &&
-                         std::string(key.name).ends_with("_only_types"))) {
+            } else if (!(std::string(key.name).ends_with(
+                             "_only_types") &&  // no scaling goes with it
+                         (type.layers == LayerRule::compressed ||
+                          type.alternating == Alternating::then_time))) {
                 CHECK(noticed(type, key, key.value, full));
             }
         }
