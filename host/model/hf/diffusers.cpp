@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Source of every row: src/diffusers/models/transformers/transformer_*.py of diffusers, at commit
-// 58eb52c0; the frequencies are from get_1d_rotary_pos_embed in its embeddings.py.
+// Source of every row: models/transformers and models/controlnets of diffusers, at commit 58eb52c0;
+// the frequencies are from get_1d_rotary_pos_embed in its embeddings.py, the ids of text tokens
+// from its pipelines.
 #include "model/hf/diffusers.hpp"
 
 #include <cmath>
@@ -23,9 +24,10 @@ using nlohmann::json;
 
 /// How the channels of a head are divided among the axes.
 enum class Division {
-    listed,  ///< the file lists the channels of each axis
-    halves,  ///< two axes, a half each
-    thirds,  ///< three axes; height and width have the even part of a third, time the rest
+    listed,   ///< the file lists the channels of each axis
+    halves,   ///< two axes, a half each
+    thirds,   ///< three axes; height and width have the even part of a third, time the rest
+    eighths,  ///< three axes; time has two eighths, height and width three each: CogVideoX
 };
 
 /// One class, with the defaults of its constructor.
@@ -40,25 +42,68 @@ struct Denoiser {
     bool theta_is_scaled = false;  ///< for each axis, by rope_scale
     std::uint32_t head_dim = 128;  ///< default of attention_head_dim, if it is read
     const char* positions = "id 0, row, column";
-    const char* note = nullptr;  ///< what the file does not say
+    const char* note = nullptr;         ///< what the file does not say
+    const char* asked_by = nullptr;     ///< no RoPE unless this key is true
+    const char* switched_by = nullptr;  ///< a key that changes the positions if it is true
+    const char* switched = nullptr;     ///< how it does
 };
 
 constexpr const char* text_stands = "tokens of the text are not turned";
+constexpr const char* text_at_0 = "a text token has id 0 on all axes";
 constexpr const char* frames = "frame, row, column";
 
 constexpr Denoiser flux(const char* name, bool theta_is_read = false) {
-    return {.name = name, .theta_is_read = theta_is_read};
+    return {.name = name, .theta_is_read = theta_is_read, .note = text_at_0};
 }
-constexpr Denoiser hunyuan(const char* name) {
+constexpr Denoiser hunyuan(const char* name, const char* note = text_stands) {
     return {.name = name,
             .axes_key = "rope_axes_dim",
             .theta = 256,
             .theta_is_read = true,
             .positions = frames,
-            .note = text_stands};
+            .note = note};
 }
-constexpr Denoiser wan(const char* name) {
-    return {.name = name, .division = Division::thirds, .positions = frames};
+constexpr Denoiser wan(const char* name, const char* note = nullptr, std::uint32_t head_dim = 128) {
+    return {.name = name,
+            .division = Division::thirds,
+            .head_dim = head_dim,
+            .positions = frames,
+            .note = note};
+}
+constexpr Denoiser cosmos(const char* name) {
+    return {.name = name,
+            .division = Division::thirds,
+            .pairing = Pairing::half_split,
+            .theta_is_scaled = true,
+            .positions = frames,
+            .note =
+                "for a video of F frames per second, multiply the frequencies of the first axis by "
+                "24 / F"};
+}
+/// get_3d_rotary_pos_embed(), as CogVideoXPipeline calls it.
+constexpr Denoiser cog_video(const char* name) {
+    return {.name = name,
+            .division = Division::eighths,
+            .head_dim = 64,
+            .positions = frames,
+            .note =
+                "tokens of the text are not turned; without patch_size_t rows and columns are "
+                "resized to the sample's, so that coordinates are whole numbers only there",
+            .asked_by = "use_rotary_positional_embeddings"};
+}
+/// QwenEmbedRope with scale_rope.
+constexpr Denoiser qwen_image(const char* name) {
+    return {.name = name,
+            .positions =
+                "frame + number of the image, row - ceil(rows / 2), "
+                "column - ceil(columns / 2)",
+            .note =
+                "a text token has one position on all axes; the first has the largest of "
+                "rows / 2 and columns / 2, rounded down, of all images",
+            .switched_by = "use_layer3d_rope",
+            .switched =
+                "the last image has frame -1, and the first text token at least the number "
+                "of images before it"};
 }
 
 // Sorted by name.
@@ -71,6 +116,7 @@ constexpr Denoiser denoisers[] = {
      .division = Division::thirds,
      .positions = frames,
      .note = "of two frames the second has position temporal_skip_len - 1"},
+    cog_video("CogVideoXTransformer3DModel"),
     {.name = "CogView4Transformer2DModel",
      .division = Division::halves,
      .pairing = Pairing::half_split,
@@ -78,18 +124,16 @@ constexpr Denoiser denoisers[] = {
      .positions =
          "row * rope_axes_dim[0] / rows, column * rope_axes_dim[1] / columns, rounded down",
      .note = text_stands},
-    {.name = "CosmosTransformer3DModel",
-     .division = Division::thirds,
-     .pairing = Pairing::half_split,
-     .theta_is_scaled = true,
-     .positions = frames,
-     .note = "for a video of F frames per second, multiply the frequencies of the first axis by "
-             "24 / F"},
+    cog_video("ConsisIDTransformer3DModel"),
+    cosmos("CosmosControlNetModel"),
+    cosmos("CosmosTransformer3DModel"),
     {.name = "Flux2Transformer2DModel",
      .axes = {32, 32, 32, 32},
      .theta = 2000,
      .theta_is_read = true,
-     .positions = "image, row, column, text token"},
+     .positions = "image, row, column, text token",
+     .note = "a text token has 0, 0, 0 and its number"},
+    flux("FluxControlNetModel"),
     flux("FluxTransformer2DModel"),
     {.name = "GlmImageTransformer2DModel",
      .division = Division::halves,
@@ -97,7 +141,7 @@ constexpr Denoiser denoisers[] = {
      .head_dim = 40,
      .positions = "row, column",
      .note = text_stands},
-    {.name = "HiDreamImageTransformer2DModel", .axes = {}},
+    {.name = "HiDreamImageTransformer2DModel", .axes = {}, .note = text_at_0},
     {.name = "HunyuanImageTransformer2DModel",
      .axes_key = "rope_axes_dim",
      .axes = {64, 64},
@@ -106,6 +150,9 @@ constexpr Denoiser denoisers[] = {
      .positions = "row, column",
      .note = text_stands},
     hunyuan("HunyuanVideo15Transformer3DModel"),
+    hunyuan("HunyuanVideoFramepackTransformer3DModel",
+            "tokens of the text are not turned; frames are those of the pipeline's indices, and "
+            "the reduced frames of the history have means of cos and sin, which no rotation says"),
     hunyuan("HunyuanVideoTransformer3DModel"),
     {.name = "Kandinsky5Transformer3DModel",
      .axes_key = "axes_dims",
@@ -113,18 +160,32 @@ constexpr Denoiser denoisers[] = {
      .positions = frames,
      .note = "divide the frequencies of an axis by the pipeline's scale_factor of it; the text "
              "blocks have one position, and default frequencies of the whole head"},
-    flux("LongCatImageTransformer2DModel"),
+    {.name = "Krea2Transformer2DModel",
+     .axes = {32, 48, 48},
+     .theta = 1000,
+     .theta_is_read = true,
+     .note = text_at_0},
+    {.name = "LongCatImageTransformer2DModel",
+     .positions = "id 1, row + 512, column + 512",
+     .note = "text token i has 0, i, i; 512 is the pipeline's length of the text"},
     {.name = "Lumina2Transformer2DModel",
      .axes_key = "axes_dim_rope",
      .axes = {32, 32, 32},
-     .positions = "text token, row, column"},
-    flux("OvisImageTransformer2DModel"),
-    {.name = "QwenImageTransformer2DModel",
-     .positions = "frame, row - ceil(rows / 2), column - ceil(columns / 2); a text token has one "
-                  "position on all axes"},
+     .positions = "text token, row, column",
+     .note = "text tokens count from 0 on the first axis, where the image has their number"},
+    hunyuan("MotifVideoTransformer3DModel"),
+    qwen_image("NucleusMoEImageTransformer2DModel"),
+    {.name = "OvisImageTransformer2DModel", .note = "text token i has 0, i, i"},
+    qwen_image("QwenImageControlNetModel"),
+    qwen_image("QwenImageTransformer2DModel"),
+    wan("SanaVideoTransformer3DModel",
+        "of linear attention: its normaliser takes Q and K that are not turned", 112),
     wan("SkyReelsV2Transformer3DModel"),
     wan("VaceWanModel"),  // this and WanModel in Wan's own files, whose code is
                           // wan/modules/model.py
+    wan("WanAnimate2Transformer3DModel",
+        "the reference begins at refer_offset_t, refer_offset_h and refer_offset_w (-1: the side "
+        "of the video), with refer_stride between its frames"),
     wan("WanAnimateTransformer3DModel"),
     wan("WanModel"),
     wan("WanTransformer3DModel"),
@@ -134,7 +195,9 @@ constexpr Denoiser denoisers[] = {
      .axes = {32, 48, 48},
      .theta = 256,
      .theta_is_read = true,
-     .positions = "text token, row, column"},
+     .positions = "text token, row, column",
+     .note = "text tokens count from 1 on the first axis, where the image has their number, padded "
+             "to a multiple of 32, plus 1"},
 };
 
 struct Refused {
@@ -142,12 +205,23 @@ struct Refused {
     const char* reason;
 };
 
+constexpr const char* no_rotary = "the model has no rotary embedding";
+
 // Sorted by name.
 constexpr Refused refused[] = {
+    {"AuraFlowTransformer2DModel", no_rotary},
+    {"CogView3PlusTransformer2DModel", no_rotary},
+    {"DiTTransformer2DModel", no_rotary},
     {"ErnieImageTransformer2DModel", two_angles_a_pair},
     {"MochiTransformer3DModel",
      "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
      "fill a Rotation whose sections have SectionOrder::sum, with a head group for each head"},
+    {"PixArtTransformer2DModel", no_rotary},
+    {"SD3ControlNetModel", no_rotary},
+    {"SD3Transformer2DModel", no_rotary},
+    {"SanaTransformer2DModel", no_rotary},
+    {"ZImageControlNetModel",
+     "it turns as the transformer beside it, whose config.json has the axes"},
 };
 static_assert(sorted(denoisers) && sorted(refused), "the tables are searched by bisection");
 
@@ -222,16 +296,27 @@ std::vector<std::uint32_t> axes_of(const Scope& config, const Denoiser& denoiser
         return listed_axes(config, denoiser, warnings);
     }
     const std::uint32_t head_dim = head_dim_of(config, denoiser, warnings);
-    const bool halves = denoiser.division == Division::halves;
-    const std::uint32_t unit = halves ? 4 : 2, least = halves ? 4 : 12;
+    const bool halves = denoiser.division == Division::halves,
+               eighths = denoiser.division == Division::eighths;
+    const std::uint32_t unit = eighths ? 16 : halves ? 4 : 2, least = unit == 2 ? 12 : unit;
     if (head_dim % unit != 0 || head_dim < least) {
         fail(Code::invalid_data,
              "attention_head_dim is %u: it must be a multiple of %u, at least %u", head_dim, unit,
              least);
     }
     if (halves) return {head_dim / 2, head_dim / 2};
+    if (eighths) return {head_dim / 4, head_dim / 8 * 3, head_dim / 8 * 3};
     const std::uint32_t third = 2 * (head_dim / 6);
     return {head_dim - 2 * third, third, third};
+}
+
+void require_rope(const Scope& config, const Denoiser& denoiser) {
+    if (denoiser.asked_by == nullptr) return;
+    const Field asked = find({config}, {denoiser.asked_by});
+    if (!asked || !truth(asked)) {
+        fail(Code::not_supported, "%s is %s: without it %s has no rotary embedding",
+             denoiser.asked_by, asked ? "false" : "missing", denoiser.name);
+    }
 }
 
 double theta_of(const Scope& config, const Denoiser& denoiser, std::vector<std::string>& warnings) {
@@ -277,6 +362,7 @@ bool is_diffusers(const json& config) {
 Rotation diffusers_rotation(const json& config) {
     const Scope scope = {&config, ""};
     const Denoiser& denoiser = find_denoiser(find({scope}, {"_class_name"}));
+    require_rope(scope, denoiser);
     Rotation rotation;
     const std::vector<std::uint32_t> widths = axes_of(scope, denoiser, rotation.warnings);
     const double theta = theta_of(scope, denoiser, rotation.warnings);
@@ -306,10 +392,15 @@ Rotation diffusers_rotation(const json& config) {
     require_usable(rotation, rotation.inv_freq.size(), theta, "rope_theta");
     rotation.warnings.push_back(std::string("positions of the axes: ") + denoiser.positions);
     if (denoiser.note != nullptr) rotation.warnings.push_back(denoiser.note);
-    const bool scale_is_read = denoiser.theta_is_scaled;
+    const Field other = denoiser.switched_by ? find({scope}, {denoiser.switched_by}) : Field();
+    if (other && truth(other)) {
+        rotation.warnings.push_back(stated(other) + ": " + denoiser.switched);
+    }
+    const auto or_none = [](const char* key) { return key == nullptr ? "" : key; };
     warn_of_unread(scope,
-                   {"rope_theta", denoiser.axes_key, scale_is_read ? "rope_scale" : "rope_theta",
-                    "rope_axes_dim", "rope_max_seq_len"},
+                   {"rope_theta", denoiser.axes_key, denoiser.theta_is_scaled ? "rope_scale" : "",
+                    or_none(denoiser.asked_by), or_none(denoiser.switched_by), "rope_axes_dim",
+                    "rope_max_seq_len"},
                    rotation.warnings);
     rotation.warnings.push_back(of_unknown_norms);
     return rotation;

@@ -123,6 +123,25 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
         check_axes(rotation, {44, 42, 42}, 10000);
         CHECK(rotation.pairing == interleaved);
     }
+    for (const char* name :
+         {"FluxControlNetModel", "QwenImageControlNetModel", "NucleusMoEImageTransformer2DModel"}) {
+        check_axes(imported(std::string(R"({"_class_name": ")") + name + "\"}"), {16, 56, 56},
+                   10000);
+    }
+    for (const char* name :
+         {"HunyuanVideoFramepackTransformer3DModel", "MotifVideoTransformer3DModel"}) {
+        const Rotation rotation = imported(std::string(R"({"_class_name": ")") + name + "\"}");
+        check_axes(rotation, {16, 56, 56}, 256);
+        CHECK(warns(rotation, "text not turned"));
+    }
+    check_axes(imported(R"({"_class_name": "Krea2Transformer2DModel"})"), {32, 48, 48}, 1000);
+    check_axes(imported(R"({"_class_name": "SanaVideoTransformer3DModel"})"), {40, 36, 36}, 10000);
+    const Rotation reference = imported(
+        R"({"_class_name": "WanAnimate2Transformer3DModel", "dim": 5120, "num_heads": 40})");
+    check_axes(reference, {44, 42, 42}, 10000);
+    CHECK(warns(reference, "refer_offset_t refer_stride"));
+    CHECK(imported(R"({"_class_name": "CosmosControlNetModel"})").inv_freq ==
+          imported(R"({"_class_name": "CosmosTransformer3DModel"})").inv_freq);
     const Rotation image = imported(
         R"({"_class_name": "HunyuanImageTransformer2DModel", "rope_axes_dim": [64, 64],
             "rope_theta": 256.0})");
@@ -130,9 +149,51 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
     CHECK(warns(image, "row column"));
 }
 
+TEST_CASE("diffusers: CogVideoX turns where its file says so") {
+    for (const std::string name : {"CogVideoXTransformer3DModel", "ConsisIDTransformer3DModel"}) {
+        const std::string head = R"({"_class_name": ")" + name + R"(", "attention_head_dim": 64)";
+        const Rotation rotation = imported(head + R"(, "use_rotary_positional_embeddings": true})");
+        check_axes(rotation, {16, 24, 24}, 10000);
+        CHECK(rotation.pairing == interleaved);
+        CHECK(warns(rotation, "text not turned patch_size_t"));
+        CHECK(!warns(rotation, "use_rotary_positional_embeddings"));
+        check_refused({head + "}", "use_rotary_positional_embeddings missing " + name},
+                      Code::not_supported);
+        check_refused({head + R"(, "use_rotary_positional_embeddings": false})",
+                       "use_rotary_positional_embeddings false"},
+                      Code::not_supported);
+    }
+    check_refused({R"({"_class_name": "CogVideoXTransformer3DModel", "attention_head_dim": 40,
+                       "use_rotary_positional_embeddings": true})",
+                   "attention_head_dim 40 16"},
+                  Code::invalid_data);
+}
+
+TEST_CASE("diffusers: where the positions of text tokens begin") {
+    const auto of = [](const char* name) {
+        return imported(R"({"_class_name": ")" + std::string(name) +
+                        R"(", "axes_dims_rope": [64, 32, 32]})");
+    };
+    CHECK(warns(of("FluxTransformer2DModel"), "text token 0 axes"));
+    CHECK(warns(of("HiDreamImageTransformer2DModel"), "text token 0 axes"));
+    CHECK(warns(of("OvisImageTransformer2DModel"), "text token i 0 i i"));
+    CHECK(warns(of("LongCatImageTransformer2DModel"), "row + 512"));
+    for (const char* name : {"QwenImageTransformer2DModel", "QwenImageControlNetModel"}) {
+        CHECK(warns(of(name), "text token first largest rows / 2 columns / 2 images"));
+    }
+    const Rotation layers = imported(
+        R"({"_class_name": "QwenImageTransformer2DModel", "use_layer3d_rope": true})");
+    CHECK(warns(layers, "use_layer3d_rope true -1"));
+    CHECK(!warns(of("QwenImageTransformer2DModel"), "use_layer3d_rope"));
+    CHECK(warns(imported(model_file("diffusers-lumina2")), "text tokens 0 image"));
+    CHECK(warns(imported(model_file("diffusers-z-image")), "text tokens 1 image 32"));
+}
+
 TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
-    for (const char* words : {"ErnieImageTransformer2DModel plan_cos_sin_cache channel_angles",
-                              "MochiTransformer3DModel", "FluxPipeline"}) {
+    for (const char* words :
+         {"ErnieImageTransformer2DModel plan_cos_sin_cache channel_angles",
+          "MochiTransformer3DModel", "FluxPipeline", "SD3ControlNetModel rotary",
+          "SanaTransformer2DModel rotary", "ZImageControlNetModel transformer config.json"}) {
         const std::string name = words;
         check_refused({R"({"_class_name": ")" + name.substr(0, name.find(' ')) + "\"}", name},
                       Code::not_supported);
