@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Source: mistral-inference's args.py, rope.py and transformer_layers.py and Meta's llama model.py,
-// whose channels 2j and 2j + 1 form a pair; for `yarn` and `llama_4_scaling`, which
-// mistral-inference does not have, vLLM's transformers_utils/configs/mistral.py and
+// whose channels 2j and 2j + 1 form a pair. The base of a file without rope_theta is 10000 in the
+// first mistral-inference (one_file_ref.py), 1000000 in the last (transformer.py). For `yarn` and
+// `llama_4_scaling`, which it does not have, vLLM's transformers_utils/configs/mistral.py and
 // mistral_large_3.py.
 #include "model/hf/checkpoint_params.hpp"
 
@@ -30,6 +31,7 @@ constexpr const char* known_keys[] = {
     "llama_4_scaling",
     "max_position_embeddings",
     "max_seq_len",
+    "model_type",
     "n_heads",
     "n_kv_heads",
     "n_layers",
@@ -102,7 +104,7 @@ class CheckpointImport {
         query_scale();
         require_usable(rotation_, rotation_.inv_freq.size(), rotation_.base, "rope_theta");
         warn(
-            "model_type is missing: dim says that this is the params.json of an original "
+            "dim, and no model_type of a class, say that this is the params.json of an original "
             "checkpoint, whose pairing is that of its own weights; whether it has norms of Q and K "
             "is not known");
         return std::move(rotation_);
@@ -260,9 +262,10 @@ class CheckpointImport {
 }  // namespace
 
 bool is_checkpoint_params(const json& document) {
+    const auto type = document.find("model_type");  // "transformer", if mistral-inference wrote it
     return document.contains("dim") &&
            (document.contains("n_layers") || document.contains("n_heads")) &&
-           !document.contains("model_type") && !document.contains("_class_name");
+           (type == document.end() || *type == "transformer") && !document.contains("_class_name");
 }
 
 Rotation checkpoint_rotation(const json& document, const ModelQuery& query) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, and their configurations.
+// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
+// indexer_rope_interleave: deepseek_v2.py of vLLM and of SGLang, for which a missing key is false.
 #include "model/hf/indexer.hpp"
 
 #include "model/import_error.hpp"

@@ -37,6 +37,11 @@ TEST_CASE("params.json: one head width, interleaved") {
     CHECK(given.finish.k_heads == 8);
     CHECK(warns(given, "dim params.json"));
     check_plain(given, 1e9);
+    // mistral-inference writes the model_type of its arguments.
+    const Rotation named = imported(
+        params(R"(, "rope_theta": 1e9, "head_dim": 128, "model_type": "transformer")"));
+    CHECK(named.pairing == interleaved);
+    CHECK(named.inv_freq == given.inv_freq);
     const Rotation divided = imported(params(R"(, "rope_theta": 5e5, "use_scaled_rope": false)"));
     CHECK(divided.head_dim == 160);
     check_plain(divided, 5e5);
