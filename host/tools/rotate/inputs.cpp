@@ -105,8 +105,10 @@ std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation&
 }
 
 /// Returns the form that matches the last dimension of the file.
+///
+/// least  channels that --head-dim must have
 RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
-                const RotateOptions& options) {
+                const RotateOptions& options, std::uint64_t least) {
     std::string known;
     for (const RowForm& form : forms) {
         if (form.head_dim == tensor.view.head_dim) {
@@ -119,7 +121,9 @@ RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
     fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; the model's head_dim is {}{}",
          tensor.option, tensor.path, npy::shape_text(tensor.array.header.shape),
          tensor.view.head_dim, known,
-         options.head_dim ? " by --head-dim" : "; --head-dim overrides it");
+         options.head_dim                ? " by --head-dim"
+         : tensor.view.head_dim >= least ? "; --head-dim overrides it"
+                                         : "");
 }
 
 TensorFile read_file(const RotateOptions& options, TensorIndex which) {
@@ -132,7 +136,9 @@ TensorFile read_rotated(const RotateOptions& options, const Rotation& rotation, 
                         std::optional<std::uint64_t> heads, std::uint32_t& rotary_offset) {
     const std::vector<RowForm> forms = fitting_forms(options, rotation, which);
     TensorFile tensor = read_file(options, which);
-    const RowForm form = form_of(tensor, forms, options);
+    const std::uint64_t offset = options.rotary_offset.value_or(
+        which == K ? rotation.k_rotary_offset : rotation.q_rotary_offset);
+    const RowForm form = form_of(tensor, forms, options, offset + rotation.rotary_dim);
     rotary_offset = form.rotary_offset;
     heads = form.shared ? 1 : heads;
     if (heads && *heads != tensor.view.heads) {
