@@ -40,7 +40,8 @@ struct ModelQuery {
 /// one with a key that is not known is Code::not_supported, since the rest of it is in code.
 ///
 /// A key that says a scaling, a choice of layers or norms of Q and K and is not read is a warning,
-/// or Code::not_supported if the angles would be others. A number that is listed for each layer is
+/// or Code::not_supported if the angles would be others; so is one in an object that nobody reads,
+/// unless the object describes another part of the model. A number that is listed for each layer is
 /// that of the layers that are asked for. A value that contradicts another is accepted, with a
 /// warning, if it is that of another kind of layer.
 ///
@@ -56,7 +57,8 @@ struct ModelQuery {
 /// Rotation::finish says which norms of Q, K and V the model's class has, with the eps of the file
 /// or else of the class; whether it clamps them; and how it scales queries by position. Whether
 /// those norms are known is an answer of its own, ModelFinish::norms_known: not for diffusion
-/// transformers, timm's models, unknown classes, and classes whose versions differ.
+/// transformers, unknown classes, classes whose versions differ, and files with a key that says
+/// norms and that the class does not have. A warning says so.
 ///
 /// An unsupported scaling type, or a model whose RoPE this library does not know, is
 /// Code::not_supported and named. Code::invalid_data names a field that is missing, of the wrong
@@ -90,12 +92,15 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 /// Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
 /// Rotation::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE has
 /// ggml's axes: 3, or 4 if pairs lie beyond their sections. Latent attention, layers without RoPE,
-/// warnings and errors are as in from_hf_config; the only tower is "text".
+/// warnings and errors are as in from_hf_config; the only tower is "text". rope.freq_base,
+/// rope.dimension_count and the widths of rows may be lists of one number a layer, of which a 0 is
+/// a layer without RoPE; a single number beside a list must be that of some layer.
 ///
 /// Rotation::finish says which norms of Q and K the layer has weights for, with the eps of the
 /// file; what the architecture normalises without weights and clamps; and how it scales queries by
 /// position. A norm that spans neither one head nor all heads is left out, with a warning. The
-/// norms of a layer without tensors and of an unknown architecture are not known: norms_known.
+/// norms of a layer without tensors, of an unknown architecture, and of a file with a key that says
+/// norms and no tensors of them are not known: norms_known.
 ///
 /// Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
 /// exceeds one of these limits is Code::invalid_data, and the message names it: 256 MiB of metadata
