@@ -121,7 +121,7 @@ Context context_of(const Options& options, const DeviceInfo& device) {
                        {"driver", tools::printable(device.driver)},
                        {"uuid", device.uuid},
                        {"api_version", tools::version_text(device.api_version)},
-                       {"vkrope_version", VKROPE_VERSION}};
+                       {"vkrope_version", VKROPE_PROJECT_VERSION}};
     if (!options.commit.empty()) context.emplace_back("commit", options.commit);
     return context;
 }
@@ -175,7 +175,7 @@ ExitCode run(int argc, char** argv) {
     tools::CommandLine program(
         "Times RoPE on a Vulkan device against a plain copy of the same bytes. Every row is "
         "checked before it is timed.",
-        "vkrope-bench", VKROPE_VERSION, std::string(footer) + tools::exit_codes);
+        "vkrope-bench", VKROPE_PROJECT_VERSION, std::string(footer) + tools::exit_codes);
     Options options;
     add_options(program, options);
     program.on_run([&options] { return run_benchmarks(options); });

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Makes the module vkrope._declarations from vkrope.h.
 
-The C compiler preprocesses the header; what comes from vkrope.h is kept whole, and of Vulkan's
+The C compiler preprocesses the header; what comes from our folder is kept whole, and of Vulkan's
 headers only the types that it refers to. So the package declares what the header declares, and a
 struct that grows there grows here.
 """
@@ -36,19 +36,19 @@ def _preprocessed(header: Path) -> str:
 
 
 def _by_file(text: str) -> tuple[str, str]:
-    """The parts of the text that come from vkrope.h and from Vulkan's headers."""
-    parts = {"vkrope.h": [], "vulkan": []}
+    """The parts of the text that come from our headers and from Vulkan's."""
+    parts = {"vkrope": [], "vulkan": []}
     part = None
     for line in text.splitlines():
         marker = re.match(r'# \d+ "(.*)"', line)
         if marker:
             path = Path(marker[1])
-            part = parts.get("vkrope.h" if path.name == "vkrope.h" else path.parent.name)
+            part = parts.get(path.parent.name)
             if path.parent.name == "vk_video":
                 part = None  # nothing here refers to video
         elif part is not None:
             part.append(line)
-    return "\n".join(parts["vkrope.h"]), "\n".join(parts["vulkan"])
+    return "\n".join(parts["vkrope"]), "\n".join(parts["vulkan"])
 
 
 def _statements(text: str) -> list[str]:
@@ -90,7 +90,7 @@ def _referred_to(ours: str, vulkan: list[str]) -> list[str]:
 
 
 def _constants(text: str) -> list[str]:
-    """The macros of vkrope.h that are plain integers."""
+    """The macros of our headers that are plain integers."""
     found = re.findall(r"^#define (VKROPE_\w+) (\d+)$", text, flags=re.MULTILINE)
     return [f"#define {name} {value}" for name, value in found]
 

@@ -36,7 +36,7 @@ def _header() -> Path:
 
 
 def _version() -> str:
-    text = _header().read_text()
+    text = _installed("include/vkrope/version.h").read_text()
     parts = [re.search(rf"VKROPE_VERSION_{part} (\d+)", text)[1] for part in
              ("MAJOR", "MINOR", "PATCH")]
     return ".".join(parts)

@@ -7,7 +7,8 @@ namespace vkrope::tools {
 namespace {
 
 ExitCode run(int argc, char** argv) {
-    CommandLine vkrope("Rotary position embedding on Vulkan devices.", "vkrope", VKROPE_VERSION);
+    CommandLine vkrope("Rotary position embedding on Vulkan devices.", "vkrope",
+                       VKROPE_PROJECT_VERSION);
     for (const auto add :
          {add_devices, add_frequencies, add_explain, add_positions, add_rotate, add_finish,
           add_check, add_permute, add_accuracy, add_make_input, add_dequantise, add_spirv}) {

@@ -11,7 +11,7 @@ failed=0
 compile() {
     # Twice: a header that cannot be included again is as broken as one that cannot be
     # included alone.
-    printf '#include <vkrope/%s>\n#include <vkrope/%s>\n' "$4" "$4" >"$SCRATCH/alone"
+    printf '#include <vkrope/%s>\n#include <vkrope/%s>\nstruct alone;\n' "$4" "$4" >"$SCRATCH/alone"
     "$1" -x "$2" -std="$3" -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -fsyntax-only \
         -I"$SOURCE/host/include" "$SCRATCH/alone" || {
         echo "vkrope/$4 does not compile alone with $1 as $3"

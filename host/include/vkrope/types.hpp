@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "vkrope/version.h"
+
 namespace vkrope {
 
 /// Result of a call: 0, or an error code.

@@ -3,8 +3,8 @@
  * @file vkrope.h
  * @brief Rotary position embedding on Vulkan, for C11 and every language that can call C.
  *
- * Wraps the C++ headers of this folder, tier by tier, in one file, which is all that a generator of
- * bindings has to read; so it is longer than other files. Additional rules:
+ * Wraps the C++ headers of this folder, tier by tier, in one file, which with version.h is all that
+ * a generator of bindings has to read; so it is longer than other files. Additional rules:
  *
  * - **Structs.** Each begins with `struct_size`, which the caller sets to the sizeof of the struct;
  *   every other field may be 0, its default. `vkrope_call call = {.struct_size = sizeof call,
@@ -30,15 +30,7 @@
 #include <stdint.h>
 #include <vulkan/vulkan_core.h>
 
-#define VKROPE_VERSION_MAJOR 0 /**< of this header */
-#define VKROPE_VERSION_MINOR 1 /**< of this header */
-#define VKROPE_VERSION_PATCH 0 /**< of this header */
-/** A version as one number; a later version has a larger number. */
-#define VKROPE_MAKE_VERSION(major, minor, patch) \
-    (((uint32_t)(major) << 22) | ((uint32_t)(minor) << 12) | (uint32_t)(patch))
-/** The version of this header. */
-#define VKROPE_VERSION \
-    VKROPE_MAKE_VERSION(VKROPE_VERSION_MAJOR, VKROPE_VERSION_MINOR, VKROPE_VERSION_PATCH)
+#include "vkrope/version.h"
 
 /** @def VKROPE_API
  * Declaration of functions. With VKROPE_STATIC (target vkrope::c_static) they become part of the

@@ -37,7 +37,8 @@ bundle() {
     configure kit release -DVKROPE_STANDALONE=ON -DVKROPE_BENCH=ON -DVKROPE_C=OFF \
         "-Dbenchmark_DIR=$PWD/build/deps/benchmark/lib/cmake/benchmark"
     for target in vkrope_tool vkrope_conformance vkrope_bench; do compile kit $target; done
-    version=$(sed -n 's/^project(vkrope VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+    version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
+        host/include/vkrope/version.h | paste -sd . -)
     name=vkrope-kit-$version-$(uname -m)-linux
     kit=build/kit/$name
     rm -rf "$kit" && mkdir -p "$kit/lib/bin" "$kit/lib/loader" "$kit/licences"

@@ -90,7 +90,7 @@ ExitCode run(const Options& options, BuiltinGroups builtin) {
 ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
     tools::CommandLine program(
         "Checks Vulkan devices against the definition of rotary position embedding.",
-        "vkrope-conformance", VKROPE_VERSION);
+        "vkrope-conformance", VKROPE_PROJECT_VERSION);
     Options options;
     add_options(program, options);
     program.on_run([&] { return run(options, builtin); });

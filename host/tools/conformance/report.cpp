@@ -149,7 +149,7 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
         devices.push_back(device_entry(device, with_uuid));
     }
     return {{"format", report_format},
-            {"version", VKROPE_VERSION},
+            {"version", VKROPE_PROJECT_VERSION},
             {"date", today()},
             {"level", level == Level::full ? "full" : "quick"},
             {"devices", std::move(devices)}};
