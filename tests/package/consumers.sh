@@ -32,41 +32,27 @@ if [ -n "$swiftshader" ]; then # its manifest may be below the source tree
     swiftshader=$work/swiftshader/$(basename "$swiftshader")
 fi
 
-# The guide and the front page: each block of C++ or C becomes the body of a function, after its
-# own #include lines; CMake blocks stay as they are. Blocks of "cpp program" and "cmake program"
-# are another test's.
-guide="$SOURCE/host/guide/engine.md $SOURCE/host/guide/own_device.md"
-guide="$guide $SOURCE/host/guide/finish.md $SOURCE/host/guide/angles.md"
-guide="$guide $SOURCE/host/guide/c.md $SOURCE/README.md"
-# shellcheck disable=SC2086 # several files
-cat $guide >"$work/guide.md"
-awk -v folder="$work/consumers/guide/block" '
-    /^```(cpp|c)$/ {
-        inside = 1; n++; body = 0
-        cpp = $0 == "```cpp"
-        file = folder n (cpp ? ".cpp" : ".c")
-        print "#include \"prelude." (cpp ? "hpp" : "h") "\"" >file
-        next
-    }
-    /^```cmake$/ { cmake = 1; n++; file = folder n ".cmake"; next }
-    /^```$/ && cmake { cmake = 0; close(file); next }
-    cmake { print >file }
-    /^```$/ && inside { inside = 0; print (cpp ? "return {};\n}" : "}") >file; close(file); next }
-    inside && /^#include/ { print >file; next }
-    inside && !body {
-        if ($0 == "") next
-        body = 1
-        print (cpp ? "vkrope::Status block" n "()" : "vkrope_result block" n "(void)") " {" >file
-    }
-    inside { print >file }' "$work/guide.md"
-for kind in cpp c cmake; do
-    written=$(grep -c "^\`\`\`$kind\$" "$work/guide.md")
-    found=$(find "$work/consumers/guide" -name "block*.$kind" | wc -l)
+# The guide and the front page, and what guide_blocks.awk makes of their blocks.
+find "$SOURCE" '(' -name build -o -name '.?*' ')' -prune -o -name '*.md' \
+    -exec grep -lE '^```(cpp|c|cmake)( |$)' {} + >"$work/pages"
+while read -r file; do
+    page=$(basename "$file" .md)
+    folder=$work/consumers/guide
+    written=$(grep -c '^```cpp$' "$file" || :)
+    awk -v page="$page" -v blocks="$written" -v folder="$folder" \
+        -v main="$work/consumers/c_static/main.c" \
+        -f "$SOURCE/tests/package/guide_blocks.awk" "$file" || exit 1
+    found=$(cat "$folder/$page"_*.cpp 2>/dev/null | grep -c "^vkrope::Status ${page}_" || :)
     [ "$written" = "$found" ] ||
-        { echo "the guide has $written blocks of $kind, $found were found"; exit 1; }
-done
-# Each CMake block stands in one of the projects that are built below, line by line.
-for block in "$work"/consumers/guide/block*.cmake; do
+        { echo "$page.md has $written blocks of C++, $found were found"; exit 1; }
+    [ "$written" = 0 ] || [ -e "$folder/$page.cmake" ] ||
+        { echo "$page.md does not say which targets its blocks link"; exit 1; }
+    # Vulkan's own functions are the engine's to link, if the page says so.
+    ! grep -q 'Vulkan::Vulkan' "$file" || [ ! -e "$folder/$page.cmake" ] ||
+        echo "target_link_libraries(guide_$page PRIVATE Vulkan::Vulkan)" >>"$folder/$page.cmake"
+done <"$work/pages"
+# Each other CMake block stands in one of the projects that are built below, line by line.
+for block in "$work"/consumers/guide/*.lines; do
     lines=$(cat "$block")
     stands=
     for project in "$work"/consumers/CMakeLists.txt "$work"/consumers/*/CMakeLists.txt; do
@@ -183,7 +169,13 @@ runs "$lavapipe" vulkan_1_2
 runs "$lavapipe" walk
 runs "$lavapipe" subdirectory/subdirectory
 [ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
-[ ! -x "$work/build/c_static/c_static" ] || runs "$lavapipe" c_static/c_static
+for program in c_static c_shared; do
+    if [ -x "$work/build/c_static/$program" ]; then
+        runs "$lavapipe" c_static/$program 2>"$work/said"
+        grep -qF "It prints \`$(tail -n 1 "$work/said")\`" "$SOURCE/host/guide/c.md" ||
+            { echo 'the program of c.md does not print what it says:'; cat "$work/said"; exit 1; }
+    fi
+done
 if [ -x "$work/build/volk" ]; then runs "$lavapipe" volk; else
     left_out 'volk: no volk.h (Debian: libvulkan-volk-dev)'; fi
 if [ -n "$swiftshader" ]; then

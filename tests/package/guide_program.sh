@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The guide's whole program, taken from the guide, compiles against the installed package and
-# runs.
+# The guide's whole program, taken from the guide, compiles against the installed package, runs, and
+# prints what the guide says.
 set -eu
 guide=$SOURCE/host/guide/own_device.md
 ! grep -n '@[A-Z]*@' "$SOURCE"/*.md "$SOURCE"/host/guide/*.md ||
@@ -30,4 +30,5 @@ sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
     -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 "$CMAKE" --build "$SCRATCH/build"
 ASAN_OPTIONS=detect_leaks=0 "$SCRATCH/build/app" >"$SCRATCH/output"
-[ -s "$SCRATCH/output" ] || { echo "the program prints nothing"; exit 1; }
+grep -qF "It prints \`$(cat "$SCRATCH/output")\`" "$guide" ||
+    { echo "the program does not print what the guide says:"; cat "$SCRATCH/output"; exit 1; }
