@@ -33,8 +33,10 @@ seed config "$SOURCE"/tests/data/models/*.json
 seed gguf "$SOURCE"/tests/data/corpus/gguf/*
 seed npy "$SOURCE"/tests/data/cases/half_f32_bshd/*.npy "$SOURCE"/tests/data/cases/ids_*/*.npy
 # An array again, in format version 2: the length of its header has four bytes.
-{ printf '\223NUMPY\2\0\166\0\0\0' && tail -c +11 "$SOURCE/tests/data/cases/half_f32_bshd/q.npy"; } \
-    >"$SCRATCH/seeds/npy/version_2.npy"
+{
+    printf '\223NUMPY\2\0\166\0\0\0'
+    tail -c +11 "$SOURCE/tests/data/cases/half_f32_bshd/q.npy"
+} >"$SCRATCH/seeds/npy/version_2.npy"
 seed safetensors "$SOURCE"/tests/data/corpus/safetensors/*
 seed case "$SOURCE"/tests/data/cases/*/case.json
 
