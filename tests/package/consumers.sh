@@ -33,6 +33,8 @@ if [ -n "$swiftshader" ]; then # its manifest may be below the source tree
 fi
 
 # The guide and the front page, and what guide_blocks.awk makes of their blocks.
+! grep -n '@[A-Z]*@' "$SOURCE"/*.md "$SOURCE"/host/guide/*.md ||
+    { echo 'a placeholder was left in the documents'; exit 1; }
 find "$SOURCE" '(' -name build -o -name '.?*' ')' -prune -o -name '*.md' \
     -exec grep -lE '^```(cpp|c|cmake)( |$)' {} + >"$work/pages"
 while read -r file; do
@@ -40,7 +42,6 @@ while read -r file; do
     folder=$work/consumers/guide
     written=$(grep -c '^```cpp$' "$file" || :)
     awk -v page="$page" -v blocks="$written" -v folder="$folder" \
-        -v main="$work/consumers/c_static/main.c" \
         -f "$SOURCE/tests/package/guide_blocks.awk" "$file" || exit 1
     found=$(cat "$folder/$page"_*.cpp 2>/dev/null | grep -c "^vkrope::Status ${page}_" || :)
     [ "$written" = "$found" ] ||
@@ -169,12 +170,15 @@ runs "$lavapipe" vulkan_1_2
 runs "$lavapipe" walk
 runs "$lavapipe" subdirectory/subdirectory
 [ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
+# prints PROGRAM PAGE: what the page says.
+prints() {
+    runs "$lavapipe" "$1" 2>"$work/said"
+    grep -qF "It prints \`$(tail -n 1 "$work/said")\`" "$SOURCE/host/guide/$2.md" ||
+        { echo "the program of $2.md does not print what it says:"; cat "$work/said"; exit 1; }
+}
+prints program_own_device own_device
 for program in c_static c_shared; do
-    if [ -x "$work/build/c_static/$program" ]; then
-        runs "$lavapipe" c_static/$program 2>"$work/said"
-        grep -qF "It prints \`$(tail -n 1 "$work/said")\`" "$SOURCE/host/guide/c.md" ||
-            { echo 'the program of c.md does not print what it says:'; cat "$work/said"; exit 1; }
-    fi
+    [ ! -x "$work/build/c_static/$program" ] || prints c_static/$program c
 done
 if [ -x "$work/build/volk" ]; then runs "$lavapipe" volk; else
     left_out 'volk: no volk.h (Debian: libvulkan-volk-dev)'; fi

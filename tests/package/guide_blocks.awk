@@ -2,10 +2,10 @@
 # Makes sources of the blocks of a page, and judges what they print. Each block of C++ becomes the
 # body of a function, behind the #include lines that it prints and the engine's own names (my.hpp);
 # blocks that print the same lines share a file. The blocks of a page are one program, which links
-# what the page's first CMake block says; other CMake blocks are only written down. "cpp program" is
-# guide_program.sh's; "c program" is a source as it is.
+# what the page's first CMake block says; other CMake blocks are only written down. "cpp program"
+# and "c program" are sources as they are.
 #   page    its name           blocks  how many blocks of C++ it has
-#   folder  for the sources    main    the file for the program in C
+#   folder  for the sources, program_PAGE.cpp and .c among them
 function wrong(what) { print page ".md, block " n ": " what; failed = 1 }
 function demands(names, header) {
     if (text ~ names && !index(includes, "<" header ">")) wrong("<" header "> is missing")
@@ -25,7 +25,7 @@ function judge() {
     cmake = folder "/" page (cmakes++ || !blocks ? "_" cmakes ".lines" : ".cmake")
     next
 }
-/^```c program$/ { program = 1; next }
+/^```(c|cpp) program$/ { program = folder "/program_" page "." substr($1, 4); next }
 /^```$/ && inside { print "return {};\n}" >file; judge(); inside = 0 }
 /^```$/ { cmake = program = ""; next }
 inside && !file && /^#include </ { includes = includes $0 "\n"; next }
@@ -41,7 +41,7 @@ inside && !file {
 inside { print >file; sub(/\/\/.*/, ""); text = text $0 "\n" }
 cmake ~ /\.cmake$/ { sub(/\(app /, "(guide_" page " ") }
 cmake { print >cmake }
-program { print >main }
+program { print >program }
 # A kernel that a block records with is created on the same page.
 inside && match($0, /my::[a-z_]*kernel\.get/) { recorded[substr($0, RSTART, RLENGTH - 4)] = n }
 inside && match($0, /my::[a-z_]*kernel( = |\.reset\([a-z])/) {
