@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <optional>
 
 #include "rows.hpp"
 #include "runtime/device_impl.hpp"
@@ -77,7 +78,37 @@ struct Kind {
     const char* name;
     Shape shape;
     Mapping mapping = Mapping::by_device;
+    std::optional<NormSpan> norm = {};  ///< of Q and K: RMS with a weight
+    Element cache = Element::f16;       ///< quantised: of K and V, with Hadamard transforms
 };
+
+/// Only plain kernels have a call to record here; finish/ and cache/ time the others.
+bool is_plain(const Kind& kind) {
+    return !kind.norm && !is_quantised(kind.cache);
+}
+
+KernelInfo info_of(const Kind& kind) {
+    KernelInfo info = kernel_info(kind.shape, Element::f16, AngleSource::factored_texture,
+                                  kind.mapping);
+    if (kind.norm) {
+        const bool token = *kind.norm == NormSpan::token;
+        info.q_finish.norm = info.k_finish.norm = {
+            .kind = NormKind::rms,
+            .span = *kind.norm,
+            .eps = 1e-6f,
+            .weight = token ? ParameterShape::head_channel : ParameterShape::channel};
+    }
+    if (is_quantised(kind.cache)) {
+        info.k.out = kind.cache;
+        info.v = info.k;
+        info.v_heads = info.k_heads;
+        const HadamardBlocks blocks = hadamard_of_llama_cpp(info.k.head_dim, true, info.v.head_dim,
+                                                            true);
+        info.q_finish.hadamard = info.k_finish.hadamard = blocks.q_and_k;
+        info.v_finish.hadamard = blocks.v;
+    }
+    return info;
+}
 
 std::vector<Kind> kinds() {
     const auto named = [](const char* name) {
@@ -90,10 +121,16 @@ std::vector<Kind> kinds() {
     q.tokens = 16;  // the host cost does not depend on it
     const Shape q_and_k = q, scatter = named("decode_b1");
     q.k_heads = 0;
+    const Mapping gpu = Mapping::gpu, by_device = Mapping::by_device;
     return {{"q", q},
             {"q_and_k", q_and_k},
             {"scatter", scatter},
-            {"gpu_mapping", q_and_k, Mapping::gpu}};
+            {"gpu_mapping", q_and_k, gpu},
+            {"norms", q_and_k, by_device, NormSpan::head},
+            {"norms_of_tokens", q_and_k, by_device, NormSpan::token},
+            {"norms_gpu_mapping", q_and_k, gpu, NormSpan::head},
+            {"q8_0", scatter, by_device, {}, Element::q8_0},
+            {"norms_q8_0", scatter, by_device, NormSpan::head, Element::q8_0}};
 }
 
 void time_record(benchmark::State& state, Device& device, const Shape& shape,
@@ -183,8 +220,7 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
     ref.pipeline_cache = cache.get();
     watched::get_of_instance = ref.get_instance_proc_addr;
     ref.get_instance_proc_addr = watched::of_instance;
-    const KernelInfo info = kernel_info(kind.shape, Element::f16, AngleSource::factored_texture,
-                                        kind.mapping);
+    const KernelInfo info = info_of(kind);
     if (warm) destroy(value_of(create(ref, info), Subject::device));
     std::vector<double> ours, processor;
     for (auto _ : state) {
@@ -230,11 +266,13 @@ void Bench::register_host_rows() {
     }
     for (const Kind& kind : kinds()) {
         const std::string name = kind.name;
-        add("host/record_of/" + name, [this, kind](benchmark::State& state) {
-            row_ = {};
-            set_up_.clear();
-            time_record(state, device_, kind.shape, kind.mapping);
-        });
+        if (is_plain(kind)) {
+            add("host/record_of/" + name, [this, kind](benchmark::State& state) {
+                row_ = {};
+                set_up_.clear();
+                time_record(state, device_, kind.shape, kind.mapping);
+            });
+        }
         add("host/create_cold/" + name,
             [this, kind](benchmark::State& state) { time_create(state, device_, kind, false); });
         add("host/create_warm/" + name,

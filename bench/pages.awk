@@ -61,23 +61,36 @@ function write_rotation(   d, r, row) {
                 share(d, row) rivals(d, row) times(d, row, "unfused") times(d, row, "cpu")
         }
 }
-function write_finish(   d, r, row, titles, seen, union) { # a column a device
-    titles = " row | passes | their bytes "
+# A table with a column a device: `union` becomes the rows that any device has, `seen` where.
+function head_of_devices(section, titles, union, seen,   d, r, row) {
     for (d = 1; d <= devices; d++) {
-        if (rows[d, "finish"]) titles = titles "| " fact[d, "device"] " "
-        for (r = 1; r <= rows[d, "finish"]; r++) {
-            row = names[d, "finish", r]
+        if (rows[d, section]) titles = titles "| " fact[d, "device"] " "
+        for (r = 1; r <= rows[d, section]; r++) {
+            row = names[d, section, r]
             if (!(row in seen)) union[++union[0]] = row
             seen[row] = d
         }
     }
     head(titles)
+}
+function write_finish(   d, r, row, seen, union) {
+    head_of_devices("finish", " row | passes | their bytes ", union, seen)
     for (r = 1; r <= union[0]; r++) {
         row = union[r]
         printf "|%s%s%s", cell(row), cell(at(seen[row], row, "passes")), \
             times(seen[row], row, "bytes")
         for (d = 1; d <= devices; d++)
             if (rows[d, "finish"]) printf "%s", times(d, row, "over_passes")
+        print ""
+    }
+}
+function write_create(   d, r, row, seen, union) {
+    head_of_devices("host", " kernel ", union, seen)
+    for (r = 1; r <= union[0]; r++) {
+        row = union[r]
+        printf "|%s", cell("`" row "`")
+        for (d = 1; d <= devices; d++)
+            if (rows[d, "host"]) printf "%s", cell(at(d, row, "cold_ms"), " ms")
         print ""
     }
 }
@@ -95,6 +108,7 @@ section == "page" {
     else if ($3 == "front:") write_front()
     else if ($3 == "rotation:") write_rotation()
     else if ($3 == "finish:") write_finish()
+    else if ($3 == "create:") write_create()
     else {
         print "pages.awk: " FILENAME ": no table is called " $3 >"/dev/stderr"
         exit 1

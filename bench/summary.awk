@@ -174,7 +174,8 @@ END {
             printf "%-34s", kinds[d, k] >file
             printf " %9s", host[d, kinds[d, k], "create_cold"] >file
             printf " %7s", host[d, kinds[d, k], "create_warm"] >file
-            printf " %9s\n", host[d, kinds[d, k], "record_of"] >file
+            recorded = host[d, kinds[d, k], "record_of"]
+            printf " %9s\n", recorded == "" ? "-" : recorded >file
         }
         close(file)
     }

@@ -56,13 +56,15 @@ has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 growth/tokens_of_one_head/104
     growth/tokens/1 growth/tokens/4096 growth/heads/128 host/fill_factored_131072
 for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" \
     "host/create_warm/$kind" "host/record_of/$kind"; done
+for kind in norms norms_of_tokens norms_gpu_mapping q8_0 norms_q8_0; do
+    has "host/create_cold/$kind" "host/create_warm/$kind"; done
 
 # A row of every kind, each checked by the tool itself. But for ggml's: Debian 12's lavapipe takes
 # seconds for one.
 who='(ggml_along_x|onnxruntime|ncnn|unfused)'
 rows='rope/(decode_b64|vision_2d)/f16/(computed|direct_texture)/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture/in'
 rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/unfused/decode_b1/f16|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
-rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|fill)"
+rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|create_cold/norms_q8_0|fill)"
 works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 \
     --commit abc123 \
     --benchmark_out=run.json --html page.html
@@ -92,6 +94,7 @@ counts cpu/prefill_llama3_8b/f16 bytes_per_second vkrope_speedup
 counts empty/decode_b1/f16 vkrope_over_empty
 counts host/create_warm/scatter without_driver_ns processor_ns
 counts host/create_cold/q real_time processor_ns
+counts host/create_cold/norms_q8_0 real_time processor_ns
 counts host/record_of/gpu_mapping real_time
 counts host/record/decode_b1 real_time
 holds 'the table has a line a row' [ "$(grep -c manual_time table)" = \
@@ -166,7 +169,7 @@ awk -v out=. -f "$source/bench/summary.awk" run.json >"$logs/out" 2>&1 &&
 
 # The tables of pages are made from them; what is not as they are is named.
 for page in README.md host/guide/performance.md; do
-    for table in devices front rotation finish; do
+    for table in devices front rotation finish create; do
         printf '<!-- table %s: -->\n| of before |\n\nafter\n' $table
     done >tree/$page
 done
@@ -180,7 +183,7 @@ holds 'they are Markdown' awk -F '|' '{ gsub(/\\\|/, "") }
     { line++ }
     !/^\|.*\|$/ || (line > 1 && NF != cells) || (line == 2) != /^\|(---\|)+$/ { exit wrong = 1 }
     line == 1 { cells = NF }
-    END { exit wrong || lines != "4 0 4 0 10 0 4 0 " || rest != 8 }' tree/README.md
+    END { exit wrong || lines != "4 0 4 0 10 0 4 0 3 0 " || rest != 10 }' tree/README.md
 holds 'a | of a name is not a cell' grep -qF '| another \| one |' tree/README.md
 holds 'a loss is bold' [ "$(grep -cE 'b/f32 .* \| *(\| \*\*0\.50 x\*\* ){3}' tree/README.md)" = 1 ]
 holds 'a name leads to its summary' grep -qF "(../../${other#tree/})" tree/host/guide/performance.md
