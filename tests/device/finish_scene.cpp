@@ -55,19 +55,24 @@ struct RowOrder {
     }
 };
 
-// Rows of `row` bytes, `pitch` bytes apart, back in the order of tokens. Checks every byte between
-// them.
-Bytes in_order(const Bytes& rows, std::size_t row, std::size_t pitch, std::size_t tokens,
-               std::size_t heads, const RowOrder& order) {
-    Bytes ordered(tokens * heads * row);
+// Rows of a tensor in memory: of `bytes` bytes, from byte `at` of every `pitch` bytes on, of which
+// the call owns `owned`.
+struct Spacing {
+    std::size_t bytes, at, owned, pitch;
+};
+
+// Rows back in the order of tokens. Checks every byte between them.
+Bytes in_order(const Bytes& rows, const Spacing& of, std::size_t tokens, std::size_t heads,
+               const RowOrder& order) {
+    Bytes ordered(tokens * heads * of.bytes);
     for (std::size_t t = 0; t < tokens; ++t) {
         for (std::size_t h = 0; h < heads; ++h)
-            std::memcpy(ordered.data() + (t * heads + h) * row,
-                        rows.data() + order(t, h, heads) * pitch, row);
+            std::memcpy(ordered.data() + (t * heads + h) * of.bytes,
+                        rows.data() + order(t, h, heads) * of.pitch + of.at, of.bytes);
     }
     std::size_t changed = 0;
     for (std::size_t i = 0; i < rows.size(); ++i)
-        changed += i % pitch >= row && rows[i] != untouched;
+        changed += i % of.pitch >= of.owned && rows[i] != untouched;
     CHECK(changed == 0);
     return ordered;
 }
@@ -133,7 +138,9 @@ Results carry_out(Scene scene, const Way& way) {
         VkDescriptorBufferInfo& scales;
         Bytes &result, &made;
         Buffer in = {}, out = {}, scales_out = {};
-        std::size_t in_lead = 0, out_lead = 0, rows = 0, row_bytes = 0, pitch = 0;
+        OneTensor* holder = nullptr;  // whose `out` has the rows
+        std::size_t in_lead = 0, out_lead = 0, rows = 0;
+        Spacing spacing = {};
         Bytes led = {}, out_before = {}, scales_before = {};
     } tensors[] = {{scene.q, scene.info.q, scene.info.q_finish, scene.q_heads, call.q_in,
                     call.q_out, call.q_scales_out, results.q, results.q_scales},
@@ -147,33 +154,47 @@ Results carry_out(Scene scene, const Way& way) {
         of.in_lead = way.lead * element_bytes(of.width.in);
         of.out_lead = way.lead * element_bytes(of.width.out);
         of.rows = std::size_t{scatters(of) ? all_slots : all_tokens} * of.heads;
-        of.row_bytes = stored_bytes(of.width.out, of.width.head_dim);
+        const bool beside = way.beside && scatters(of), spaced = beside || way.gap != 0;
         const std::uint32_t block = block_channels(of.width.out);
-        const std::uint32_t row_stride = of.width.head_dim + (way.gap + block - 1) / block * block;
-        of.pitch = stored_bytes(of.width.out, row_stride);
+        const std::uint32_t channels = beside ? scene.info.k.head_dim + scene.info.v.head_dim
+                                              : of.width.head_dim;
+        const std::uint32_t row_stride = channels + (way.gap + block - 1) / block * block;
+        of.spacing = {.bytes = stored_bytes(of.width.out, of.width.head_dim),
+                      .at = 0,
+                      .owned = stored_bytes(of.width.out, channels),
+                      .pitch = stored_bytes(of.width.out, row_stride)};
+        of.holder = &of;
+        if (beside && &of == &tensors[2]) {
+            of.holder = &tensors[1];
+            of.spacing.at = tensors[1].spacing.bytes;
+        }
         of.led = Bytes(of.in_lead + of.bytes.size() + 8, untouched);
         std::memcpy(of.led.data() + of.in_lead, of.bytes.data(), of.bytes.size());
         of.in = upload(device(), of.led);
-        of.out_before = guarded(of.out_lead, of.rows * of.pitch);
-        of.out = upload(device(), of.out_before);
+        if (of.holder == &of) {
+            of.out_before = guarded(of.out_lead, of.rows * of.spacing.pitch);
+            of.out = upload(device(), of.out_before);
+        }
         of.from = {.where = part(of.in, of.in_lead, of.bytes.size()),
                    .heads = of.heads,
                    .buffer_size = of.led.size() / 4 * 4};
         if (way.in_place) {
             of.to = of.from;
+            of.spacing.owned = of.spacing.pitch = of.spacing.bytes;
             continue;
         }
-        of.to = {.where = part(of.out, of.out_lead, of.rows * of.pitch),
+        of.to = {.where = part(of.holder->out, of.out_lead + of.spacing.at,
+                               of.rows * of.spacing.pitch - of.spacing.at),
                  .heads = of.heads,
-                 .buffer_size = of.out_before.size()};
+                 .buffer_size = of.holder->out_before.size()};
         const std::int64_t heads_stride = std::int64_t{of.heads} * row_stride;
-        if (way.gap != 0) of.to.head_stride = row_stride;
+        if (spaced) of.to.head_stride = row_stride;
         if (scatters(of) && way.page_rows != 0) {
             of.to.head_stride = std::int64_t{way.page_rows} * row_stride;
             call.paged_cache.page_size = way.page_rows;
             call.paged_cache.row_stride = row_stride;
             call.paged_cache.page_stride = way.page_rows * heads_stride;
-        } else if (scatters(of) && way.gap != 0) {
+        } else if (scatters(of) && spaced) {
             call.paged_cache.row_stride = call.paged_cache.page_stride = heads_stride;
         } else if (way.gap != 0) {
             of.to.token_stride = heads_stride;
@@ -191,12 +212,13 @@ Results carry_out(Scene scene, const Way& way) {
         const RowOrder order{way, slots, scatters(of)};
         const Bytes stored = way.in_place
                                  ? inside(of.in, of.in_lead, of.bytes.size(), of.led)
-                                 : inside(of.out, of.out_lead, of.rows * of.pitch, of.out_before);
-        of.result = in_order(stored, of.row_bytes, way.in_place ? of.row_bytes : of.pitch,
-                             all_tokens, of.heads, order);
+                                 : inside(of.holder->out, of.out_lead, of.rows * of.spacing.pitch,
+                                          of.holder->out_before);
+        of.result = in_order(stored, of.spacing, all_tokens, of.heads, order);
         if (of.scales_before.empty()) continue;
-        of.made = in_order(inside(of.scales_out, 4 * way.lead, 4 * of.rows, of.scales_before), 4, 4,
-                           all_tokens, of.heads, order);
+        of.made = in_order(inside(of.scales_out, 4 * way.lead, 4 * of.rows, of.scales_before),
+                           {.bytes = 4, .at = 0, .owned = 4, .pitch = 4}, all_tokens, of.heads,
+                           order);
     }
     return results;
 }

@@ -25,6 +25,7 @@ struct Way {
     std::uint32_t range = 0, workgroups = 0;  ///< above 0: limits that the device reports instead
     std::uint32_t storage_buffers = 0;        ///< above 0: such a limit
     std::uint32_t gap = 0;                    ///< channels between stored rows, in whole blocks
+    bool beside = false;  ///< slots: K and V of a head side by side in one row, of one buffer
 };
 
 /// Packed; made scales as f32 [batch, tokens, heads], empty without any.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Layouts of engines: a rank's share of the heads, and a decode step that writes into a paged
-// cache.
+// Layouts of engines: a rank's share of the heads, a decode step that writes into a paged cache,
+// and caches that have K and V in one row.
 #include <algorithm>
 #include <memory>
 
+#include "finish_scene.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -246,6 +247,62 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 must(counter.download(&outside, 4));
                 CHECK(outside == (wide ? 8 : 7));  // padding is not counted
             }
+        }
+    }
+}
+
+TEST_CASE("K and V of a token side by side in one row of a cache") {
+    const auto scene_of = [](Element in, Element out, std::uint32_t k_dim, std::uint32_t v_dim) {
+        return Scene{.info = {.rotary_dim = 2,
+                              .q = {in, in, k_dim, 0},
+                              .k = {in, out, k_dim, 0},
+                              .v = {in, out, v_dim, 0},
+                              .q_heads = 4,
+                              .k_heads = 3,
+                              .v_heads = 3},
+                     .batch = 2,
+                     .tokens = 37,
+                     .q_heads = 4,
+                     .k_heads = 3,
+                     .v_heads = 3};
+    };
+    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::channel};
+    std::vector<Scene> scenes = {
+        scene_of(Element::f16, Element::f16, 64, 64), scene_of(Element::bf16, Element::f32, 64, 32),
+        // Rows of 10 bytes: K and V of a token share a word.
+        scene_of(Element::f16, Element::bf16, 5, 5),
+        scene_of(Element::f16, Element::e4m3fn, 64, 64),
+        scene_of(Element::f32, Element::int8, 3, 3), scene_of(Element::f16, Element::q8_0, 64, 64),
+        scene_of(Element::bf16, Element::q5_0, 32, 64)};
+    scenes[1].info.k_finish = {.norm = rms, .scale = 0.5f};
+    for (const std::size_t made : {3, 4})
+        scenes[made].info.k_finish = scenes[made].info.v_finish = {.store_scale = StoreScale::made};
+    scenes[5].info.k_finish = {.norm = rms, .hadamard = 64};
+    scenes[5].info.v_finish = {.hadamard = 64};
+    const auto beside = [](Mapping mapping, std::uint32_t lead, std::uint32_t page_rows) {
+        return Way{.mapping = mapping,
+                   .lead = lead,
+                   .slots = true,
+                   .page_rows = page_rows,
+                   .beside = true};
+    };
+    std::vector<Way> ways = {beside(Mapping::gpu, 0, 16), beside(Mapping::cpu, 0, 16),
+                             beside(Mapping::gpu, 1, 4),  beside(Mapping::cpu, 3, 0),
+                             beside(Mapping::gpu, 0, 16), beside(Mapping::gpu, 2, 4)};
+    ways[4].range = 1u << 14;
+    ways[5].storage_buffers = 7;
+    for (std::size_t i = 0; i < scenes.size(); ++i) {
+        CAPTURE(i);
+        const Results usual = carry_out(scenes[i], {});
+        for (std::size_t w = 0; w < ways.size(); w += sweep_share()) {
+            CAPTURE(w);
+            if (ways[w].range != 0 && scenes[i].info.k.head_dim < 64) continue;  // it fits
+            const Results results = carry_out(scenes[i], ways[w]);
+            CHECK(results.q == usual.q);
+            CHECK(results.k == usual.k);
+            CHECK(results.v == usual.v);
+            CHECK(results.k_scales == usual.k_scales);
+            CHECK(results.v_scales == usual.v_scales);
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Hadamard transforms and quantised outputs: not a byte differs from the oracle of the same rows of
-// f32, for every mapping, access and layout.
+// f32, for every mapping, access and layout. One list of scenes, so longer than other files.
 #include <cmath>
 #include <iterator>
 #include <limits>

@@ -1794,6 +1794,9 @@ typedef struct vkrope_tensor {
  *     [pages, heads, page_size, head_dim]   row_stride head_dim,
  *                                           head_stride page_size * head_dim,
  *                                           page_stride heads * page_size * head_dim
+ *     [pages, heads, page_size, 2 * head_dim]   K and V side by side: k_out and v_out in one
+ *                                               buffer, v_out.where head_dim elements further; the
+ *                                               strides of the line above times 2
  *
  * Rows without a token keep their bits. If two tokens have the same slot, its content is undefined.
  */

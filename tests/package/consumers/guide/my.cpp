@@ -15,7 +15,7 @@ VkPipelineCache pipeline_cache;
 VkCommandBuffer commands;
 std::string_view config_json;
 std::vector<const char*> extensions;
-VkBuffer q, k, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache, sin_cache;
+VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache, sin_cache;
 VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 bool has_debug_utils;
 VkBuffer staging;

@@ -42,7 +42,7 @@ extern VkPipelineCache pipeline_cache;
 extern VkCommandBuffer commands;
 extern std::string_view config_json;
 extern std::vector<const char*> extensions;
-extern VkBuffer q, k, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache,
+extern VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache,
     sin_cache;
 extern VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 extern bool has_debug_utils;
