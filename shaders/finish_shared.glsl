@@ -186,15 +186,17 @@ VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint he
     VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
     for (uint lane = 0; lane < step_lanes; ++lane)
         extremes.most = max(extremes.most, VKROPE_STAGED(exchanged_at + lane));
-    const VkropeMadeScale scale = vkrope_made_scale(T(element_out), extremes,
-                                                    uintBitsToFloat(T(scale_floor)));
+    float least = uintBitsToFloat(T(scale_floor));
+    if ((T(store_scale) & store_scale_power_of_two) != 0)
+        least = vkrope_power_of_two_from(T(element_out), extremes, least);
+    const VkropeMadeScale scale = vkrope_made_scale(T(element_out), extremes, least);
     if (share.step_lane == 0 && head < VKROPE_TENSOR_HEADS && share.stores) {
         const uint absolute = T(absolute_head)(head);
         uint at = share.index * T(scale_heads) + absolute;
         if (VKROPE_TENSOR_SCATTERS) {
             const uint page = share.token.page * VKROPE_PUSH.page_size * T(scale_heads);
             at = page + share.token.line * T(scale_heads) + absolute;
-            if (T(store_scale) == store_scale_made_paged)
+            if ((T(store_scale) & store_scale_paged) != 0)
                 at = page + absolute * VKROPE_PUSH.page_size + share.token.line;
         }
         VKROPE_TENSOR_SCALES_OUT_WORD(VKROPE_TENSOR_SCALES_OUT_AT + at) = scale.bits;

@@ -269,6 +269,13 @@ VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes
     return scale;
 }
 
+// A `least` that makes the scale the smallest power of two from 2^-126 on that is not below what it
+// is with this `least`.
+float vkrope_power_of_two_from(const uint type, const VkropeExtremes extremes, const float least) {
+    const uint bits = max(vkrope_divided(type, extremes.most, 0), floatBitsToUint(least));
+    return uintBitsToFloat((max(bits, 1u) + 0x7fffffu) & 0x7f800000u);
+}
+
 // A number that has the code of the f32 quotient x / scale; 0 / 0 is +0 here. The product with the
 // inverse is within 1.5 of the quotient of the mantissas, and the remainder says how it is to be
 // corrected. A tie is impossible: twice a quotient of 24 bits plus 1 would have to divide the

@@ -17,7 +17,8 @@ static_assert(VKROPE_PARAMETER_CHANNEL == int(ParameterShape::channel) &&
               VKROPE_PARAMETER_HEAD == int(ParameterShape::head));
 static_assert(VKROPE_STORE_SCALE_GIVEN == int(StoreScale::given) &&
               VKROPE_STORE_SCALE_GIVEN_HEAD == int(StoreScale::given_head) &&
-              VKROPE_STORE_SCALE_MADE == int(StoreScale::made));
+              VKROPE_STORE_SCALE_MADE == int(StoreScale::made) &&
+              VKROPE_STORE_SCALE_MADE_POWER_OF_TWO == int(StoreScale::made_power_of_two));
 static_assert(VKROPE_SCALE_LAYOUT_PAGES_HEADS == int(ScaleLayout::pages_heads));
 
 Status read_norm(const vkrope_norm* from, Norm& norm) noexcept {

@@ -30,7 +30,7 @@ Status check_shape(const char* tensor, const char* field, ParameterShape shape,
 
 Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t head_dim,
                          std::uint32_t heads) noexcept {
-    if (scale > StoreScale::made)
+    if (scale > StoreScale::made_power_of_two)
         return error(Code::invalid_argument, "%s_finish.store_scale is %u: no such source", tensor,
                      unsigned(scale));
     if (scale == StoreScale::none) return {};

@@ -27,14 +27,14 @@ std::uint32_t hadamard_levels(const Finish& finish) {
 }
 
 std::uint32_t store_scale_of(const Finish& finish) {
-    switch (finish.store_scale) {
-        case StoreScale::given: return shader::store_scale_given;
-        case StoreScale::given_head: return shader::store_scale_given_head;
-        case StoreScale::made:
-            return finish.scale_layout == ScaleLayout::pages_heads ? shader::store_scale_made_paged
-                                                                   : shader::store_scale_made;
-        default: return shader::store_scale_none;
-    }
+    const StoreScale scale = finish.store_scale;
+    if (is_made(scale))
+        return shader::store_scale_made |
+               (finish.scale_layout == ScaleLayout::pages_heads ? shader::store_scale_paged : 0) |
+               (scale == StoreScale::made_power_of_two ? shader::store_scale_power_of_two : 0);
+    return scale == StoreScale::given        ? shader::store_scale_given
+           : scale == StoreScale::given_head ? shader::store_scale_given_head
+                                             : shader::store_scale_none;
 }
 
 // The constants of a tensor's finish; `first` is its first one.

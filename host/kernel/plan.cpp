@@ -88,7 +88,7 @@ bool differs_by_head(const Finish& finish) noexcept {
     return finish.bias == ParameterShape::head_channel ||
            finish.norm.weight == ParameterShape::head_channel ||
            finish.norm.bias == ParameterShape::head_channel ||
-           finish.store_scale == StoreScale::given_head || finish.store_scale == StoreScale::made;
+           finish.store_scale == StoreScale::given_head || is_made(finish.store_scale);
 }
 
 // A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that

@@ -204,7 +204,11 @@ int rank_of_code(Store store, std::uint8_t code) {
 
 Interval possible_scale(const QuantisedStore& store, std::span<const Interval> row) {
     const Interval scale = d_of_largest(row, largest(store.type));
-    return {std::max(scale.low, store.floor), std::max(scale.high, store.floor)};
+    const auto made = [&store](float quotient) {
+        const float least = std::max(quotient, store.floor);
+        return store.power_of_two ? power_of_two_from(least) : least;
+    };
+    return {made(scale.low), made(scale.high)};
 }
 
 Codes possible_codes(const QuantisedStore& store, const Interval& channel, float given,

@@ -19,8 +19,9 @@ struct QuantisedStore {
     Store type = Store::q8_0;
     /// For elements that stand alone: factors that multiply, one, or one for each head.
     std::vector<float> given = {};
-    bool made = false;  // a scale for each row, as quantise_made() makes it
-    float floor = 0;    // of made scales
+    bool made = false;          // a scale for each row, as quantise_made() makes it
+    float floor = 0;            // of made scales
+    bool power_of_two = false;  // made scales are
 
     // Changes of the definition, for mistakes. Halves of q4_0 and the like are rounded up.
     Rounding rounding = Rounding::as_defined;

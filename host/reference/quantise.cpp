@@ -228,13 +228,22 @@ std::vector<std::uint8_t> quantise_given(Store store, std::span<const float> row
     return codes;
 }
 
-MadeRow quantise_made(Store store, std::span<const float> row, float floor) {
+float power_of_two_from(float least) {
+    float power = 0x1p-126f;
+    while (power < least) {
+        power *= 2;
+    }
+    return power;
+}
+
+MadeRow quantise_made(Store store, std::span<const float> row, float floor, bool power_of_two) {
     float most = 0;
     for (const float x : row) {
         most = std::fabs(x) > most ? std::fabs(x) : most;
     }
     MadeRow made;
     made.scale = std::max(quotient(most, largest(store)), floor);
+    made.scale = power_of_two ? power_of_two_from(made.scale) : made.scale;
     for (const float x : row) {
         const bool zero = made.scale == 0 && !std::isnan(x);
         made.codes.push_back(code_of(store, zero ? 0.f : quotient(x, made.scale)));

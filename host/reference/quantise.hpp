@@ -60,7 +60,13 @@ struct MadeRow {
 /// of the largest magnitude and largest(). A NaN has no magnitude. Where scale is 0, the code of
 /// every channel but a NaN is 0. An infinity makes an infinite scale: the codes of finite channels
 /// are zeros with the sign of x, and infinity / infinity is a NaN.
-MadeRow quantise_made(Store store, std::span<const float> row, float floor);
+MadeRow quantise_made(Store store, std::span<const float> row, float floor,
+                      bool power_of_two = false);
+
+/// The smallest power of two that is not below `least`, nor below 2^-126: what a scale becomes with
+/// `power_of_two`. Infinity stays. This is ceil_to_ue8m0 of DeepGEMM's tests, and what act_quant of
+/// DeepSeek-V3.2-Exp does with round_scale, whose amax has a floor of its own.
+float power_of_two_from(float least);
 
 /// Blocks of ggml, as its functions quantize_row_*_ref define them; row.size() is a multiple of 32.
 ///

@@ -95,7 +95,7 @@ void check_same_bits(const KernelInfo& info) {
         to = {.where = out[i].whole(), .heads = heads};
         written.push_back(&out[i]);
         if (finish.scale_tokens) of_token = part(of_tokens, i * tokens * 4, tokens * 4);
-        if (finish.store_scale != StoreScale::made) continue;
+        if (!is_made(finish.store_scale)) continue;
         scales[i] = upload(on, Bytes(rows * 4));
         made = scales[i].whole();
         written.push_back(&scales[i]);

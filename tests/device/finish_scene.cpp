@@ -96,8 +96,7 @@ Results carry_out(Scene scene, const Way& way) {
     scene.info.scatter_k = way.slots;
     if (way.page_rows != 0) {
         for (Finish* finish : {&scene.info.k_finish, &scene.info.v_finish}) {
-            if (finish->store_scale == StoreScale::made)
-                finish->scale_layout = ScaleLayout::pages_heads;
+            if (is_made(finish->store_scale)) finish->scale_layout = ScaleLayout::pages_heads;
         }
     }
     const Owned<Kernel> kernel = make_kernel(device(), scene.info,
@@ -200,7 +199,7 @@ Results carry_out(Scene scene, const Way& way) {
             of.to.token_stride = heads_stride;
             of.to.batch_stride = heads_stride * scene.tokens;
         }
-        if (of.finish.store_scale != StoreScale::made) continue;
+        if (!is_made(of.finish.store_scale)) continue;
         of.scales_before = guarded(4 * way.lead, 4 * of.rows);
         of.scales_out = upload(device(), of.scales_before);
         of.scales = part(of.scales_out, 4 * way.lead, 4 * of.rows);

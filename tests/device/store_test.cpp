@@ -49,9 +49,10 @@ void check_stored(const HeadFormat& width, const Finish& finish, std::uint32_t h
         std::vector<std::uint8_t> codes;
         if (block_channels(width.out) != 1) {
             codes = reference::quantise_blocks(store_of(width.out), of);
-        } else if (finish.store_scale == StoreScale::made) {
-            reference::MadeRow made = reference::quantise_made(store_of(width.out), of,
-                                                               finish.scale_floor);
+        } else if (is_made(finish.store_scale)) {
+            reference::MadeRow made = reference::quantise_made(
+                store_of(width.out), of, finish.scale_floor,
+                finish.store_scale == StoreScale::made_power_of_two);
             codes = made.codes;
             expected_scales.push_back(made.scale);
         } else {
@@ -150,6 +151,61 @@ TEST_CASE("store: scales that are given or made, of a tensor, a head or a row") 
                       .q_heads = 4,
                       .k_heads = 4,
                       .v_heads = 4});
+        check_stores({.info = {.rotary_dim = 32,
+                               .q = width(Element::bf16, out, 48),
+                               .k = width(Element::bf16, out, 48),
+                               .v = width(Element::bf16, out, 48),
+                               .q_heads = 4,
+                               .k_heads = 4,
+                               .v_heads = 4,
+                               .q_finish = {.store_scale = StoreScale::made_power_of_two,
+                                            .scale_floor = 0.02f},
+                               .k_finish = {.store_scale = StoreScale::made_power_of_two},
+                               .v_finish = {.store_scale = StoreScale::made}},
+                      .batch = 2,
+                      .q_heads = 4,
+                      .k_heads = 4,
+                      .v_heads = 4});
+    }
+}
+
+TEST_CASE("store: made scales at every power of two that a float has, and beside it") {
+    constexpr std::uint32_t D = 32;
+    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+    for (const Element out : {Element::e4m3fn, Element::e5m2, Element::int8}) {
+        CAPTURE(int(out));
+        const float largest = reference::largest(store_of(out));
+        std::vector<float> numbers;
+        const auto add_row = [&](float most) {
+            // Fractions of the largest magnitude: halves of codes among them.
+            for (std::uint32_t c = 0; c < D; ++c)
+                numbers.push_back(most * (c == 1 ? -1.f : float(c) * 0x1p-5f));
+            numbers.back() = most;
+        };
+        for (int exponent = -149; exponent < 128; ++exponent) {
+            const float most = std::ldexp(largest, exponent);
+            for (const float x : {std::nextafter(most, 0.f), most, std::nextafter(most, inf)}) {
+                if (std::isfinite(x)) add_row(x);
+            }
+        }
+        for (const float most : {0.f, -0.f, 0x1p-149f, 0x1p-126f, 0x1.fffffep127f, inf})
+            add_row(most);
+        add_row(1), numbers[numbers.size() - 3] = nan;
+        for (std::uint32_t c = 0; c < D; ++c) numbers.push_back(nan);
+        for (const float floor : {0.f, 0x1.8p-20f, 0x1p127f}) {
+            const Scene scene = {.info = {.rotary_dim = 2,
+                                          .q = width(Element::f32, Element::f32, D),
+                                          .v = width(Element::f32, out, D),
+                                          .v_heads = 1,
+                                          .v_finish = {.store_scale = StoreScale::made_power_of_two,
+                                                       .scale_floor = floor}},
+                                 .tokens = std::uint32_t(numbers.size() / D),
+                                 .q_heads = 1,
+                                 .v_heads = 1,
+                                 .v = bytes_of(numbers)};
+            CHECK(carry_out(plain_of(scene), {}).v == scene.v);
+            check_stores(scene, {{.mapping = Mapping::gpu}, {.mapping = Mapping::cpu}});
+        }
     }
 }
 
@@ -328,8 +384,9 @@ TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN, ties and 
     const auto tokens = std::uint32_t(numbers.size() / D / 2);
     for (const Element out : stores) {
         CAPTURE(int(out));
-        for (const StoreScale scale : {StoreScale::none, StoreScale::made}) {
-            if (scale == StoreScale::made && block_channels(out) != 1) continue;
+        for (const StoreScale scale :
+             {StoreScale::none, StoreScale::made, StoreScale::made_power_of_two}) {
+            if (is_made(scale) && block_channels(out) != 1) continue;
             check_stores({.info = {.rotary_dim = 2,
                                    .q = width(Element::f32, out, D),
                                    .q_heads = 2,
@@ -347,10 +404,11 @@ TEST_CASE("store: every code at its edges and ties, as V, which nothing turns") 
         CAPTURE(int(out));
         const float largest = reference::largest_for_ties(store_of(out));
         const bool alone = block_channels(out) == 1;
-        for (const StoreScale scale : {StoreScale::none, StoreScale::made}) {
-            if (scale == StoreScale::made && !alone) continue;
+        for (const StoreScale scale :
+             {StoreScale::none, StoreScale::made, StoreScale::made_power_of_two}) {
+            if (is_made(scale) && !alone) continue;
             std::vector<float> numbers;
-            // Without a scale: beyond the largest value, which saturates.
+            // Without a scale: beyond the largest value, which saturates. A power of two is 1.
             for (const float factor : {alone && scale == StoreScale::none ? 1.25f : 1.f, 0.7f}) {
                 const std::vector<float> edges = reference::code_edges(
                     store_of(out), factor * largest, scale == StoreScale::made);

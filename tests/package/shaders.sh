@@ -244,7 +244,8 @@ $shared" "const uint type = element_$type;"'
     extremes.most = vkrope_staged_most(type, staged);
     vkrope_stage_blocks(type, staged);
     vkrope_stage_codes(type, staged, 2.0);
-    vkrope_stage_codes_of_made(type, staged, vkrope_made_scale(type, extremes, 0.0));
+    vkrope_stage_codes_of_made(type, staged,
+        vkrope_made_scale(type, extremes, vkrope_power_of_two_from(type, extremes, 0.0)));
     words[row].x = vkrope_staged_bytes(type, staged, 4) + vkrope_row_bytes(type, 64);'
 done
 files='interface.h staging.glsl'

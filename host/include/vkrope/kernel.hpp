@@ -95,7 +95,7 @@ inline constexpr std::uint32_t max_calls = 65536;
 /// create one arena per thread and frame. A call takes one set per dispatch, see dispatches(). The
 /// arena works with every kernel and PositionKernel of the same DeviceRef::device. If the device
 /// binds fewer than 18 storage buffers per stage (maxPerStageDescriptorStorageBuffers), kernels
-/// with StoreScale::made, below 15 those with any Finish, and below 11 all kernels, are certain to
+/// with made scales, below 15 those with any Finish, and below 11 all kernels, are certain to
 /// work only with an arena of an equal KernelInfo; record() rejects an arena that does not fit.
 /// Thread-safe.
 ///
@@ -223,7 +223,7 @@ struct Call {
     /// With Finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and range must
     /// be multiples of 4.
     VkDescriptorBufferInfo q_scale_tokens = {}, k_scale_tokens = {}, v_scale_tokens = {};
-    /// With StoreScale::made of the tensor: receives f32 [batch, tokens, heads], packed, or with
+    /// With made scales of the tensor: receives f32 [batch, tokens, heads], packed, or with
     /// slots one scale for each row of the cache, see ScaleLayout. The offset must be a multiple of
     /// 4; the range may not overlap another buffer of the call.
     VkDescriptorBufferInfo q_scales_out = {}, k_scales_out = {}, v_scales_out = {};

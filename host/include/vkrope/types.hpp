@@ -328,7 +328,16 @@ enum class StoreScale : std::uint32_t {
     /// largest magnitude over the largest finite value of the type (448, 57344, 127), both f32.
     /// Stored as f32 to Call::q_scales_out; requires the number of heads.
     made = 3,
+    /// As `made`, but the smallest power of two from 2^-126 on that is not below that number: of
+    /// UE8M0 scales, as DeepSeek's indexer stores them, bits 23 to 30 are the byte. An infinity in
+    /// the row makes an infinite scale.
+    made_power_of_two = 4,
 };
+
+/// Whether a scale is made for each row.
+constexpr bool is_made(StoreScale scale) noexcept {
+    return scale >= StoreScale::made;
+}
 
 /// Where the made scales of K or V go if scatter_k is set; otherwise to [batch, tokens, heads].
 enum class ScaleLayout : std::uint32_t {
@@ -355,8 +364,9 @@ struct Finish {
     /// (frequencies.hpp).
     std::uint32_t hadamard = 0;
     StoreScale store_scale = StoreScale::none;  ///< of an output of e4m3fn, e5m2 or int8
-    float scale_floor = 0;  ///< store_scale made: the smallest scale; finite, not negative
-    ScaleLayout scale_layout = ScaleLayout::slots_heads;  ///< store_scale made, of K and V
+    /// Made scales: the smallest one; finite, not negative; made_power_of_two: at most 2^127.
+    float scale_floor = 0;
+    ScaleLayout scale_layout = ScaleLayout::slots_heads;  ///< made scales, of K and V
 };
 
 /// Place of a weight, bias or scale in a parameter buffer.

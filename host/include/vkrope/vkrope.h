@@ -1426,6 +1426,10 @@ typedef enum vkrope_store_scale {
      * largest magnitude over the largest finite value of the type (448, 57344, 127), both f32.
      * Stored as f32 to vkrope_call::q_scales_out; requires the number of heads. */
     VKROPE_STORE_SCALE_MADE = 3,
+    /** As VKROPE_STORE_SCALE_MADE, but the smallest power of two from 2^-126 on that is not below
+     * that number: of UE8M0 scales, as DeepSeek's indexer stores them, bits 23 to 30 are the byte.
+     * An infinity in the row makes an infinite scale. */
+    VKROPE_STORE_SCALE_MADE_POWER_OF_TWO = 4,
     VKROPE_STORE_SCALE_MAX_ENUM = 0x7fffffff
 } vkrope_store_scale;
 
@@ -1457,9 +1461,9 @@ typedef struct vkrope_finish {
      * vkrope_hadamard_of_llama_cpp. */
     uint32_t hadamard;
     vkrope_store_scale store_scale;   /**< of an output of e4m3fn, e5m2 or int8 */
-    float scale_floor;                /**< store_scale made: the smallest scale; finite, not
-                                         negative */
-    vkrope_scale_layout scale_layout; /**< store_scale made, of K and V */
+    float scale_floor;                /**< made scales: the smallest one; finite, not negative;
+                                         powers of two: at most 2^127 */
+    vkrope_scale_layout scale_layout; /**< made scales, of K and V */
     uint32_t reserved;                /**< 0 */
 } vkrope_finish;
 
@@ -1739,8 +1743,8 @@ typedef struct vkrope_arena vkrope_arena;
  * create one arena per thread and frame. A call takes one set per dispatch, see
  * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
  * If the device binds fewer than 18 storage buffers per stage
- * (maxPerStageDescriptorStorageBuffers), kernels with VKROPE_STORE_SCALE_MADE, below 15 those with
- * any vkrope_finish, and below 11 all kernels, are certain to work only with an arena of an equal
+ * (maxPerStageDescriptorStorageBuffers), kernels with made scales, below 15 those with any
+ * vkrope_finish, and below 11 all kernels, are certain to work only with an arena of an equal
  * vkrope_kernel_info; vkrope_record rejects an arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
@@ -1885,7 +1889,7 @@ typedef struct vkrope_call {
     VkDescriptorBufferInfo q_scale_tokens;
     VkDescriptorBufferInfo k_scale_tokens; /**< of K, as q_scale_tokens */
     VkDescriptorBufferInfo v_scale_tokens; /**< of V, as q_scale_tokens */
-    /** With VKROPE_STORE_SCALE_MADE of the tensor: receives f32 [batch, tokens, heads], packed, or
+    /** With made scales of the tensor: receives f32 [batch, tokens, heads], packed, or
      * with slots one scale for each row of the cache, see vkrope_scale_layout. The offset must be
      * a multiple of 4; the range may not overlap another buffer of the call. */
     VkDescriptorBufferInfo q_scales_out;

@@ -72,9 +72,7 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
         // What each lane tells the others of its row: its part of a scale, or of a block's.
         const bool shares_blocks = tensor.format.out >= Element::q8_0 &&
                                    geometry.step_lanes >= tensor.format.head_dim / 32 * 2;
-        const std::uint32_t words = shares_blocks                                   ? 2
-                                    : tensor.finish.store_scale == StoreScale::made ? 1
-                                                                                    : 0;
+        const std::uint32_t words = shares_blocks ? 2 : is_made(tensor.finish.store_scale) ? 1 : 0;
         most = std::max(most, rows * tensor.format.head_dim + words * geometry.workgroup_size());
     });
     return most;

@@ -99,7 +99,7 @@ Status check_hadamard(const char* tensor, std::uint32_t block, std::uint32_t hea
 Status check_store_scale(const char* tensor, const Finish& finish, Element out, std::uint32_t heads,
                          bool scatters) noexcept {
     const StoreScale scale = finish.store_scale;
-    if (scale > StoreScale::made)
+    if (scale > StoreScale::made_power_of_two)
         return error(Code::invalid_argument, "%s_finish.store_scale is %u: no such source", tensor,
                      unsigned(scale));
     if (scale != StoreScale::none && (!is_quantised(out) || block_channels(out) != 1))
@@ -112,16 +112,20 @@ Status check_store_scale(const char* tensor, const Finish& finish, Element out, 
                      "%s_finish.store_scale is %u: %s_heads must be above 0", tensor,
                      unsigned(scale), tensor);
     if (!(finish.scale_floor >= 0) || std::isinf(finish.scale_floor) ||
-        (finish.scale_floor != 0 && scale != StoreScale::made))
+        (finish.scale_floor != 0 && !is_made(scale)))
         return error(Code::invalid_argument,
                      "%s_finish.scale_floor is %g: it must be finite and not negative, and 0 "
                      "unless store_scale is made",
                      tensor, double(finish.scale_floor));
+    if (scale == StoreScale::made_power_of_two && finish.scale_floor > 0x1p127f)
+        return error(Code::invalid_argument,
+                     "%s_finish.scale_floor is %g: with powers of two it must be at most 2^127, "
+                     "the largest that a float holds",
+                     tensor, double(finish.scale_floor));
     if (finish.scale_layout > ScaleLayout::pages_heads)
         return error(Code::invalid_argument, "%s_finish.scale_layout is %u: no such layout", tensor,
                      unsigned(finish.scale_layout));
-    if (finish.scale_layout == ScaleLayout::slots_heads || (scale == StoreScale::made && scatters))
-        return {};
+    if (finish.scale_layout == ScaleLayout::slots_heads || (is_made(scale) && scatters)) return {};
     return error(Code::invalid_argument,
                  "%s_finish.scale_layout is %u: only scales that are made for rows of slots have "
                  "one",
@@ -188,7 +192,7 @@ Status resolve_scale_tokens(const char* name, const Finish& finish,
 Status resolve_scales_out(const char* name, const Finish& finish,
                           const VkDescriptorBufferInfo& where, const Call& call,
                           ResolvedTensor& tensor) noexcept {
-    if (finish.store_scale != StoreScale::made) return {};
+    if (!is_made(finish.store_scale)) return {};
     View& view = tensor.scales_out.emplace();
     const std::uint32_t heads = tensor.heads, rows = tensor.out.page_size;
     view.buffer = where.buffer;

@@ -124,7 +124,7 @@ void scale_rows(Unused& rows, const Finish& finish, bool present, const char* to
     rows.buffer(
         "", tokens, scale_tokens, present && finish.scale_tokens,
         present ? "the kernel was created without scale_tokens, a factor for each token" : absent);
-    rows.buffer("", out, scales_out, present && finish.store_scale == StoreScale::made,
+    rows.buffer("", out, scales_out, present && is_made(finish.store_scale),
                 present ? "the kernel was created without store_scale made" : absent);
 }
 

@@ -148,7 +148,7 @@ StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inpu
                 .store = quantised_store(store),
                 .codes = {reinterpret_cast<const std::uint8_t*>(codes.data()), codes.size()},
                 .scales = {}};
-            if (store.scale == StoreScale::made) {
+            if (is_made(store.scale)) {
                 const StoreOptions& given = options.steps.store;
                 evidence.stored->scales = read_made_scales(given.scale_options.names[which],
                                                            given.scale_files[which], *input);

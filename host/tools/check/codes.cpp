@@ -89,6 +89,10 @@ void add_scales(const StoredOutput& stored, const Add& add) {
                     scale = 1 / scale;
                 }
             });
+        add(store.power_of_two ? "scale_not_power_of_two" : "scale_power_of_two",
+            store.power_of_two ? "scales were not rounded up to powers of two"
+                               : "scales were rounded up to powers of two (UE8M0)",
+            [](StoreTrial& trial) { trial.store.power_of_two = !trial.store.power_of_two; });
         add("scale_of_token", "one scale was made for all heads of a token, not one for each",
             [](StoreTrial& trial) { trial.store.one_of_token = true; });
         return;

@@ -221,7 +221,7 @@ MeasuredFinish finish_on_device(const FinishOptions& options, const FinishInputs
             const StoreSteps& store = inputs.steps[which].store;
             measured.outputs[which].resize(store.bytes(bytes / element_bytes(given.element)));
             measured.bytes += bytes + measured.outputs[which].size();
-            if (store.scale == StoreScale::made) {
+            if (is_made(store.scale)) {
                 measured.scales[which].resize(bytes / element_bytes(given.element) /
                                               tensor->view.head_dim);
                 measured.bytes += measured.scales[which].size() * sizeof(float);

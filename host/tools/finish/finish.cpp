@@ -20,7 +20,7 @@ bool is_float(double number) {
 }
 
 bool makes_scales(const FinishInputs& inputs, TensorIndex which) {
-    return inputs.rotate.tensors[which] && inputs.steps[which].store.scale == StoreScale::made;
+    return inputs.rotate.tensors[which] && is_made(inputs.steps[which].store.scale);
 }
 
 /// The outputs, and behind them the scales.

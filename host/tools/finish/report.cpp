@@ -17,6 +17,7 @@ nlohmann::ordered_json store_scale_json(const StoreSteps& store) {
     switch (store.scale) {
         case StoreScale::none: return nullptr;
         case StoreScale::made: return "row";
+        case StoreScale::made_power_of_two: return "row_power_of_two";
         case StoreScale::given_head: return store.given_scales;
         case StoreScale::given: return store.given_scales.front();
     }
@@ -93,6 +94,7 @@ std::string store_text(const StoreSteps& store) {
     switch (store.scale) {
         case StoreScale::none: return type;
         case StoreScale::made: return type + " with scales of rows";
+        case StoreScale::made_power_of_two: return type + " with powers of two as scales of rows";
         case StoreScale::given_head: return type + " times a scale of each head";
         case StoreScale::given:
             return fmt::format("{} times {:g}", type, store.given_scales.front());

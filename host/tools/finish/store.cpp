@@ -92,8 +92,8 @@ void add_scales(CommandLine& command, StoreOptions& options) {
     const auto parse = [&options](const std::string& text) {
         parse_for_tensors(
             text, options.scales, [](const std::string& value, std::optional<ScaleOption>& target) {
-                if (value == "row") {
-                    target = ScaleOption{.of_row = true};
+                if (value == "row" || value == "row_power_of_two") {
+                    target = ScaleOption{.of_row = true, .power_of_two = value != "row"};
                     return;
                 }
                 if (value.ends_with(".npy") || value.find(".safetensors:") != value.npos) {
@@ -106,14 +106,15 @@ void add_scales(CommandLine& command, StoreOptions& options) {
                         return static_cast<float>(std::min(std::fabs(x), 1e39)) != 0 &&
                                std::fabs(x) <= std::numeric_limits<float>::max();
                     },
-                    "row, a file, or a number other than 0 that a float holds");
+                    "row, row_power_of_two, a file, or a number other than 0 that a float holds");
                 target = ScaleOption{.factor = static_cast<float>(factor)};
             });
     };
     command.add_value("--store-scale", "X", parse,
                       "Factor of e4m3fn, e5m2 and int8 before they are stored (none). FILE.npy, or "
                       "FILE.safetensors:NAME: float32, one for each head. row: make a scale for "
-                      "each row, which divides. One for each tensor: k=X,v=X.");
+                      "each row, which divides. row_power_of_two: the next power of two (UE8M0). "
+                      "One for each tensor: k=X,v=X.");
     command.add_number(
         "--scale-floor", options.scale_floor,
         [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); },
@@ -220,14 +221,20 @@ void choose_scale(const StoreOptions& options, TensorIndex which, const TensorFi
             steps.scale = StoreScale::given_head;
             steps.given_scales = read_head_scales(scale->of_heads, tensor);
         } else if (scale->of_row) {
-            steps.scale = StoreScale::made;
+            steps.scale = scale->power_of_two ? StoreScale::made_power_of_two : StoreScale::made;
             steps.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
+            if (scale->power_of_two && steps.scale_floor > 0x1p127f) {
+                fail(ExitCode::usage,
+                     "--scale-floor: {} is above 2^127, the largest power of two that a float "
+                     "holds",
+                     steps.scale_floor);
+            }
         } else {
             steps.scale = StoreScale::given;
             steps.given_scales = {scale->factor};
         }
     }
-    const bool made = steps.scale == StoreScale::made;
+    const bool made = is_made(steps.scale);
     if (made == options.scale_files[which].empty()) {
         if (made) {
             fail(ExitCode::usage, "{}: missing; --store-scale row makes scales of {}",
@@ -281,7 +288,7 @@ OfEachTensor<StoreSteps> store_steps(const StoreOptions& options, const RotateIn
             check_head_dim(*inputs.tensors[which], steps[which]);
             choose_scale(options, which, *inputs.tensors[which], steps[which]);
             any_scale = any_scale || steps[which].scale != StoreScale::none;
-            any_made = any_made || steps[which].scale == StoreScale::made;
+            any_made = any_made || is_made(steps[which].scale);
         }
     }
     if (options.scales.all && !any_scale) {

@@ -17,7 +17,7 @@ struct ForTensors {
 
 /// A factor that is given, a file with one for each head, or a scale that is made for each row.
 struct ScaleOption {
-    bool of_row = false;
+    bool of_row = false, power_of_two = false;
     float factor = 1;
     std::string of_heads = {};  // path; empty: the other two
 };

@@ -54,8 +54,9 @@ reference::CodesVerdict compare_codes(const FinishOptions& options, const Finish
 reference::QuantisedStore quantised_store(const StoreSteps& steps) {
     return {.type = reference_store(steps.type),
             .given = steps.given_scales,
-            .made = steps.scale == StoreScale::made,
-            .floor = steps.scale_floor};
+            .made = is_made(steps.scale),
+            .floor = steps.scale_floor,
+            .power_of_two = steps.scale == StoreScale::made_power_of_two};
 }
 
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {

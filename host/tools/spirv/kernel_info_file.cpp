@@ -39,10 +39,12 @@ constexpr Choice<NormPlace> places[] = {{"before", NormPlace::before}, {"after",
 constexpr Choice<ParameterShape> shapes[] = {{"none", ParameterShape::none},
                                              {"channel", ParameterShape::channel},
                                              {"head_channel", ParameterShape::head_channel}};
-constexpr Choice<StoreScale> store_scales[] = {{"none", StoreScale::none},
-                                               {"given", StoreScale::given},
-                                               {"given_head", StoreScale::given_head},
-                                               {"made", StoreScale::made}};
+constexpr Choice<StoreScale> store_scales[] = {
+    {"none", StoreScale::none},
+    {"given", StoreScale::given},
+    {"given_head", StoreScale::given_head},
+    {"made", StoreScale::made},
+    {"made_power_of_two", StoreScale::made_power_of_two}};
 constexpr Choice<ScaleLayout> scale_layouts[] = {{"slots_heads", ScaleLayout::slots_heads},
                                                  {"pages_heads", ScaleLayout::pages_heads}};
 

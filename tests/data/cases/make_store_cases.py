@@ -39,6 +39,14 @@ def packed():
         "v": {"shape": [2, 3, 2, 16], "out": "e5m2", "store_scale": {"made": "row",
                                                                      "floor": 0.01}}},
         pairing="interleaved", off_by_one=0.0105)
+    store("scales_made_powers_of_two", {
+        "q": {"shape": [2, 3, 4, 16], "out": "int8",
+              "store_scale": {"made": "row", "floor": 0.0, "power_of_two": True}},
+        "k": {"shape": [2, 3, 1, 16], "out": "e4m3fn",
+              "store_scale": {"made": "row", "floor": 1e-4, "power_of_two": True}},
+        "v": {"shape": [2, 3, 2, 16], "out": "e4m3fn",
+              "store_scale": {"made": "row", "floor": 0.0, "power_of_two": True}}},
+        off_by_one=0.0105)
     store("exact_without_tolerance", {
         "v": {"shape": [4, 3, 64], "out": "q5_0", "scale": 0.375}}, layout="THD")
 

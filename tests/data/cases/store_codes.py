@@ -51,6 +51,9 @@ def codes(kind, row, scale):
     if "given" in scale:
         return [code(kind, f32(x * f32(scale["given"]))) for x in row], None
     made = max(f32(max(map(abs, row)) / LARGEST[kind]), f32(scale["floor"]))
+    if scale.get("power_of_two"):
+        fraction, exponent = math.frexp(max(made, 2.0**-126))
+        made = 2.0 ** (exponent - 1 if fraction == 0.5 else exponent)
     return [code(kind, f32(x / made) if made else 0.0) for x in row], made
 
 

@@ -80,6 +80,11 @@ works judge_k --store int8 --store-scale row --actual-k-scales scales.npy --layo
 refuse 5 '--actual-k-scales:*k.npy*(2, 7, 2, 64)*(2, 7, 2)' \
     judge_k --store int8 --store-scale row --actual-k-scales k.npy
 refuse 2 '--actual-k-scales:' judge_k --store int8 --store-scale row
+named scale_not_power_of_two judge_k --store int8 --store-scale row_power_of_two \
+    --actual-k-scales scales.npy --layout bhsd
+stored --store e4m3fn --store-scale row_power_of_two --out-k-scales scales.npy --layout bhsd
+works judge_k --store e4m3fn --store-scale row_power_of_two --actual-k-scales scales.npy \
+    --layout bhsd
 refuse 5 '--actual-k:*y_k.npy*f32*f16' "$vkrope" check --model llama.json --k k.npy \
     --actual-k y_k.npy --store f16
 finish

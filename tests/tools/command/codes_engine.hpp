@@ -32,7 +32,7 @@ struct Engine {
     bool divides = false;       // blocks: x / d, not x * (1 / d); made scales: x / scale
     bool rounds_first = false;  // d to f16
     float given = 1, d_of_amax = 127;
-    bool made = false;
+    bool made = false, power_of_two = false;
 
     float over(float x, float d) const { return divides ? x / d : x * (1 / d); }
 
@@ -76,7 +76,8 @@ struct Engine {
             for (std::size_t i = 0; i < row; ++i) {
                 amax = std::max(amax, std::fabs(x[i]));
             }
-            const float scale = amax / reference::largest(type);
+            float scale = amax / reference::largest(type);
+            scale = power_of_two ? std::exp2(std::ceil(std::log2(scale))) : scale;  // as vLLM
             for (std::size_t i = 0; made && i < row / head_dim; ++i) {
                 scales.push_back(scale);
             }

@@ -79,6 +79,8 @@ refuse 2 '--store-scale:*Q*q8_0' plain --store q=q8_0,k=int8 --store-scale q=2
 refuse 2 '--out-q-scales:' plain --store int8 --store-scale row
 refuse 2 '--out-k-scales:' plain --store int8 --store-scale 2 --out-k-scales s.npy
 refuse 2 '--scale-floor:' plain --store int8 --store-scale 2 --scale-floor 1
+refuse 2 '--scale-floor:*2^127' plain --store int8 --store-scale k=row_power_of_two \
+    --scale-floor 3e38 --out-k-scales s.npy
 rows() { plain --store int8 --store-scale row "$@"; }
 refuse 2 's.npy*--out-q-scales' rows --out-q-scales s.npy --out-k-scales s.npy
 refuse 2 'ok.npy*--out-k' rows --out-q-scales s.npy --out-k-scales ok.npy

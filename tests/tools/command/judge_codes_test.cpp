@@ -173,6 +173,14 @@ TEST_CASE("the scale of codes") {
         CHECK(inverted.outcome == Outcome::mistake);
         CHECK(inverted.matches.front().mistake == "scale_inverted");
         CHECK(inverted.matches.front().nearly);
+        const Output rounded_up = output_of(
+            {.type = Store::int8, .divides = true, .made = true, .power_of_two = true}, values);
+        check_named("scale_power_of_two", judged(values, rounded_up, right));
+        reference::QuantisedStore powers = right;
+        powers.power_of_two = true;
+        check_passes(judged(values, rounded_up, powers));
+        output = output_of({.type = Store::int8, .divides = true, .made = true}, values);
+        check_named("scale_not_power_of_two", judged(values, output, powers));
         output = output_of({.type = Store::int8, .divides = true, .made = true}, values,
                            heads * head_dim);
         check_named("scale_of_token", judged(values, output, right));

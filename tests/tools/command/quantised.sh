@@ -88,6 +88,22 @@ float 2 >expected
 values_of 4 v_scales.npy
 holds 'the scale of the floor' cmp -s values expected
 
+# With a floor of 1.5 it is the next power of two. The scale of Q is 127 / 448, so 0.5.
+stores q=e4m3fn,k=q5_1,v=int8 --store-scale v=row_power_of_two --scale-floor 1.5 \
+    --out-v-scales v_scales.npy
+{ byte 64 224 && zeros 30; } >expected
+bytes_of v_out.npy
+float 2 >expected
+values_of 4 v_scales.npy
+holds 'the power of two from the floor on' cmp -s values expected
+stores q=e4m3fn,k=q5_1,v=int8 --store-scale q=row_power_of_two --out-q-scales q_scales.npy
+# Of 254 the nearest is 256.
+{ byte 120 192 && zeros 30; } >expected
+bytes_of q_out.npy
+int32 $((0x3f000000)) >expected
+values_of 4 q_scales.npy
+holds 'a power of two above the quotient' cmp -s values expected
+
 # Rows behind norms and Hadamard transforms; most of their codes have one possible value.
 works "$vkrope" make-input --shape 1,1,4,64 --seed 1 --out q.npy
 works "$vkrope" make-input --shape 1,1,2,64 --seed 2 --out k.npy

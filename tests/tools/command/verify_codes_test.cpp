@@ -58,8 +58,9 @@ struct Stored {
         std::vector<std::uint8_t> codes;
         if (block_channels(store.type) != 1) {
             codes = reference::quantise_blocks(type, row);
-        } else if (store.scale == StoreScale::made) {
-            const reference::MadeRow made = reference::quantise_made(type, row, store.scale_floor);
+        } else if (is_made(store.scale)) {
+            const reference::MadeRow made = reference::quantise_made(
+                type, row, store.scale_floor, store.scale == StoreScale::made_power_of_two);
             codes = made.codes;
             measured.scales[V].push_back(made.scale);
         } else {
@@ -80,6 +81,7 @@ const StoreSteps ways[] = {
     {.type = Element::e5m2, .scale = StoreScale::made},
     {.type = Element::int8, .scale = StoreScale::made, .scale_floor = 0.5f},
     {.type = Element::int8, .scale = StoreScale::given_head, .given_scales = {2.5f, 0.5f}},
+    {.type = Element::e4m3fn, .scale = StoreScale::made_power_of_two, .scale_floor = 0x1p-20f},
 };
 
 }  // namespace
@@ -118,6 +120,10 @@ TEST_CASE("a changed byte, scale or factor fails, and so does a Hadamard transfo
     Stored floor(ways[4]);
     floor.inputs.steps[V].store.scale_floor = 1;
     CHECK(floor.verified().codes[V]->wrong_scales == rows);
+    Stored power(ways[6]);
+    CHECK(power.measured.scales[V][0] == 0.125f);  // 50 / 448 is between 1/16 and 1/8
+    power.inputs.steps[V].store.scale = StoreScale::made;
+    CHECK(power.verified().codes[V]->wrong_scales == rows);
     Stored factor(ways[2]);
     factor.inputs.steps[V].store.given_scales = {1 / 2.5f};
     CHECK(!factor.verified().passed);

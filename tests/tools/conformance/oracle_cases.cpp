@@ -159,7 +159,8 @@ reference::MadeRow stored_row(const CaseFolder& folder, const StepsCase& steps, 
         return {.scale = NAN, .codes = reference::quantise_given(store, row, 1)};
     }
     if (const auto* made = std::get_if<MadeScaleCase>(&*steps.store_scale)) {
-        return reference::quantise_made(store, row, static_cast<float>(made->floor));
+        return reference::quantise_made(store, row, static_cast<float>(made->floor),
+                                        made->power_of_two);
     }
     const auto& given = std::get<GivenScaleCase>(*steps.store_scale);
     const auto* file = std::get_if<std::string>(&given);

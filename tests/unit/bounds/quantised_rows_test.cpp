@@ -84,10 +84,12 @@ struct Made {
     Bytes codes;
 };
 
-[[gnu::noinline]] Made row_of_shader(uint type, uint n, const Row& row, float floor, bool flushes) {
+[[gnu::noinline]] Made row_of_shader(uint type, uint n, const Row& row, float floor,
+                                     bool power_of_two, bool flushes) {
     const Flushing flushing(flushes);
-    const VkropeMadeScale scale = vkrope_made_scale(type, extremes_of(type, n, row, 0, row.size()),
-                                                    floor);
+    const VkropeExtremes extremes = extremes_of(type, n, row, 0, row.size());
+    const VkropeMadeScale scale = vkrope_made_scale(
+        type, extremes, power_of_two ? vkrope_power_of_two_from(type, extremes, floor) : floor);
     Made made;
     made.scale = scale.bits;
     for (std::size_t i = 0; i < row.size(); i += 4) {
@@ -231,9 +233,11 @@ TEST_CASE("quantise: rows with scales that are made have the oracle's codes and 
                 const Row row = hard_row(random, kind, i % 3 == 0 ? 64 : 128);
                 const float floors[] = {0, 1e-8f, 1e-4f, 0x1p-140f};
                 const float floor = floors[random() % std::size(floors)];
+                const bool power_of_two = random() % 2 != 0;
                 const Made got = row_of_shader(type_of(store), 1u << (i / kinds % 4), row, floor,
-                                               flushes);
-                const auto right = vkrope::reference::quantise_made(store, row, floor);
+                                               power_of_two, flushes);
+                const auto right = vkrope::reference::quantise_made(store, row, floor,
+                                                                    power_of_two);
                 if (got.scale != std::bit_cast<uint>(right.scale) || got.codes != right.codes) {
                     if (wrong++ == 0) first_wrong = kind;
                 }

@@ -71,6 +71,7 @@ Words functions_of_cpp(const std::string& text) {
 // C++ functions that C does not have -> why.
 const Table functions_without_c = {
     {"own", "owners are of C++"},
+    {"is_made", "C compares with VKROPE_STORE_SCALE_MADE: scales that are made come last"},
     {"select_device", "vkrope_device_options::select does it"},
     {"HostRotation::buffers", "an application with buffers of its own calls vkrope_record"},
     {"HostRotation::angle_plan", "same reason as HostRotation::buffers"},

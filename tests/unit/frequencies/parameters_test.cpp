@@ -128,8 +128,8 @@ TEST_CASE("parameters: scales of quantised outputs, which must be finite and not
     test::check_error(plan_parameters(of).status, Code::invalid_argument,
                       "k_finish.store_scale 2 k_heads 0");
     of = info();
-    of.v_finish.store_scale = StoreScale(4);
-    test::check_error(plan_parameters(of).status, Code::invalid_argument, "v_finish.store_scale 4");
+    of.v_finish.store_scale = StoreScale(5);
+    test::check_error(plan_parameters(of).status, Code::invalid_argument, "v_finish.store_scale 5");
 }
 
 TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {

@@ -139,8 +139,8 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
                 [=](KernelInfo& i) { i.k_finish.hadamard = block; });
     refuses(bad, "k_finish.hadamard 128 head_dim 64",
             [](KernelInfo& i) { i.k_finish.hadamard = 128; });
-    refuses(bad, "v_finish.store_scale 4",
-            [](KernelInfo& i) { i.v_finish.store_scale = StoreScale(4); });
+    refuses(bad, "v_finish.store_scale 5",
+            [](KernelInfo& i) { i.v_finish.store_scale = StoreScale(5); });
     refuses(bad, "v_finish.store_scale 1 e4m3fn e5m2 int8 v.out 6", [](KernelInfo& i) {
         i.v.out = Element::q8_0;
         i.v_finish.store_scale = StoreScale::given;
@@ -148,6 +148,15 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
     refuses(bad, "v_finish.store_scale 3 v_heads 0", [](KernelInfo& i) {
         i.v.out = Element::int8;
         i.v_finish.store_scale = StoreScale::made;
+    });
+    refuses(bad, "v_finish.store_scale 4 v_heads 0", [](KernelInfo& i) {
+        i.v.out = Element::int8;
+        i.v_finish.store_scale = StoreScale::made_power_of_two;
+    });
+    refuses(bad, "v_finish.scale_floor 3e+38 2^127", [](KernelInfo& i) {
+        i.v.out = Element::int8;
+        i.v_heads = 2;
+        i.v_finish = {.store_scale = StoreScale::made_power_of_two, .scale_floor = 3e38f};
     });
     refuses(bad, "v_finish.store_scale 2 v_heads 0", [](KernelInfo& i) {
         i.v.out = Element::e5m2;

@@ -148,3 +148,31 @@ TEST_CASE("quantise: a made scale follows from the largest magnitude, and is not
         CHECK(infinite.codes[2] == nan);
     }
 }
+
+TEST_CASE("quantise: a made power of two is the next one from the quotient on") {
+    CHECK(power_of_two_from(0) == 0x1p-126f);
+    CHECK(power_of_two_from(float_at(-149)) == 0x1p-126f);
+    CHECK(power_of_two_from(0x1p-126f) == 0x1p-126f);
+    CHECK(power_of_two_from(std::nextafter(0x1p-126f, 1.f)) == 0x1p-125f);
+    CHECK(power_of_two_from(0x1p127f) == 0x1p127f);
+    CHECK(power_of_two_from(std::nextafter(0x1p127f, infinity)) == infinity);
+    CHECK(power_of_two_from(infinity) == infinity);
+    for (int k = -125; k < 127; ++k) {
+        const float power = std::ldexp(1.f, k);
+        CHECK(power_of_two_from(power) == power);
+        CHECK(power_of_two_from(std::nextafter(power, 0.f)) == power);
+        CHECK(power_of_two_from(std::nextafter(power, infinity)) == 2 * power);
+    }
+    const MadeRow exact = quantise_made(Store::e4m3fn, Row{-448, 2}, 0, true);
+    CHECK(exact.scale == 1);
+    CHECK(exact.codes == Bytes{0xfe, 0x40});
+    const MadeRow above = quantise_made(Store::e4m3fn, Row{std::nextafter(448.f, 449.f), 2}, 0,
+                                        true);
+    CHECK(above.scale == 2);
+    CHECK(above.codes == Bytes{0x76, 0x38});
+    CHECK(quantise_made(Store::int8, Row{3}, 0.3f, true).scale == 0.5f);
+    CHECK(quantise_made(Store::e5m2, Row{-0.f, 0}, 0, true).codes == Bytes{0x80, 0});
+    CHECK(quantise_made(Store::e5m2, Row{1, -infinity}, 0, true).scale == infinity);
+    // vLLM and DeepSeek have a floor under the largest magnitude, 1e-4, not under the scale.
+    CHECK(quantise_made(Store::e4m3fn, Row{0}, 1e-4f / 448, true).scale == 0x1p-22f);
+}

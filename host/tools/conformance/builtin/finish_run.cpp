@@ -177,8 +177,7 @@ Outputs run(DeviceUnderTest& device, const Scene& scene, const Way& way) {
                  v = place(device, scene, way, input_of(scene, k_heads, 3), k_heads, of.v_in,
                            of.v_out);
     const auto made = [](const Finish& finish, const Placed& placed) {
-        return finish.store_scale == StoreScale::made ? placed.scales.whole()
-                                                      : VkDescriptorBufferInfo{};
+        return is_made(finish.store_scale) ? placed.scales.whole() : VkDescriptorBufferInfo{};
     };
     of.q_scales_out = made(scene.q, q);
     of.k_scales_out = made(scene.k, k);
@@ -186,7 +185,7 @@ Outputs run(DeviceUnderTest& device, const Scene& scene, const Way& way) {
     device.rotate(call);
     const auto fetched_scales = [&](const Finish& finish, const Placed& placed,
                                     std::uint32_t heads) {
-        Bytes bytes(finish.store_scale == StoreScale::made ? rows_of(heads) * sizeof(float) : 0);
+        Bytes bytes(is_made(finish.store_scale) ? rows_of(heads) * sizeof(float) : 0);
         if (!bytes.empty()) {
             check(const_cast<Buffer&>(placed.scales).download(bytes.data(), bytes.size()));
         }

@@ -107,8 +107,10 @@ Quantised quantised(const Scene& scene, const Finish& finish, const std::vector<
         std::vector<std::uint8_t> codes;
         if (block_channels(scene.out) != 1) {
             codes = reference::quantise_blocks(store, row);
-        } else if (finish.store_scale == StoreScale::made) {
-            reference::MadeRow made = reference::quantise_made(store, row, finish.scale_floor);
+        } else if (is_made(finish.store_scale)) {
+            reference::MadeRow made = reference::quantise_made(
+                store, row, finish.scale_floor,
+                finish.store_scale == StoreScale::made_power_of_two);
             codes = std::move(made.codes);
             all.scales.push_back(made.scale);
         } else {

@@ -43,6 +43,10 @@ void add_stores(Checks& checks) {
             scene.values = extreme_rows(out);
             scene.k.store_scale = scaled ? StoreScale::made : StoreScale::none;
             hold(device, scene, findings);
+            if (scaled) {
+                scene.k.store_scale = scene.v.store_scale = StoreScale::made_power_of_two;
+                hold(device, scene, findings);
+            }
         });
         // Types differ in their codes alone: one with a scale a row and one of blocks is enough.
         checks.add(

@@ -183,7 +183,7 @@ void CaseFinish::read_hadamard(const CaseTensor& tensor) {
 
 void CaseFinish::read_store_scale(const CaseTensor& tensor) {
     if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
-        finish_.store_scale = StoreScale::made;
+        finish_.store_scale = made->power_of_two ? StoreScale::made_power_of_two : StoreScale::made;
         finish_.scale_floor = static_cast<float>(made->floor);
         if (cache_ && cache_->heads_before_rows) {
             finish_.scale_layout = ScaleLayout::pages_heads;
@@ -301,7 +301,7 @@ CaseOutput CaseFinish::cache_output(const CaseTensor& tensor) const {
 
 CaseOutput CaseFinish::output(DeviceUnderTest& device, const CaseTensor& tensor) {
     CaseOutput output = cache_ ? cache_output(tensor) : packed_output(tensor);
-    if (finish_.store_scale == StoreScale::made) {
+    if (is_made(finish_.store_scale)) {
         made_.emplace(device, tensor, cache_ ? &*cache_ : nullptr);
     }
     return output;

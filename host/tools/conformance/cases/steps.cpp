@@ -58,7 +58,7 @@ StoreScaleCase read_store_scale(Fields fields) {
         if (floor < 0) {
             wrong_file("{} is {}: it must not be below 0", fields.name_of("floor"), floor);
         }
-        scale = MadeScaleCase{floor};
+        scale = MadeScaleCase{floor, fields.truth("power_of_two").value_or(false)};
     } else if (given->is_string()) {
         scale = GivenScaleCase(fields.file("given"));
     } else {

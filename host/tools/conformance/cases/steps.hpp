@@ -42,6 +42,7 @@ using GivenScaleCase = std::variant<double, std::string>;
 /// A scale is made for each row.
 struct MadeScaleCase {
     double floor = 0;
+    bool power_of_two = false;
 };
 using StoreScaleCase = std::variant<GivenScaleCase, MadeScaleCase>;
 
