@@ -63,6 +63,7 @@ uint T(absolute_head)(uint head) {
 
 Unit T(parameters)(uint shape, const uint at, const uint head, const uint channel) {
     uint index = VKROPE_OFFSET(offset_parameters) + at + channel;
+    if (second_parameters != 0) index += vkrope_parameter_set;
     if (shape == shape_head_channel) index += T(absolute_head)(head) * T(head_dim);
     uvec4 a = uvec4(0), b = uvec4(0);
     if (unit_elements >= 4) {

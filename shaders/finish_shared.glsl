@@ -207,6 +207,7 @@ VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint he
 // The scale that a row is multiplied by.
 float T(given_scale)(uint head) {
     uint at = VKROPE_OFFSET(offset_parameters) + T(store_scale_at);
+    if (second_parameters != 0) at += vkrope_parameter_set;
     if (T(store_scale) == store_scale_given_head) at += T(absolute_head)(head);
     return uintBitsToFloat(VKROPE_PARAMETER_WORD(at));
 }

@@ -155,7 +155,8 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(106, phase, 0)          /* 1: a phase is added to the angle of each pair */                \
     X(107, head_groups, 1)    /* groups of heads with frequencies of their own; computed */      \
     X(108, channel_angles,                                                                       \
-      0) /* 1: the channels of a pair have angles of their own; cos_sin_cache */
+      0) /* 1: the channels of a pair have angles of their own; cos_sin_cache */                 \
+    X(109, second_parameters, 0) /* floats from one set of parameters to the second; 0: one set */
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 
@@ -295,9 +296,10 @@ struct Push {
     uint tokens;                         //  68
     uint heads;                          //  72  Q's | K's << 16; V has K's
     uint flags;                          //  76
-    uint first_position;                 //  80  implicit: int32 bits
+    uint first_position;                 //  80  implicit: int32 bits; ids: first_set_tokens
     uint index_z;                        //  84  z stride: words of ids, or implicit positions
-    uint index_axis, index_token;        //  92  strides of ids, in words
+    uint index_axis, index_token;        //  92  strides of ids, in words; implicit: the latter is
+                                         //      first_set_tokens, of this dispatch
     uint slot_z;                         //  96  z stride, in words
     uint page_size;                      // 100  rows per page
     uint slot_first, slot_rows;          // 108  contiguous slots that this dispatch stores to

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A token: its angles, the cache rows of its K and V, and whether it is out of range. Needs
 // interface.h, angles.glsl, and the constants rotary_dim, axes, section_order, angles, phase,
-// head_groups, positions, scatter and counter (VKROPE_CONSTANTS). Declares no binding, push
-// constant or workgroup size. Define three macros:
+// head_groups, positions, scatter, counter and second_parameters (VKROPE_CONSTANTS). Declares no
+// binding, push constant or workgroup size. Define three macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions
@@ -52,6 +52,9 @@ struct Token {
 // Angles of several axes. Not in Token, since a structure that contains an array is copied whole.
 // Indexed only by literals, so that it needs no memory.
 Angle vkrope_axis_angles[max_axes];
+
+// Floats from the start of the parameters to those of the token. Only if there are two sets.
+uint vkrope_parameter_set;
 
 Angle vkrope_axis_angle(const uint axis) {
     Angle angle = vkrope_axis_angles[0];
@@ -150,6 +153,11 @@ Token vkrope_token(const uint index, const uint z) {
     token.slot_outside = false;
     if (scatter != 0) {
         if ((VKROPE_PUSH.heads >> 16) != 0) vkrope_scatter(index, z, token);
+    }
+    if (second_parameters != 0) {
+        uint first_set_tokens = VKROPE_PUSH.index_token;
+        if (positions == positions_ids) first_set_tokens = VKROPE_PUSH.first_position;
+        vkrope_parameter_set = index < first_set_tokens ? 0 : second_parameters;
     }
     return token;
 }

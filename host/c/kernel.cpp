@@ -128,6 +128,7 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     call.k_scales_out = c.k_scales_out;
     call.v_scales_out = c.v_scales_out;
     if (c.q_scale != 0) call.q_scale = c.q_scale;
+    call.first_set_tokens = c.first_set_tokens;
     return {};
 }
 
@@ -168,6 +169,7 @@ Status vkrope::c::read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.phase = c.phase;
     if (c.head_groups != 0) info.head_groups = c.head_groups;
     info.channel_angles = c.channel_angles;
+    info.two_parameter_sets = c.two_parameter_sets;
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
     for (std::uint32_t i = 0; i < max_windows; ++i) info.windows[i] = window_of(c.windows[i]);
     if (Status s = read_finish(c.q_finish, "info.q_finish", info.q_finish); !s) return s;

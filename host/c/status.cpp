@@ -64,6 +64,8 @@ constexpr Renamed renamed[] = {
      "phase is VK_TRUE: a VKROPE_ANGLES_COS_SIN_CACHE holds whole angles, so it must be VK_FALSE"},
     {"channel_angles is true: angles must be cos_sin_cache, but it is #",
      "channel_angles is VK_TRUE: angles must be VKROPE_ANGLES_COS_SIN_CACHE, but it is #"},
+    {"two_parameter_sets is true: the kernel has no weights, biases or given scales",
+     "two_parameter_sets is VK_TRUE: the kernel has no weights, biases or given scales"},
     {"sections.axes is #: with axis_ids it must be 2 to #",
      "sections.axes is #: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to #"},
     {"device.enabled is 0x#: it must hold only bits of DeviceFeature",

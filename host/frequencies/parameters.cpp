@@ -158,7 +158,8 @@ Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
                               finish.norm.weight_offset);
         return result;
     }
-    const std::uint64_t floats = lay_out_parameters(info, result.value);
+    const std::uint64_t floats = lay_out_parameters(info, result.value) *
+                                 (info.two_parameter_sets ? 2 : 1);
     if (floats < std::uint64_t{1} << 30) return result;
     return {error(Code::limit_exceeded,
                   "the parameters have %" PRIu64 " floats: a storage buffer holds less than 2^30",

@@ -168,6 +168,10 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
     push.index_axis = resolved.ids_axis;
+    // In the field that these positions leave free.
+    if (kernel.info.two_parameter_sets)
+        (resolved.ids.buffer ? push.first_position : push.index_token) =
+            call.first_set_tokens - std::min(call.first_set_tokens, box.first.tokens);
     push.slot_z = slots.z;
     push.page_size = resolved.page_size;
     push.slot_first = box.first.pages * resolved.page_size + box.first.rows;

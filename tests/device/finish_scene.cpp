@@ -107,9 +107,12 @@ Results carry_out(Scene scene, const Way& way) {
     const Rotation turned = rotation_of(scene.info);
     AngleTable table = must(
         AngleTable::make(device(), turned, scene.info.angles, scene.tokens + 3));
-    const Parameters parameters = parameters_of(scene.info);
-    Buffer parameter_buffer = upload(device(),
-                                     parameters.filled.empty() ? Bytes(16) : parameters.filled);
+    Bytes parameters = parameters_of(scene.info, scene.parameter_seed).filled;
+    if (scene.info.two_parameter_sets) {
+        const Bytes second = parameters_of(scene.info, second_seed).filled;
+        parameters.insert(parameters.end(), second.begin(), second.end());
+    }
+    Buffer parameter_buffer = upload(device(), parameters.empty() ? Bytes(16) : parameters);
     Buffer factors = upload(device(), bytes_of(factors_of(scene)));
     const std::uint32_t all_tokens = scene.batch * scene.tokens;
     const std::uint32_t page_rows = std::max(way.page_rows, 1u);
@@ -121,8 +124,14 @@ Results carry_out(Scene scene, const Way& way) {
               .tokens = scene.tokens,
               .positions = {.first = 3, .batch_stride = broadcast},
               .angles = table.angles(),
+              .first_set_tokens = scene.first_set_tokens,
               .q_scale = scene.q_scale};
-    if (!parameters.filled.empty()) call.parameters = parameter_buffer.whole();
+    std::vector<std::int32_t> ids;
+    for (std::uint32_t t = 0; t < scene.tokens; ++t) ids.push_back(std::int32_t(t) + 3);
+    Buffer id_buffer = upload(device(), bytes_of(ids));
+    if (scene.info.positions == PositionSource::ids)
+        call.positions = {.ids = id_buffer.whole(), .batch_stride = broadcast};
+    if (!parameters.empty()) call.parameters = parameter_buffer.whole();
     if (scene.info.q_finish.scale_tokens) call.q_scale_tokens = factors.whole();
     if (scene.info.k_finish.scale_tokens) call.k_scale_tokens = factors.whole();
     if (scene.info.v_finish.scale_tokens) call.v_scale_tokens = factors.whole();

@@ -13,7 +13,11 @@ struct Scene {
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
     float q_scale = 1;
     Bytes q = {}, k = {}, v = {};  ///< inputs, packed; empty: random
+    std::uint32_t parameter_seed = 0;
+    std::uint32_t first_set_tokens = 0;  ///< of two sets, the second has the seed second_seed
 };
+
+inline constexpr std::uint32_t second_seed = 20;
 
 /// How it is carried out, which changes no bit.
 struct Way {

@@ -25,7 +25,7 @@ class Fields {
     void kernel(KernelInfo& of) {
         auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out, scatter_k,
                windows, of_sections, phase, head_groups, table, channel_angles, conversion, q_heads,
-               k_heads, v_heads, q_finish, k_finish, v_finish] = of;
+               k_heads, v_heads, q_finish, k_finish, v_finish, two_parameter_sets] = of;
         field("pairing", pairing, Pairing::interleaved);
         field("rotary_dim", rotary_dim, 64u);
         format("q", q), format("k", k), format("v", v);
@@ -48,12 +48,13 @@ class Fields {
         field("q_heads", q_heads, 4u), field("k_heads", k_heads, 4u);
         field("v_heads", v_heads, 4u);
         finish("q_finish", q_finish), finish("k_finish", k_finish), finish("v_finish", v_finish);
+        field("two_parameter_sets", two_parameter_sets, !two_parameter_sets);
     }
 
     void call(Call& of, AnglePlan& plan) {
         auto& [batch, tokens, q_in, q_out, k_in, k_out, v_in, v_out, positions, angles, direction,
-               gain, paged_cache, out_of_range, parameters, q_scale, q_tokens, k_tokens, v_tokens,
-               q_scales_out, k_scales_out, v_scales_out] = of;
+               gain, paged_cache, out_of_range, parameters, first_set_tokens, q_scale, q_tokens,
+               k_tokens, v_tokens, q_scales_out, k_scales_out, v_scales_out] = of;
         field("batch", batch, 1u), field("tokens", tokens, 3u);
         tensor("q_in", q_in), tensor("q_out", q_out), tensor("k_in", k_in), tensor("k_out", k_out);
         tensor("v_in", v_in), tensor("v_out", v_out);
@@ -86,6 +87,7 @@ class Fields {
             field("paged_cache.batch_stride", batch_stride, std::int64_t{40});
         }
         buffer("out_of_range", out_of_range), buffer("parameters", parameters);
+        field("first_set_tokens", first_set_tokens, 3u);
         field("q_scale", q_scale, 0.25f);
         buffer("q_scale_tokens", q_tokens), buffer("k_scale_tokens", k_tokens);
         buffer("v_scale_tokens", v_tokens);
@@ -268,6 +270,7 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     if (info.k_finish.scale_tokens) call.k_scale_tokens = words(64, 256);
     if (info.k_finish.store_scale == StoreScale::made) call.k_scales_out = words(80, 8192);
     if (info.q_finish.norm.weight != ParameterShape::none) call.parameters = words(96, 16384);
+    if (info.two_parameter_sets) call.first_set_tokens = 2;
     return made;
 }
 
@@ -304,6 +307,11 @@ std::vector<Scene> scenes(const KernelHost& host) {
     without_k.call.paged_cache = {};
     without_k.call.k_scale_tokens = without_k.call.k_scales_out = {};
     all.push_back(without_k);
+    steps.scatter_k = false;
+    steps.two_parameter_sets = true;
+    all.push_back(scene_of("two sets of parameters, ids", host, steps));
+    steps.positions = PositionSource::implicit;
+    all.push_back(scene_of("two sets of parameters", host, steps));
     return all;
 }
 
@@ -400,7 +408,8 @@ TEST_CASE("record: a field of a call that is given is used, or refused by name")
          {"positions.first", "positions.ids", "positions.int64", "positions.axis_stride",
           "positions.token_stride", "angles.view", "angles.buffer", "angles.sin",
           "paged_cache.slot_mapping", "paged_cache.page_size", "out_of_range", "parameters",
-          "q_scale", "q_scale_tokens", "k_scales_out", "q_in.token_stride", "v_out.where"}) {
+          "first_set_tokens", "q_scale", "q_scale_tokens", "k_scales_out", "q_in.token_stride",
+          "v_out.where"}) {
         CAPTURE(name);
         CHECK((used.count(name) != 0 || std::string(name) == "angles.view"));
         CHECK(refused.count(name) != 0);

@@ -182,6 +182,20 @@ def test_norms_of_the_model(device, tensor):
         x = array.astype(np.float64)
         normed = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * weight
         assert_right(result.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
+    # The first token takes the first weight, the others the other one.
+    two = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, two_parameter_sets=True)
+    both = two.parameters(q={"weight": weights[0]}, second={"q": {"weight": weights[1]}})
+    with pytest.raises(vkrope.InvalidArgumentError, match="second"):
+        two.parameters(q={"weight": weights[0]})
+    into = device.array(q)
+    for count in (0, 4):
+        with pytest.raises(vkrope.InvalidArgumentError, match="first_set_tokens"):
+            two.run(q=into, positions=3, parameters=both, first_set_tokens=count)
+    two.run(q=into, positions=3, parameters=both, first_set_tokens=1)
+    x = q.astype(np.float64)
+    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
+    normed = np.concatenate([x[:, :1] * weights[0], x[:, 1:] * weights[1]], axis=1)
+    assert_right(into.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
     # Left out: the rotation alone, and weights would have no effect.
     alone = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, steps=False)
     there = device.array(tensor(1, 4, 3, 128))
@@ -199,6 +213,7 @@ def test_what_a_kernel_does_not_use_is_refused(device, llama, tensor):
     factors = device.array(np.ones(6, np.float32))
     cases = {"out_k": {"out_k": q}, "slot_mapping": {"slot_mapping": slots},
              "q_scale_tokens": {"q_scale_tokens": factors}, "parameters": {"parameters": factors},
+             "first_set_tokens": {"first_set_tokens": 1},
              "positions": {"positions": device.array(np.zeros((2, 3), np.int32))}}  # fmt: skip
     for name, given in cases.items():
         with pytest.raises(vkrope.InvalidArgumentError, match=name):

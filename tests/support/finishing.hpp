@@ -15,7 +15,8 @@ struct Parameters {
     Bytes filled = {};
 };
 
-inline Parameters parameters_of(const KernelInfo& info) {
+/// One set; another `seed` makes another one.
+inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) {
     Parameters made;
     made.plan = must(plan_parameters(info));
     const ParameterItem* items[] = {&made.plan.q.bias, &made.plan.q.weight, &made.plan.q.norm_bias,
@@ -23,7 +24,7 @@ inline Parameters parameters_of(const KernelInfo& info) {
                                     &made.plan.v.bias, &made.plan.v.weight, &made.plan.v.norm_bias};
     ParameterSource sources[9];
     for (std::uint32_t i = 0; i < 9; ++i) {
-        const Bytes random = random_elements(Element::f32, items[i]->count, 400 + i);
+        const Bytes random = random_elements(Element::f32, items[i]->count, 400 + seed + i);
         for (std::uint32_t n = 0; n < items[i]->count; ++n)
             made.of[i].push_back(value(Element::f32, random, n));
         if (items[i]->count != 0) sources[i] = {made.of[i].data(), Element::f32, items[i]->count};
@@ -33,7 +34,7 @@ inline Parameters parameters_of(const KernelInfo& info) {
     ParameterSource scale_sources[3];
     for (std::uint32_t i = 0; i < 3; ++i) {
         for (std::uint32_t n = 0; n < scales[i]->count; ++n)
-            made.store_scales[i].push_back(0.3f + 0.7f * float(n + i));
+            made.store_scales[i].push_back(0.3f + 0.7f * float(n + i + seed));
         if (scales[i]->count != 0)
             scale_sources[i] = {made.store_scales[i].data(), Element::f32, scales[i]->count};
     }

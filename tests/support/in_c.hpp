@@ -74,6 +74,7 @@ struct KernelInfoInC {
         info.q_heads = of.q_heads;
         info.k_heads = of.k_heads;
         info.v_heads = of.v_heads;
+        info.two_parameter_sets = of.two_parameter_sets;
     }
 
    private:
@@ -125,6 +126,7 @@ struct CallInC {
         call.k_scales_out = of.k_scales_out;
         call.v_scales_out = of.v_scales_out;
         call.q_scale = of.q_scale;
+        call.first_set_tokens = of.first_set_tokens;
     }
     CallInC(const CallInC&) = delete;
     CallInC& operator=(const CallInC&) = delete;

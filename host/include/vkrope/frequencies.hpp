@@ -434,10 +434,10 @@ struct ParameterSources {
     TensorParameterSources q = {}, k = {}, v = {};
 };
 
-/// Writes the parameter buffer of `plan`: the sources as f32, plus ParameterItem::added, rounded
-/// once. Every item of the plan must have a source of its size, and every other item none. A
-/// store_scale multiplies before the store and must be finite and not 0: engines that divide by a
-/// scale, as vLLM by its k_scale, pass the reciprocal.
+/// Writes the parameter buffer of `plan`, or one of its two sets: the sources as f32, plus
+/// ParameterItem::added, rounded once. Every item of the plan must have a source of its size, and
+/// every other item none. A store_scale multiplies before the store and must be finite and not 0:
+/// engines that divide by a scale, as vLLM by its k_scale, pass the reciprocal.
 ///
 /// memory  plan.bytes bytes, aligned to 4; may be mapped device memory: it is written once, in
 ///         order, and never read

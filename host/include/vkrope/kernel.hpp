@@ -216,8 +216,12 @@ struct Call {
     VkDescriptorBufferInfo out_of_range = {};
     /// Weights, biases and scales of the kernel's q_finish, k_finish and v_finish, as
     /// plan_parameters (frequencies.hpp) places them. Offset must be a multiple of 16; range at
-    /// least ParameterPlan::bytes.
+    /// least ParameterPlan::bytes, or twice that with KernelInfo::two_parameter_sets, whose second
+    /// set follows the first.
     VkDescriptorBufferInfo parameters = {};
+    /// With KernelInfo::two_parameter_sets: tokens of each sequence that take the first set, 1 to
+    /// tokens - 1; otherwise it must be 0.
+    std::uint32_t first_set_tokens = 0;
     float q_scale =
         1;  ///< with Finish::scale_call: multiplies Q; finite, not 0; otherwise must be 1
     /// With Finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and range must

@@ -389,7 +389,7 @@ struct TensorParameters {
 /// caller creates the buffer; fill_parameters (frequencies.hpp) writes its content.
 struct ParameterPlan {
     TensorParameters q, k, v;
-    std::size_t bytes = 0;  ///< size of the content; 0: the kernel reads no parameters
+    std::size_t bytes = 0;  ///< size of a set, a multiple of 16; 0: the kernel reads no parameters
 };
 
 /// Properties that are fixed when a kernel is created (kernel.hpp); everything else is per call. A
@@ -430,6 +430,9 @@ struct KernelInfo {
     /// Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs. Of a tensor
     /// that is absent they must be none. A norm requires a head_dim of at most 4096.
     Finish q_finish = {}, k_finish = {}, v_finish = {};
+    /// Tokens from Call::first_set_tokens on take another set of all weights, biases and given
+    /// scales, of the same shapes: text and image tokens of a block with two streams.
+    bool two_parameter_sets = false;
 };
 
 }  // namespace vkrope

@@ -1511,7 +1511,9 @@ typedef struct vkrope_kernel_info {
      * heads, each with frequencies of its own; V has none. */
     uint32_t head_groups;
     VkBool32 channel_angles; /**< cos_sin_cache: vkrope_angle_plan::channel_angles; one window */
-    uint32_t reserved_2;     /**< 0 */
+    /** Tokens from vkrope_call::first_set_tokens on take another set of all weights, biases and
+     * given scales, of the same shapes: text and image tokens of a block with two streams. */
+    VkBool32 two_parameter_sets;
 } vkrope_kernel_info;
 
 /** Place of a weight, bias or scale in a parameter buffer. Has no size: it never changes. */
@@ -1538,7 +1540,7 @@ typedef struct vkrope_parameter_plan {
     vkrope_tensor_parameters q; /**< of Q */
     vkrope_tensor_parameters k; /**< of K */
     vkrope_tensor_parameters v; /**< of V */
-    size_t bytes;               /**< size of the content; 0: the kernel reads no parameters */
+    size_t bytes; /**< size of a set, a multiple of 16; 0: the kernel reads no parameters */
 } vkrope_parameter_plan;
 
 /**
@@ -1582,10 +1584,10 @@ typedef struct vkrope_parameter_sources {
 } vkrope_parameter_sources;
 
 /**
- * Writes the parameter buffer of `plan`: the sources as f32, plus vkrope_parameter_item::added,
- * rounded once. Every item of the plan must have a source of its size, and every other item none.
- * A store_scale multiplies before the store and must be finite and not 0: engines that divide by a
- * scale, as vLLM by its k_scale, pass the reciprocal. Thread-safe.
+ * Writes the parameter buffer of `plan`, or one of its two sets: the sources as f32, plus
+ * vkrope_parameter_item::added, rounded once. Every item of the plan must have a source of its
+ * size, and every other item none. A store_scale multiplies before the store and must be finite and
+ * not 0: engines that divide by a scale, as vLLM by its k_scale, pass the reciprocal. Thread-safe.
  *
  * @param plan     from vkrope_plan_parameters
  * @param sources  weights, biases and scales
@@ -1882,7 +1884,8 @@ typedef struct vkrope_call {
     const vkrope_tensor* v_out; /**< may be the same pointer as v_in */
     /** Weights, biases and scales of the kernel's q_finish, k_finish and v_finish, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
-     * vkrope_parameter_plan::bytes. */
+     * vkrope_parameter_plan::bytes, or twice that with vkrope_kernel_info::two_parameter_sets,
+     * whose second set follows the first. */
     VkDescriptorBufferInfo parameters;
     /** With vkrope_finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and
      * range must be multiples of 4. */
@@ -1897,7 +1900,9 @@ typedef struct vkrope_call {
     VkDescriptorBufferInfo v_scales_out; /**< of V, as q_scales_out */
     float q_scale; /**< with vkrope_finish::scale_call: multiplies Q; finite, not 0; otherwise must
                       be 1; 0: 1 */
-    uint32_t reserved; /**< 0 */
+    /** With vkrope_kernel_info::two_parameter_sets: tokens of each sequence that take the first
+     * set, 1 to tokens - 1; otherwise it must be 0. */
+    uint32_t first_set_tokens;
 } vkrope_call;
 
 /**

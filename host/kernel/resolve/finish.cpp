@@ -160,7 +160,11 @@ Status check_finish(const KernelInfo& info) noexcept {
     if (Status s = check_finish("q", info.q_finish, info.q, info.q_heads, false); !s) return s;
     if (Status s = check_finish("k", info.k_finish, info.k, info.k_heads, info.scatter_k); !s)
         return s;
-    return check_finish("v", info.v_finish, info.v, info.v_heads, info.scatter_k);
+    if (Status s = check_finish("v", info.v_finish, info.v, info.v_heads, info.scatter_k); !s)
+        return s;
+    if (!info.two_parameter_sets || finish_needs(info).parameter_bytes != 0) return {};
+    return error(Code::invalid_argument,
+                 "two_parameter_sets is true: the kernel has no weights, biases or given scales");
 }
 
 namespace {
@@ -221,7 +225,7 @@ Status resolve_scales_out(const char* name, const Finish& finish,
 FinishNeeds finish_needs(const KernelInfo& info) noexcept {
     ParameterPlan plan;
     lay_out_parameters(info, plan);
-    return {has_finish(info), plan.bytes};
+    return {has_finish(info), info.two_parameter_sets ? 2 * plan.bytes : plan.bytes};
 }
 
 Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
@@ -248,6 +252,12 @@ Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
         if (Status s = resolve_scales_out(out_name, finish, out, call, tensor); !s) return s;
     }
     if (parameter_bytes == 0) return {};
+    if (info.two_parameter_sets &&
+        (call.first_set_tokens == 0 || call.first_set_tokens >= call.tokens))
+        return error(Code::invalid_argument,
+                     "first_set_tokens is %u: with two sets of parameters it must be 1 to %u, so "
+                     "that each has tokens; a kernel with one set is for the others",
+                     call.first_set_tokens, call.tokens - 1);
     if (call.parameters.offset % 16 != 0)
         return error(Code::invalid_argument,
                      "parameters.offset is %" PRIu64 ": it must be a multiple of 16",

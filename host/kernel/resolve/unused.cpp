@@ -150,6 +150,8 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                 "scatter_k: nothing can be out of range");
     rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
                 "the kernel was created without weights, biases and given scales");
+    rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,
+                "the kernel was created with one set of parameters");
     const bool q = call.q_in.heads != 0, k = call.k_in.heads != 0, v = call.v_in.heads != 0;
     rows.number(
         "", "q_scale", call.q_scale, q && info.q_finish.scale_call,

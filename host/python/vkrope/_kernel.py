@@ -68,6 +68,8 @@ class Kernel(Owner):
         scatter_k:     rows of K and V go to the slots of a paged cache
         pairing_out:   pairing of the output; None: the same. A different one needs outputs that
                        are not the inputs
+        two_parameter_sets: tokens from `first_set_tokens` of run() on take a second set of
+                       weights: text and image tokens of a block with two streams
         steps:         the kernel also takes the model's norms and scales, as the rotation has them
                        from its file; False: your program does, or leaves them out
 
@@ -88,9 +90,11 @@ class Kernel(Owner):
         position_ids: bool = False,
         scatter_k: bool = False,
         pairing_out: str | None = None,
+        two_parameter_sets: bool = False,
         steps: bool = True,
     ) -> None:
         self.device = device
+        self._two_sets = two_parameter_sets
         self._scatters = scatter_k
         self._arena: Handle | None = None
         parent = device._open()
@@ -126,6 +130,7 @@ class Kernel(Owner):
             if self._takes_ids and not self._sections:
                 info.positions = lib.VKROPE_POSITIONS_IDS
             info.scatter_k = scatter_k
+            info.two_parameter_sets = two_parameter_sets
             if pairing_out is not None:
                 out = ffi.new("vkrope_pairing*", pairings.number("pairing_out", pairing_out))
                 info.pairing_out = out
@@ -150,20 +155,33 @@ class Kernel(Owner):
         q: dict[str, np.ndarray] | None = None,
         k: dict[str, np.ndarray] | None = None,
         v: dict[str, np.ndarray] | None = None,
+        second: dict[str, dict[str, np.ndarray]] | None = None,
     ) -> DeviceArray:
         """The weights of the model's steps in device memory, for run(); one array a layer.
 
         Args:
             q, k, v:  arrays by name: "weight" and "norm_bias" of the norm, "bias"
+            second:   with two_parameter_sets, the second set: {"q": {"weight": ...}, ...}
 
         Raises:
             InvalidArgumentError: as vkrope_fill_parameters
         """
-        plan, kept = self._parameter_plan, []
-        if plan.bytes == 0:
+        if self._parameter_plan.bytes == 0:
             raise InvalidArgumentError("this kernel has no weights: its steps need none")
+        if (second is not None) != self._two_sets:
+            sets = "two sets" if self._two_sets else "one set"
+            raise InvalidArgumentError(f"second: this kernel was made for {sets} of parameters")
+        filled_in = [self._filled_in({"q": q, "k": k, "v": v})]
+        if second is not None:
+            filled_in.append(self._filled_in(second))
+        return self.device.array(np.concatenate(filled_in))
+
+    def _filled_in(self, tensors: dict[str, dict[str, np.ndarray] | None]) -> np.ndarray:
+        plan, kept = self._parameter_plan, []
         sources = new_struct("vkrope_parameter_sources")
-        for name, given in (("q", q), ("k", k), ("v", v)):
+        for name, given in tensors.items():
+            if name not in ("q", "k", "v"):
+                raise InvalidArgumentError(f"second has {name!r}: no such tensor")
             for part, values in (given or {}).items():
                 if part not in ("weight", "norm_bias", "bias"):
                     raise InvalidArgumentError(f"{name} has {part!r}: no such weight or bias")
@@ -175,7 +193,7 @@ class Kernel(Owner):
         filled_in = np.zeros(plan.bytes // 4, np.float32)
         memory = ffi.from_buffer(filled_in, require_writable=True)
         call(lib.vkrope_fill_parameters, plan, sources, memory, plan.bytes)
-        return self.device.array(filled_in)
+        return filled_in
 
     def run(
         self,
@@ -189,6 +207,7 @@ class Kernel(Owner):
         positions: int | DeviceArray = 0,
         slot_mapping: DeviceArray | None = None,
         parameters: DeviceArray | None = None,
+        first_set_tokens: int = 0,
         q_scale_tokens: DeviceArray | None = None,
         direction: str = "forward",
         gain: str = "apply",
@@ -206,6 +225,8 @@ class Kernel(Owner):
             slot_mapping:  with scatter_k, int32 or int64 [batch, tokens] or [tokens]: page *
                            page_size + row; -1 skips the token
             parameters:    weights of the model's norms, from parameters(); required if it has any
+            first_set_tokens: with two_parameter_sets, tokens of each sequence that take the first
+                           set of weights, 1 to tokens - 1
             q_scale_tokens: float32 [batch, tokens]: factor of the queries of each token; required
                            if the model scales queries by position
             direction:     "forward" or "inverse"
@@ -226,6 +247,7 @@ class Kernel(Owner):
             tokens=tokens,
             direction=directions.number("direction", direction),
             gain=gains.number("gain", gain),
+            first_set_tokens=_in_range("first_set_tokens", first_set_tokens, 2**32 - 1),
         )
         if self._counts:
             record.out_of_range = _where(counter)

@@ -43,11 +43,12 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out,
                      scatter_k, windows, sections, phase, head_groups, table, channel_angles,
-                     conversion, q_heads, k_heads, v_heads, q_finish, k_finish, v_finish] = info;
+                     conversion, q_heads, k_heads, v_heads, q_finish, k_finish, v_finish,
+                     two_parameter_sets] = info;
         return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions,
                           mapping, pairing_out, scatter_k, fields(sections), phase, head_groups,
                           table, channel_angles, conversion, q_heads, k_heads, v_heads,
-                          fields(q_finish), fields(k_finish), fields(v_finish));
+                          fields(q_finish), fields(k_finish), fields(v_finish), two_parameter_sets);
     };
     return fields_of(a) == fields_of(b) &&
            std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),

@@ -282,7 +282,8 @@ TEST_CASE("C: errors name the fields that C has") {
          "sections.axes 0 VKROPE_POSITIONS_AXIS_IDS"},
         {[](KernelArguments& of) { of.device.enabled = 0x1f0; }, "device.enabled 0x1f0"},
         {[](KernelArguments& of) { of.info.reserved = 7; }, "info.reserved 7"},
-        {[](KernelArguments& of) { of.info.reserved_2 = 1; }, "info.reserved_2 1"},
+        {[](KernelArguments& of) { of.info.two_parameter_sets = VK_TRUE; },
+         "two_parameter_sets VK_TRUE"},
     };
     for (const auto& rule : rules) {
         KernelArguments of;

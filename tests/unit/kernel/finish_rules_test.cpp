@@ -75,6 +75,10 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
     refuses(bad, "v_finish.scale 0", [](KernelInfo& i) { i.v_finish.scale = 0; });
     refuses(bad, "k_finish.scale_call true q_scale",
             [](KernelInfo& i) { i.k_finish.scale_call = true; });
+    refuses(bad, "two_parameter_sets true", [](KernelInfo& i) {
+        i.q_finish = i.k_finish = i.v_finish = {};
+        i.two_parameter_sets = true;
+    });
     refuses(bad, "v_finish v.head_dim 0", [](KernelInfo& i) {
         i.v = {};
         i.v_finish.bias = ParameterShape::channel;
@@ -119,6 +123,16 @@ TEST_CASE("record: rules of parameters and scales") {
     refuses_call("q_out parameters", [](Call& c) {
         c.parameters = {fake<VkBuffer>(1), 1024, 256};
     });
+    refuses_call("first_set_tokens 3 one set", [](Call& c) { c.first_set_tokens = 3; });
+    of.two_parameter_sets = true;
+    refuses_call("parameters.range 256 512", [](Call& c) { c.first_set_tokens = 3; });
+    good.parameters.range = 512;
+    for (const std::uint32_t tokens : {0u, 4u, 0x80000000u})
+        refuses_call("first_set_tokens 1 3", [=](Call& c) { c.first_set_tokens = tokens; });
+    good.first_set_tokens = 3;
+    CHECK(resolve(of, {}, good).status);
+    of.two_parameter_sets = false;
+    good.first_set_tokens = 0;
     of.q_finish.scale_call = false;
     refuses_call("q_scale 0.25 q_finish.scale_call", [](Call&) {});
     good.q_scale = 1;

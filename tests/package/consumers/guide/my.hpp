@@ -60,7 +60,7 @@ VkImageView create_view(const VkImageViewCreateInfo& info);
 extern vkrope::Rotation rope;
 extern vkrope::AnglePlan plan;
 extern vkrope::KernelInfo info;
-extern std::vector<float> q_norm, k_norm;
+extern std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 extern vkrope::DeviceRef ref;
 extern Owned<vkrope::Kernel> kernel, scattering_kernel, qkv_kernel;
 extern Owned<vkrope::PositionKernel> position_kernel;
