@@ -76,9 +76,11 @@ class Token {
                                           const void* input) {
         load_rows(batch, token, input);
         const std::uint64_t index = batch * in_.tokens + token;
+        second_ = steps_.second && token >= steps_.second->from_token ? &*steps_.second : nullptr;
         if (!steps_.bias.empty()) {
+            const std::vector<double>& bias = second_ ? second_->bias : steps_.bias;
             for (std::size_t i = 0; i < channels_.size(); ++i) {
-                channels_[i].value += of_channel(steps_.bias, i);
+                channels_[i].value += of_channel(bias, i);
                 round_off(channels_[i], 1, allowance_);
             }
         }
@@ -222,9 +224,11 @@ class Token {
 
     void weigh(std::span<Approximate> row, std::size_t first) {
         const Norm& norm = steps_.norm;
+        const std::vector<double>&weights = second_ ? second_->weight : norm.weight,
+              &biases = second_ ? second_->norm_bias : norm.bias;
         for (std::size_t i = 0; i < row.size(); ++i) {
             if (!norm.weight.empty()) {
-                const long double weight = of_channel(norm.weight, first + i) + norm.weight_offset;
+                const long double weight = of_channel(weights, first + i) + norm.weight_offset;
                 row[i].value *= weight;
                 row[i].error *= std::fabs(weight);
                 round_off(row[i], 2, allowance_);
@@ -233,7 +237,7 @@ class Token {
                 }
             }
             if (!norm.bias.empty()) {
-                row[i].value += of_channel(norm.bias, first + i);
+                row[i].value += of_channel(biases, first + i);
                 round_off(row[i], 1, allowance_);
             }
         }
@@ -300,6 +304,7 @@ class Token {
     const std::vector<Pair> pairs_;
     std::vector<CosSin> turns_;
     std::vector<Approximate> channels_, row_;  // [heads, head_dim]; a row before its rotation
+    const Finish::Second* second_ = nullptr;   // of a token that takes it
 };
 
 void check_parameter(const std::vector<double>& parameter, const Tensor& in, const char* rule) {
@@ -314,6 +319,14 @@ void check_steps(const Tensor& in, const Finish& steps) {
                     "oracle: norm.weight must be [head_dim] or [heads, head_dim]");
     check_parameter(steps.norm.bias, in,
                     "oracle: norm.bias must be [head_dim] or [heads, head_dim]");
+    if (steps.second) {
+        require((steps.bias.empty() || steps.second->bias.size() == steps.bias.size()) &&
+                    (steps.norm.weight.empty() ||
+                     steps.second->weight.size() == steps.norm.weight.size()) &&
+                    (steps.norm.bias.empty() ||
+                     steps.second->norm_bias.size() == steps.norm.bias.size()),
+                "oracle: the second parameters must have the shapes of the first");
+    }
     require(steps.scale_tokens.empty() || steps.scale_tokens.size() == in.batch * in.tokens,
             "oracle: scale_tokens must have batch * tokens elements");
 }

@@ -4,6 +4,7 @@
 // It shares no code with the library.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "reference/oracle.hpp"
@@ -39,6 +40,16 @@ struct Finish {
     double scale = 1;                       // exact product of the constant factors
     std::vector<double> scale_tokens = {};  // [batch, tokens]; empty: none
     std::uint64_t hadamard = 0;  // channels of a block, see hadamard() in quantise.hpp; 0: none
+    /// What tokens from `from_token` of their sequence on take instead of `bias`, `norm.weight` and
+    /// `norm.bias`, where these are not empty.
+    struct Second {
+        std::uint64_t from_token = 0;
+        std::vector<double> bias, weight, norm_bias;
+
+        /// For sequences without their first `tokens` tokens.
+        void leave_out(std::uint64_t tokens) { from_token -= std::min(from_token, tokens); }
+    };
+    std::optional<Second> second = {};
 };
 
 /// Whether a finish changes anything.

@@ -255,9 +255,10 @@ Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
     if (info.two_parameter_sets &&
         (call.first_set_tokens == 0 || call.first_set_tokens >= call.tokens))
         return error(Code::invalid_argument,
-                     "first_set_tokens is %u: with two sets of parameters it must be 1 to %u, so "
-                     "that each has tokens; a kernel with one set is for the others",
-                     call.first_set_tokens, call.tokens - 1);
+                     "first_set_tokens is %u: with two sets of parameters it must be at least 1 "
+                     "and below tokens, %u, so that each has tokens; a kernel with one set is for "
+                     "the others",
+                     call.first_set_tokens, call.tokens);
     if (call.parameters.offset % 16 != 0)
         return error(Code::invalid_argument,
                      "parameters.offset is %" PRIu64 ": it must be a multiple of 16",

@@ -179,6 +179,9 @@ reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTr
             const auto from = steps.scale_tokens.begin() + static_cast<std::ptrdiff_t>(token);
             part_steps.scale_tokens.assign(from, from + static_cast<std::ptrdiff_t>(tokens));
         }
+        if (part_steps.second) {
+            part_steps.second->leave_out(first);
+        }
         values.clear();  // [tokens, heads, head_dim]
         reference::finish(part.in, by_axis(part.operation, part.further), part_steps, bound_u,
                           elements_from(input, part.first_in, in.type),

@@ -52,6 +52,9 @@ Trial last_tokens(Trial trial, reference::Finish& steps) {
     };
     each_axis(trial, keep);
     keep(steps.scale_tokens);
+    if (steps.second) {
+        steps.second->leave_out(first);
+    }
     trial.first_in += first * in.token_stride;
     trial.first_out += first * out.token_stride;
     in.tokens = out.tokens = kept;

@@ -157,6 +157,16 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
     if (!evidence.steps.bias.empty()) {
         add("bias_missing", "the bias was not added", [](Finish& steps) { steps.bias.clear(); });
     }
+    if (evidence.steps.second) {
+        add("second_set_missing", "all tokens took the first set of weights and biases",
+            [](Finish& steps) { steps.second.reset(); });
+        add("sets_exchanged", "the two sets of weights and biases were exchanged",
+            [](Finish& steps) {
+                std::swap(steps.bias, steps.second->bias);
+                std::swap(steps.norm.weight, steps.second->weight);
+                std::swap(steps.norm.bias, steps.second->norm_bias);
+            });
+    }
     if (evidence.steps.clip != 0) {
         add("clip_missing", "nothing was clipped", [](Finish& steps) { steps.clip = 0; });
     }
@@ -225,6 +235,10 @@ Candidate sampled(Candidate candidate, std::uint64_t wanted) {
     };
     each_axis(candidate.trial, [&](auto& positions) { keep(positions); });
     keep(candidate.steps.scale_tokens);
+    if (candidate.steps.second) {
+        candidate.steps.second->leave_out(first);
+        candidate.steps.second->from_token = divide_up(candidate.steps.second->from_token, step);
+    }
     keep(candidate.store.scales, in.heads);
     for (reference::Tensor* tensor : {&in, &out}) {
         tensor->tokens = count;

@@ -71,22 +71,29 @@ KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const
     if (!inputs.rotate.positions.ids.empty() && inputs.rotate.positions.axes == 0) {
         info.positions = PositionSource::ids;
     }
+    info.two_parameter_sets = inputs.first_set_tokens != 0;
     return info;
 }
 
 std::vector<float> parameters_of(const FinishInputs& inputs, const KernelInfo& info) {
     const ParameterPlan plan = value_of(plan_parameters(info), Subject::device);
-    const auto sources = [&](TensorIndex which) -> TensorParameterSources {
-        const TensorSteps& steps = inputs.steps[which];
-        const std::vector<float>& scales = steps.store.given_scales;
-        return {steps.bias.source(), steps.weight.source(), steps.norm_bias.source(),
-                scales.empty() ? ParameterSource{}
-                               : ParameterSource{scales.data(), Element::f32, scales.size()}};
-    };
-    std::vector<float> parameters(plan.bytes / sizeof(float));
-    check(
-        fill_parameters(plan, {sources(Q), sources(K), sources(V)}, parameters.data(), plan.bytes),
-        Subject::device);
+    const std::size_t floats = plan.bytes / sizeof(float);
+    std::vector<float> parameters(info.two_parameter_sets ? 2 * floats : floats);
+    for (std::size_t first = 0; first < parameters.size(); first += floats) {
+        const auto sources = [&](TensorIndex which) -> TensorParameterSources {
+            const TensorSteps& steps = inputs.steps[which];
+            const bool second = first != 0;
+            const std::vector<float>& scales = steps.store.given_scales;
+            return {(second ? steps.second_bias : steps.bias).source(),
+                    (second ? steps.second_weight : steps.weight).source(),
+                    (second ? steps.second_norm_bias : steps.norm_bias).source(),
+                    scales.empty() ? ParameterSource{}
+                                   : ParameterSource{scales.data(), Element::f32, scales.size()}};
+        };
+        check(fill_parameters(plan, {sources(Q), sources(K), sources(V)}, &parameters[first],
+                              plan.bytes),
+              Subject::device);
+    }
     return parameters;
 }
 
@@ -149,6 +156,7 @@ Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& d
     Call& call = work.call;
     call.batch = given.batch;
     call.tokens = given.tokens;
+    call.first_set_tokens = inputs.first_set_tokens;
     const auto place = [&](TensorIndex which, Tensor& in, Tensor& out,
                            VkDescriptorBufferInfo& scales) {
         const Resident& tensor = work.tensors[which];

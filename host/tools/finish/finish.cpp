@@ -60,7 +60,9 @@ std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float
 /// Weights, biases and factors must not be replaced.
 void check_parameters_stay(const FinishOptions& options, const std::vector<OutputArray>& arrays) {
     std::vector<std::string> parameters = {options.q_scale_tokens};
-    for (const auto& paths : {options.biases, options.norm_weights, options.norm_biases}) {
+    for (const auto& paths :
+         {options.biases, options.norm_weights, options.norm_biases, options.second_biases,
+          options.second_norm_weights, options.second_norm_biases}) {
         parameters.insert(parameters.end(), paths.begin(), paths.end());
     }
     for (const std::string& parameter : parameters) {
@@ -136,6 +138,28 @@ void add_norm(CommandLine& command, FinishOptions& options) {
                         "Added to every weight: 1 for Gemma (the model's, or 0).");
 }
 
+void add_second_set(CommandLine& command, FinishOptions& options) {
+    command.add_integer(
+        "--first-set-tokens", options.first_set_tokens, std::uint32_t{1},
+        std::numeric_limits<std::uint32_t>::max(),
+        "Tokens of each sequence that take the weights and biases above; the others take the "
+        "second ones, and where there is no second one the same.");
+    command.add_text("--second-q-norm", "FILE", options.second_norm_weights[Q],
+                     "Weight of Q's norm for these tokens, shaped as --q-norm.");
+    command.add_text("--second-k-norm", "FILE", options.second_norm_weights[K],
+                     "Weight of K's norm for these tokens.");
+    command.add_text("--second-q-norm-bias", "FILE", options.second_norm_biases[Q],
+                     "Bias of Q's layer norm for these tokens.");
+    command.add_text("--second-k-norm-bias", "FILE", options.second_norm_biases[K],
+                     "Bias of K's layer norm for these tokens.");
+    command.add_text("--second-q-bias", "FILE", options.second_biases[Q],
+                     "Bias of Q for these tokens.");
+    command.add_text("--second-k-bias", "FILE", options.second_biases[K],
+                     "Bias of K for these tokens.");
+    command.add_text("--second-v-bias", "FILE", options.second_biases[V],
+                     "Bias of V for these tokens.");
+}
+
 }  // namespace
 
 void add_steps(CommandLine& command, FinishOptions& options) {
@@ -146,6 +170,7 @@ void add_steps(CommandLine& command, FinishOptions& options) {
                          std::string("Added to ") + tensor_names[which].name +
                              " before everything else, shaped as a weight.");
     }
+    add_second_set(command, options);
     command.add_number(
         "--clip", options.clip, [](double x) { return x > 0 && is_float(x); },
         "a number above 0 that a float holds",

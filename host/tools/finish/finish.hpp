@@ -13,6 +13,9 @@ struct FinishOptions {
     RotateOptions given;  // model, tensors, positions, rotation, run
     // Paths; empty: not given.
     OfEachTensor<std::string> biases, norm_weights, norm_biases;
+    // Of the tokens from first_set_tokens on.
+    OfEachTensor<std::string> second_biases, second_norm_weights, second_norm_biases;
+    std::optional<std::uint32_t> first_set_tokens;
     std::string q_scale_tokens;
     bool v_norm = false;  // a norm without weight
     // Instead of the model's.
@@ -39,6 +42,7 @@ struct ParameterFile {
 struct TensorSteps {
     Finish finish;
     ParameterFile bias, weight, norm_bias;
+    ParameterFile second_bias, second_weight, second_norm_bias;  // if there is a second set
     StoreSteps store;
 };
 
@@ -47,6 +51,7 @@ struct FinishInputs {
     OfEachTensor<TensorSteps> steps;
     std::vector<float> q_scale_tokens;  // [batch, tokens]; empty: none
     float q_scale = 1;
+    std::uint32_t first_set_tokens = 0;  // 0: one set of parameters
 };
 
 /// Adds the options of norms, bias, clip and scale; add_store() adds the options of the store.

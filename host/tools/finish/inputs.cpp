@@ -12,11 +12,14 @@ namespace vkrope::tools {
 namespace {
 
 struct StepOptions {
-    const char *bias, *weight, *norm_bias;
+    const char *bias, *weight, *norm_bias, *second_bias, *second_weight, *second_norm_bias;
 };
-constexpr OfEachTensor<StepOptions> step_options = {{{"--q-bias", "--q-norm", "--q-norm-bias"},
-                                                     {"--k-bias", "--k-norm", "--k-norm-bias"},
-                                                     {"--v-bias", "--v-norm", ""}}};
+constexpr OfEachTensor<StepOptions> step_options = {
+    {{"--q-bias", "--q-norm", "--q-norm-bias", "--second-q-bias", "--second-q-norm",
+      "--second-q-norm-bias"},
+     {"--k-bias", "--k-norm", "--k-norm-bias", "--second-k-bias", "--second-k-norm",
+      "--second-k-norm-bias"},
+     {"--v-bias", "--v-norm", "", "--second-v-bias", "", ""}}};
 
 ParameterFile read_parameter(const char* option, const std::string& path,
                              const TensorFile& tensor) {
@@ -111,15 +114,74 @@ void read_norm(const FinishOptions& options, const ModelFinish& all, TensorIndex
     steps.finish.norm.bias = steps.norm_bias.shape;
 }
 
+/// The parameter of the tokens of the second set: that of the file, shaped as the first, or the
+/// first itself.
+ParameterFile read_second(const char* option, const std::string& path, const char* first_option,
+                          const ParameterFile& first, const TensorFile& tensor) {
+    if (path.empty()) {
+        return first;
+    }
+    if (first.shape == ParameterShape::none) {
+        fail(ExitCode::usage, "{}: there is no first one; {} gives it", option, first_option);
+    }
+    ParameterFile second = read_parameter(option, path, tensor);
+    if (second.shape != first.shape) {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} has {}", option, path,
+             npy::shape_text(second.array.header.shape), first_option,
+             npy::shape_text(first.array.header.shape));
+    }
+    return second;
+}
+
+bool has_second(const FinishOptions& options, TensorIndex which) {
+    return !options.second_biases[which].empty() || !options.second_norm_weights[which].empty() ||
+           !options.second_norm_biases[which].empty();
+}
+
+/// The second set of parameters, and the tokens that take the first.
+void read_second_set(const FinishOptions& options, FinishInputs& inputs) {
+    bool any = false;
+    for (const TensorIndex which : every_tensor) {
+        const std::optional<TensorFile>& tensor = inputs.rotate.tensors[which];
+        if (!tensor) {
+            continue;
+        }
+        const StepOptions& names = step_options[which];
+        TensorSteps& steps = inputs.steps[which];
+        steps.second_bias = read_second(names.second_bias, options.second_biases[which], names.bias,
+                                        steps.bias, *tensor);
+        steps.second_weight = read_second(names.second_weight, options.second_norm_weights[which],
+                                          names.weight, steps.weight, *tensor);
+        steps.second_norm_bias = read_second(names.second_norm_bias,
+                                             options.second_norm_biases[which], names.norm_bias,
+                                             steps.norm_bias, *tensor);
+        any = any || has_second(options, which);
+    }
+    if (any != options.first_set_tokens.has_value()) {
+        fail(ExitCode::usage, "--first-set-tokens: {}",
+             any ? "missing; there is a second set of weights or biases"
+                 : "there is no second set; --second-q-norm and the like give one");
+    }
+    if (any && *options.first_set_tokens >= inputs.rotate.tokens) {
+        fail(ExitCode::usage,
+             "--first-set-tokens: {}; it must be below the {} tokens, so that each set has some",
+             *options.first_set_tokens, inputs.rotate.tokens);
+    }
+    inputs.first_set_tokens = options.first_set_tokens.value_or(0);
+}
+
 /// The options of a tensor that is not given have no meaning.
 void check_absent(const FinishOptions& options, TensorIndex which) {
     const StepOptions& names = step_options[which];
     const bool of_v = which == V && options.v_norm;
-    const char* given = !options.biases[which].empty()         ? names.bias
-                        : !options.norm_weights[which].empty() ? names.weight
-                        : !options.norm_biases[which].empty()  ? names.norm_bias
-                        : of_v                                 ? names.weight
-                                                               : nullptr;
+    const char* given = !options.biases[which].empty()                ? names.bias
+                        : !options.norm_weights[which].empty()        ? names.weight
+                        : !options.norm_biases[which].empty()         ? names.norm_bias
+                        : of_v                                        ? names.weight
+                        : !options.second_biases[which].empty()       ? names.second_bias
+                        : !options.second_norm_weights[which].empty() ? names.second_weight
+                        : !options.second_norm_biases[which].empty()  ? names.second_norm_bias
+                                                                      : nullptr;
     if (given != nullptr) {
         fail(ExitCode::usage, "{}: {} is missing", given, tensor_names[which].input_option);
     }
@@ -200,13 +262,13 @@ std::vector<double> ParameterFile::values() const {
 bool asks_for_steps(const FinishOptions& options) {
     for (const TensorIndex which : every_tensor) {
         if (!options.biases[which].empty() || !options.norm_weights[which].empty() ||
-            !options.norm_biases[which].empty()) {
+            !options.norm_biases[which].empty() || has_second(options, which)) {
             return true;
         }
     }
-    return options.v_norm || !options.q_scale_tokens.empty() || options.q_scale != 1 ||
-           options.norm_kind || options.norm_span || options.norm_place || options.norm_eps ||
-           options.norm_offset || options.clip || asks_for_store(options.store);
+    return options.v_norm || options.first_set_tokens || !options.q_scale_tokens.empty() ||
+           options.q_scale != 1 || options.norm_kind || options.norm_span || options.norm_place ||
+           options.norm_eps || options.norm_offset || options.clip || asks_for_store(options.store);
 }
 
 FinishInputs read_inputs(const FinishOptions& options) {
@@ -228,6 +290,7 @@ FinishInputs read_inputs(const FinishOptions& options) {
         read_norm(options, model, which, *tensor, steps);
     }
     check_norm_options(options, inputs.steps);
+    read_second_set(options, inputs);
     if (inputs.rotate.tensors[Q]) {
         inputs.q_scale = static_cast<float>(options.q_scale);
         inputs.steps[Q].finish.scale_call = inputs.q_scale != 1;

@@ -76,6 +76,7 @@ nlohmann::ordered_json json_of(const FinishOptions& options, const FinishInputs&
         {"q", tensor_json(inputs, verification, Q)},
         {"k", tensor_json(inputs, verification, K)},
         {"v", tensor_json(inputs, verification, V)},
+        {"first_set_tokens", inputs.first_set_tokens},
         {"verified", verification.passed},
         {"verdict", verdict_word(options, verification)},
         {"gpu_ns", measured.nanoseconds ? nlohmann::ordered_json(*measured.nanoseconds)
@@ -134,6 +135,10 @@ std::string text_of(const FinishOptions& options, const FinishInputs& inputs,
                             measured.angles.rows, bytes_text(measured.angles.bytes)));
     text += row("positions", fmt::format("{} to {}", inputs.rotate.positions.lowest,
                                          inputs.rotate.positions.highest));
+    if (inputs.first_set_tokens != 0) {
+        text += row("weights", fmt::format("of the first {} tokens, and of the others",
+                                           inputs.first_set_tokens));
+    }
     text += row("time", measured.nanoseconds
                             ? fmt::format("{:.3f} ms on the device", *measured.nanoseconds / 1e6)
                             : "n/a");

@@ -73,6 +73,12 @@ reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
     steps.norm.bias = given.norm_bias.values();
     steps.clip = given.finish.clip;
     steps.hadamard = given.finish.hadamard;
+    if (inputs.first_set_tokens != 0) {
+        steps.second = {.from_token = inputs.first_set_tokens,
+                        .bias = given.second_bias.values(),
+                        .weight = given.second_weight.values(),
+                        .norm_bias = given.second_norm_bias.values()};
+    }
     if (which == Q) {
         steps.scale = inputs.q_scale;
         steps.scale_tokens.assign(inputs.q_scale_tokens.begin(), inputs.q_scale_tokens.end());

@@ -50,11 +50,15 @@ constexpr PushMember members[] = {
     {VKROPE_PUSH_MEMBER(tokens, "uint"), "tokens of a sequence"},
     {VKROPE_PUSH_MEMBER(heads, "uint"), "heads of Q | heads of K << 16; V has K's"},
     {VKROPE_PUSH_MEMBER(flags, "uint"), "sum of `flags`"},
-    {VKROPE_PUSH_MEMBER(first_position, "int"), "implicit positions: that of token 0"},
+    {VKROPE_PUSH_MEMBER(first_position, "int"),
+     "implicit positions: that of token 0; ids: tokens of the "
+     "first set of parameters, if the kernel has two"},
     {VKROPE_PUSH_MEMBER(index_z, "uint"),
      "from one sequence to the next: words of ids, or implicit positions"},
     {VKROPE_PUSH_MEMBER(index_axis, "uint"), "words of ids from one axis to the next"},
-    {VKROPE_PUSH_MEMBER(index_token, "uint"), "words of ids from one token to the next"},
+    {VKROPE_PUSH_MEMBER(index_token, "uint"),
+     "words of ids from one token to the next; implicit "
+     "positions: tokens of the first set of parameters"},
     {VKROPE_PUSH_MEMBER(slot_z, "uint"), "words of slot_mapping from one sequence to the next"},
     {VKROPE_PUSH_MEMBER(page_size, "uint"), "rows of a page; without slots 0"},
     {VKROPE_PUSH_MEMBER(slot_first, "uint"), "first slot that this dispatch stores to"},

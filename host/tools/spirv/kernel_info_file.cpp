@@ -179,6 +179,7 @@ class Reader {
         read_finish(fields, "q_finish", info.q_finish);
         read_finish(fields, "k_finish", info.k_finish);
         read_finish(fields, "v_finish", info.v_finish);
+        fields.read("two_parameter_sets", info.two_parameter_sets);
         fields.end();
         return read;
     }

@@ -40,6 +40,14 @@ k_alone() { "$vkrope" finish --model plain.json --k k.npy --out-k ok.npy "$@"; }
 refuse 2 '--q-norm:' k_alone --q-norm w.npy --norm-eps 1e-6
 refuse 2 '--q-scale:' k_alone --q-scale 2
 refuse 2 '--q-scale-tokens:' k_alone --q-scale-tokens scales.npy
+rms_of_q() { plain --q-norm w.npy --norm-eps 1e-6 "$@"; }
+refuse 2 '--first-set-tokens:' rms_of_q --first-set-tokens 3
+refuse 2 '--first-set-tokens:' rms_of_q --second-q-norm w.npy
+refuse 2 '--first-set-tokens:*5' rms_of_q --second-q-norm w.npy --first-set-tokens 5
+refuse 2 '--second-k-norm:*--k-norm' rms_of_q --second-k-norm w.npy --first-set-tokens 3
+refuse 2 '--second-v-bias:*--v' rms_of_q --second-v-bias w.npy --first-set-tokens 3
+refuse 5 "--second-q-norm:*'w_q.npy'*(4, 64)*--q-norm*(64,)" \
+    rms_of_q --second-q-norm w_q.npy --first-set-tokens 3
 
 # Numbers: OPTION:VALUE.
 for wrong_value in clip:0 clip:-2 clip:NaN clip:1e39 q-scale:0 q-scale:inf q-scale:2x \
@@ -52,6 +60,7 @@ for eps in 0 1e-21 1.5 NaN none; do
     refuse 2 "--norm-eps:*'$eps'" plain --q-norm w.npy --norm-eps $eps
 done
 refuse 2 '--norm-offset' plain --q-norm w.npy --norm-offset 2
+refuse 2 '--first-set-tokens' plain --q-norm w.npy --first-set-tokens 0
 
 # Quantised outputs, their scales and Hadamard transforms.
 for parts in x=f16 q=f16,q=f32 q=f16,k 'q=f16,' =f16 q=f16,,k=f16; do

@@ -37,7 +37,8 @@ Numbers numbers_of(std::size_t size, std::uint32_t state) {
 
 const Numbers input = numbers_of(count, 1), bias = numbers_of(heads * head_dim, 2),
               weight = numbers_of(head_dim, 3), norm_bias = numbers_of(head_dim, 4),
-              factors = numbers_of(tokens, 5), inv_freq = {0.9, 0.25, 0.03, 0.0007};
+              second_weight = numbers_of(head_dim, 6), factors = numbers_of(tokens, 5),
+              inv_freq = {0.9, 0.25, 0.03, 0.0007};
 
 /// What an engine does with every row. A norm over a token spans `heads` rows.
 struct Engine {
@@ -50,6 +51,8 @@ struct Engine {
     };
     bool weighs = false;
     double weight_offset = 0;
+    std::size_t first_set_tokens = tokens;
+    bool exchanges_sets = false;
     bool rounds_before_weight = false;
     bool adds_norm_bias = false;
     bool clips = false, rotates = true, scales = false;
@@ -71,7 +74,9 @@ struct Engine {
         for (std::size_t i = first; i < first + n; ++i) {
             x[i] = (x[i] - mean) * root(square, double(n));
             x[i] = rounds_before_weight ? rounded(x[i]) : x[i];
-            x[i] *= weighs ? weight[i % head_dim] + weight_offset : 1;
+            const bool second = (i / (heads * head_dim) >= first_set_tokens) != exchanges_sets;
+            const Numbers& weights = second ? second_weight : weight;
+            x[i] *= weighs ? weights[i % head_dim] + weight_offset : 1;
             x[i] = rounds_before_weight ? rounded(x[i]) : x[i];
             x[i] += adds_norm_bias ? norm_bias[i % head_dim] : 0;
         }
@@ -136,6 +141,12 @@ reference::Finish definition_of(const Engine& right) {
     steps.norm.weight = right.weighs ? weight : Numbers{};
     steps.norm.weight_offset = right.weight_offset;
     steps.norm.bias = right.adds_norm_bias ? norm_bias : Numbers{};
+    if (right.first_set_tokens < tokens) {
+        steps.second = {.from_token = right.first_set_tokens,
+                        .bias = steps.bias,
+                        .weight = second_weight,
+                        .norm_bias = steps.norm.bias};
+    }
     steps.clip = right.clips ? clip : 0;
     steps.scale = right.scales ? scale : 1;
     steps.scale_tokens = right.scales ? factors : Numbers{};
@@ -238,6 +249,14 @@ TEST_CASE("the norm") {
     gemma.weight_offset = 1;
     check_named("one_plus_weight_forgotten", gemma, [](Engine& e) { e.weight_offset = 0; });
     check_named("weight_missing", gemma, no_weight);
+}
+
+TEST_CASE("two sets of weights") {
+    Engine right = {.norm = Kind::rms, .weighs = true};
+    right.first_set_tokens = 3;
+    check_named("second_set_missing", right, [](Engine& e) { e.first_set_tokens = tokens; });
+    check_named("sets_exchanged", right, [](Engine& e) { e.exchanges_sets = true; });
+    check_named("weight_missing", right, no_weight);
 }
 
 TEST_CASE("the norm, in types of 16 bits") {

@@ -102,6 +102,15 @@ reference::Finish steps_of(const CaseFolder& folder, const StepsCase& given,
         steps.norm.weight_offset = given.norm->weight_offset;
         steps.norm.bias = numbers(folder, given.norm->bias);
     }
+    if (given.first_set_tokens != 0) {
+        const auto second = [&folder](const std::string& file, const std::vector<double>& first) {
+            return file.empty() ? first : numbers(folder, file);
+        };
+        steps.second = {.from_token = given.first_set_tokens,
+                        .bias = second(given.second_bias, steps.bias),
+                        .weight = second(given.second_weight, steps.norm.weight),
+                        .norm_bias = second(given.second_norm_bias, steps.norm.bias)};
+    }
     return steps;
 }
 

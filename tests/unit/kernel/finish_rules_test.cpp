@@ -128,7 +128,7 @@ TEST_CASE("record: rules of parameters and scales") {
     refuses_call("parameters.range 256 512", [](Call& c) { c.first_set_tokens = 3; });
     good.parameters.range = 512;
     for (const std::uint32_t tokens : {0u, 4u, 0x80000000u})
-        refuses_call("first_set_tokens 1 3", [=](Call& c) { c.first_set_tokens = tokens; });
+        refuses_call("first_set_tokens 1 4", [=](Call& c) { c.first_set_tokens = tokens; });
     good.first_set_tokens = 3;
     CHECK(resolve(of, {}, good).status);
     of.two_parameter_sets = false;

@@ -88,6 +88,28 @@ void CaseFinish::read_norm(const NormCase& norm, const CaseTensor& tensor) {
                     .bias = norm_bias_.shape};
 }
 
+void CaseFinish::read_second_set(const CaseTensor& tensor) {
+    if (steps_.first_set_tokens >= tensor.tokens) {
+        wrong_file("second_set.first_tokens is {}: it must be below the {} tokens of tensors.{}",
+                   steps_.first_set_tokens, tensor.tokens, tensor.name);
+    }
+    const auto read = [&](const std::string& file, const Parameter& first) {
+        if (file.empty()) {
+            return first;
+        }
+        const Parameter second = read_parameter(file, tensor);
+        if (second.shape != first.shape) {
+            wrong_file("{}: has shape {}; the first one has {}", file,
+                       npy::shape_text(second.array.header.shape),
+                       npy::shape_text(first.array.header.shape));
+        }
+        return second;
+    };
+    second_bias_ = read(steps_.second_bias, bias_);
+    second_weight_ = read(steps_.second_weight, weight_);
+    second_norm_bias_ = read(steps_.second_norm_bias, norm_bias_);
+}
+
 void CaseFinish::read_scales(DeviceUnderTest& device, const CaseTensor& tensor) {
     const npy::Array array = folder_.array(steps_.scale_tokens);
     if (array.header.type != npy::Type::f4) {
@@ -224,6 +246,9 @@ CaseFinish::CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const 
     if (steps.norm) {
         read_norm(*steps.norm, tensor);
     }
+    if (steps.first_set_tokens != 0) {
+        read_second_set(tensor);
+    }
     if (!steps.scale_tokens.empty()) {
         read_scales(device, tensor);
     }
@@ -237,8 +262,17 @@ CaseFinish::CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const 
 }
 
 TensorParameterSources CaseFinish::sources() const noexcept {
+    return sources(bias_, weight_, norm_bias_);
+}
+
+TensorParameterSources CaseFinish::second_sources() const noexcept {
+    return sources(second_bias_, second_weight_, second_norm_bias_);
+}
+
+TensorParameterSources CaseFinish::sources(const Parameter& bias, const Parameter& weight,
+                                           const Parameter& norm_bias) const noexcept {
     TensorParameterSources sources = {
-        .bias = bias_.source(), .weight = weight_.source(), .norm_bias = norm_bias_.source()};
+        .bias = bias.source(), .weight = weight.source(), .norm_bias = norm_bias.source()};
     if (!store_scales_.empty()) {
         sources.store_scale = {store_scales_.data(), Element::f32, store_scales_.size()};
     }
@@ -317,13 +351,18 @@ bool same_slots(const std::optional<CaseCache>& a, const std::optional<CaseCache
 }
 
 Buffer parameters_of(DeviceUnderTest& device, const KernelInfo& info,
-                     const ParameterSources& sources, VkDescriptorBufferInfo& where) {
+                     const ParameterSources& sources, const ParameterSources& second,
+                     VkDescriptorBufferInfo& where) {
     const ParameterPlan plan = value_of(plan_parameters(info));
     Buffer buffer;
     if (plan.bytes > 0) {
-        std::vector<float> content(plan.bytes / sizeof(float));
+        const std::size_t floats = plan.bytes / sizeof(float);
+        std::vector<float> content(info.two_parameter_sets ? 2 * floats : floats);
         check(fill_parameters(plan, sources, content.data(), plan.bytes));
-        buffer = device.upload(content.data(), plan.bytes);
+        if (info.two_parameter_sets) {
+            check(fill_parameters(plan, second, &content[floats], plan.bytes));
+        }
+        buffer = device.upload(content.data(), content.size() * sizeof(float));
         where = buffer.whole();
     }
     return buffer;

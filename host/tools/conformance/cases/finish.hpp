@@ -44,6 +44,9 @@ class CaseFinish {
 
     const Finish& finish() const noexcept { return finish_; }
     TensorParameterSources sources() const noexcept;
+    /// Of the tokens from first_set_tokens on; 0: there is one set.
+    TensorParameterSources second_sources() const noexcept;
+    std::uint32_t first_set_tokens() const noexcept { return steps_.first_set_tokens; }
     VkDescriptorBufferInfo scale_tokens() const noexcept;
     const std::optional<CaseCache>& cache() const noexcept { return cache_; }
     VkDescriptorBufferInfo scales_out() const noexcept;
@@ -62,6 +65,9 @@ class CaseFinish {
     };
     Parameter read_parameter(const std::string& file, const CaseTensor& tensor) const;
     void read_norm(const NormCase& norm, const CaseTensor& tensor);
+    void read_second_set(const CaseTensor& tensor);
+    TensorParameterSources sources(const Parameter& bias, const Parameter& weight,
+                                   const Parameter& norm_bias) const noexcept;
     void read_scales(DeviceUnderTest& device, const CaseTensor& tensor);
     void read_hadamard(const CaseTensor& tensor);
     void read_store_scale(const CaseTensor& tensor);
@@ -74,6 +80,7 @@ class CaseFinish {
     Finish finish_;
     Element element_;
     Parameter bias_, weight_, norm_bias_;
+    Parameter second_bias_, second_weight_, second_norm_bias_;
     std::vector<float> store_scales_;  // given: of the tensor, or of each head
     Buffer scale_tokens_;
     std::optional<CaseCache> cache_;
@@ -84,8 +91,9 @@ class CaseFinish {
 bool same_slots(const std::optional<CaseCache>& a, const std::optional<CaseCache>& b);
 
 /// Returns the parameter buffer of a kernel, and where it is; nothing if the kernel has none.
-/// `info` has the finish of the tensors that it handles.
+/// `info` has the finish of the tensors that it handles. `second`: with two sets.
 Buffer parameters_of(DeviceUnderTest& device, const KernelInfo& info,
-                     const ParameterSources& sources, VkDescriptorBufferInfo& where);
+                     const ParameterSources& sources, const ParameterSources& second,
+                     VkDescriptorBufferInfo& where);
 
 }  // namespace vkrope::conformance

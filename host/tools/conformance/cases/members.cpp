@@ -31,10 +31,12 @@ Tensor rows(const Part& part, const RowStrides& strides, const Buffer& buffer, E
 Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
                    DeviceUnderTest::KernelCall& call, const Members& members,
                    std::uint32_t rotary_offset) {
-    ParameterSources sources;
+    ParameterSources sources, second;
+    KernelInfo& info = call.info;
+    Call& to = call.call;
     const auto add = [&](const Part* part, HeadFormat& format, std::uint32_t& heads, Finish& finish,
-                         TensorParameterSources& source, VkDescriptorBufferInfo& scale_tokens,
-                         VkDescriptorBufferInfo& scales_out) {
+                         TensorParameterSources& source, TensorParameterSources& second_source,
+                         VkDescriptorBufferInfo& scale_tokens, VkDescriptorBufferInfo& scales_out) {
         if (part == nullptr) {
             return;
         }
@@ -48,6 +50,10 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
         }
         finish = resident.finish.finish();
         source = resident.finish.sources();
+        if (const std::uint32_t tokens = resident.finish.first_set_tokens(); tokens != 0) {
+            second_source = resident.finish.second_sources();
+            to.first_set_tokens = tokens;
+        }
         scale_tokens = resident.finish.scale_tokens();
         scales_out = resident.finish.scales_out();
         if (resident.finish.cache()) {
@@ -55,15 +61,16 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
             call.call.paged_cache = resident.finish.cache()->paged;
         }
     };
-    KernelInfo& info = call.info;
-    Call& to = call.call;
-    add(members.q, info.q, info.q_heads, info.q_finish, sources.q, to.q_scale_tokens,
+    add(members.q, info.q, info.q_heads, info.q_finish, sources.q, second.q, to.q_scale_tokens,
         to.q_scales_out);
-    add(members.k, info.k, info.k_heads, info.k_finish, sources.k, to.k_scale_tokens,
+    add(members.k, info.k, info.k_heads, info.k_finish, sources.k, second.k, to.k_scale_tokens,
         to.k_scales_out);
-    add(members.v, info.v, info.v_heads, info.v_finish, sources.v, to.v_scale_tokens,
+    add(members.v, info.v, info.v_heads, info.v_finish, sources.v, second.v, to.v_scale_tokens,
         to.v_scales_out);
-    return parameters_of(device, info, sources, call.call.parameters);
+    // Tensors without parameters have no sets.
+    info.two_parameter_sets = to.first_set_tokens != 0 && value_of(plan_parameters(info)).bytes > 0;
+    to.first_set_tokens = info.two_parameter_sets ? to.first_set_tokens : 0;
+    return parameters_of(device, info, sources, second, call.call.parameters);
 }
 
 const RowStrides& input_strides(const Part& part) {

@@ -79,6 +79,44 @@ void check_store(const char* name, const StepsCase& of) {
     }
 }
 
+/// The file of the second set for each tensor that the object `key` names; it stands for the file
+/// `first`.
+template <class First>
+void read_second(Fields& set, const char* key, OfEachTensor<StepsCase>& steps,
+                 std::string StepsCase::*second, const First& first) {
+    auto object = set.object(key);
+    if (!object) {
+        return;
+    }
+    for (const TensorIndex which : every_tensor) {
+        const char* name = tensor_names[which];
+        if (object->find(name) == nullptr) {
+            continue;
+        }
+        if (first(steps[which]).empty()) {
+            wrong_file("{}: there is no first one", object->name_of(name));
+        }
+        steps[which].*second = object->file(name);
+    }
+    object->done();
+}
+
+void read_second_set(Fields set, OfEachTensor<StepsCase>& steps) {
+    const auto tokens = static_cast<std::uint32_t>(
+        set.required_integer("first_tokens", 1, std::int64_t{1} << 31));
+    for (StepsCase& of : steps) {
+        of.first_set_tokens = tokens;
+    }
+    const auto of_norm = [](std::string NormCase::*file) {
+        return [file](const StepsCase& of) { return of.norm ? (*of.norm).*file : std::string(); };
+    };
+    read_second(set, "bias", steps, &StepsCase::second_bias,
+                [](const StepsCase& of) { return of.bias; });
+    read_second(set, "weight", steps, &StepsCase::second_weight, of_norm(&NormCase::weight));
+    read_second(set, "norm_bias", steps, &StepsCase::second_norm_bias, of_norm(&NormCase::bias));
+    set.done();
+}
+
 /// Calls read(object, name, steps) for each tensor that the object `key` names.
 template <class Read>
 void for_each_tensor(Fields& root, const char* key, OfEachTensor<StepsCase>& steps,
@@ -144,6 +182,9 @@ OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& prese
         for (StepsCase& of : steps) {
             of.clip = *clip;
         }
+    }
+    if (auto set = root.object("second_set")) {
+        read_second_set(*std::move(set), steps);
     }
     for (const TensorIndex which : every_tensor) {
         check_store(tensor_names[which], steps[which]);

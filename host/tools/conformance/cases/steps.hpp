@@ -50,6 +50,9 @@ using StoreScaleCase = std::variant<GivenScaleCase, MadeScaleCase>;
 struct StepsCase {
     std::string bias;  // file; empty: none
     std::optional<NormCase> norm;
+    // Of tokens from first_set_tokens on, unless that is 0: files; empty: as for the others.
+    std::uint32_t first_set_tokens = 0;
+    std::string second_bias, second_weight, second_norm_bias;
     double clip = 0, scale = 1;
     std::string scale_tokens;    // file; empty: none
     std::uint64_t hadamard = 1;  // channels of a block
