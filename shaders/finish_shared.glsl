@@ -140,8 +140,8 @@ T(begin_share)
 
 // Whether this workgroup has heads of the tensor: all of them, if a norm takes them as one row.
 bool T(has_share)() {
-    bool has = VKROPE_TENSOR_HEADS != 0;
-    if (T(whole_token)) has = has && gl_WorkGroupID.y == 0;
+    bool has = VKROPE_TENSOR_HEADS > gl_WorkGroupID.y * head_lanes;
+    if (T(whole_token)) has = VKROPE_TENSOR_HEADS != 0 && gl_WorkGroupID.y == 0;
     return has;
 }
 
