@@ -109,6 +109,16 @@ std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_
     return all;
 }
 
+void give_each_axis(TokenPositions& positions, std::uint64_t batch, std::uint64_t tokens,
+                    std::uint32_t axes) {
+    const std::vector<std::int64_t> one = expanded(positions, batch, tokens);
+    positions.ids.clear();
+    for (std::uint32_t axis = 0; axis < axes; ++axis) {
+        for (const std::int64_t id : one) positions.ids.push_back(static_cast<std::int32_t>(id));
+    }
+    positions.axes = axes;
+}
+
 std::uint64_t largest_distance(const TokenPositions& positions) noexcept {
     const std::int64_t lowest = positions.lowest, highest = positions.highest;
     return static_cast<std::uint64_t>(std::max(std::abs(lowest), std::abs(highest)));

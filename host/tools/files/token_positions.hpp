@@ -30,6 +30,10 @@ TokenPositions read_positions(const std::string& path, std::uint64_t batch, std:
 std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch,
                                    std::uint64_t tokens, std::uint32_t axis = 0);
 
+/// Gives each of `axes` axes the positions that were given on one.
+void give_each_axis(TokenPositions& positions, std::uint64_t batch, std::uint64_t tokens,
+                    std::uint32_t axes);
+
 /// Returns the largest |position|.
 std::uint64_t largest_distance(const TokenPositions& positions) noexcept;
 

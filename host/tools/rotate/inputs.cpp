@@ -239,6 +239,10 @@ RotateInputs read_inputs(const RotateOptions& options) {
                                                    inputs.tokens)
                            : read_positions(options.positions, inputs.batch, inputs.tokens,
                                             inputs.rotation.sections.axes);
+    const Sections& sections = inputs.rotation.sections;
+    if (sections.order == SectionOrder::sum && inputs.positions.axes == 0) {
+        give_each_axis(inputs.positions, inputs.batch, inputs.tokens, sections.axes);
+    }
     const std::uint64_t longest = inputs.rotation.longest_seq_len;
     if (longest != 0 && largest_distance(inputs.positions) >= longest) {
         print_note(

@@ -231,6 +231,16 @@ correct --positions equal.npy
 holds 'equal positions on all axes' cmp -s axes_out.npy q_out.npy
 zeros 48 | npy '<i4' '(2, 2, 3)' >two.npy
 refuse 5 '--positions:*(2, 2, 3)*2*3' rotate --q q.npy --out-q beyond.npy --positions two.npy
+# The same where each pair turns by a sum over the axes.
+echo '{"model_type": "ernie4_5_vl", "head_dim": 128, "rope_theta": 5e5}' >model.json
+correct --positions axes.npy
+cp q_out.npy axes_out.npy
+correct --positions one_axis.npy
+holds 'the other axes of a sum count' sh -c '! cmp -s axes_out.npy q_out.npy'
+cp q_out.npy axes_out.npy
+correct --positions equal.npy
+holds 'equal positions on all axes of a sum' cmp -s axes_out.npy q_out.npy
+correct
 mv plain_model.json model.json
 inputs 1,9,4,64 1,9,2,64 f32
 
