@@ -73,7 +73,7 @@ GgufField GgufLayerNumbers::of_layer(const char* name, const char* sliding_name)
     const GgufField sliding = keys_.find(sliding_name);
     const GgufField single = layer_.sliding && sliding ? sliding : all;
     const bool fills = each.is_list() && !single.is_list();
-    const GgufField picked = of_asked(list, fills ? single : GgufField());
+    GgufField picked = of_asked(list, fills ? single : GgufField());
     require_agreement(list, sliding, picked, layer_.sliding);
     require_agreement(list, all, picked, false);
     return picked;
