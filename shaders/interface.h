@@ -214,7 +214,8 @@ VKROPE_CONSTANT step_scale_tokens = 1024;
 VKROPE_CONSTANT store_scale_none = 0;
 VKROPE_CONSTANT store_scale_given = 1;       // the parameters: one of the tensor
 VKROPE_CONSTANT store_scale_given_head = 2;  // or one of each head
-VKROPE_CONSTANT store_scale_made = 4;  // made for the row: [tokens or slots, heads]; plus these bits
+VKROPE_CONSTANT store_scale_made = 4;        // made for the row: [tokens or slots, heads]
+// Bits beside store_scale_made.
 VKROPE_CONSTANT store_scale_paged = 1;         // [pages, heads, rows of a page]
 VKROPE_CONSTANT store_scale_power_of_two = 2;  // the next power of two
 

@@ -290,12 +290,14 @@ TEST_CASE("K and V of a token side by side in one row of a cache") {
                              beside(Mapping::gpu, 1, 4),  beside(Mapping::cpu, 3, 0),
                              beside(Mapping::gpu, 0, 16), beside(Mapping::gpu, 2, 4)};
     ways[4].range = 1u << 14;
-    ways[5].storage_buffers = 7;
     for (std::size_t i = 0; i < scenes.size(); ++i) {
         CAPTURE(i);
         const Results usual = carry_out(scenes[i], {});
+        // Too few for V beside K.
+        ways[5].storage_buffers = is_made(scenes[i].info.k_finish.store_scale) ? 8 : 7;
         for (std::size_t w = 0; w < ways.size(); w += sweep_share()) {
             CAPTURE(w);
+            if (i != 0 && w % 3 != i % 3) continue;  // each way with some types is enough
             if (ways[w].range != 0 && scenes[i].info.k.head_dim < 64) continue;  // it fits
             const Results results = carry_out(scenes[i], ways[w]);
             CHECK(results.q == usual.q);

@@ -145,8 +145,9 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
                 if into:
                     d.setdefault(into, {})[which] = tensor[key + "_file"]
         for key, values in tensor.get("second", {}).items():
-            d.setdefault("second_set", {"first_tokens": first_tokens}).setdefault(key, {})[which] = (
-                case.array(f"second_{key}_{which}.npy", dtype, *values))
+            second = d.setdefault("second_set", {"first_tokens": first_tokens})
+            second.setdefault(key, {})[which] = case.array(f"second_{key}_{which}.npy", dtype,
+                                                           *values)
         if "norm" in tensor:
             norm = dict(tensor["norm"], weight=tensor.get("weight_file"),
                         bias=tensor.get("norm_bias_file"))

@@ -25,8 +25,8 @@ void main() {
     precise vec4 x = u.a * vkrope_hadamard_factor(n);
     const VkropeExtremes extremes = vkrope_extremes(type, n, u);
     const VkropeBlock block = vkrope_block(type, extremes);
-    const VkropeMadeScale scale = vkrope_made_scale(
-        type, extremes, vkrope_power_of_two_from(type, extremes, 1e-8));
+    const VkropeMadeScale scale = vkrope_made_scale(type, extremes,
+                                                    vkrope_power_of_two_from(type, extremes, 1e-8));
     const uvec4 codes = vkrope_block_codes(type, x, block) +
                         vkrope_codes(type, vkrope_quotient(x, scale)) +
                         vkrope_codes(type, vkrope_times(x, x.x));
