@@ -40,7 +40,7 @@ VkImageView create_view(const VkImageViewCreateInfo&) {
 vkrope::Rotation rope;
 vkrope::AnglePlan plan;
 vkrope::KernelInfo info;
-std::vector<float> q_norm, k_norm;
+std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 vkrope::DeviceRef ref;
 Owned<vkrope::Kernel> kernel, scattering_kernel, qkv_kernel;
 Owned<vkrope::PositionKernel> position_kernel;
