@@ -43,7 +43,7 @@ class GgufFinishImport {
 
     ModelFinish run() {
         if (latent_) {
-            finish_.norms_known = true;
+            finish_.norms_known = known_;
         } else {
             of_heads();
             if (known_ && !finish_.norms_known && !said_ && file_.has_layer(-1)) {
@@ -80,14 +80,24 @@ class GgufFinishImport {
         return (each && query_.layer < 0) || layer >= all.size() ? 0 : std::uint32_t(all[layer]);
     }
 
+    /// The beginning of its tensors: of the layer that is asked for, or else of the first that has
+    /// a norm of Q or, if none has, of K.
+    std::string layer_of_norms() const {
+        if (query_.layer >= 0) return "blk." + std::to_string(query_.layer) + ".";
+        const std::string of_q = file_.layer_with("attn_q_norm.weight");
+        return of_q.empty() ? file_.layer_with("attn_k_norm.weight") : of_q;
+    }
+
     void norms() {
-        const std::string layer = query_.layer < 0 ? file_.layer_with("attn_q_norm.weight")
-                                                   : "blk." + std::to_string(query_.layer) + ".";
+        const std::string layer = layer_of_norms();
         if (!known_) {
-            if (file_.norm_extents(layer + "attn_q_norm.weight") != nullptr) {
-                warn(layer +
-                     "attn_q_norm.weight: the architecture is unknown, so which norm of Q "
-                     "and K it belongs to is not known: it is left out");
+            for (const char* norm : {"attn_q_norm.weight", "attn_k_norm.weight"}) {
+                if (file_.norm_extents(layer + norm) != nullptr) {
+                    warn(layer + norm +
+                         ": the architecture is unknown, so which norm of Q and K it belongs to is "
+                         "not known: it is left out");
+                    break;
+                }
             }
             return;
         }

@@ -128,9 +128,11 @@ class GgufImport {
         if (const GgufArchitecture* row = find_gguf_architecture(name_)) {
             row_ = *row;
         } else if (query_.pairing) {
-            warn("general.architecture \"" + shown_key(name_) +
-                 "\" is unknown: assuming the requested pairing, and the same RoPE in every layer; "
-                 "whether Q and K have norms is not known");
+            row_.latent = says_latent();
+            warn(
+                "general.architecture \"" + shown_key(name_) +
+                "\" is unknown: assuming the requested pairing, and that layers differ only as its "
+                "keys say; whether Q and K have norms is not known");
         } else {
             fail(Code::not_supported,
                  "general.architecture is \"%s\", which is unknown, and so is its pairing: give a "
@@ -149,6 +151,13 @@ class GgufImport {
                  "%s.block_count is %llu: %s models with this many layers use ALiBi, not RoPE",
                  shown_key(name_).c_str(), ull{layer_count_}, shown_key(name_).c_str());
         }
+    }
+
+    /// Whether the keys say latent attention, which has rows of its own.
+    bool says_latent() {
+        const GgufField rank = keys_.find("attention.kv_lora_rank"),
+                        row = keys_.find("attention.key_length_mla");
+        return (rank && is_set(rank)) || (row && is_set(row));
     }
 
     void pairing() { rotation_.pairing = query_.pairing.value_or(row_.pairing); }
@@ -329,6 +338,10 @@ class GgufImport {
         }
         if (row_.softmax_differs && rotation_.softmax_scale != 1) {
             warn(of_readers_that_differ);
+        }
+        if (row_.name == nullptr && row_.latent && rotation_.rope_type == "yarn") {
+            warn("general.architecture \"" + shown_key(name_) +
+                 "\" is unknown: whether YaRN scales its softmax too is not known: it is left out");
         }
     }
 

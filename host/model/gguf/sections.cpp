@@ -42,7 +42,10 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     if (architecture.sections == GgufSections::none) {
         if (field) {
             rotation.warnings.push_back("ignored key " + field.name +
-                                        ": tokens of this architecture have one position");
+                                        (architecture.name == nullptr
+                                             ? ": how an architecture that is unknown uses it is "
+                                               "not known: one position a token is read"
+                                             : ": tokens of this architecture have one position"));
         }
         return;
     }
