@@ -16,9 +16,16 @@ struct Letters {
 // The first row that matches counts.
 constexpr Letters letters[] = {
     {"_only_types", Says::scaled_layers},
+    {"nope_head", Says::nothing},
+    {"qk_nope", Says::nothing},
     {"no_rope", Says::layers},
-    {"nope_layer", Says::layers},
+    {"rope_layout", Says::layers},
+    {"rope_layers", Says::layers},
+    {"rope_pattern", Says::layers},
+    {"nope", Says::layers, true},
+    {"no_pos_emb", Says::layers},
     {"irope", Says::layers},
+    {"condense_ratio", Says::yarn},
     {"yarn", Says::yarn},
     {"ntk", Says::yarn},
     {"longrope", Says::yarn},
@@ -36,6 +43,11 @@ constexpr Letters letters[] = {
     {"qk_rms", Says::norm},
     {"qk_l2", Says::norm},
     {"qk_ln", Says::norm},
+    {"qk_gn", Says::norm},
+    {"ln_qk", Says::norm},
+    {"gn_qk", Says::norm},
+    {"q_ln", Says::norm, true},
+    {"k_ln", Says::norm, true},
     {"qkv_norm", Says::norm},
     {"normalize_q", Says::norm},
     {"normalise_q", Says::norm},
@@ -59,6 +71,10 @@ constexpr Letters letters[] = {
     {"sliding_layers", Says::layers},
     {"swa_layers", Says::layers},
     {"window_layers", Says::layers},
+    {"window_layout", Says::layers},
+    {"local_layer", Says::layers, true},
+    {"global_layer", Says::layers, true},
+    {"full_layer", Says::layers, true},
     {"window_pattern", Says::layers},
     {"layer_pattern", Says::layers},
     {"layers_pattern", Says::layers},
@@ -95,7 +111,11 @@ bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
     return false;
 }
 
-Says what_says(const std::string& key) {
+Says what_says(const std::string& name) {
+    std::string key = name;  // YaRN, QKNorm
+    for (char& letter : key) {
+        if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
+    }
     const auto row = std::find_if(std::begin(letters), std::end(letters), [&](const Letters& each) {
         return in_key(key, each.part, each.begins_a_word);
     });

@@ -17,8 +17,8 @@ enum class Says {
     norm,           ///< it names norms of Q and K
 };
 
-/// Words are apart by `_`, and by `.` in GGUF files.
-Says what_says(const std::string& key);
+/// Words are apart by `_`, and by `.` in GGUF files. Capitals do not count.
+Says what_says(const std::string& name);
 
 /// Whether a key has this part, at the beginning of a word if it must.
 bool in_key(const std::string& key, std::string_view part, bool begins_a_word);

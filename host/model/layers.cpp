@@ -103,7 +103,8 @@ LayerKind Layers::of_layer(std::uint64_t layer) const {
              "%slayer_types is missing: which of the layer types layer %llu has is unknown",
              prefix.c_str(), ull{layer});
     }
-    return {type, rotates(layer) && type_rotates(type)};
+    const bool crosses = layer < crossing.size() && crossing[layer];
+    return {type, !crosses && rotates(layer) && type_rotates(type), crosses};
 }
 
 LayerKind Layers::of_type(const std::string& type) const {
@@ -199,9 +200,10 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
         }
         return of_type(asked);
     }
-    const bool some_by_number = !rotating.empty() ? std::find(rotating.begin(), rotating.end(),
-                                                              false) != rotating.end()
-                                                  : no_rope_interval != 0;
+    const bool some_by_number = !crossing.empty() ||
+                                (rotating.empty() ? no_rope_interval != 0
+                                                  : std::find(rotating.begin(), rotating.end(),
+                                                              false) != rotating.end());
     if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
         if (some_by_number) {
             warnings.push_back("some layers have no RoPE: assuming a layer with RoPE");

@@ -40,7 +40,8 @@ enum class LayerRule {
 struct LayerKind {
     std::string
         type;  ///< "full_attention", "sliding_attention", ...; empty if the model has one kind
-    bool rotates = true;  ///< false for a layer without RoPE
+    bool rotates = true;   ///< false for a layer without RoPE
+    bool crosses = false;  ///< true for a layer that attends to an image
     bool is_full() const { return type.empty() || type == "full_attention"; }
 };
 
@@ -60,6 +61,7 @@ struct Layers {
     std::uint64_t period = 0;            ///< 0: no pattern
     std::uint64_t full_in_period = 0;    ///< the layer of a period that is full attention
     std::vector<bool> rotating;          ///< by layer; empty: by interval
+    std::vector<bool> crossing;          ///< by layer, which attend to an image; no layer beyond
     std::uint64_t no_rope_interval = 0;  ///< 0: none
     LayerNumbers bases;                  ///< 0: no RoPE
     LayerNumbers shares;                 ///< rotated shares of the head

@@ -54,10 +54,13 @@ double rope_theta(const Source& source, std::vector<std::string>& warnings) {
                        (source.model.type.layers == LayerRule::local_base ||
                         has_local_base(source.top)) &&
                        !local_base_is_global(source);
-    const Field field =
-        local ? find(source.top, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})
-              : find(source.both(), {"rope_theta", "global_rope_theta", "rotary_emb_base",
-                                     "rotary_base", "rope_embedding_base", "rope_freq_constant"});
+    const std::initializer_list<const char*> of_local = {"rope_local_base_freq", "local_rope_theta",
+                                                         "swa_rope_theta"};
+    const Field field = local ? find(source.top, of_local)
+                              : find_unless_of(source.top, of_local, source.both(),
+                                               {"rope_theta", "global_rope_theta",
+                                                "rotary_emb_base", "rotary_base", "rope_base",
+                                                "rope_embedding_base", "rope_freq_constant"});
     const double theta = field   ? positive_number(field)
                          : local ? source.model.type.local_rope_theta
                                  : source.model.type.rope_theta;

@@ -43,6 +43,16 @@ Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query)
     if (query.pairing) {
         return *query.pairing;
     }
+    // Words of several frameworks, each with values of its own.
+    const Field other = find_first(
+        source.top, {"rope_style", "rotary_style", "rotary_interleaved", "rope_traditional",
+                     "is_neox_style", "rope_is_neox_style"});
+    if (type.name == nullptr && !field && other) {
+        fail(Code::not_supported,
+             "%s: it says which channels form a pair, which is not read for a model_type that is "
+             "not known: give a pairing to read it anyway",
+             stated(other).c_str());
+    }
     const bool latent_by_class = type.qk_rope_head_dim != 0;
     // Classes with latent attention have either pairing, most of them interleaved.
     if (latent && !latent_by_class && !field) {
@@ -165,7 +175,7 @@ Rotation text_rotation(const json& whole, ModelQuery query) {
     }
     const bool known = source.model.type.name != nullptr;
     rotation.finish = model_finish(known ? source.model.name : "", source.top, source.both(),
-                                   source.layer.rotates);
+                                   source.layer);
     const bool said = name_unread_keys(source, query, model.around, rotation);
     if (known && !rotation.finish.norms_known && !said) {
         warnings.push_back("whether Q and K have norms is not known for this model of model_type " +

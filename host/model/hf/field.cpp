@@ -49,6 +49,27 @@ Field find(const Scopes& scopes, std::initializer_list<const char*> names) {
     return found;
 }
 
+Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
+                     const Scopes& scopes, std::initializer_list<const char*> names) {
+    const auto of_others = [&](const Field& field) {
+        for (const char* other : others) {
+            const Field found = find_first(others_scopes, {other});
+            if (found && *found.value == *field.value) return true;
+        }
+        return false;
+    };
+    Field found;
+    for (const Scope& scope : scopes) {
+        for (const char* name : names) {
+            const Field each = find_first({scope}, {name});
+            if (!each || of_others(each)) continue;
+            if (found && *found.value != *each.value) return find(scopes, names);  // it fails
+            if (!found) found = each;
+        }
+    }
+    return found ? found : find(scopes, names);
+}
+
 double positive_number(const Field& field) {
     constexpr const char* rule = "a finite number above 0";
     if (!field.value->is_number()) {

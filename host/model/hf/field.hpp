@@ -31,6 +31,10 @@ struct Field {
 /// more than once with different values, since it is unknown which one the model means.
 Field find(const Scopes& scopes, std::initializer_list<const char*> names);
 
+/// Like find(), but where they differ, values that `others` have too are of other layers.
+Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
+                     const Scopes& scopes, std::initializer_list<const char*> names);
+
 /// Like find(), but the first one found counts, whatever the others say.
 Field find_first(const Scopes& scopes, std::initializer_list<const char*> names);
 

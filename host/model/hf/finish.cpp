@@ -29,8 +29,9 @@ bool clips(const std::string& type) {
 class FinishImport {
    public:
     FinishImport(const std::string& model_type, const Scopes& config, const Scopes& scaling,
-                 bool rotates)
-        : type_(model_type), config_(config), scaling_(scaling), rotates_(rotates) {}
+                 const LayerKind& layer)
+        : type_(model_type), config_(config), scaling_(scaling), rotates_(layer.rotates),
+          crosses_(layer.crosses) {}
 
     ModelFinish run() {
         heads();
@@ -77,7 +78,11 @@ class FinishImport {
             finish_.norms_known = true;
             return;
         }
-        if (rule->asked_by != nullptr) {
+        if (rule->crossing_only && !crosses_) {
+            finish_.norms_known = !asked_for();
+            return;
+        }
+        if (rule->asked_by != nullptr && !(rule->or_by && is_true(rule->or_by, false))) {
             const Field asked = find_first(config_, {rule->asked_by});
             if (asked ? !truth(asked) : rule->unsaid != Unsaid::norms) {
                 finish_.norms_known = (asked || rule->unsaid == Unsaid::none) && !asked_for();
@@ -115,8 +120,11 @@ class FinishImport {
     /// Whether a key asks for norms that asks for them in some class.
     bool asked_for() const {
         return std::any_of(std::begin(norm_rules), std::end(norm_rules), [&](const NormRule& rule) {
-            const Field field = rule.asked_by ? find_first(config_, {rule.asked_by}) : Field();
-            return field && *field.value == true;
+            const auto asks = [&](const char* key) {
+                const Field field = key ? find_first(config_, {key}) : Field();
+                return field && *field.value == true;
+            };
+            return asks(rule.asked_by) || asks(rule.or_by);
         });
     }
 
@@ -162,7 +170,7 @@ class FinishImport {
     const std::string& type_;
     const Scopes& config_;
     const Scopes& scaling_;
-    const bool rotates_;
+    const bool rotates_, crosses_;
     ModelFinish finish_;
 };
 
@@ -178,8 +186,8 @@ float norm_eps(const Field& field, double otherwise) {
 }
 
 ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
-                         bool rotates) {
-    return FinishImport(model_type, config, scaling, rotates).run();
+                         const LayerKind& layer) {
+    return FinishImport(model_type, config, scaling, layer).run();
 }
 
 bool finish_reads(const std::string& model_type, const std::string& key) {
@@ -188,6 +196,7 @@ bool finish_reads(const std::string& model_type, const std::string& key) {
         return std::find(keys.begin(), keys.end(), key) != keys.end();
     };
     return (rule != nullptr && rule->asked_by != nullptr && key == rule->asked_by) ||
+           (rule != nullptr && rule->or_by != nullptr && key == rule->or_by) ||
            (scales_by_beta(model_type) &&
             is_one_of({"llama_4_scaling_beta", "original_max_position_embeddings"})) ||
            (model_type == "llama4_text" &&

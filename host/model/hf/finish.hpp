@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/hf/field.hpp"
+#include "model/layers.hpp"
 #include "vkrope/frequencies.hpp"
 
 namespace vkrope {
@@ -15,9 +16,9 @@ namespace vkrope {
 /// model_type  "" if the table of model types does not have it: there is no finish then
 /// config      the objects that have the numbers of the language model
 /// scaling     the same, after the fields of rope_parameters or rope_scaling
-/// rotates     whether the layer has RoPE
+/// layer       the kind that is asked for
 ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
-                         bool rotates);
+                         const LayerKind& layer);
 
 /// Whether the finish of a class depends on a key, of the model's own object or of its scaling.
 bool finish_reads(const std::string& model_type, const std::string& key);

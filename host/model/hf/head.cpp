@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "model/hf/head.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
+#include "model/hf/nesting.hpp"
+#include "model/hf/telling_keys.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "model/limits.hpp"
@@ -62,6 +66,39 @@ std::uint32_t doubled_head_dim(const Source& source, std::vector<std::string>& w
     return head_dim;
 }
 
+/// Keys of latent attention, under the names of several frameworks.
+constexpr const char* latent_keys[] = {
+    "kv_lora_rank",      "nope_head_dim",       "qk_nope_dim", "qk_nope_head_dim",
+    "qk_nope_head_size", "qk_pos_emb_head_dim", "qk_rope_dim", "qk_rope_head_dim",
+    "qk_rope_head_size", "rope_head_dim"};
+
+bool says_latent(const std::string& key, const nlohmann::json& value) {
+    return is_set(value) &&
+           std::find(std::begin(latent_keys), std::end(latent_keys), key) != std::end(latent_keys);
+}
+
+/// A class that nobody knows has latent attention only by the keys that are read; under other
+/// names, in other objects or with some of them missing it would turn the wrong channels.
+void refuse_other_latent(const Source& source) {
+    if (source.model.type.name != nullptr) return;
+    const auto refuse = [](const Scope& scope, const std::string& key,
+                           const nlohmann::json& value) {
+        if (!says_latent(key, value)) return;
+        fail(Code::not_supported,
+             "%s is %s: it says latent attention, whose rows turn in their tails; say its widths "
+             "in qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
+             (scope.prefix + shown_key(key)).c_str(), shown(value).c_str());
+    };
+    for (const Scope& scope : source.top) {
+        for (const auto& [key, value] : scope.object->items()) {
+            refuse(scope, key, value);
+            if (value.is_structured() && !is_nested_config(key)) {
+                visit_inside({scope.prefix + shown_key(key), &value}, refuse);
+            }
+        }
+    }
+}
+
 /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
 /// of latent channels.
 std::optional<Head> latent_head(const Source& source, std::vector<std::string>& warnings) {
@@ -74,6 +111,7 @@ std::optional<Head> latent_head(const Source& source, std::vector<std::string>& 
         return std::nullopt;
     }
     if (rope ? *rope.value == 0 : source.model.type.qk_rope_head_dim == 0) {
+        refuse_other_latent(source);
         return std::nullopt;
     }
     Head head;
@@ -129,8 +167,8 @@ Head read_head(const Source& source, std::vector<std::string>& warnings) {
     }
     if (source.model.type.doubled_heads) {
         head.head_dim = doubled_head_dim(source, warnings);
-    } else if (const Field field = find(
-                   source.top,
+    } else if (const Field field = find_unless_of(
+                   source.top, {"swa_head_dim", "global_head_dim"}, source.top,
                    {"head_dim", "kv_channels", "attention_head_dim", "hidden_size_per_head"})) {
         head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
     } else if (source.model.type.head_dim != 0 && !source.config.object->contains("head_dim")) {

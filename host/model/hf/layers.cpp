@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/hf/layers.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -37,7 +38,7 @@ constexpr const char* index_keys[] = {"attn_layer_indices", "full_attn_idxs"};  
 /// Keys that say how full-attention layers repeat.
 constexpr std::initializer_list<const char*> patterns = {
     "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
-    "full_attention_interval"};
+    "full_attention_interval", "layer_switch"};
 
 std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
     std::vector<std::string> kinds;
@@ -241,15 +242,20 @@ void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) 
         layers.no_rope_interval = model.no_rope_layer_interval;
     }
     layers.without_rope_is_full = model.full_without_rope;
-    // Llama 3.2's vision models: layers that attend to the image do not rotate.
-    const Field crossing = find_first(scope, {"cross_attention_layers"});
-    if (crossing && layers.count != 0 && layers.rotating.empty()) {
-        require_array(crossing);
-        layers.rotating.assign(layers.count, true);
-        for (const json& entry : *crossing.value) {
-            layers.rotating[whole_number({crossing.name + "[]", &entry}, 0, layers.count - 1)] =
-                false;
-        }
+}
+
+/// Llama 3.2's vision models: layers that attend to the image do not rotate.
+void read_crossing(const Scopes& scope, Layers& layers) {
+    const Field list = find_first(scope, {"cross_attention_layers"});
+    if (!list) {
+        return;
+    }
+    require_array(list);
+    const std::uint64_t count = layers.count != 0 ? layers.count : max_layers;
+    for (const json& entry : *list.value) {
+        const std::uint64_t layer = whole_number({list.name + "[]", &entry}, 0, count - 1);
+        layers.crossing.resize(std::max<std::uint64_t>(layers.crossing.size(), layer + 1));
+        layers.crossing[layer] = true;
     }
 }
 
@@ -292,6 +298,7 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
                                                             : LayerRule::same;
     }
     read_types(scope, model, layers);
+    read_crossing(scope, layers);
     read_bases(scope, layers);
     if (layers.bases.values.empty()) {
         read_rotating(scope, model, layers);

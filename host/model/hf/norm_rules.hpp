@@ -34,11 +34,13 @@ struct NormRule {
     const char* eps_key = "rms_norm_eps";  ///< null: the class fixes it
     double eps = 1e-6;                     ///< of the class, if the key is missing
     const char* asked_by = nullptr;        ///< only if this key is true; null: always
+    const char* or_by = nullptr;           ///< with asked_by: another key that asks for norms
     Unsaid unsaid = Unsaid::none;          ///< with asked_by: what a missing key means
     bool not_known = false;                ///< the class has norms, which a Norm cannot say
     bool q_without_weight = false;         ///< the weight is K's alone
     bool of_v_too = false;                 ///< V has the norm too, without a weight
     bool with_rope_only = false;           ///< layers without RoPE have none
+    bool crossing_only = false;            ///< only layers that attend to an image have them
 };
 
 constexpr NormRule rms_norm(const char* name, double eps = 1e-6) {
@@ -123,7 +125,11 @@ inline constexpr NormRule norm_rules[] = {
      .asked_by = "use_qk_norm",
      .unsaid = Unsaid::norms},
     {.name = "minimax_m3_vl_text", .weight_offset = 1},
-    not_known("mpt", "qk_ln"),  // over the token, in its own code; transformers has none
+    {.name = "mllama_text_model", .eps = 1e-5, .crossing_only = true},
+    {.name = "mpt",  // over the token, or over groups, in its own code; transformers has none
+     .asked_by = "qk_ln",
+     .or_by = "qk_gn",
+     .not_known = true},
     over_token("olmo2"),
     over_token("olmo3"),
     over_token("olmo_hybrid", 1e-6),
@@ -219,7 +225,6 @@ inline constexpr const char* without_norms[] = {"aquila",
                                                 "mistral",
                                                 "mistral4",
                                                 "mixtral",
-                                                "mllama_text_model",
                                                 "modernbert",
                                                 "modernbert-decoder",
                                                 "moonshine",

@@ -265,7 +265,7 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
 
 Field partial_rotary_factor(const Scopes& scopes) {
     return find(scopes, {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction",
-                         "rotary_percent", "rope_percent"});
+                         "rotary_percent", "rotary_percentage", "rope_percent"});
 }
 
 }  // namespace vkrope

@@ -99,6 +99,7 @@ constexpr const char* listed_keys[] = {"attention_head_dim",
                                        "partial_rotary_factor",
                                        "qk_nope_head_dim",
                                        "qk_rope_head_dim",
+                                       "rope_base",
                                        "rope_embedding_base",
                                        "rope_local_base_freq",
                                        "rope_pct",
@@ -109,13 +110,15 @@ constexpr const char* listed_keys[] = {"attention_head_dim",
                                        "rotary_emb_fraction",
                                        "rotary_pct",
                                        "rotary_percent",
+                                       "rotary_percentage",
                                        "swa_head_dim",
                                        "swa_rope_theta"};
 
 constexpr std::string_view q_head_keys[] = {"n_head", "n_heads", "num_attention_heads"};
 
 constexpr std::string_view share_keys[] = {"partial_rotary_factor", "rope_pct",   "rope_percent",
-                                           "rotary_emb_fraction",   "rotary_pct", "rotary_percent"};
+                                           "rotary_emb_fraction",   "rotary_pct", "rotary_percent",
+                                           "rotary_percentage"};
 
 template <std::size_t count>
 bool is_one_of(const std::string_view (&names)[count], std::string_view name) {

@@ -26,7 +26,7 @@ struct UnsupportedKey {
     const char* reason;
 };
 
-constexpr const char* no_rope = "the model does not use RoPE";
+constexpr const char* no_rope = "the model does not use RoPE, or not in every layer";
 
 constexpr UnsupportedKey unsupported_keys[] = {
     {"alibi", When::is_true, no_rope},
@@ -41,6 +41,12 @@ constexpr UnsupportedKey unsupported_keys[] = {
      "its base is multiplied, which is not supported yet"},  // Zamba 2
     {"use_mem_rope", When::is_false, no_rope},               // Zamba 2
     {"use_rope", When::is_false, no_rope},
+    {"use_rope_embeddings", When::is_false, no_rope},
+    {"use_rotary", When::is_false, no_rope},
+    {"use_rotary_embedding", When::is_false, no_rope},
+    {"use_rotary_embeddings", When::is_false, no_rope},
+    {"use_rotary_position_embedding", When::is_false, no_rope},
+    {"use_rotary_position_embeddings", When::is_false, no_rope},                    // Megatron
     {"use_rotary_pos_emb", When::is_false, no_rope},                                // Hunyuan
     {"use_rope_layers", When::is_listed, "which layers turn is not known for it"},  // Step 3.5
 };
@@ -50,14 +56,14 @@ constexpr UnsupportedKey unsupported_keys[] = {
 constexpr const char* known_keys[] = {"_sliding_window_pattern",
                                       "attn_layer_indices",
                                       "attn_rotary_emb",
-                                      "compress_rope_theta",
+                                      "cross_attention_layers",
                                       "layer_rope_theta",
+                                      "layer_switch",
                                       "partial_rotary_factors",
                                       "full_attention_interval",
                                       "full_attn_idxs",
                                       "global_attn_every_n_layers",
                                       "hybrid_layer_pattern",
-                                      "original_rope",
                                       "partial_rotary_factor",
                                       "global_rope_theta",
                                       "local_rope_theta",
@@ -66,6 +72,7 @@ constexpr const char* known_keys[] = {"_sliding_window_pattern",
                                       "no_rope_layer_interval",
                                       "no_rope_layers",
                                       "qk_rope_head_dim",
+                                      "rope_base",
                                       "rope_embedding_base",
                                       "rope_freq_constant",
                                       "rope_dail_config",
@@ -88,6 +95,7 @@ constexpr const char* known_keys[] = {"_sliding_window_pattern",
                                       "rotary_emb_interleaved",
                                       "rotary_pct",
                                       "rotary_percent",
+                                      "rotary_percentage",
                                       "swa_rope_theta",
                                       "xdrope_section"};
 
@@ -111,10 +119,18 @@ bool is_rope(const std::string& type) {
     return type.rfind("rope", 0) == 0 || type.rfind("rotary", 0) == 0;
 }
 
+/// false or 0, or a list that has one of them for some layer.
+bool is_off(const json& value) {
+    return value == false || value == 0 ||
+           (value.is_array() && std::any_of(value.begin(), value.end(), [](const json& of_layer) {
+                return of_layer == false || of_layer == 0;
+            }));
+}
+
 bool applies(When when, const json& value) {
     switch (when) {
         case When::is_true: return value == true;
-        case When::is_false: return value == false;
+        case When::is_false: return is_off(value);
         case When::is_listed: return is_set(value) && !(value.is_array() && value.empty());
         default: return is_set(value) && !(value.is_string() && is_rope(value.get<std::string>()));
     }
@@ -168,16 +184,21 @@ void refuse_without_rope(const ModelClass& model, const Scopes& top,
 }
 
 void refuse_scaling_of_attention(const Scopes& top) {
-    const Field chosen = find_first(top, {"rope_impl"});
-    const bool by_transformers = chosen && *chosen.value == "hf";
-    const Field section = find_first(top,
-                                     {by_transformers ? "rope_hf_config" : "rope_dail_config"});
-    const Field type = section && section.value->is_object()
-                           ? find_first({{section.value, section.name + "."}}, {"type"})
-                           : Field();
-    const char* plain = by_transformers ? "no_scaling" : "original";
-    if (type && *type.value != plain) {
-        fail(Code::not_supported, "%s: only %s is supported there", stated(type).c_str(), plain);
+    const char* sections[][2] = {{"rope_hf_config", "no_scaling"},
+                                 {"rope_dail_config", "original"}};
+    for (const auto& [name, plain] : sections) {
+        const Field section = find_first(top, {name});
+        const Field type = section && section.value->is_object()
+                               ? find_first({{section.value, section.name + "."}}, {"type"})
+                               : Field();
+        if (type && *type.value != plain) {
+            fail(Code::not_supported, "%s: only %s is supported there", stated(type).c_str(),
+                 plain);
+        }
+        if (section && !type && says_a_scaling(*section.value)) {
+            fail(Code::not_supported, "%s: it names a scaling and is not read",
+                 stated(section).c_str());
+        }
     }
 }
 
@@ -201,7 +222,8 @@ bool denies_rope(const std::string& key, const json& value) {
 /// Whether the class of the model reads a key that others do not.
 bool read_by_class(const ModelClass& model, const std::string& key, const json& value) {
     const ModelType& type = model.type;
-    return (type.rotary_object && key == "rotary" && value.is_object()) ||
+    return (type.layers == LayerRule::compressed && key == "compress_rope_theta") ||
+           (type.rotary_object && key == "rotary" && value.is_object()) ||
            (type.layers == LayerRule::scaled_on_listed && key == "yarn_only_types") ||
            (type.alternating == Alternating::then_time && key == "rope_3d") ||
            (type.name != nullptr && key == "use_dynamic_ntk") ||  // it has a warning of its own
@@ -265,14 +287,18 @@ class UnreadKeys {
     void look(const Scope& scope, const std::string& key, const json& value) {
         const bool by_value = key == "type" && value.is_string();  // of a section, by any name
         const Says says = what_says(by_value ? value.get_ref<const std::string&>() : key);
-        const bool asks = is_set(value) || (says == Says::norm && norms_ && value == false);
+        const bool switched_off = says == Says::rotation && value == false &&
+                                  (in_key(key, "use_", true) || in_key(key, "enable_", true) ||
+                                   in_key(key, "original_rope", true));
+        const bool asks = is_set(value) || switched_off ||
+                          (says == Says::norm && norms_ && value == false);
         if (says == Says::nothing || !asks) {
             return;
         }
         const Field field = {scope.prefix + shown_key(key), &value};
         refuse(field, says);
         if (says != Says::norm) {
-            warn(field, of_class(), says != Says::rotation);
+            warn(field, of_class(), says != Says::rotation || switched_off);
         } else if (norms_) {
             warn(field, "the norms of Q and K are those of model_type " + type_, true);
         } else {
