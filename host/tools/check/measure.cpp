@@ -230,14 +230,16 @@ Attempt position_offset(const Evidence& evidence) {
     const std::vector<Turned> turned = turned_pairs(evidence, right(evidence));
     const std::vector<double> frequencies = frequencies_of(evidence);
     std::vector<TurnedToo> pairs;
+    std::size_t turning = 0;  // of proportional scaling, few pairs are
     for (std::size_t i = 0; i < turned.size(); ++i) {
+        turning += frequencies[i] > 0 ? 1 : 0;
         if (coherence(turned[i]) > 0.9 && frequencies[i] > 0) {
             const double radians = std::arg(turned[i].product);
             pairs.push_back({frequencies[i], evidence.operation.inverse ? -radians : radians,
                              std::abs(turned[i].product)});
         }
     }
-    const std::int64_t offset = 2 * pairs.size() < turned.size() ? 0 : offset_of(pairs).value_or(0);
+    const std::int64_t offset = 2 * pairs.size() < turning ? 0 : offset_of(pairs).value_or(0);
     if (std::abs(offset) <= 1) {  // which have names of their own
         return std::nullopt;
     }

@@ -317,3 +317,18 @@ TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
         CHECK(judgement.outcome == Outcome::close);
     }
 }
+
+TEST_CASE("an offset of positions where most pairs never turn") {
+    std::vector<double> inv_freq = powers(1e6, 0.1, 10);
+    std::fill(inv_freq.begin() + 3, inv_freq.end(), 0.0);
+    for (const double offset : {2.0, 5588.0, -3.0}) {
+        Case made(changed([&](Engine& e) {
+            e.inv_freq = inv_freq;
+            e.position = [offset](auto b, auto t, auto) {
+                return 5 + offset + 7 * double(b) + double(t);
+            };
+        }));
+        made.evidence.operation.inv_freq = inv_freq;
+        check_named("position_offset", made);
+    }
+}
