@@ -8,6 +8,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -173,6 +174,7 @@ struct Off {
     std::size_t pair = 0;
     double reach = 0;           // largest angle
     std::uint64_t checked = 0;  // values that can show an error
+    std::uint64_t wrong = 0;    // values beyond the bound
     double u = 0;               // largest error
 };
 
@@ -193,6 +195,51 @@ std::vector<double> reaches_of(const Evidence& evidence) {
         reaches[i] += operation.phase.empty() ? 0 : std::fabs(operation.phase[i]);
     }
     return reaches;
+}
+
+constexpr std::uint64_t enough = 24;  // right values, so that none is right by chance
+
+/// The pairs whose errors the others do not have: rounding errs everywhere alike, or in proportion
+/// to the angle, as float32 products of position and frequency do. Each of these pairs errs by far
+/// more, in both ways, than nearly all others in which its error in proportion would show.
+std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, std::uint64_t pairs) {
+    // float32 products by themselves differ by up to `far`, but for a few pairs by chance.
+    constexpr double far = 12, alike = 3, nearly_all = 0.75;
+    const std::uint64_t some = 2 + pairs / 16;
+    std::vector<Off> apart;
+    for (const Off& off : offs) {
+        std::uint64_t can_show = 0, lack = 0, values = 0;
+        for (const Off& other : offs) {
+            const double expected = off.reach > 0 ? off.u * other.reach / off.reach
+                                                  : std::numeric_limits<double>::infinity(),
+                         found = std::max(other.u, bound_u);
+            if (&other == &off || other.checked == 0 || other.reach == 0 ||
+                expected < far * bound_u) {
+                continue;
+            }
+            const bool lacks = expected >= far * found && off.u >= alike * found;
+            ++can_show;
+            lack += lacks ? 1 : 0;
+            values += lacks ? other.checked : 0;
+        }
+        // A value that is wrong alone says nothing of its pair.
+        if (off.wrong > 1 && lack >= some && values >= enough &&
+            double(lack) >= nearly_all * double(can_show)) {
+            apart.push_back(off);
+        }
+    }
+    return apart;
+}
+
+/// Each pair once, in order.
+std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
+    std::vector<std::size_t> numbers;
+    for (const Off& off : offs) {
+        numbers.push_back(off.pair);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    return numbers;
 }
 
 /// Compares with the trial, which has the tensors of the evidence; empty without an output of
@@ -314,7 +361,6 @@ Attempt pairs_on_other_axes(const Evidence& evidence) {
 }
 
 std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std::uint64_t& pairs) {
-    constexpr std::uint64_t enough = 24;  // right values, so that none is right by chance
     constexpr double far_u = 50, small_angle = 0.1;
     pairs = evidence.operation.inv_freq.size() / evidence.operation.head_groups;
     if (evidence.output == nullptr || pairs == 0) {
@@ -334,22 +380,27 @@ std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std
             const reference::Approximate& is = pair.right[member];
             if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
                 !std::isnan(numbers.widen(pair.bits[member]))) {
+                const double u =
+                    bound_u * double(numbers.distance(pair.bits[member], is.value) / is.error);
                 ++off.checked;
-                off.u = std::max(
-                    off.u,
-                    bound_u * double(numbers.distance(pair.bits[member], is.value) / is.error));
+                off.wrong += u > bound_u ? 1 : 0;
+                off.u = std::max(off.u, u);
             }
         }
     });
     std::stable_sort(offs.begin(), offs.end(),
                      [](const Off& a, const Off& b) { return a.reach > b.reach; });
+    if (std::vector<std::size_t> apart = numbers_of(standing_apart(offs, bound_u, pairs));
+        !apart.empty()) {
+        return apart;  // the rest may be rounding
+    }
     std::uint64_t run = 0, in_run = 0, longest = 0, turn = 0, right_values = 0;
     bool odd = false, larger = false;
-    std::vector<std::size_t> wrong;
+    std::vector<Off> wrong;
     for (const Off& off : offs) {
         const bool is_wrong = off.u > bound_u;
         if (is_wrong) {
-            wrong.push_back(off.pair);
+            wrong.push_back(off);
             odd = odd || (off.u > far_u && longest >= enough);
             larger = larger || off.u > far_u * (1 + off.reach);
         }
@@ -361,9 +412,7 @@ std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std
         right_values += !is_wrong && off.reach > small_angle ? off.checked : 0;
     }
     odd = odd || (larger && turn >= 2 && right_values >= enough);
-    std::sort(wrong.begin(), wrong.end());
-    wrong.erase(std::unique(wrong.begin(), wrong.end()), wrong.end());
-    return odd ? wrong : std::vector<std::size_t>();
+    return odd ? numbers_of(wrong) : std::vector<std::size_t>();
 }
 
 }  // namespace vkrope::tools

@@ -259,7 +259,7 @@ std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pa
     for (const std::size_t pair : odd_pairs) {
         wrong[pair] = true;
     }
-    return fmt::format("   everything wrong is in {} of {}, which is no rounding\n",
+    return fmt::format("   no rounding explains the errors in {} of {}\n",
                        ranges_text("pair", wrong), pairs);
 }
 

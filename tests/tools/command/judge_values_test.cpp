@@ -318,6 +318,61 @@ TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
     }
 }
 
+TEST_CASE("a few pairs whose errors the others do not have are no rounding, at any position") {
+    const std::vector<double> right = powers(5e5, 0.1, 10);
+    const auto made_at = [&](double first, const std::vector<double>& inv_freq, bool float32) {
+        const auto at = [first](auto b, auto t, auto) { return first + double((t + b) % 8); };
+        Case made(changed([&](Engine& e) {
+            e.position = at;
+            e.inv_freq = inv_freq;
+            if (float32) {
+                e.angle = [](double position, double frequency) -> double {
+                    return float(position) * float(frequency);
+                };
+            }
+        }));
+        made.evidence.operation.inv_freq = right;
+        for (std::uint64_t row = 0; row < batch * tokens; ++row) {
+            made.evidence.operation.positions[row] = std::int64_t(
+                at(row / tokens, row % tokens, 0));
+        }
+        return made;
+    };
+    struct Odd {
+        double first, share;  // by which the frequencies are wrong
+        std::vector<std::size_t> odd;
+        bool float32 = false;
+    };
+    for (const Odd& each : std::vector<Odd>{{4096, 1e-6, {0}},
+                                            {4096, 1e-6, {0, 1}},
+                                            {20000, 1e-7, {1}},
+                                            {4096, 1e-4, {4}, true},
+                                            {4096, 0.3, {9}, true},
+                                            {0, -0.3, {9}}}) {
+        CAPTURE(each.first);
+        CAPTURE(each.odd.back());
+        std::vector<double> inv_freq = right;
+        for (const std::size_t pair : each.odd) {
+            inv_freq[pair] *= 1 + each.share;
+        }
+        Case made = made_at(each.first, inv_freq, each.float32);
+        made.limits.accepts_close = true;
+        const Judgement judgement = made.judged();
+        CHECK(judgement.max_error_u * 0x1p-24 < made.limits.tolerance);
+        CHECK(judgement.outcome == Outcome::unexplained);
+        CHECK(judgement.odd_pairs == each.odd);
+    }
+    // All pairs of an engine with float32 angles err, in proportion to their angles.
+    for (const double first : {20.0, 100.0, 1000.0, 4096.0, 20000.0}) {
+        CAPTURE(first);
+        Case made = made_at(first, right, true);
+        made.limits.accepts_close = true;
+        const Judgement judgement = made.judged();
+        CHECK(judgement.odd_pairs.empty());
+        CHECK(judgement.outcome <= Outcome::close);
+    }
+}
+
 TEST_CASE("an offset of positions where most pairs never turn") {
     std::vector<double> inv_freq = powers(1e6, 0.1, 10);
     std::fill(inv_freq.begin() + 3, inv_freq.end(), 0.0);
