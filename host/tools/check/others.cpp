@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "check/attempts.hpp"
 
@@ -31,7 +32,9 @@ class Others {
             return other.status.code != Code::invalid_argument;
         }
         keep(mistake, meaning, other.value);
-        if (other.value.head_dim != right_.head_dim && right_.rotates) {  // what of it fits
+        if (!right_.rotates) {
+            keep_bases(mistake, meaning, other.value);
+        } else if (other.value.head_dim != right_.head_dim) {  // what of it fits
             Rotation narrower = right_;
             narrower.inv_freq = powers(other.value.base, right_.rotary_dim);
             narrower.attention_factor = 1;
@@ -49,6 +52,19 @@ class Others {
     std::vector<OtherRotation> found;
 
    private:
+    /// A layer without RoPE that was rotated may have been so without the scaling, or with the
+    /// usual base.
+    void keep_bases(const char* mistake, const std::string& meaning, Rotation rotation) {
+        rotation.attention_factor = 1;
+        for (const double base : {rotation.base, 10000.0}) {
+            std::vector<double> inv_freq = powers(base, rotation.rotary_dim);
+            if (inv_freq.size() == rotation.inv_freq.size()) {
+                rotation.inv_freq = std::move(inv_freq);
+                keep(mistake, fmt::format("{}, with base {:g} alone", meaning, base), rotation);
+            }
+        }
+    }
+
     void keep(const char* mistake, std::string meaning, const Rotation& rotation) {
         const bool known = std::any_of(found.begin(), found.end(), [&](const OtherRotation& other) {
             return same(other.rotation, rotation);

@@ -117,6 +117,10 @@ model_with '"num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]' | sed 's/"ll
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --layer 2
 expect 1 'no rotary position embedding' of_layer --layer 3
 holds 'a layer that should not be rotated' [ "$(firsts)" = 'rotated_without_rope ' ]
+sed 's/{/{"rope_theta": 10000.0, /' model.json >usual.json
+works "$vkrope" rotate --model usual.json --q q.npy --out-q q_out.npy --first-position 7 --layer 2
+expect 1 'no rotary position embedding' of_layer --layer 3
+holds 'nor with the usual base' [ "$(firsts)" = 'rotated_without_rope ' ]
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --layer 3 \
     --verify
 holds 'its output is its input' cmp q.npy q_out.npy
