@@ -102,8 +102,8 @@ struct Judgement {
     std::uint64_t rows = 0, wrong_rows = 0;
     std::string wrong_in;  // the sequences, tokens and heads of these rows: "token 3, heads 1,
                            // 4-7"; empty: each has some
-    /// The pairs whose errors rounding cannot explain: see odd_pairs(). If there are any, the output
-    /// is never close.
+    /// The pairs whose errors rounding cannot explain: see odd_pairs(). If there are any, the
+    /// output is never close.
     std::vector<std::size_t> odd_pairs;
     std::uint64_t pairs = 0;     // of a row
     std::vector<Match> matches;  // best first

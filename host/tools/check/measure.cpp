@@ -380,8 +380,8 @@ std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std
             const reference::Approximate& is = pair.right[member];
             if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
                 !std::isnan(numbers.widen(pair.bits[member]))) {
-                const double u =
-                    bound_u * double(numbers.distance(pair.bits[member], is.value) / is.error);
+                const double u = bound_u *
+                                 double(numbers.distance(pair.bits[member], is.value) / is.error);
                 ++off.checked;
                 off.wrong += u > bound_u ? 1 : 0;
                 off.u = std::max(off.u, u);
