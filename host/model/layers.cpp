@@ -190,13 +190,15 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
     }
     if (!query.layer_type.empty()) {
         const std::string asked(query.layer_type);
-        if (all.empty()) {
+        std::vector<std::string> there = all;
+        there.insert(there.end(), beside.begin(), beside.end());
+        if (there.empty()) {
             fail(Code::invalid_argument, "layer_type is '%s': the model has no layer types",
                  shown_key(asked).c_str());
         }
         if (!contains(all, asked)) {
             fail(Code::invalid_argument, "layer_type is '%s': the layer types of the model are %s",
-                 shown_key(asked).c_str(), joined(all).c_str());
+                 shown_key(asked).c_str(), joined(there).c_str());
         }
         return of_type(asked);
     }

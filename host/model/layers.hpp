@@ -66,6 +66,7 @@ struct Layers {
     LayerNumbers bases;                  ///< 0: no RoPE
     LayerNumbers shares;                 ///< rotated shares of the head
     std::vector<std::string> still;      ///< layer types without a rotating layer
+    std::vector<std::string> beside;     ///< types that a query may have beside those of layers
     std::vector<std::string> ignored;    ///< warnings of keys that contradict what overrides them
     bool without_rope_is_full = false;   ///< layers without RoPE are full attention: Llama 4
 

@@ -284,6 +284,9 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
     layers.prefix = config.prefix;
     layers.named = std::move(named);
     layers.rule = model.layers;
+    if (model.indexer) {
+        layers.beside.push_back("indexer");
+    }
     const Scopes scope = {config};
     if (const Field count = find_first(
             scope, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {

@@ -469,6 +469,8 @@ TEST_CASE("sparse attention: the indexer is a layer type with a width and a pair
     check_refused(
         Bad{R"({"model_type": "deepseek_v3", "rope_theta": 10000})", "indexer deepseek_v3"},
         Code::invalid_argument, {.layer_type = "indexer"});
+    check_refused(Bad{R"({"model_type": "deepseek_v32", "rope_theta": 10000})", "foo indexer"},
+                  Code::invalid_argument, {.layer_type = "foo"});
 }
 
 TEST_CASE("Mistral 4: latent attention, and a softmax that readers do not agree on") {
