@@ -36,6 +36,10 @@ void* operator new(std::size_t bytes) {
     if (void* made = std::malloc(bytes != 0 ? bytes : 1)) return made;
     throw std::bad_alloc();
 }
+// A sanitizer has one of its own, whose memory the functions below could not free.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return std::malloc(bytes != 0 ? bytes : 1);
+}
 void operator delete(void* made) noexcept {
     std::free(made);
 }
