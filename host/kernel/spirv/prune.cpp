@@ -13,12 +13,6 @@ namespace {
 
 using enum spv::Op;
 
-// Variables that an entry point lists: they stay, used or not.
-bool is_interface(std::uint32_t storage) noexcept {
-    return spv::StorageClass(storage) == spv::StorageClass::Input ||
-           spv::StorageClass(storage) == spv::StorageClass::Output;
-}
-
 // Whether an instruction in a function has a result and its type. (HasResultAndType() of SPIR-V's
 // header knows all instructions, but is 18 KB of code.)
 bool has_typed_result(spv::Op op) noexcept {
@@ -151,7 +145,7 @@ class Pruner {
             case OpConstant: of_id_[i.words[2]].scalar = {i.length == 4, i.words[3]}; return;
             case OpConstantTrue: of_id_[i.words[2]].scalar = {true, 1}; return;
             case OpConstantFalse: of_id_[i.words[2]].scalar = {true, 0}; return;
-            case OpVariable: of_id_[i.words[2]].stays = is_interface(i.words[3]); return;
+            case OpVariable: of_id_[i.words[2]].stays = false; return;  // unless it is used
             case OpTypeFloat: of_id_[i.words[1]].is_float16 = i.words[2] == 16; return;
             case OpTypeVector:
                 of_id_[i.words[1]].is_float16 = of_id_[i.words[2]].is_float16;
@@ -276,6 +270,7 @@ class Pruner {
                     put({first_word(OpBranch, 2), target});
                 return;
             case OpPhi: return write_phi(i);
+            case OpEntryPoint: return write_entry_point(i);
             case OpVariable:
                 if (of_id_[i.words[2]].stays) copy(i);
                 return;
@@ -298,6 +293,17 @@ class Pruner {
             put({first_word(OpLabel, 2), i.words[1], first_word(OpBranch, 2), block.loop_header});
         else if (block.is_merge)
             put({first_word(OpLabel, 2), i.words[1], first_word(OpUnreachable, 1)});
+    }
+
+    // An entry point lists the inputs that are left, behind its name, which ends with a byte of 0.
+    void write_entry_point(const Instruction& i) noexcept {
+        const std::size_t start = written_;
+        bool in_name = true;
+        for (std::uint32_t w = 0; w < i.length; ++w) {
+            if (in_name || of_id_[i.words[w]].stays) put({i.words[w]});
+            if (w >= 3 && i.words[w] >> 24 == 0) in_name = false;
+        }
+        out_[start] = first_word(OpEntryPoint, std::uint32_t(written_ - start));
     }
 
     void write_phi(const Instruction& i) noexcept {
