@@ -79,27 +79,35 @@ VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
     return block;
 }
 
-// The codes of four channels, one a component. A NaN gets the code of 0, or of the smallest
-// channel.
+// The codes of four finite channels, one a component; lifted ones if the block is.
+uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
+    uvec4 codes;
+    if (vkrope_has_minimum(type)) {
+        precise vec4 shifted = (x - block.least) * block.inverse + 0.5;
+        codes = uvec4(shifted);
+        if (type == element_q4_1) codes = min(codes, uvec4(15));
+    } else if (vkrope_is_signed_block(type)) {
+        const float middle = type == element_q4_0 ? 8.5 : 16.5;
+        precise vec4 shifted = x * block.inverse + middle;
+        codes = min(uvec4(shifted), uvec4(type == element_q4_0 ? 15 : 31));
+    } else {
+        // At most 127 in size. Ties go away from zero: the number below 1/2 is added with the sign,
+        // and the sum is truncated. (1/2 itself would make 1 of the number below it.)
+        precise vec4 scaled = x * block.inverse;
+        const uvec4 below_half = (floatBitsToUint(scaled) & 0x80000000u) | 0x3effffffu;
+        precise vec4 sum = scaled + uintBitsToFloat(below_half);
+        codes = uvec4(ivec4(sum)) & 0xffu;
+    }
+    return codes;
+}
+
+// The codes of any four channels. A NaN gets the code of 0, or of the smallest channel.
 uvec4 vkrope_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
     const uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
     vec4 y = x;
     if (block.lifted) y = vkrope_lift(x);
     y = mix(y, vec4(block.least), greaterThanEqual(magnitude, uvec4(0x7f800000u)));
-    uvec4 codes;
-    if (vkrope_has_minimum(type)) {
-        precise vec4 shifted = (y - block.least) * block.inverse + 0.5;
-        codes = uvec4(shifted);
-        if (type == element_q4_1) codes = min(codes, uvec4(15));
-    } else if (vkrope_is_signed_block(type)) {
-        const float middle = type == element_q4_0 ? 8.5 : 16.5;
-        precise vec4 shifted = y * block.inverse + middle;
-        codes = min(uvec4(shifted), uvec4(type == element_q4_0 ? 15 : 31));
-    } else {
-        precise vec4 scaled = y * block.inverse;
-        codes = vkrope_round_int8(scaled);
-    }
-    return codes;
+    return vkrope_finite_block_codes(type, y, block);
 }
 
 // ---- Bytes ----
@@ -127,27 +135,18 @@ uint vkrope_block_bytes(const uint type) {
     return type < element_q8_0 ? 1u : 2u * vkrope_block_halves(type);
 }
 
-// Half `index` of the header.
-uint vkrope_header_half(const uint type, const uint index, const uint scales,
-                        const uint fifth_bits) {
-    const uint first = vkrope_has_minimum(type) ? 2u : 1u;  // half of the fifth bits
-    const uint word = index < first ? scales : fifth_bits;
-    const uint half_of_word = index < first ? index : index - first;
-    return (word >> (16u * half_of_word)) & 0xffffu;
+// The first word of a staged block: d and m, or d twice.
+uint vkrope_scales_word(const uint type, const VkropeBlock block) {
+    return vkrope_has_minimum(type) ? block.scales : block.scales | (block.scales << 16);
 }
 
-// The first of the two channels of half `index`, which is not of the header.
-uint vkrope_channel_of_half(const uint type, const uint index) {
-    return 2u * (index - vkrope_header_halves(type));
+// Bytes of two codes, from packed words with the codes of channels and of those 16 channels on; and
+// the fifth bits of these, from bit 0 on.
+uint vkrope_join_nibbles(const uint word, const uint word_16) {
+    return (word & 0x0f0f0f0fu) | ((word_16 & 0x0f0f0f0fu) << 4);
 }
-
-// That half, from the packed words with the codes of its `channel` and of channel + 16; the latter
-// word counts for types with less than 8 bits only.
-uint vkrope_code_half(const uint type, const uint channel, const uint word, const uint word_16) {
-    const uint shift = 8u * (channel & 2u);
-    const uint low = (word >> shift) & 0xffffu;
-    const uint high = (word_16 >> shift) & 0x0f0fu;
-    return type == element_q8_0 ? low : (low & 0x0f0fu) | (high << 4);
+uint vkrope_join_fifth_bits(const uint word, const uint word_16) {
+    return vkrope_fifth_bits(word) | (vkrope_fifth_bits(word_16) << 16);
 }
 
 #endif

@@ -7,7 +7,7 @@
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
 //   VKROPE_TENSOR_SCALE_WORD(index)          the factors of tokens
 //   VKROPE_TENSOR_SCALE_AT                   offset_q_scales, offset_k_scales or offset_v_scales
-//   VKROPE_EXCHANGED(index)                  sums that the lanes of a workgroup share: vec2
+//   VKROPE_EXCHANGED(index)                  sums that the lanes of a workgroup share: float
 //   VKROPE_STAGED(index)                     words of rows that they store together: uint
 //   VKROPE_TENSOR_SCALES_OUT_WORD(index)     scales that are made for rows
 //   VKROPE_TENSOR_SCALES_OUT_AT              their first word in the binding
@@ -183,8 +183,10 @@ void T(finish_units)(bool turns, const Step step, const Words A, const Words B, 
     a = T(scaled)(a, token_factor);
     b = T(scaled)(b, token_factor);
     if (T(staged_rows)) {
-        vkrope_stage_unit(unit_elements, to + step.to.x, 1, a);
-        vkrope_stage_unit(unit_elements, to + step.to.y, 1, b);
+        a = vkrope_hadamard_inside(unit_elements, T(hadamard), a);
+        b = vkrope_hadamard_inside(unit_elements, T(hadamard), b);
+        vkrope_stage_unit(unit_elements, to + vkrope_place(step.to.x), 1, a);
+        vkrope_stage_unit(unit_elements, to + vkrope_place(step.to.y), 1, b);
     } else {
         Words P = vkrope_encode(T(element_out), a), Q = vkrope_encode(T(element_out), b);
         if (T(steps) == 0 && T(bias) == shape_none) {
@@ -215,7 +217,7 @@ float T(leaf)(uint what, const VkropeNorm norm, Unit u, const float scale) {
 uvec2 T(row_channels)(uint index) {
     uvec2 channels;
 #if VKROPE_TENSOR_TURNS
-    if (index < rotating)
+    if (T(copying) == 0 || index < rotating)
         channels = channels_of(pairing, pairs_of(index)) + T(rotary_offset);
     else
 #endif

@@ -60,22 +60,27 @@ void finish_shares(const uint step_lane, const uint head_lane, const uint token_
     q_Share q = q_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
     k_Share k = k_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
     v_Share v = v_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
-    if (q_head_dim != 0) q_load_share(q);
-    if (k_head_dim != 0) k_load_share(k);
-    if (v_head_dim != 0) {
-        if (vkrope_has(flag_v)) v_load_share(v);
-    }
-    if (rotating != 0) {
-        if (step_lane < rotating) q.step = k.step = rotating_step(token, pairs_of(step_lane));
-    }
     if (q_head_dim != 0) {
-        if (q_has_share()) q_finish_share(q);
+        if (q_has_share()) q_load_share(q);
     }
     if (k_head_dim != 0) {
-        if (k_has_share()) k_finish_share(k);
+        if (k_has_share()) k_load_share(k);
     }
     if (v_head_dim != 0) {
-        if (v_has_share() && vkrope_has(flag_v)) v_finish_share(v);
+        if (v_has_share() && vkrope_has(flag_v)) v_load_share(v);
+    }
+    if (rotating != 0) {
+        if (rotating >= step_lanes || step_lane < rotating)
+            q.step = k.step = rotating_step(token, pairs_of(step_lane));
+    }
+    if (q_head_dim != 0) {
+        if (q_has_share()) q_finish_rounds(q);
+    }
+    if (k_head_dim != 0) {
+        if (k_has_share()) k_finish_rounds(k);
+    }
+    if (v_head_dim != 0) {
+        if (v_has_share() && vkrope_has(flag_v)) v_finish_rounds(v);
     }
     if (counter != 0) {
         if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && in_call &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lanes that share a row: they exchange the sums of their units through VKROPE_EXCHANGED. Part of
-// finish.glsl, which includes it.
+// finish.glsl, which includes it. Longer than other files, since each function is one of a tensor.
 
 const uint T(lane_heads) = T(whole_token) ? (T(row_heads) + head_lanes - 1) / head_lanes : 1;
 // Heads of a lane, and rows of a token, whose units are exchanged together.
@@ -11,6 +11,12 @@ const uint T(head_stages) = VKROPE_STAGES(T(head_levels));
 const uint T(lane_row_steps) = (T(row_steps) + step_lanes - 1) / step_lanes;
 // 0: a lane has one step of one head, which it keeps in registers; else it loads its words again.
 const uint T(many_steps) = (T(lane_heads) - 1) | (T(lane_row_steps) - 1);
+const uint T(parts) = (T(steps) & step_one_sum) != 0 ? 1 : 2;  // of a sum
+
+// Whether a row has step `index`: a constant where all lanes have as many steps.
+bool T(in_row)(const uint index) {
+    return T(row_steps) % step_lanes == 0 || index < T(row_steps);
+}
 
 // What a lane does of a tensor. Every lane of a workgroup has one, since all take the barriers.
 struct T(Share) {
@@ -18,16 +24,16 @@ struct T(Share) {
     uint index;  // of the token, where tokens of all sequences follow each other
     uint from, to;
     uint step_lane, head_lane, token_lane;
+    uint first;  // head of its workgroup, in the round that it is in
     float token_factor;
     bool stores;
-    Step step;   // the first step of the lane
-    Words a, b;  // its words
+    Step step;            // the first step of the lane
+    Words a, b;           // its words
+    T(StepParameters) p;  // what all heads share of its parameters
 };
 
 uint T(shared_head)(T(Share) share, const uint i) {
-    uint head = share.head_lane + i * head_lanes;
-    if (!T(whole_token)) head += gl_WorkGroupID.y * head_lanes;
-    return head;
+    return share.first + share.head_lane + i * head_lanes;
 }
 
 // Loads the words of step n in head i of a lane.
@@ -49,7 +55,7 @@ void T(row_barrier)() {
 
 vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
     vec2 leaves = vec2(T(leaf)(what, norm, u, 1.0));
-    if ((T(steps) & step_one_sum) == 0) leaves.y = T(leaf)(what, norm, u, vkrope_small);
+    if (T(parts) == 2) leaves.y = T(leaf)(what, norm, u, vkrope_small);
     return leaves;
 }
 
@@ -62,12 +68,14 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
         const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
         for (uint n = 0; n < T(lane_row_steps); ++n) {
             const uint index = share.step_lane + n * step_lanes;
-            if (index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
+            if (T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
                 if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
                 const T(Summed) summed = T(summed_of)(share.token, index, A, B, head);
-                VKROPE_EXCHANGED(row * T(units) + summed.units.x) = T(leaves)(what, norm, summed.a);
-                VKROPE_EXCHANGED(row * T(units) + summed.units.y) = T(leaves)(what, norm, summed.b);
+                vkrope_exchange(T(parts), row * T(units) + summed.units.x,
+                                T(leaves)(what, norm, summed.a));
+                vkrope_exchange(T(parts), row * T(units) + summed.units.y,
+                                T(leaves)(what, norm, summed.b));
             }
         }
     }
@@ -75,7 +83,7 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
     for (uint stage = 0; stage < T(stages); ++stage) {
         for (uint i = 0; i < T(round_heads); ++i) {
             const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
-            vkrope_shared_stage(vkrope_shared_sums(row * T(units), T(units), stage),
+            vkrope_shared_stage(vkrope_shared_sums(T(parts), row * T(units), T(units), stage),
                                 share.step_lane, step_lanes);
         }
         T(row_barrier)();
@@ -84,7 +92,8 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
 
 // The sum of a row of exchanged units.
 vec2 T(row_sum)(uint row) {
-    return vkrope_shared_rest(T(levels), vkrope_shared_sums(row * T(units), T(units), T(stages)));
+    return vkrope_shared_rest(T(levels),
+                              vkrope_shared_sums(T(parts), row * T(units), T(units), T(stages)));
 }
 
 vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
@@ -97,24 +106,24 @@ vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
             for (uint i = 0; i < T(round_heads); ++i) {
                 const uint head = T(shared_head)(share, first + i);
                 if (share.step_lane == 0 && head < T(row_heads))
-                    VKROPE_EXCHANGED(heads_at + head) = T(row_sum)(
-                        share.token_lane * T(round_rows) + share.head_lane + i * head_lanes);
+                    vkrope_exchange(T(parts), heads_at + head,
+                                    T(row_sum)(share.token_lane * T(round_rows) + share.head_lane +
+                                               i * head_lanes));
             }
         }
         barrier();
         for (uint stage = 0; stage < T(head_stages); ++stage) {
-            vkrope_shared_stage(vkrope_shared_sums(heads_at, T(row_heads), stage),
+            vkrope_shared_stage(vkrope_shared_sums(T(parts), heads_at, T(row_heads), stage),
                                 share.step_lane + step_lanes * share.head_lane,
                                 step_lanes * head_lanes);
             barrier();
         }
-        sums = vkrope_shared_rest(T(head_levels),
-                                  vkrope_shared_sums(heads_at, T(row_heads), T(head_stages)));
+        sums = vkrope_shared_rest(
+            T(head_levels), vkrope_shared_sums(T(parts), heads_at, T(row_heads), T(head_stages)));
     } else {
         T(exchange_units)(what, share, norm, 0);
         sums = T(row_sum)(share.token_lane * head_lanes + share.head_lane);
     }
-    if ((T(steps) & step_one_sum) != 0) sums.y = sums.x;
     return sums;
 }
 
@@ -131,6 +140,7 @@ T(begin_share)
     share.step_lane = step_lane;
     share.head_lane = head_lane;
     share.token_lane = token_lane;
+    share.first = T(whole_token) ? 0u : gl_WorkGroupID.y * head_lanes;
     share.token_factor = T(token_factor)(index, z);
     share.stores = in_call;
     if (VKROPE_TENSOR_SCATTERS) share.stores = in_call && token.stored;
@@ -145,11 +155,12 @@ bool T(has_share)() {
     return has;
 }
 
-// Loads what a lane keeps in registers.
+// Loads what a lane keeps in registers. A lane without a head loads the last one: loads that do not
+// wait for a branch stay in flight.
 void T(load_share)(inout T(Share) share) {
     if (T(many_steps) == 0) {
-        const uint head = T(shared_head)(share, 0);
-        if (share.step_lane < T(row_steps) && head < VKROPE_TENSOR_HEADS)
+        const uint head = min(T(shared_head)(share, 0), VKROPE_TENSOR_HEADS - 1);
+        if (T(in_row)(share.step_lane))
             T(load_shared_step)(share, share.step_lane, head, share.a, share.b);
     }
 }
@@ -160,27 +171,38 @@ Step T(share_step)(T(Share) share, const uint n, out bool turns) {
     Step step = share.step;
     turns = false;
 #if VKROPE_TENSOR_TURNS
-    turns = index < rotating;
-    if (turns) {
-        if (T(lane_row_steps) != 1) step = rotating_step(share.token, pairs_of(index));
-        step = T(turned_step)(step);
+    if (rotating != 0) {
+        turns = T(copying) == 0 ? T(in_row)(index) : index < rotating;
+        if (turns) {
+            if (T(lane_row_steps) != 1) step = rotating_step(share.token, pairs_of(index));
+            step = T(turned_step)(step);
+        }
     }
 #endif
     if (!turns) step = T(copied_step)(index);
     return step;
 }
 
+// Loads the parameters that a lane keeps in registers for all of its heads.
+void T(load_share_parameters)(inout T(Share) share) {
+    if (T(many_steps) == 0) {
+        bool turns;
+        const Step step = T(share_step)(share, 0, turns);
+        if (T(in_row)(share.step_lane)) T(load_step_parameters)(shape_channel, step, 0, share.p);
+    }
+}
+
 // ---- Rows that are staged: transformed or quantised ----
 
-// Words that the lanes of a row exchange, behind the rows.
-uint T(exchanged_words)(T(Share) share, const uint words) {
-    return head_lanes * group_tokens * T(head_dim) +
-           words * (gl_LocalInvocationID.x - share.step_lane);
+// A word for each lane of a row, behind the rows.
+uint T(exchanged_words)(T(Share) share) {
+    return head_lanes * group_tokens * VKROPE_ROW_WORDS(T(head_dim), staged_gaps) +
+           gl_LocalInvocationID.x - share.step_lane;
 }
 
 // A scale that is made for a row, from what its lanes have found.
 VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint head) {
-    const uint exchanged_at = T(exchanged_words)(share, 1);
+    const uint exchanged_at = T(exchanged_words)(share);
     VKROPE_STAGED(exchanged_at + share.step_lane) = vkrope_staged_most(T(element_out), row);
     T(row_barrier)();
     VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
@@ -212,55 +234,66 @@ float T(given_scale)(uint head) {
     return uintBitsToFloat(VKROPE_PARAMETER_WORD(at));
 }
 
-const uint T(blocks) = T(head_dim) < 32 ? 1 : T(head_dim) / 32;
-// Lanes that share a block, if a row has more lanes than blocks.
-const uint T(block_lanes) = step_lanes >= 8 * T(blocks)   ? 8
-                            : step_lanes >= 4 * T(blocks) ? 4
-                            : step_lanes >= 2 * T(blocks) ? 2
-                                                          : 1;
-
+// Blocks that each lane makes alone, or that several lanes make together.
+const uint T(block_lanes) = VKROPE_BLOCK_LANES(T(element_out), T(head_dim), step_lanes);
 void T(stage_blocks)(T(Share) share, const VkropeRow row) {
-    const uint quads = 8 / T(block_lanes), first = row.lane * quads;
-    const bool has_part = row.lane < T(blocks) * T(block_lanes);
-    const uint exchanged_at = T(exchanged_words)(share, 2);
-    if (has_part) {
-        const VkropeExtremes part = vkrope_extremes_of_quads(T(element_out), row, first, quads);
-        VKROPE_STAGED(exchanged_at + 2 * row.lane) = part.most;
-        VKROPE_STAGED(exchanged_at + 2 * row.lane + 1) = part.least;
-    }
-    T(row_barrier)();
-    if (has_part) {
-        const uint parts_at = exchanged_at + 2 * (row.lane - row.lane % T(block_lanes));
-        VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
-        for (uint part = 0; part < T(block_lanes); ++part)
-            extremes = vkrope_join_extremes(T(element_out), extremes,
-                                            VkropeExtremes(VKROPE_STAGED(parts_at + 2 * part),
-                                                           VKROPE_STAGED(parts_at + 2 * part + 1)));
-        vkrope_stage_block_codes(T(element_out), row, first, quads,
-                                 vkrope_block(T(element_out), extremes));
-    }
-}
-
-void T(stage_codes)(T(Share) share, const VkropeRow row, const uint head) {
-    if (T(in_blocks)) {
-        if (T(block_lanes) == 1)
-            vkrope_stage_blocks(T(element_out), row);
-        else
-            T(stage_blocks)(share, row);
-    } else if (T(scale_made)) {
-        vkrope_stage_codes_of_made(T(element_out), row, T(made_scale)(share, row, head));
+    if (T(block_lanes) == 1) {
+        vkrope_stage_blocks(T(element_out), row);
     } else {
-        float given = 1.0;
-        if (T(store_scale) != store_scale_none) given = T(given_scale)(head);
-        vkrope_stage_codes(T(element_out), row, given);
+        const uint shown = T(exchanged_words)(share);
+        const uint apart = step_lanes * head_lanes * group_tokens;
+        const VkropeShare part = vkrope_begin_blocks(T(element_out), row, shown, apart);
+        T(row_barrier)();
+        vkrope_end_blocks(T(element_out), row, shown, apart, part);
     }
 }
 
-// Stores the bytes of a row from byte `to` on. A lane stores whole words; the first and the last
-// one keep the bytes of others.
-void T(store_bytes)(VkropeRow row, const uint to) {
+// Whether bytes from byte `to` on are whole words.
+bool T(stores_words)(const uint to) {
+    return ((to | vkrope_row_bytes(T(element_out), T(head_dim))) & 3u) == 0;
+}
+
+// Stores a row of single codes from byte `to` on if it is whole words, else stages them.
+void T(store_codes)(T(Share) share, const VkropeRow row, const uint head, const uint to,
+                    const bool stores) {
+    VkropeMadeScale made;
+    float given = 1.0;
+    if (T(scale_made))
+        made = T(made_scale)(share, row, head);
+    else if (T(store_scale) != store_scale_none)
+        given = T(given_scale)(head);
+    const uint count = vkrope_quads(row);
+    for (uint round = 0; round < vkrope_rounds(count, row); ++round) {
+        const uint quad = row.lane + round * row.lanes;
+        if (vkrope_has_item(count, row, round)) {
+            uint word;
+            if (T(scale_made))
+                word = vkrope_made_codes(T(element_out), row, quad, made);
+            else
+                word = vkrope_given_codes(T(element_out), row, quad, given);
+            if (!T(stores_words)(to))
+                VKROPE_STAGED(row.at + vkrope_place(4 * quad)) = word;
+            else if (stores)
+                T(out_word)[to / 4 + quad] = word;
+        }
+    }
+}
+
+// Stores the bytes of a row from byte `to` on, blocks or codes that are staged. A lane stores whole
+// words. If the row begins or ends within a word, the first and the last one keep the bytes of
+// others. Both ways are loops of no or some rounds: software devices run both sides of a branch,
+// and a loop only while a lane needs it.
+void T(store_bytes)(const VkropeRow row, const uint to) {
     const uint bytes = vkrope_row_bytes(T(element_out), T(head_dim));
-    for (uint at = to / 4 + row.lane; at <= (to + bytes - 1) / 4; at += row.lanes) {
+    const bool whole = T(stores_words)(to);
+    for (uint pass = 0; pass < (T(in_blocks) && whole ? 1u : 0u); ++pass) {
+        for (uint round = 0; round < vkrope_rounds(bytes / 4, row); ++round) {
+            const uint index = row.lane + round * row.lanes;
+            if (vkrope_has_item(bytes / 4, row, round))
+                T(out_word)[to / 4 + index] = vkrope_staged_word(T(element_out), row, index);
+        }
+    }
+    for (uint at = to / 4 + row.lane; !whole && at <= (to + bytes - 1) / 4; at += row.lanes) {
         const int from = int(4 * at - to), beyond = from + 4 - int(bytes);
         const uint word = vkrope_staged_bytes(T(element_out), row, from);
         uint mask = ~0u;
@@ -273,45 +306,66 @@ void T(store_bytes)(VkropeRow row, const uint to) {
     }
 }
 
+// Levels of the Hadamard transform beyond a unit, in at most three passes of as many levels.
+const uint T(unit_levels) = VKROPE_UNIT_LEVELS(unit_elements);
+const uint T(far_levels) = T(hadamard) > T(unit_levels) ? T(hadamard) - T(unit_levels) : 0;
+const uint T(most_levels) = VKROPE_PASS_LEVELS(T(head_dim), step_lanes);
+const uint T(passes) = (T(far_levels) + T(most_levels) - 1) / T(most_levels);
+const uint T(pass_divisor) = T(passes) == 0 ? 1 : T(passes);
+const uint T(pass_levels) = (T(far_levels) + T(pass_divisor) - 1) / T(pass_divisor);
+
+void T(hadamard_pass)(const VkropeRow row, const uint level) {
+    vkrope_hadamard_pass(T(hadamard), level, min(T(hadamard) - level, T(pass_levels)), row);
+    T(row_barrier)();
+}
+
 // Stores the staged row of a head. Every lane that waits takes part in the barriers.
 void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     T(row_barrier)();
-    for (uint level = 0; level < T(hadamard); level += 3) {
-        vkrope_hadamard_stage(T(hadamard), level, row);
-        T(row_barrier)();
-    }
+    // Written out, since compilers do not unroll a loop over passes.
+    if (T(passes) >= 1) T(hadamard_pass)(row, T(unit_levels));
+    if (T(passes) >= 2) T(hadamard_pass)(row, T(unit_levels) + T(pass_levels));
+    if (T(passes) >= 3) T(hadamard_pass)(row, T(unit_levels) + 2 * T(pass_levels));
     const bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
     const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     if (T(quantised)) {
-        T(stage_codes)(share, row, head);
+        const uint at = to * vkrope_block_bytes(T(element_out)) +
+                        VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
+        if (T(in_blocks))
+            T(stage_blocks)(share, row);
+        else
+            T(store_codes)(share, row, head, at, stores);
         T(row_barrier)();
-        if (stores) T(store_bytes)
-        (row, to * vkrope_block_bytes(T(element_out)) + VKROPE_OFFSET(VKROPE_TENSOR_AT(out)));
+        if (stores) T(store_bytes)(row, at);
     } else {
-        for (uint unit = row.lane; unit < T(units) && stores; unit += row.lanes) {
-            const uint channel = unit * unit_elements;
-            T(store)
+        for (uint round = 0; round < vkrope_rounds(T(units), row); ++round) {
+            const uint unit = row.lane + round * row.lanes, channel = unit * unit_elements;
+            if (stores && vkrope_has_item(T(units), row, round)) T(store)
             (to + channel,
-             vkrope_encode(T(element_out), vkrope_staged_unit(unit_elements, row.at + channel, 1)));
+             vkrope_encode(T(element_out),
+                           vkrope_staged_unit(unit_elements, row.at + vkrope_place(channel), 1)));
         }
     }
     T(row_barrier)();  // the next row takes the place of this one
 }
 
 void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
-    const VkropeRow row = VkropeRow((share.token_lane * head_lanes + share.head_lane) * T(head_dim),
+    const VkropeRow row = VkropeRow((share.token_lane * head_lanes + share.head_lane) *
+                                        VKROPE_ROW_WORDS(T(head_dim), staged_gaps),
                                     T(head_dim), share.step_lane, step_lanes);
     for (uint i = 0; i < T(lane_heads); ++i) {
         const uint head = T(shared_head)(share, i);
         for (uint n = 0; n < T(lane_row_steps); ++n) {
             const uint index = share.step_lane + n * step_lanes;
-            if (share.stores && index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
+            if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
                 bool turns;
                 const Step step = T(share_step)(share, n, turns);
                 Words A = share.a, B = share.b;
-                if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
-                T(StepParameters) p;
-                T(load_step_parameters)(shape_channel, step, 0, p);
+                T(StepParameters) p = share.p;
+                if (T(many_steps) != 0) {
+                    T(load_shared_step)(share, index, head, A, B);
+                    T(load_step_parameters)(shape_channel, step, 0, p);
+                }
                 T(load_step_parameters)(shape_head_channel, step, head, p);
                 T(finish_units)(turns, step, A, B, row.at, p, norm, share.token_factor);
             }
@@ -329,11 +383,12 @@ void T(finish_direct)(T(Share) share, const VkropeNorm norm) {
         const uint index = share.step_lane + n * step_lanes;
         bool turns;
         const Step step = T(share_step)(share, n, turns);
-        T(StepParameters) p;
-        if (index < T(row_steps)) T(load_step_parameters)(shape_channel, step, 0, p);
+        T(StepParameters) p = share.p;
+        if (T(many_steps) != 0 && T(in_row)(index))
+            T(load_step_parameters)(shape_channel, step, 0, p);
         for (uint i = 0; i < T(lane_heads); ++i) {
             const uint head = T(shared_head)(share, i);
-            if (share.stores && index < T(row_steps) && head < VKROPE_TENSOR_HEADS) {
+            if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
                 if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
                 const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
@@ -360,5 +415,24 @@ void T(finish_share)(T(Share) share) {
         T(finish_staged)(share, norm);
     } else {
         T(finish_direct)(share, norm);
+    }
+}
+
+// The heads of a workgroup, in rounds: the words of a round are loaded before those of the one
+// before it are stored. All lanes take as many rounds: one if the call has no more heads than fit
+// side by side, or if there are workgroups for all of them.
+const bool T(one_round) = T(scale_heads) - 1 < head_lanes;  // 0: unknown
+void T(finish_rounds)(T(Share) share) {
+    T(load_share_parameters)(share);
+    if (T(whole_token) || T(one_round)) {
+        T(finish_share)(share);
+    } else {
+        while (share.first < VKROPE_TENSOR_HEADS) {
+            T(Share) next = share;
+            next.first += head_lanes * gl_NumWorkGroups.y;
+            T(load_share)(next);
+            T(finish_share)(share);
+            share = next;
+        }
     }
 }

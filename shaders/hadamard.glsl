@@ -3,9 +3,9 @@
 // Needs element.glsl. Declares no binding, push constant or workgroup size.
 //
 // Level i, i ascending, replaces channels a whose bit i is 0, and b = a + 2^i by a + b and
-// a - b. The levels below the size of a unit stay inside it: vkrope_butterflies. Each of the others
-// joins two units of different lanes: vkrope_butterfly. All are followed by one product with
-// vkrope_hadamard_factor.
+// a - b. The levels below the size of a unit stay inside it, and the others join channels of
+// several units: vkrope_butterflies of channels that lie as far apart, or vkrope_butterfly of two
+// units. The last level is followed by one product with vkrope_hadamard_factor.
 #ifndef VKROPE_HADAMARD_GLSL
 #define VKROPE_HADAMARD_GLSL
 
@@ -51,5 +51,8 @@ float vkrope_hadamard_factor(const uint levels) {
     return uintBitsToFloat(((levels & 1u) == 0 ? 0x3f800000u : 0x3f3504f3u) -
                            ((levels >> 1) << 23));
 }
+
+// Levels inside a unit of n elements.
+#define VKROPE_UNIT_LEVELS(n) ((n) == 8 ? 3u : (n) == 4 ? 2u : (n) == 2 ? 1u : 0u)
 
 #endif

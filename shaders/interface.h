@@ -46,129 +46,127 @@ VKROPE_CONSTANT position_binding_offsets = 3;
 // Specialisation constants: they differ between kernels, or between the pipelines of a kernel.
 // X(id, name, default), in the order of ids. Id 0 is the workgroup size:
 // step_lanes * head_lanes * group_tokens.
-#define VKROPE_CONSTANTS(X)                                                                      \
-    X(1, step_lanes, 1)     /* lanes per row in a workgroup */                                   \
-    X(2, head_lanes, 1)     /* heads of a token side by side in a workgroup */                   \
-    X(3, group_tokens, 1)   /* tokens side by side in a workgroup */                             \
-    X(4, steps_together, 1) /* consecutive steps that a lane rotates */                          \
-    X(5, units_apart, 0)    /* 1: adjacent units go to adjacent lanes; 0: to one lane */         \
-    X(6, rare_branches, 0)  /* 1: rare cases have a branch; 0 on CPUs, which run every branch */ \
-    X(7, q_batch, 0)        /* most heads of Q that a lane takes; 0: all of them */              \
-    X(8, k_batch, 0)                                                                             \
-    X(9, access, 0)           /* access_* */                                                     \
-    X(10, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                              \
-    X(11, conversion, 0)      /* conversion_* */                                                 \
-    X(12, q_head_dim, 2)      /* 0: the tensor is absent; for K and V too */                     \
-    X(13, q_rotary_offset, 0) /* channel from which window_at_* count */                         \
-    X(14, q_element_in, 0)    /* element_* */                                                    \
-    X(15, q_element_out, 0)                                                                      \
-    X(16, k_head_dim, 2)                                                                         \
-    X(17, k_rotary_offset, 0)                                                                    \
-    X(18, k_element_in, 0)                                                                       \
-    X(19, k_element_out, 0)                                                                      \
-    X(20, v_head_dim, 0) /* V beside K: it has K's strides, heads and batch */                   \
-    X(21, v_element_in, 0)                                                                       \
-    X(22, v_element_out, 0)                                                                      \
-    X(23, scatter, 0) /* 1: rows of K and V go to the slots of slot_mapping */                   \
-    X(24, pairing, 0) /* pairing_* */                                                            \
-    X(25, pairing_out, 0)                                                                        \
-    X(26, rotary_dim, 2)   /* of all windows together; 0: nothing rotates */                     \
-    X(27, window_dim_0, 2) /* channels of a window; 0: absent */                                 \
-    X(28, window_dim_1, 0)                                                                       \
-    X(29, window_dim_2, 0)                                                                       \
-    X(30, window_dim_3, 0)                                                                       \
-    X(31, window_at_0, 0) /* first channel, from rotary_offset on */                             \
-    X(32, window_at_1, 0)                                                                        \
-    X(33, window_at_2, 0)                                                                        \
-    X(34, window_at_3, 0)                                                                        \
-    X(35, angles, 0)        /* angles_* */                                                       \
-    X(36, positions, 0)     /* positions_* */                                                    \
-    X(37, axes, 0)          /* 0: one position per token */                                      \
-    X(38, section_order, 0) /* sections_* */                                                     \
-    X(39, leftover_axis, 0)                                                                      \
-    X(40, section_0, 1) /* pairs of a section */                                                 \
-    X(41, section_1, 0)                                                                          \
-    X(42, section_2, 0)                                                                          \
-    X(43, section_3, 0)                                                                          \
-    X(44, section_4, 0)                                                                          \
-    X(45, section_5, 0)                                                                          \
-    X(46, section_6, 0)                                                                          \
-    X(47, section_7, 0)                                                                          \
-    X(48, counter, 0)     /* 1: may count tokens whose position or slot is out of range */       \
-    X(49, k_after_q, 0)   /* 1: loads K after storing Q, for lack of registers */                \
-    X(50, finish, 0)      /* finish_*: who takes the steps of q_steps, k_steps, v_steps */       \
-    X(51, norms_held, 1)  /* rows of a tensor whose norms a lane holds */                        \
-    X(52, exchanged, 1)   /* sums of units that the lanes of a workgroup share */                \
-    X(53, q_steps, 0)     /* step_* */                                                           \
-    X(54, q_row_heads, 1) /* heads that a norm takes as one row */                               \
-    X(55, q_inverse_n, 0) /* f32 bits: 1 / channels of such a row */                             \
-    X(56, q_eps, 0)       /* f32 bits */                                                         \
-    X(57, q_clip, 0)      /* f32 bits */                                                         \
-    X(58, q_factor, 0)    /* f32 bits; step_scale */                                             \
-    X(59, q_bias, 0)      /* shape_* */                                                          \
-    X(60, q_bias_at, 0)   /* floats from the start of the parameters */                          \
-    X(61, q_weight, 0)    /* shape_* */                                                          \
-    X(62, q_weight_at, 0)                                                                        \
-    X(63, q_norm_bias, 0) /* shape_* */                                                          \
-    X(64, q_norm_bias_at, 0)                                                                     \
-    X(65, q_hadamard, 0)       /* levels: log2 of the channels of a block */                     \
-    X(66, q_store_scale, 0)    /* store_scale_* */                                               \
-    X(67, q_store_scale_at, 0) /* floats from the start of the parameters */                     \
-    X(68, q_scale_floor, 0)    /* f32 bits */                                                    \
-    X(69, q_scale_heads, 1)    /* heads of the call: scales of a token */                        \
-    X(70, k_steps, 0)                                                                            \
-    X(71, k_row_heads, 1)                                                                        \
-    X(72, k_inverse_n, 0)                                                                        \
-    X(73, k_eps, 0)                                                                              \
-    X(74, k_clip, 0)                                                                             \
-    X(75, k_factor, 0)                                                                           \
-    X(76, k_bias, 0)                                                                             \
-    X(77, k_bias_at, 0)                                                                          \
-    X(78, k_weight, 0)                                                                           \
-    X(79, k_weight_at, 0)                                                                        \
-    X(80, k_norm_bias, 0)                                                                        \
-    X(81, k_norm_bias_at, 0)                                                                     \
-    X(82, k_hadamard, 0)                                                                         \
-    X(83, k_store_scale, 0)                                                                      \
-    X(84, k_store_scale_at, 0)                                                                   \
-    X(85, k_scale_floor, 0)                                                                      \
-    X(86, k_scale_heads, 1)                                                                      \
-    X(87, v_steps, 0)                                                                            \
-    X(88, v_row_heads, 1)                                                                        \
-    X(89, v_inverse_n, 0)                                                                        \
-    X(90, v_eps, 0)                                                                              \
-    X(91, v_clip, 0)                                                                             \
-    X(92, v_factor, 0)                                                                           \
-    X(93, v_bias, 0)                                                                             \
-    X(94, v_bias_at, 0)                                                                          \
-    X(95, v_weight, 0)                                                                           \
-    X(96, v_weight_at, 0)                                                                        \
-    X(97, v_norm_bias, 0)                                                                        \
-    X(98, v_norm_bias_at, 0)                                                                     \
-    X(99, v_hadamard, 0)                                                                         \
-    X(100, v_store_scale, 0)                                                                     \
-    X(101, v_store_scale_at, 0)                                                                  \
-    X(102, v_scale_floor, 0)                                                                     \
-    X(103, v_scale_heads, 1)                                                                     \
-    X(104, heads_together, 1) /* finish_shared: heads whose units a lane exchanges at once */    \
-    X(105, staged, 1)         /* words of rows that the lanes of a workgroup store together */   \
-    X(106, phase, 0)          /* 1: a phase is added to the angle of each pair */                \
-    X(107, head_groups, 1)    /* groups of heads with frequencies of their own; computed */      \
-    X(108, channel_angles,                                                                       \
-      0) /* 1: the channels of a pair have angles of their own; cos_sin_cache */                 \
-    X(109, second_parameters, 0) /* floats from one set of parameters to the second; 0: one set */
+#define VKROPE_CONSTANTS(X)                                                                        \
+    X(1, step_lanes, 1)     /* lanes per row in a workgroup */                                     \
+    X(2, head_lanes, 1)     /* heads of a token side by side in a workgroup */                     \
+    X(3, group_tokens, 1)   /* tokens side by side in a workgroup */                               \
+    X(4, steps_together, 1) /* consecutive steps that a lane rotates */                            \
+    X(5, units_apart, 0)    /* 1: adjacent units go to adjacent lanes; 0: to one lane */           \
+    X(6, rare_branches, 0)  /* 1: rare cases have a branch; 0 on CPUs, which run every branch */   \
+    X(7, q_batch, 0)        /* most heads of Q that a lane takes; 0: all of them */                \
+    X(8, k_batch, 0)                                                                               \
+    X(9, access, 0)           /* access_* */                                                       \
+    X(10, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                                \
+    X(11, conversion, 0)      /* conversion_* */                                                   \
+    X(12, q_head_dim, 2)      /* 0: the tensor is absent; for K and V too */                       \
+    X(13, q_rotary_offset, 0) /* channel from which window_at_* count */                           \
+    X(14, q_element_in, 0)    /* element_* */                                                      \
+    X(15, q_element_out, 0)                                                                        \
+    X(16, k_head_dim, 2)                                                                           \
+    X(17, k_rotary_offset, 0)                                                                      \
+    X(18, k_element_in, 0)                                                                         \
+    X(19, k_element_out, 0)                                                                        \
+    X(20, v_head_dim, 0) /* V beside K: it has K's strides, heads and batch */                     \
+    X(21, v_element_in, 0)                                                                         \
+    X(22, v_element_out, 0)                                                                        \
+    X(23, scatter, 0) /* 1: rows of K and V go to the slots of slot_mapping */                     \
+    X(24, pairing, 0) /* pairing_* */                                                              \
+    X(25, pairing_out, 0)                                                                          \
+    X(26, rotary_dim, 2)   /* of all windows together; 0: nothing rotates */                       \
+    X(27, window_dim_0, 2) /* channels of a window; 0: absent */                                   \
+    X(28, window_dim_1, 0)                                                                         \
+    X(29, window_dim_2, 0)                                                                         \
+    X(30, window_dim_3, 0)                                                                         \
+    X(31, window_at_0, 0) /* first channel, from rotary_offset on */                               \
+    X(32, window_at_1, 0)                                                                          \
+    X(33, window_at_2, 0)                                                                          \
+    X(34, window_at_3, 0)                                                                          \
+    X(35, angles, 0)        /* angles_* */                                                         \
+    X(36, positions, 0)     /* positions_* */                                                      \
+    X(37, axes, 0)          /* 0: one position per token */                                        \
+    X(38, section_order, 0) /* sections_* */                                                       \
+    X(39, leftover_axis, 0)                                                                        \
+    X(40, section_0, 1) /* pairs of a section */                                                   \
+    X(41, section_1, 0)                                                                            \
+    X(42, section_2, 0)                                                                            \
+    X(43, section_3, 0)                                                                            \
+    X(44, section_4, 0)                                                                            \
+    X(45, section_5, 0)                                                                            \
+    X(46, section_6, 0)                                                                            \
+    X(47, section_7, 0)                                                                            \
+    X(48, counter, 0)     /* 1: may count tokens whose position or slot is out of range */         \
+    X(49, k_after_q, 0)   /* 1: loads K after storing Q, for lack of registers */                  \
+    X(50, finish, 0)      /* finish_*: who takes the steps of q_steps, k_steps, v_steps */         \
+    X(51, norms_held, 1)  /* rows of a tensor whose norms a lane holds */                          \
+    X(52, exchanged, 1)   /* floats of sums that the lanes of a workgroup share */                 \
+    X(53, q_steps, 0)     /* step_* */                                                             \
+    X(54, q_row_heads, 1) /* heads that a norm takes as one row */                                 \
+    X(55, q_inverse_n, 0) /* f32 bits: 1 / channels of such a row */                               \
+    X(56, q_eps, 0)       /* f32 bits */                                                           \
+    X(57, q_clip, 0)      /* f32 bits */                                                           \
+    X(58, q_factor, 0)    /* f32 bits; step_scale */                                               \
+    X(59, q_bias, 0)      /* shape_* */                                                            \
+    X(60, q_bias_at, 0)   /* floats from the start of the parameters */                            \
+    X(61, q_weight, 0)    /* shape_* */                                                            \
+    X(62, q_weight_at, 0)                                                                          \
+    X(63, q_norm_bias, 0) /* shape_* */                                                            \
+    X(64, q_norm_bias_at, 0)                                                                       \
+    X(65, q_hadamard, 0)       /* levels: log2 of the channels of a block */                       \
+    X(66, q_store_scale, 0)    /* store_scale_* */                                                 \
+    X(67, q_store_scale_at, 0) /* floats from the start of the parameters */                       \
+    X(68, q_scale_floor, 0)    /* f32 bits */                                                      \
+    X(69, q_scale_heads, 1)    /* heads of the call: scales of a token */                          \
+    X(70, k_steps, 0)                                                                              \
+    X(71, k_row_heads, 1)                                                                          \
+    X(72, k_inverse_n, 0)                                                                          \
+    X(73, k_eps, 0)                                                                                \
+    X(74, k_clip, 0)                                                                               \
+    X(75, k_factor, 0)                                                                             \
+    X(76, k_bias, 0)                                                                               \
+    X(77, k_bias_at, 0)                                                                            \
+    X(78, k_weight, 0)                                                                             \
+    X(79, k_weight_at, 0)                                                                          \
+    X(80, k_norm_bias, 0)                                                                          \
+    X(81, k_norm_bias_at, 0)                                                                       \
+    X(82, k_hadamard, 0)                                                                           \
+    X(83, k_store_scale, 0)                                                                        \
+    X(84, k_store_scale_at, 0)                                                                     \
+    X(85, k_scale_floor, 0)                                                                        \
+    X(86, k_scale_heads, 1)                                                                        \
+    X(87, v_steps, 0)                                                                              \
+    X(88, v_row_heads, 1)                                                                          \
+    X(89, v_inverse_n, 0)                                                                          \
+    X(90, v_eps, 0)                                                                                \
+    X(91, v_clip, 0)                                                                               \
+    X(92, v_factor, 0)                                                                             \
+    X(93, v_bias, 0)                                                                               \
+    X(94, v_bias_at, 0)                                                                            \
+    X(95, v_weight, 0)                                                                             \
+    X(96, v_weight_at, 0)                                                                          \
+    X(97, v_norm_bias, 0)                                                                          \
+    X(98, v_norm_bias_at, 0)                                                                       \
+    X(99, v_hadamard, 0)                                                                           \
+    X(100, v_store_scale, 0)                                                                       \
+    X(101, v_store_scale_at, 0)                                                                    \
+    X(102, v_scale_floor, 0)                                                                       \
+    X(103, v_scale_heads, 1)                                                                       \
+    X(104, heads_together, 1)    /* finish_shared: heads whose units a lane exchanges at once */   \
+    X(105, staged, 1)            /* words of rows that the lanes of a workgroup store together */  \
+    X(106, phase, 0)             /* 1: a phase is added to the angle of each pair */               \
+    X(107, head_groups, 1)       /* groups of heads with frequencies of their own; computed */     \
+    X(108, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
+    X(109, second_parameters, 0) /* floats from a set of parameters to the second; 0: no second */ \
+    X(110, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 
 // Words of shared memory that every device has.
 #define VKROPE_SHARED_WORDS 4096u
-// Words that are skipped among `words` staged ones, one after every 32: lanes that take 4 or 8
-// adjacent words each would meet in the same banks of shared memory. None if a lane has rows for
-// itself, or if there is no room for them beside `sums` exchanged sums, of two words each.
-#define VKROPE_STAGED_GAPS(lanes, words, sums)                          \
-    ((lanes) == 1                                                  ? 0u \
-     : (words) + (words) / 32u + 2u * (sums) > VKROPE_SHARED_WORDS ? 0u \
-                                                                   : (words) / 32u)
+// Words of a row in shared memory. With gaps (1), four are skipped after every 32 channels and four
+// behind the row: lanes that take 4 or 8 adjacent words each, or the same ones of several rows,
+// then use different banks, and four adjacent channels stay 16 aligned bytes.
+#define VKROPE_ROW_WORDS(channels, gaps) \
+    ((channels) + (gaps) * (((channels) + 31u) / 32u * 4u + 4u))
 
 VKROPE_CONSTANT pairing_half_split = 0;
 VKROPE_CONSTANT pairing_interleaved = 1;
@@ -185,6 +183,16 @@ VKROPE_CONSTANT element_q4_0 = 7;
 VKROPE_CONSTANT element_q4_1 = 8;
 VKROPE_CONSTANT element_q5_0 = 9;
 VKROPE_CONSTANT element_q5_1 = 10;
+
+// Lanes that make a block of a row together, a power of two, and the words that each of them shows
+// to the others: extremes of lower and of upper channels (q8_0: of all).
+#define VKROPE_BLOCK_LANES(type, channels, lanes)                            \
+    ((lanes) >= 8 * ((channels) / 32)   ? ((type) == element_q8_0 ? 8u : 4u) \
+     : (lanes) >= 4 * ((channels) / 32) ? 4u                                 \
+     : (lanes) >= 2 * ((channels) / 32) ? 2u                                 \
+                                        : 1u)
+#define VKROPE_SHOWN_WORDS(type) \
+    ((type) == element_q8_0 ? 1u : (type) == element_q4_1 || (type) == element_q5_1 ? 4u : 2u)
 
 // How f16 converts to and from f32: with integers; with OpFConvert under RoundingModeRTE 16, except
 // for subnormal halves; with OpFConvert for all halves, under DenormPreserve 16 too.

@@ -12,8 +12,8 @@
 //
 //   1. vkrope_extremes of each unit, joined in the order of channels by vkrope_join_extremes.
 //   2. vkrope_block, or vkrope_made_scale.
-//   3. vkrope_block_codes of every 4 channels, or vkrope_codes of vkrope_quotient; a given scale
-//      has only this step, with vkrope_times.
+//   3. vkrope_block_codes of every 4 channels, or vkrope_codes of vkrope_quotient, which
+//      vkrope_codes_by_product mostly spares; a given scale has only this step, with vkrope_times.
 //
 // vkrope_pack_codes makes a word of 4 codes. Those of 8-bit types are stored as they are.
 #ifndef VKROPE_QUANTISE_GLSL
@@ -301,6 +301,51 @@ vec4 vkrope_quotient(const vec4 x, const VkropeMadeScale scale) {
     const uvec4 special = infinite ? uvec4(0x7fffffffu) : magnitude | sign;
     result = mix(result, special, greaterThanEqual(magnitude, uvec4(0x7f800000u)));
     return uintBitsToFloat(mix(result, result & sign, equal(magnitude, uvec4(0))));
+}
+
+// 1 / scale within 2^-24 of it, if the scale is from 2^-60 to 2^60.
+bool vkrope_has_reciprocal(const VkropeMadeScale scale) {
+    return scale.bits - (67u << 23) < (120u << 23);
+}
+float vkrope_reciprocal_of(const VkropeMadeScale scale) {
+    return uintBitsToFloat(floatBitsToUint(scale.inverse) + (uint(126 - scale.exponent) << 23));
+}
+
+// The codes of x / scale by the product of x and such a reciprocal, which lies within 3 units in
+// the last place of the f32 quotient; `certain`: whether no code changes within 16 units of a
+// product. Infinities and NaNs are not certain, nor are zeros and what becomes a subnormal 8-bit
+// float.
+uvec4 vkrope_codes_by_product(const uint type, const vec4 x, const float reciprocal,
+                              out bool certain) {
+    precise vec4 product = x * reciprocal;
+    const uvec4 bits = floatBitsToUint(product);
+    const uvec4 magnitude = bits & 0x7fffffffu;
+    uvec4 codes;
+    if (type == element_int8) {
+        // As vkrope_finite_block_codes rounds; 2^-14 are 8 units or more, up to 128.
+        precise vec4 shifted = uintBitsToFloat(min(magnitude, uvec4(0x42fe0000u))) + 0.49999997;
+        precise vec4 least = shifted - 0.00006103515625;
+        precise vec4 most = shifted + 0.00006103515625;
+        codes = uvec4(most);
+        const uvec4 off = codes - uvec4(least);
+        const uint largest = max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w));
+        certain = (off.x | off.y | off.z | off.w) == 0 && largest < 0x43000000u;
+        codes = mix(codes, 0u - codes, notEqual(bits >> 31, uvec4(0))) & 0xffu;
+    } else {
+        const bool e4 = type == element_e4m3fn;
+        const uint dropped = e4 ? 20u : 21u, tie = 1u << (dropped - 1u), bias = e4 ? 120u : 112u;
+        const uint normal = e4 ? 0x3c800000u : 0x38800000u, last = e4 ? 0x43e00000u : 0x47600000u;
+        // Distance from 16 units below a tie, and from the smallest normal number.
+        const uvec4 from_tie = (magnitude - (tie - 16u)) & ((1u << dropped) - 1u);
+        const uvec4 above = magnitude - normal;
+        const uint nearest = min(min(from_tie.x, from_tie.y), min(from_tie.z, from_tie.w));
+        const uint farthest = max(max(above.x, above.y), max(above.z, above.w));
+        certain = nearest > 32u && farthest <= last + 16u - normal;
+        const uvec4 limited = min(magnitude, uvec4(last));
+        codes = (limited + ((limited >> dropped) & 1u) + (tie - 1u - (bias << 23))) >> dropped;
+        codes |= (bits >> 24) & 0x80u;
+    }
+    return codes;
 }
 
 // A word of four codes.

@@ -108,9 +108,8 @@ layout(set = 0, binding = binding_turns, std140) uniform Turns {
 };
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
-shared vec2 exchange[exchanged];  // sums of the units of rows
-const uint staged_gaps = VKROPE_STAGED_GAPS(step_lanes, staged, exchanged);
-shared uint staged_words[staged + staged_gaps];
+shared float exchange[exchanged];  // sums of the units of rows
+shared uint staged_words[staged];  // rows that lanes store together
 
 #define VKROPE_PUSH push
 #define VKROPE_CONVERSION conversion
@@ -127,7 +126,8 @@ shared uint staged_words[staged + staged_gaps];
 #define VKROPE_PARAMETER_WORD(index) parameters_word[index]
 #define VKROPE_PARAMETER_QUAD(index) parameters_wide[index]
 #define VKROPE_EXCHANGED(index) exchange[index]
-#define VKROPE_STAGED(index) staged_words[staged_gaps == 0 ? (index) : (index) + (index) / 32]
+#define VKROPE_STAGED(index) staged_words[index]
+#define VKROPE_STAGED_GAPS staged_gaps
 
 #include "element.glsl"
 #include "pairing.glsl"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The tree of norm.glsl over sums that the lanes of a workgroup share. Each sum has two parts, of
-// values and of scaled ones. Declares no binding, push constant or workgroup size. Define one
-// macro:
+// values and of scaled ones, or one if values cannot overflow. Declares no binding, push constant
+// or workgroup size. Define one macro:
 //
-//   VKROPE_EXCHANGED(index)    the shared sums: vec2
+//   VKROPE_EXCHANGED(index)    the parts of the shared sums: float
 //
 // Lanes add sums by eights, in stages with a barrier after each, until at most sixteen are left,
 // which every lane adds. So no lane reads many, and none keeps sums that wait for others.
@@ -17,14 +17,21 @@
 // Stages before the last sums of a tree: 2, 3 or 4 levels are left, or all if they are at most 4.
 #define VKROPE_STAGES(levels) ((levels) <= 4 ? 0 : ((levels)-2) / 3)
 
-// Some of the sums of a tree: `count` sums, `stride` apart.
+void vkrope_exchange(const uint parts, const uint index, const vec2 sum) {
+    VKROPE_EXCHANGED(parts * index) = sum.x;
+    if (parts == 2) VKROPE_EXCHANGED(parts * index + 1) = sum.y;
+}
+
+// Some of the sums of a tree: `count` sums of `parts` parts, `stride` apart.
 struct SharedSums {
-    uint at, stride, count;
+    uint parts, at, stride, count;
 };
 
-// The sum `index`; +0 beyond the last one.
+// The sum `index`; +0 beyond the last one. A part that it does not have is like the other one.
 vec2 vkrope_shared_one(const SharedSums sums, const uint index) {
-    const vec2 sum = VKROPE_EXCHANGED(sums.at + min(index, sums.count - 1u) * sums.stride);
+    const uint at = sums.parts * (sums.at + min(index, sums.count - 1u) * sums.stride);
+    vec2 sum = vec2(VKROPE_EXCHANGED(at));
+    if (sums.parts == 2) sum.y = VKROPE_EXCHANGED(at + 1);
     return index < sums.count ? sum : vec2(0);
 }
 vec2 vkrope_shared_two(const SharedSums sums, const uint first) {
@@ -59,10 +66,10 @@ vec2 vkrope_shared_rest(const uint levels, const SharedSums sums) {
     return sum;
 }
 
-// The sums of a tree over `count` sums from `at` on, before stage `stage`.
-SharedSums vkrope_shared_sums(const uint at, const uint count, const uint stage) {
+// The sums of a tree over `count` sums from sum `at` on, before stage `stage`.
+SharedSums vkrope_shared_sums(const uint parts, const uint at, const uint count, const uint stage) {
     const uint stride = 1u << (3 * stage);
-    return SharedSums(at, stride, (count + stride - 1u) >> (3 * stage));
+    return SharedSums(parts, at, stride, (count + stride - 1u) >> (3 * stage));
 }
 
 // One stage: `lane` of `lanes` replaces eights of these sums by their sums, each in the place of
@@ -71,7 +78,8 @@ void vkrope_shared_stage(const SharedSums sums, const uint lane, const uint lane
     for (uint first = 8u * lane; first < sums.count; first += 8u * lanes) {
         const uint at = sums.at + first * sums.stride;
         const uint count = sums.count % 8u == 0 ? 8u : sums.count - first;
-        VKROPE_EXCHANGED(at) = vkrope_shared_eight(SharedSums(at, sums.stride, count), 0);
+        const SharedSums eight = SharedSums(sums.parts, at, sums.stride, count);
+        vkrope_exchange(sums.parts, at, vkrope_shared_eight(eight, 0));
     }
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Rows that several lanes store together: Hadamard transform, extremes, codes and bytes. Needs
-// interface.h, element.glsl, norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl. Declares no
-// binding, push constant or workgroup size. Define this macro first:
+// Rows that several lanes store together: Hadamard transform, extremes, codes and bytes. Longer
+// than other files, since all of them go by the places of a row. Needs interface.h, element.glsl,
+// norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl. Declares no binding, push constant or
+// workgroup size. Define these macros first:
 //
 //   VKROPE_STAGED(index)  words that the lanes of a workgroup share, uint
+//   VKROPE_STAGED_GAPS    a constant: 1 if their rows have gaps (VKROPE_ROW_WORDS), else 0
 //
-// A row is the words of its f32 channels, one after the other. Codes replace them: a word of 4
-// codes is in the place of their first channel, and the scales of a block in that of its second.
+// A row is the words of its f32 channels, each in its place. Codes replace them: a word of 4 codes
+// is in the place of their first channel. Blocks replace them as words of their own.
 #ifndef VKROPE_STAGING_GLSL
 #define VKROPE_STAGING_GLSL
 
 #ifndef VKROPE_STAGED
 #error "staging.glsl: define VKROPE_STAGED(index)"
+#endif
+#ifndef VKROPE_STAGED_GAPS
+#error "staging.glsl: define VKROPE_STAGED_GAPS"
 #endif
 #if !defined(VKROPE_HADAMARD_GLSL) || !defined(VKROPE_BLOCKS_GLSL)
 #error "staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl first"
@@ -22,154 +27,380 @@ struct VkropeRow {
     uint at, channels, lane, lanes;
 };
 
-// The n values from `at` on, `stride` apart, as a unit.
+// Words from the start of a row to a channel. The place of a sum is the sum of the places if the
+// terms have no bit in common.
+uint vkrope_place(const uint channel) {
+    return channel + VKROPE_STAGED_GAPS * (channel / 32 * 4);
+}
+
+// The n channels from `at` on, `stride` apart, as a unit. `stride` is a power of two, and the
+// channel at `at` has none of the n - 1 multiples of it.
 Unit vkrope_staged_unit(const uint n, const uint at, const uint stride) {
     uvec4 a = uvec4(VKROPE_STAGED(at), 0, 0, 0), b = uvec4(0);
-    if (n >= 2) a.y = VKROPE_STAGED(at + stride);
-    if (n >= 4) a.zw = uvec2(VKROPE_STAGED(at + 2 * stride), VKROPE_STAGED(at + 3 * stride));
+    if (n >= 2) a.y = VKROPE_STAGED(at + vkrope_place(stride));
+    if (n >= 4) {
+        a.z = VKROPE_STAGED(at + vkrope_place(2 * stride));
+        a.w = VKROPE_STAGED(at + vkrope_place(3 * stride));
+    }
     if (n == 8)
-        b = uvec4(VKROPE_STAGED(at + 4 * stride), VKROPE_STAGED(at + 5 * stride),
-                  VKROPE_STAGED(at + 6 * stride), VKROPE_STAGED(at + 7 * stride));
+        b = uvec4(VKROPE_STAGED(at + vkrope_place(4 * stride)),
+                  VKROPE_STAGED(at + vkrope_place(5 * stride)),
+                  VKROPE_STAGED(at + vkrope_place(6 * stride)),
+                  VKROPE_STAGED(at + vkrope_place(7 * stride)));
     return Unit(uintBitsToFloat(a), uintBitsToFloat(b));
 }
 
 void vkrope_stage_unit(const uint n, const uint at, const uint stride, const Unit u) {
     VKROPE_STAGED(at) = floatBitsToUint(u.a.x);
-    if (n >= 2) VKROPE_STAGED(at + stride) = floatBitsToUint(u.a.y);
+    if (n >= 2) VKROPE_STAGED(at + vkrope_place(stride)) = floatBitsToUint(u.a.y);
     if (n >= 4) {
-        VKROPE_STAGED(at + 2 * stride) = floatBitsToUint(u.a.z);
-        VKROPE_STAGED(at + 3 * stride) = floatBitsToUint(u.a.w);
+        VKROPE_STAGED(at + vkrope_place(2 * stride)) = floatBitsToUint(u.a.z);
+        VKROPE_STAGED(at + vkrope_place(3 * stride)) = floatBitsToUint(u.a.w);
     }
     if (n == 8) {
-        VKROPE_STAGED(at + 4 * stride) = floatBitsToUint(u.b.x);
-        VKROPE_STAGED(at + 5 * stride) = floatBitsToUint(u.b.y);
-        VKROPE_STAGED(at + 6 * stride) = floatBitsToUint(u.b.z);
-        VKROPE_STAGED(at + 7 * stride) = floatBitsToUint(u.b.w);
+        VKROPE_STAGED(at + vkrope_place(4 * stride)) = floatBitsToUint(u.b.x);
+        VKROPE_STAGED(at + vkrope_place(5 * stride)) = floatBitsToUint(u.b.y);
+        VKROPE_STAGED(at + vkrope_place(6 * stride)) = floatBitsToUint(u.b.z);
+        VKROPE_STAGED(at + vkrope_place(7 * stride)) = floatBitsToUint(u.b.w);
     }
 }
 
 // Four channels from channel 4 * quad on; 0 for those beyond the row.
 vec4 vkrope_staged_quad(const VkropeRow row, const uint quad) {
-    const uint last = row.at + row.channels - 1;
-    const uvec4 at = row.at + 4 * quad + uvec4(0, 1, 2, 3);
-    uvec4 bits = uvec4(VKROPE_STAGED(at.x), 0, 0, 0);
-    if (row.channels % 4 == 0) {
-        bits.yzw = uvec3(VKROPE_STAGED(at.y), VKROPE_STAGED(at.z), VKROPE_STAGED(at.w));
-    } else {
-        if (at.y <= last) bits.y = VKROPE_STAGED(at.y);
-        if (at.z <= last) bits.z = VKROPE_STAGED(at.z);
-        if (at.w <= last) bits.w = VKROPE_STAGED(at.w);
-    }
+    const uint at = row.at + vkrope_place(4 * quad);
+    const uint count = row.channels % 4 == 0 ? 4u : row.channels - 4 * quad;
+    uvec4 bits = uvec4(VKROPE_STAGED(at), 0, 0, 0);
+    if (count > 1) bits.y = VKROPE_STAGED(at + 1);
+    if (count > 2) bits.z = VKROPE_STAGED(at + 2);
+    if (count > 3) bits.w = VKROPE_STAGED(at + 3);
     return uintBitsToFloat(bits);
 }
 uint vkrope_quads(const VkropeRow row) {
     return (row.channels + 3) / 4;
 }
 
+// `count` items of a row are shared out in rounds: a lane has item row.lane + round * row.lanes, if
+// there is one. With constants compilers unroll the rounds, and only a last round needs a branch.
+uint vkrope_rounds(const uint count, const VkropeRow row) {
+    return (count + row.lanes - 1) / row.lanes;
+}
+bool vkrope_has_item(const uint count, const VkropeRow row, const uint round) {
+    const bool all_have = count % row.lanes == 0 || (round + 1) * row.lanes <= count;
+    return all_have || row.lane + round * row.lanes < count;
+}
+
 // ---- Hadamard ----
 
-// The levels from `level` on, one to three of the `all` levels of a block. A barrier must follow.
-void vkrope_hadamard_stage(const uint all, const uint level, const VkropeRow row) {
-    const uint levels = min(all - level, 3u), n = 1u << levels, stride = 1u << level;
-    for (uint i = row.lane; i < row.channels / n; i += row.lanes) {
-        const uint at = row.at + ((i & (stride - 1u)) | ((i >> level) << (level + levels)));
-        Unit u = vkrope_butterflies(n, levels, vkrope_staged_unit(n, at, stride));
-        if (level + levels == all) u = vkrope_scale(u, vkrope_hadamard_factor(all));
-        vkrope_stage_unit(n, at, stride, u);
+// A unit of n elements after those of `all` levels that stay inside it, and the product if these
+// are all.
+Unit vkrope_hadamard_inside(const uint n, const uint all, const Unit u) {
+    Unit after = vkrope_butterflies(n, all, u);
+    if (all != 0 && all <= VKROPE_UNIT_LEVELS(n))
+        after = vkrope_scale(after, vkrope_hadamard_factor(all));
+    return after;
+}
+
+// Most levels of a pass: a lane takes 16 channels at a time if it has as many of the row.
+#define VKROPE_PASS_LEVELS(channels, lanes) ((channels) >= 16 * (lanes) ? 4u : 3u)
+
+// `levels` levels from `level` on, one to four, of the `all` levels of a block. A barrier must
+// follow.
+void vkrope_hadamard_pass(const uint all, const uint level, const uint levels,
+                          const VkropeRow row) {
+    const uint count = row.channels >> levels, stride = 1u << level;
+    const uint inside = min(levels, 3u), n = 1u << inside;
+    for (uint round = 0; round < vkrope_rounds(count, row); ++round) {
+        const uint i = row.lane + round * row.lanes;
+        if (vkrope_has_item(count, row, round)) {
+            const uint at = row.at + vkrope_place((i >> level) << (level + levels)) +
+                            vkrope_place(i & (stride - 1u));
+            const uint upper_at = at + vkrope_place(8 * stride);
+            Unit lower = vkrope_butterflies(n, inside, vkrope_staged_unit(n, at, stride)), upper;
+            if (levels == 4) {
+                const Unit u = lower, v = vkrope_butterflies(
+                                          n, inside, vkrope_staged_unit(n, upper_at, stride));
+                lower = vkrope_butterfly(false, u, v);
+                upper = vkrope_butterfly(true, v, u);
+            }
+            if (level + levels == all) {
+                lower = vkrope_scale(lower, vkrope_hadamard_factor(all));
+                if (levels == 4) upper = vkrope_scale(upper, vkrope_hadamard_factor(all));
+            }
+            vkrope_stage_unit(n, at, stride, lower);
+            if (levels == 4) vkrope_stage_unit(n, upper_at, stride, upper);
+        }
     }
 }
 
 // ---- Elements that stand alone ----
 
-// The largest magnitude of the lane's channels, as f32 bits.
+// The largest magnitude of the lane's channels, as f32 bits. A NaN is above all numbers, and takes
+// a second round, which leaves it out: a loop, since software devices run both sides of a branch.
 uint vkrope_staged_most(const uint type, const VkropeRow row) {
-    VkropeExtremes extremes = vkrope_no_extremes(type);
-    for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes)
-        extremes = vkrope_join_extremes(
-            type, extremes, vkrope_extremes_of_four(type, vkrope_staged_quad(row, quad)));
-    return extremes.most;
+    const uint count = vkrope_quads(row);
+    uint most = 0;
+    for (uint round = 0; round < vkrope_rounds(count, row); ++round) {
+        const uint quad = row.lane + round * row.lanes;
+        if (vkrope_has_item(count, row, round)) {
+            const uvec4 size = floatBitsToUint(vkrope_staged_quad(row, quad)) & 0x7fffffffu;
+            most = max(most, max(max(size.x, size.y), max(size.z, size.w)));
+        }
+    }
+    for (bool has_nan = most > 0x7f800000u; has_nan; has_nan = false) {
+        VkropeExtremes extremes = vkrope_no_extremes(type);
+        for (uint quad = row.lane; quad < count; quad += row.lanes)
+            extremes = vkrope_join_extremes(
+                type, extremes, vkrope_extremes_of_four(type, vkrope_staged_quad(row, quad)));
+        most = extremes.most;
+    }
+    return most;
 }
 
-// Codes of x * given.
-void vkrope_stage_codes(const uint type, const VkropeRow row, const float given) {
-    for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes) {
-        const vec4 x = vkrope_times(vkrope_staged_quad(row, quad), given);
-        VKROPE_STAGED(row.at + 4 * quad) = vkrope_pack_codes(vkrope_codes(type, x));
-    }
+// The codes of four channels times `given`: a word.
+uint vkrope_given_codes(const uint type, const VkropeRow row, const uint quad, const float given) {
+    const vec4 x = vkrope_times(vkrope_staged_quad(row, quad), given);
+    return vkrope_pack_codes(vkrope_codes(type, x));
 }
 
-// Codes of x / scale.
-void vkrope_stage_codes_of_made(const uint type, const VkropeRow row, const VkropeMadeScale scale) {
-    for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes) {
-        const vec4 x = vkrope_quotient(vkrope_staged_quad(row, quad), scale);
-        VKROPE_STAGED(row.at + 4 * quad) = vkrope_pack_codes(vkrope_codes(type, x));
+// The codes of four channels over `scale`. A lane that has a row for itself is of a processor,
+// which would run both ways to them.
+uint vkrope_made_codes(const uint type, const VkropeRow row, const uint quad,
+                       const VkropeMadeScale scale) {
+    const vec4 x = vkrope_staged_quad(row, quad);
+    uvec4 codes = uvec4(0);
+    bool certain = false;
+    if (row.lanes != 1) {
+        if (vkrope_has_reciprocal(scale))
+            codes = vkrope_codes_by_product(type, x, vkrope_reciprocal_of(scale), certain);
     }
+    if (!certain) codes = vkrope_codes(type, vkrope_quotient(x, scale));
+    return vkrope_pack_codes(codes);
 }
 
 // 4 codes from channel `from` on, which is at least -3.
 uint vkrope_staged_codes(const VkropeRow row, const int from) {
     const uint behind = uint(from + 4) / 4, shift = 8u * (uint(from + 4) % 4);
     const uint last = vkrope_quads(row) - 1;
-    uint word = VKROPE_STAGED(row.at + 4 * (max(behind, 1u) - 1u));
+    uint word = VKROPE_STAGED(row.at + vkrope_place(4 * (max(behind, 1u) - 1u)));
     if (shift != 0)
-        word = (word >> shift) | (VKROPE_STAGED(row.at + 4 * min(behind, last)) << (32 - shift));
+        word = (word >> shift) |
+               (VKROPE_STAGED(row.at + vkrope_place(4 * min(behind, last))) << (32 - shift));
     return word;
 }
 
 // ---- Blocks ----
+//
+// The words of a block replace its channels: d in both halves of a word, or d and m; the fifth
+// bits; then the codes. A block of an odd number of halves thus begins with one that is not stored,
+// so that its codes are whole words.
 
-// Of the `quads` groups of four channels from `first` on.
-VkropeExtremes vkrope_extremes_of_quads(const uint type, const VkropeRow row, const uint first,
-                                        const uint quads) {
+uint vkrope_header_words(const uint type) {
+    return vkrope_has_fifth_bit(type) ? 2u : 1u;
+}
+uint vkrope_block_words(const uint type) {
+    return vkrope_header_words(type) + (type == element_q8_0 ? 8u : 4u);
+}
+
+// Lanes that make a block together: a power of two. 1: a lane makes whole blocks.
+uint vkrope_block_lanes(const uint type, const VkropeRow row) {
+    return VKROPE_BLOCK_LANES(type, row.channels, row.lanes);
+}
+
+// Words from a block to the next one: blocks follow each other, if no lane may still read channels
+// that are there.
+uint vkrope_block_pitch(const uint type, const VkropeRow row) {
+    const bool apart = row.lanes != 1 && vkrope_block_lanes(type, row) == 1;
+    return apart ? vkrope_place(32) : vkrope_block_words(type);
+}
+
+// Where the lanes of a block leave their parts of its fifth bits, behind the blocks of the row: a
+// word each.
+uint vkrope_fifth_bits_at(const uint type, const VkropeRow row, const uint block) {
+    return row.at + vkrope_block_words(type) * (row.channels / 32) +
+           vkrope_block_lanes(type, row) * block;
+}
+
+// The share of a lane in a block: groups of four channels. For types whose bytes have two codes,
+// half of them is of the lower channels, and the other half is 16 channels on.
+struct VkropeShare {
+    uint block, part;  // `part` counts lanes of the block
+    vec4 quads[4];
+    bool finite;  // whether all channels are known to be finite
+};
+
+// The number of a group in its block.
+uint vkrope_quad_of_share(const uint type, const uint lanes, const uint part, const uint i) {
+    const uint quads = 8 / lanes, near = type == element_q8_0 ? quads : quads / 2;
+    return part * near + i + (i < near ? 0u : 4u - near);
+}
+
+// The extremes of groups `first` to `end` for types without a minimum, if no channel is a NaN.
+uint vkrope_most_of_quads(const uint type, const VkropeShare share, const uint first,
+                          const uint end) {
+    uint most = 0;
+    for (uint i = first; i < end; ++i) {
+        const uvec4 bits = floatBitsToUint(share.quads[i]);
+        if (vkrope_is_signed_block(type)) {
+            uint low = (bits.y << 1) > (bits.x << 1) ? bits.y : bits.x;
+            const uint high = (bits.w << 1) > (bits.z << 1) ? bits.w : bits.z;
+            low = (high << 1) > (low << 1) ? high : low;
+            most = (low << 1) > (most << 1) ? low : most;
+        } else {
+            const uvec4 size = bits & 0x7fffffffu;
+            most = max(most, max(max(size.x, size.y), max(size.z, size.w)));
+        }
+    }
+    return most;
+}
+
+VkropeExtremes vkrope_extremes_of_quads(const uint type, const VkropeShare share, const uint first,
+                                        const uint end) {
     VkropeExtremes extremes = vkrope_no_extremes(type);
-    for (uint quad = first; quad < first + quads; ++quad)
-        extremes = vkrope_join_extremes(
-            type, extremes, vkrope_extremes_of_four(type, vkrope_staged_quad(row, quad)));
+    for (uint i = first; i < end; ++i)
+        extremes = vkrope_join_extremes(type, extremes,
+                                        vkrope_extremes_of_four(type, share.quads[i]));
     return extremes;
 }
 
-// Stages the codes of these groups of a block, and its scales with those of its first group.
-void vkrope_stage_block_codes(const uint type, const VkropeRow row, const uint first,
-                              const uint quads, const VkropeBlock block) {
-    for (uint quad = first; quad < first + quads; ++quad)
-        VKROPE_STAGED(row.at + 4 * quad) = vkrope_pack_codes(
-            vkrope_block_codes(type, vkrope_staged_quad(row, quad), block));
-    if (first % 8 == 0) VKROPE_STAGED(row.at + 4 * first + 1) = block.scales;
+bool vkrope_has_share(const uint type, const VkropeRow row) {
+    return vkrope_has_item(vkrope_block_lanes(type, row) * (row.channels / 32), row, 0);
 }
 
-// Each lane stages whole blocks.
-void vkrope_stage_blocks(const uint type, const VkropeRow row) {
-    for (uint i = row.lane; i < row.channels / 32; i += row.lanes)
-        vkrope_stage_block_codes(type, row, 8 * i, 8,
-                                 vkrope_block(type, vkrope_extremes_of_quads(type, row, 8 * i, 8)));
+// Words of a lane that the other lanes of its block read.
+uint vkrope_shown_words(const uint type) {
+    return VKROPE_SHOWN_WORDS(type);
 }
 
-// The fifth bits of a block whose first channel is staged at word `at`.
-uint vkrope_staged_fifth_bits(const uint at) {
-    uint bits = 0;
-    for (uint quad = 0; quad < 8; ++quad)
-        bits |= vkrope_fifth_bits(VKROPE_STAGED(at + 4 * quad)) << (4 * quad);
-    return bits;
-}
-
-// Half `index` of a row; outside of it, its first or last one.
-uint vkrope_staged_half(const uint type, const VkropeRow row, const int index) {
-    const uint halves = vkrope_block_halves(type);
-    const uint inside = min(index < 0 ? 0u : uint(index), row.channels / 32 * halves - 1);
-    const uint in_block = inside % halves, block_at = row.at + inside / halves * 32;
-    uint half_of_block;
-    if (in_block < vkrope_header_halves(type)) {
-        const uint fifth_bits = vkrope_has_fifth_bit(type) ? vkrope_staged_fifth_bits(block_at)
-                                                           : 0u;
-        half_of_block = vkrope_header_half(type, in_block, VKROPE_STAGED(block_at + 1), fifth_bits);
-    } else {
-        const uint channel = vkrope_channel_of_half(type, in_block);
-        const uint at = block_at + (channel & ~3u);
-        uint upper = 0;
-        if (type != element_q8_0) upper = VKROPE_STAGED(at + 16);
-        half_of_block = vkrope_code_half(type, channel, VKROPE_STAGED(at), upper);
+// The first half of what several lanes do for a block: loads a share, and shows the extremes of its
+// lower and of its upper channels. Largest numbers of lower channels are at `shown`, a word for
+// each lane of the row; those of upper channels are `apart` words further on, then come smallest
+// numbers. A barrier must follow.
+VkropeShare vkrope_begin_blocks(const uint type, const VkropeRow row, const uint shown,
+                                const uint apart) {
+    const uint lanes = vkrope_block_lanes(type, row), quads = 8 / lanes;
+    const uint near = type == element_q8_0 ? quads : quads / 2;
+    VkropeShare share;
+    share.block = row.lane / lanes;
+    share.part = row.lane % lanes;
+    share.finite = false;
+    if (vkrope_has_share(type, row)) {
+        for (uint i = 0; i < quads; ++i)
+            share.quads[i] = vkrope_staged_quad(
+                row, 8 * share.block + vkrope_quad_of_share(type, lanes, share.part, i));
+        VkropeExtremes lower = vkrope_no_extremes(type), upper = vkrope_no_extremes(type);
+        bool has_nan = true;
+        if (!vkrope_has_minimum(type)) {
+            lower.most = vkrope_most_of_quads(type, share, 0, near);
+            upper.most = vkrope_most_of_quads(type, share, near, quads);
+            const uint most = max(lower.most << 1, upper.most << 1);
+            share.finite = most < 0xff000000u;
+            has_nan = most > 0xff000000u;
+        }
+        if (has_nan) {
+            lower = vkrope_extremes_of_quads(type, share, 0, near);
+            upper = vkrope_extremes_of_quads(type, share, near, quads);
+        }
+        VKROPE_STAGED(shown + row.lane) = lower.most;
+        if (type != element_q8_0) VKROPE_STAGED(shown + row.lane + apart) = upper.most;
+        if (vkrope_has_minimum(type)) {
+            VKROPE_STAGED(shown + row.lane + 2 * apart) = lower.least;
+            VKROPE_STAGED(shown + row.lane + 3 * apart) = upper.least;
+        }
     }
-    return half_of_block;
+    return share;
+}
+
+// Second half: the words of the block, in the place of the row. A barrier must follow.
+void vkrope_end_blocks(const uint type, const VkropeRow row, const uint shown, const uint apart,
+                       const VkropeShare share) {
+    const uint lanes = vkrope_block_lanes(type, row), quads = 8 / lanes;
+    const uint near = type == element_q8_0 ? quads : quads / 2;
+    if (vkrope_has_share(type, row)) {
+        VkropeExtremes extremes = vkrope_no_extremes(type), other = extremes;
+        for (uint i = 0; i < (type == element_q8_0 ? lanes : 2 * lanes); ++i) {
+            const uint from = shown + share.block * lanes + (i % lanes) + i / lanes * apart;
+            other.most = VKROPE_STAGED(from);
+            if (vkrope_has_minimum(type)) other.least = VKROPE_STAGED(from + 2 * apart);
+            extremes = vkrope_join_extremes(type, extremes, other);
+        }
+        const VkropeBlock block = vkrope_block(type, extremes);
+        uint packed[4];
+        if (share.finite && !block.lifted) {
+            for (uint i = 0; i < quads; ++i)
+                packed[i] = vkrope_pack_codes(
+                    vkrope_finite_block_codes(type, share.quads[i], block));
+        } else {
+            for (uint i = 0; i < quads; ++i)
+                packed[i] = vkrope_pack_codes(vkrope_block_codes(type, share.quads[i], block));
+        }
+        const uint at = row.at + vkrope_block_pitch(type, row) * share.block;
+        uint fifth_bits = 0;
+        for (uint i = 0; i < near; ++i) {
+            const uint quad = vkrope_quad_of_share(type, lanes, share.part, i);
+            uint word = packed[i];
+            if (type != element_q8_0) {
+                const uint high = packed[i + near];
+                fifth_bits |= vkrope_join_fifth_bits(word, high) << (4 * quad);
+                word = vkrope_join_nibbles(word, high);
+            }
+            VKROPE_STAGED(at + vkrope_header_words(type) + quad) = word;
+        }
+        if (share.part == 0) VKROPE_STAGED(at) = vkrope_scales_word(type, block);
+        if (vkrope_has_fifth_bit(type))
+            VKROPE_STAGED(vkrope_fifth_bits_at(type, row, share.block) + share.part) = fifth_bits;
+    }
+}
+
+// The blocks that a lane makes alone.
+void vkrope_stage_blocks(const uint type, const VkropeRow row) {
+    for (uint i = row.lane; i < row.channels / 32; i += row.lanes) {
+        VkropeExtremes extremes = vkrope_no_extremes(type);
+        for (uint quad = 8 * i; quad < 8 * i + 8; ++quad)
+            extremes = vkrope_join_extremes(
+                type, extremes, vkrope_extremes_of_four(type, vkrope_staged_quad(row, quad)));
+        const VkropeBlock block = vkrope_block(type, extremes);
+        const uint at = row.at + vkrope_block_pitch(type, row) * i;
+        uint fifth_bits = 0;
+        for (uint quad = 0; quad < (type == element_q8_0 ? 8u : 4u); ++quad) {
+            uint word = vkrope_pack_codes(
+                vkrope_block_codes(type, vkrope_staged_quad(row, 8 * i + quad), block));
+            if (type != element_q8_0) {
+                const uint high = vkrope_pack_codes(
+                    vkrope_block_codes(type, vkrope_staged_quad(row, 8 * i + quad + 4), block));
+                fifth_bits |= vkrope_join_fifth_bits(word, high) << (4 * quad);
+                word = vkrope_join_nibbles(word, high);
+            }
+            VKROPE_STAGED(at + vkrope_header_words(type) + quad) = word;
+        }
+        VKROPE_STAGED(at) = vkrope_scales_word(type, block);
+        if (vkrope_has_fifth_bit(type)) VKROPE_STAGED(at + 1) = fifth_bits;
+    }
+}
+
+// Word `index` of a block.
+uint vkrope_block_word(const uint type, const VkropeRow row, const uint block, const uint index) {
+    uint word = VKROPE_STAGED(row.at + vkrope_block_pitch(type, row) * block + index);
+    const uint lanes = vkrope_block_lanes(type, row);
+    if (vkrope_has_fifth_bit(type) && lanes != 1 && index == 1) {
+        word = 0;
+        for (uint part = 0; part < lanes; ++part)
+            word |= VKROPE_STAGED(vkrope_fifth_bits_at(type, row, block) + part);
+    }
+    return word;
+}
+
+// Two halves of a row of blocks, from half `index` on, which is at least -1. Halves outside of the
+// row are arbitrary.
+uint vkrope_staged_halves(const uint type, const VkropeRow row, const int index) {
+    const uint halves = vkrope_block_halves(type), inside = index < 0 ? 0u : uint(index);
+    const uint block = inside / halves, at = inside % halves + halves % 2;
+    uint word = vkrope_block_word(type, row, block, at / 2);
+    if (at % 2 != 0) {
+        const bool ends = at / 2 + 1 == vkrope_block_words(type);
+        const uint next = min(ends ? block + 1 : block, row.channels / 32 - 1);
+        word = (word >> 16) | (vkrope_block_word(type, row, next, ends ? 0 : at / 2 + 1) << 16);
+    }
+    return index < 0 ? word << 16 : word;
 }
 
 // ---- Bytes ----
@@ -179,6 +410,24 @@ uint vkrope_row_bytes(const uint type, const uint channels) {
     return type < element_q8_0 ? channels : channels / 32 * vkrope_block_bytes(type);
 }
 
+// Word `index` of a row of blocks whose bytes are whole words.
+uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) {
+    const uint halves = vkrope_block_halves(type), words = vkrope_block_words(type);
+    uint word;
+    if (vkrope_block_pitch(type, row) != words ||
+        (vkrope_has_fifth_bit(type) && vkrope_block_lanes(type, row) != 1)) {
+        word = vkrope_staged_halves(type, row, int(2 * index));
+    } else if (halves % 2 == 0) {
+        word = VKROPE_STAGED(row.at + index);
+    } else {
+        // Each block has one half more here than in the row. The one after its last half is d, too.
+        const uint at = 2 * index + 2 * index / halves + 1;
+        const uint own = VKROPE_STAGED(row.at + at / 2), next = VKROPE_STAGED(row.at + at / 2 + 1);
+        word = mix(own, (own >> 16) | (next << 16), at % 2 != 0);
+    }
+    return word;
+}
+
 // 4 bytes of a row from byte `from` on, which is at least -3, and even for blocks. Bytes that the
 // row does not have are arbitrary.
 uint vkrope_staged_bytes(const uint type, const VkropeRow row, const int from) {
@@ -186,8 +435,7 @@ uint vkrope_staged_bytes(const uint type, const VkropeRow row, const int from) {
     if (type < element_q8_0)
         word = vkrope_staged_codes(row, from);
     else
-        word = vkrope_staged_half(type, row, from >> 1) |
-               (vkrope_staged_half(type, row, (from >> 1) + 1) << 16);
+        word = vkrope_staged_halves(type, row, from >> 1);
     return word;
 }
 

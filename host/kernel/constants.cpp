@@ -142,7 +142,8 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .channel_angles = info.channel_angles,
         .second_parameters = info.two_parameter_sets
                                  ? std::uint32_t(kernel.needs.parameter_bytes / 8)
-                                 : 0};
+                                 : 0,
+        .staged_gaps = geometry.staged_gaps};
     if (geometry.finish == shader::finish_none) return constants;
     set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
     set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);

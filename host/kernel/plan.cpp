@@ -10,10 +10,6 @@ namespace vkrope {
 
 namespace {
 
-// On a GPU, a lane takes several heads only if enough lanes remain to hide the latency of their
-// loads.
-constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
-
 std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
 }

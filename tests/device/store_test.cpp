@@ -275,6 +275,27 @@ TEST_CASE("store: a Hadamard transform is its levels in order, then one product"
     }
 }
 
+TEST_CASE("store: several workgroups or rounds for the heads of a token, some without K and V") {
+    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::channel};
+    Scene scene = {.info = {.rotary_dim = 64,
+                            .q = width(Element::f16, Element::int8, 64),
+                            .k = width(Element::f16, Element::q8_0, 64),
+                            .v = width(Element::f16, Element::q5_1, 64),
+                            .q_heads = 40,  // 16 of them side by side
+                            .k_heads = 17,
+                            .v_heads = 17,
+                            .q_finish = {.norm = rms, .store_scale = StoreScale::made},
+                            .k_finish = {.norm = rms, .hadamard = 64},
+                            .v_finish = {.hadamard = 32}},
+                   .q_heads = 40,
+                   .k_heads = 17,
+                   .v_heads = 17};
+    check_stores(scene);
+    scene.tokens = 1100;  // so many that lanes have several heads
+    check_stores(scene, {{.mapping = Mapping::gpu},
+                         {.mapping = Mapping::gpu, .slots = true, .page_rows = 4}});
+}
+
 TEST_CASE("store: calls that a device of small limits needs many dispatches for") {
     const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f};
     const Scene scene = {.info = {.rotary_dim = 64,

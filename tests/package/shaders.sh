@@ -212,9 +212,8 @@ for type in q8_0 q4_0 q4_1 q5_0 q5_1; do
     const VkropeBlock block = vkrope_block(
         type, vkrope_join_extremes(type, vkrope_extremes(type, 4, c), vkrope_extremes(type, 4, s)));
     const uint word = vkrope_pack_codes(vkrope_block_codes(type, c.a, block));
-    const uint channel = vkrope_channel_of_half(type, row % vkrope_block_halves(type));
-    words[row].x = vkrope_header_half(type, 0, block.scales, vkrope_fifth_bits(word));
-    words[row].y = vkrope_code_half(type, channel, word, word);'
+    words[row].x = vkrope_scales_word(type, block) + vkrope_block_halves(type);
+    words[row].y = vkrope_join_nibbles(word, word) + vkrope_join_fifth_bits(word, word);'
 done
 for type in e4m3fn e5m2 int8; do
     compiles "$type" "$turns" "const uint type = element_$type;"'
@@ -230,28 +229,35 @@ files='interface.h hadamard.glsl'
 refuses 'hadamard.glsl: include interface.h and element.glsl first' no_element_to_transform '' ''
 
 # Rows that lanes store together, in words that they share.
+gaps='#define VKROPE_STAGED_GAPS 1'
 shared='#define VKROPE_STAGED(index) words[index].w'
 files='interface.h element.glsl pairing.glsl norm.glsl hadamard.glsl quantise.glsl blocks.glsl
     staging.glsl'
 files="$files turns.glsl angles.glsl"
 for type in q5_1 e4m3fn; do
     compiles "staged_$type" "$turns
-$shared" "const uint type = element_$type;"'
+$shared
+$gaps" "const uint type = element_$type;"'
     const VkropeRow staged = VkropeRow(0, 64, at, 8);
-    vkrope_stage_unit(4, at, 1, c);
-    for (uint level = 0; level < 6; level += 3) vkrope_hadamard_stage(6, level, staged);
+    vkrope_stage_unit(4, vkrope_place(4 * at), 1, vkrope_hadamard_inside(4, 6, c));
+    vkrope_hadamard_pass(6, 2, 4, staged);
     VkropeExtremes extremes = vkrope_no_extremes(type);
     extremes.most = vkrope_staged_most(type, staged);
     vkrope_stage_blocks(type, staged);
-    vkrope_stage_codes(type, staged, 2.0);
-    vkrope_stage_codes_of_made(type, staged,
-        vkrope_made_scale(type, extremes, vkrope_power_of_two_from(type, extremes, 0.0)));
-    words[row].x = vkrope_staged_bytes(type, staged, 4) + vkrope_row_bytes(type, 64);'
+    const VkropeShare share = vkrope_begin_blocks(type, staged, 640, 8);
+    vkrope_end_blocks(type, staged, 640, 8, share);
+    words[row].y = vkrope_given_codes(type, staged, 1, 2.0) +
+                   vkrope_made_codes(type, staged, 1, vkrope_made_scale(type, extremes,
+                                     vkrope_power_of_two_from(type, extremes, 0.0)));
+    words[row].x = vkrope_staged_bytes(type, staged, 4) + vkrope_row_bytes(type, 64) +
+                   vkrope_staged_word(type, staged, 1);'
 done
 files='interface.h staging.glsl'
 refuses 'staging.glsl: define VKROPE_STAGED(index)' no_staged '' ''
+refuses 'staging.glsl: define VKROPE_STAGED_GAPS' no_gaps "$shared" ''
 refuses 'staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl first' \
-    no_codes_to_stage "$shared" ''
+    no_codes_to_stage "$shared
+$gaps" ''
 
 # The steps of the finish need all that rope.comp declares: it compiles with the installed files.
 cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"

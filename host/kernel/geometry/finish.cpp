@@ -59,7 +59,10 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
         const std::uint64_t rows = geometry.head_lanes *
                                    std::min<std::uint64_t>(lane_heads, geometry.heads_together);
         const std::uint64_t units = tensor.format.head_dim / geometry.unit_elements;
-        most = std::max(most, geometry.group_tokens * (rows * units + (token ? tensor.heads : 0)));
+        const std::uint64_t sums = geometry.group_tokens *
+                                   (rows * units + (token ? tensor.heads : 0));
+        const bool one = (steps_of(tensor.finish, tensor.format) & shader::step_one_sum) != 0;
+        most = std::max(most, one ? sums : 2 * sums);
     });
     return most;
 }
@@ -70,19 +73,24 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
         if (!stores_together(tensor.finish, tensor.format)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
         // What each lane tells the others of its row: its part of a scale, or of a block's.
-        const bool shares_blocks = tensor.format.out >= Element::q8_0 &&
-                                   geometry.step_lanes >= tensor.format.head_dim / 32 * 2;
-        const std::uint32_t words = shares_blocks ? 2 : is_made(tensor.finish.store_scale) ? 1 : 0;
-        most = std::max(most, rows * tensor.format.head_dim + words * geometry.workgroup_size());
+        using namespace shader;
+        const auto type = uint(tensor.format.out);
+        const bool in_blocks = type >= element_q8_0;
+        const uint block_lanes = VKROPE_BLOCK_LANES(type, tensor.format.head_dim,
+                                                    geometry.step_lanes);
+        const uint words = in_blocks && block_lanes > 1         ? VKROPE_SHOWN_WORDS(type)
+                           : is_made(tensor.finish.store_scale) ? 1
+                                                                : 0;
+        const std::uint64_t row_words = VKROPE_ROW_WORDS(std::uint64_t{tensor.format.head_dim},
+                                                         geometry.staged_gaps ? 1u : 0u);
+        most = std::max(most, rows * row_words + words * geometry.workgroup_size());
     });
     return most;
 }
 
 std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept {
-    constexpr std::uint64_t sum_bytes = 8, word_bytes = 4;
-    const std::uint64_t sums = exchanged(info, geometry), words = staged(info, geometry);
-    return sums * sum_bytes +
-           (words + VKROPE_STAGED_GAPS(geometry.step_lanes, words, sums)) * word_bytes;
+    constexpr std::uint64_t word_bytes = 4;
+    return (exchanged(info, geometry) + staged(info, geometry)) * word_bytes;
 }
 
 Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) noexcept {

@@ -29,7 +29,7 @@ std::uint32_t steps_of(const Finish& finish, const HeadFormat& format) noexcept;
 /// Heads that a norm takes as one row: 1, or all of `heads`.
 std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept;
 
-/// Sums that the lanes of a workgroup exchange for one tensor at a time.
+/// Floats of sums that the lanes of a workgroup exchange for one tensor at a time.
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept;
 
 /// Words of the rows that the lanes of a workgroup store together, for one tensor at a time.

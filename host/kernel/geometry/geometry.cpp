@@ -192,7 +192,8 @@ Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& 
 }
 
 // Neighbouring lanes share a row, and a workgroup has all heads that a norm takes as one row. A
-// lane of a processor has a row for itself, so that it waits for no other one.
+// lane of a processor has a row for itself, so that it waits for no other one. On a GPU, if tokens
+// are many, lanes take several heads one after the other, which share angles and parameters.
 Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
                 const DispatchLimits& limits) {
     const bool whole_token = has_norm_of_token(info);
@@ -215,7 +216,12 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     while (geometry.heads_together > 1 && too_many()) --geometry.heads_together;
     while (geometry.head_lanes > 1 && too_many()) geometry.head_lanes /= 2;
     const bool may_own = !stores_together(info);  // else create() returns an error
-    return too_many() && may_own ? owned(info, geometry, limits) : geometry;
+    if (too_many() && may_own) return owned(info, geometry, limits);
+    if (!processor && !whole_token) geometry.rounds = limits.batch;
+    // Gaps are for lanes that read a row together, if there is room for them.
+    geometry.staged_gaps = geometry.step_lanes > 1 && !may_own;
+    geometry.staged_gaps = geometry.staged_gaps && !too_many();
+    return geometry;
 }
 
 }  // namespace
@@ -264,6 +270,10 @@ DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
     shape.groups[1] = std::uint32_t(std::max(head_groups(work.q_heads, geometry.q_batch),
                                              head_groups(work.k_heads, geometry.k_batch)));
     shape.groups[2] = work.z;
+    const std::uint64_t fewer = divide_up(shape.groups[1], geometry.rounds);
+    const std::uint64_t lanes = std::uint64_t{shape.groups[0]} * shape.groups[2] *
+                                geometry.workgroup_size();
+    if (fewer * lanes >= many_lanes) shape.groups[1] = std::uint32_t(fewer);
     return shape;
 }
 

@@ -8,8 +8,10 @@
 
 namespace vkrope {
 
-/// Most heads of a lane on a GPU.
+/// Most heads of a lane on a GPU, which takes several only if enough lanes remain to hide the
+/// latency of their loads.
 inline constexpr std::uint32_t max_batch = 4;
+inline constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
 /// The device limits that shape a dispatch.
 struct DispatchLimits {
@@ -40,7 +42,9 @@ struct Geometry {
     std::uint32_t finish = shader::finish_none;  ///< who takes the steps of a finish
     std::uint32_t norms_held = 1;                ///< finish_owned: rows whose norms a lane holds
     std::uint32_t heads_together =
-        1;  ///< finish_shared: heads whose units a lane exchanges at once
+        1;                     ///< finish_shared: heads whose units a lane exchanges at once
+    std::uint32_t rounds = 1;  ///< finish_shared: most rounds of heads, if tokens are many
+    bool staged_gaps = false;  ///< rows that lanes store together have gaps in shared memory
 
     std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
 };
@@ -50,7 +54,8 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart &&
            a.k_after_q == b.k_after_q && a.finish == b.finish && a.norms_held == b.norms_held &&
-           a.heads_together == b.heads_together;
+           a.heads_together == b.heads_together && a.rounds == b.rounds &&
+           a.staged_gaps == b.staged_gaps;
 }
 
 /// The size of a dispatch. z counts sequences or groups of heads; with groups, heads are those of

@@ -163,26 +163,37 @@ mutated store/int8_in_every_way 'store_bytes: the first word of a row' finish_sh
     's/mask <<= uint(-8 \* from);/mask <<= 0u;/'
 mutated store/int8_in_every_way 'store_bytes: the last word of a row' finish_shared.glsl \
     's/mask \&= ~0u >> uint(8 \* beyond);/mask \&= ~0u;/'
-mutated 'store/q5_1*' 'stage_blocks: the lanes of a block' finish_shared.glsl \
-    's/parts_at = exchanged_at + 2 \* (row.lane - row.lane % T(block_lanes));/parts_at = exchanged_at + 2 * row.lane;/'
+mutated 'store/q5_1*' 'end_blocks: the upper channels' staging.glsl \
+    's/(type == element_q8_0 ? lanes : 2 \* lanes)/lanes/'
+mutated 'store/q4_0*' 'begin_blocks: the order of channels' staging.glsl \
+    's/part \* near + i + (i < near ? 0u : 4u - near)/part * quads + i/'
+mutated store/q8_0 'begin_blocks: a NaN' staging.glsl \
+    's/has_nan = most > 0xff000000u;/has_nan = false;/'
+mutated 'store/q8_0*' 'staged_word: the half that each block has more' staging.glsl \
+    's/at = 2 \* index + 2 \* index \/ halves + 1;/at = 2 * index + 1;/'
 mutated store/int8_in_every_way 'made_scale: the scales of a cache' finish_shared.glsl \
     's/share.token.page \* VKROPE_PUSH.page_size \* T(scale_heads);/share.token.page * VKROPE_PUSH.page_size;/'
 mutated store/int8_in_every_way 'given_scale: the scale of a head' finish_shared.glsl \
     's/if (T(store_scale) == store_scale_given_head) at += T(absolute_head)(head);/at += 0;/'
-mutated store/hadamard 'hadamard_stage: levels beyond a unit' staging.glsl \
-    's/n = 1u << levels, stride = 1u << level;/n = 1u << levels, stride = 1u;/'
+mutated store/hadamard 'hadamard_pass: levels beyond a unit' staging.glsl \
+    's/count = row.channels >> levels, stride = 1u << level;/count = row.channels >> levels, stride = 1u;/'
+mutated store/hadamard 'hadamard_pass: the fourth level of a pass' staging.glsl \
+    's/upper = vkrope_butterfly(true, v, u);/upper = vkrope_butterfly(true, u, v);/'
+mutated store/hadamard 'hadamard_inside: the levels of a unit' staging.glsl \
+    's/Unit after = vkrope_butterflies(n, all, u);/Unit after = u;/'
 mutated store/hadamard 'butterflies: the second level' hadamard.glsl \
     's/u.b = vec4(sum.z, sum.w, difference.z, difference.w);/u.b = vec4(sum.z, sum.w, difference.w, difference.z);/'
-mutated store/q8_0 'code_half: q8_0' blocks.glsl \
-    's/return type == element_q8_0 ? low :/return type == element_q8_0 ? low ^ 1u :/'
+mutated store/q8_0 'finite_block_codes: ties' blocks.glsl 's/| 0x3effffffu;/| 0x3f000000u;/'
 mutated store/q4_0 'block: the sign of a scale' blocks.glsl \
     's/d |= ~extremes.most \& 0x80000000u;/d |= 0u;/'
 mutated store/q4_0 'block_codes: the last code of q4_0' blocks.glsl \
     's/uvec4(type == element_q4_0 ? 15 : 31)/uvec4(31)/'
 mutated store/q5_0 'block_codes: the middle of q5_0' blocks.glsl \
     's/type == element_q4_0 ? 8.5 : 16.5;/type == element_q4_0 ? 8.5 : 16.0;/'
-mutated 'store/q5_?' 'staged_fifth_bits' staging.glsl \
-    's/vkrope_fifth_bits(VKROPE_STAGED(at + 4 \* quad)) << (4 \* quad)/vkrope_fifth_bits(VKROPE_STAGED(at + 4 * quad)) << (2 * quad)/'
+mutated 'store/q5_?' 'join_fifth_bits: the upper channels' blocks.glsl \
+    's/vkrope_fifth_bits(word_16) << 16/vkrope_fifth_bits(word_16) << 15/'
+mutated 'store/q5_?' 'block_word: the parts of fifth bits' staging.glsl \
+    's/for (uint part = 0; part < lanes; ++part)/for (uint part = 1; part < lanes; ++part)/'
 mutated store/q4_1 'divided: q4_1' quantise.glsl 's|quotient = n / 15u;|quotient = n / 14u;|'
 mutated store/q5_1 'divided: q5_1' quantise.glsl 's|quotient = n / 31u;|quotient = n / 30u;|'
 mutated store/q5_1 'join_extremes: the least number' quantise.glsl \

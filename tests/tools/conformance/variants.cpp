@@ -12,7 +12,7 @@ namespace {
 // A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those from
 // `finish` to `staged` and second_parameters are not in the list yet: the group finish/* of the
 // suite runs a choice of them, cases and device tests the latter.
-static_assert(shader::constant_count == 110);
+static_assert(shader::constant_count == 111);
 
 std::string unit_of(const Geometry& geometry) {
     return fmt::format("units of {}", geometry.unit_elements);

@@ -76,6 +76,15 @@ uint signed_code(const Element& element, uint size, uint sign) {
 [[gnu::noinline]] uvec4 quotient_codes(uint type, uvec4 bits, const VkropeMadeScale& scale) {
     return vkrope_codes(type, vkrope_quotient(uintBitsToFloat(bits), scale));
 }
+/// By a product, if it has one that is certain.
+[[gnu::noinline]] bool product_codes(uint type, uvec4 bits, const VkropeMadeScale& scale,
+                                     uvec4& codes) {
+    bool certain = false;
+    if (vkrope_has_reciprocal(scale))
+        codes = vkrope_codes_by_product(type, uintBitsToFloat(bits), vkrope_reciprocal_of(scale),
+                                        certain);
+    return certain;
+}
 [[gnu::noinline]] VkropeMadeScale made_scale(uint type, uint most, uint least) {
     VkropeExtremes extremes = vkrope_no_extremes(type);
     extremes.most = most;
@@ -225,12 +234,41 @@ TEST_CASE("quantise: quotients are f32 quotients, also next to where they would 
     std::printf("quantise: %zu quotients\n", count);
 }
 
+TEST_CASE("quantise: products have the codes of quotients where they are certain, as most are") {
+    const std::size_t count = all ? 100000000 : 1000000;
+    Random random(33);
+    for (const Element& element : elements) {
+        std::size_t wrong = 0, certain = 0;
+        for (std::size_t i = 0; i < count / 4; ++i) {
+            const VkropeMadeScale scale = scale_of(0x3f000000u - (uint(random() % 40) << 23) +
+                                                   uint(random() % 0x1000000u));
+            uint given[4];
+            for (uint& bits : given) {
+                const double share = uniform(random) * 2 - 1;
+                double scaled = share * double(element.largest);
+                if (i % 2 == 0) scaled = double(float(std::lround(scaled * 2)) / 2);  // ties
+                bits = bits_of(float(scaled * double(as_float(scale.bits)))) + uint(random() % 33) -
+                       16;
+            }
+            const uvec4 x(given[0], given[1], given[2], given[3]);
+            uvec4 product;
+            if (!product_codes(element.type, x, scale, product)) continue;
+            certain += 1;
+            const auto right = listed(quotient_codes(element.type, x, scale));
+            wrong += listed(product) == right ? 0 : 1;
+        }
+        CAPTURE(element.type);
+        CHECK(wrong == 0);
+        CHECK(certain > count / 4 * 2 / 5);  // nearly all that are not made to be ties
+    }
+}
+
 TEST_CASE("quantise: any float with any scale, given or made, has the oracle's code") {
     const uint specials[] = {0, 1, 0x7fffffu, 0x800000u, 0x7f7fffffu, 0x7f800000u, 0x7fc00000u};
     const std::size_t count = all ? 20000000 : 200000;
     for (const bool flushes : {false, true}) {
         Random random(32);
-        std::size_t wrong_given = 0, wrong_made = 0;
+        std::size_t wrong_given = 0, wrong_made = 0, wrong_products = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const Element& element = elements[i % elements.size()];
             uint scale = 1 + uint(random() % 0x7f7fffffu);  // finite, not 0
@@ -248,9 +286,12 @@ TEST_CASE("quantise: any float with any scale, given or made, has the oracle's c
             if (i / 3 % 2 == 1 && random() % 16 == 0) scale = random() % 2 == 0 ? 0 : 0x7f800000u;
             const uint negative = random() % 8 == 0 ? 0x80000000u : 0u;
             const uvec4 x(given[0], given[1], given[2], given[3]);
-            uvec4 got;
+            uvec4 got, product;
+            bool certain = false;
             {
                 const Flushing flushing(flushes);
+                certain = i / 3 % 2 == 1 &&
+                          product_codes(element.type, x, scale_of(scale), product);
                 got = i / 3 % 2 == 0 ? times_codes(element.type, x, scale | negative)
                                      : quotient_codes(element.type, x, scale_of(scale));
             }
@@ -263,12 +304,14 @@ TEST_CASE("quantise: any float with any scale, given or made, has the oracle's c
                     const bool zero = scale == 0 && !std::isnan(number);
                     const float scaled = zero ? 0.f : number / factor;
                     wrong_made += listed(got)[c] == code_of(element.store, scaled) ? 0 : 1;
+                    wrong_products += certain && listed(product)[c] != listed(got)[c] ? 1 : 0;
                 }
             }
         }
         CAPTURE(flushes);
         CHECK(wrong_given == 0);
         CHECK(wrong_made == 0);
+        CHECK(wrong_products == 0);
         std::printf("quantise: %zu scaled floats%s\n", 4 * count,
                     flushes ? ", subnormals flushed" : "");
     }

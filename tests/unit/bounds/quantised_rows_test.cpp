@@ -6,31 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdio>
-#include <limits>
 #include <vector>
 
 #include "flush.hpp"
-#include "reference/oracle.hpp"
-#include "reference/quantise.hpp"
-#include "search.hpp"
+#include "hard_rows.hpp"
 
 using namespace vkrope::bounds;
 using namespace vkrope::shader;
-using vkrope::reference::Store;
 
 namespace {
-
-using Row = std::vector<float>;
-using Bytes = std::vector<std::uint8_t>;
-
-constexpr std::array<Store, 8> stores = {Store::e4m3fn, Store::e5m2, Store::int8, Store::q8_0,
-                                         Store::q4_0,   Store::q4_1, Store::q5_0, Store::q5_1};
-
-uint type_of(Store store) {
-    return element_e4m3fn + uint(std::find(stores.begin(), stores.end(), store) - stores.begin());
-}
 
 vec4 four(const Row& row, std::size_t first) {
     return {row[first], row[first + 1], row[first + 2], row[first + 3]};
@@ -51,24 +36,22 @@ VkropeExtremes extremes_of(uint type, uint n, const Row& row, std::size_t first,
 
 void append_block(uint type, uint n, const Row& row, std::size_t first, Bytes& bytes) {
     const VkropeBlock block = vkrope_block(type, extremes_of(type, n, row, first, 32));
-    std::array<uint, 8> words;
+    std::array<uint, 8> packed;
+    for (uint i = 0; i < 8; ++i)
+        packed[i] = vkrope_pack_codes(vkrope_block_codes(type, four(row, first + 4 * i), block));
+    std::vector<uint> words = {vkrope_scales_word(type, block)}, codes;
     uint fifth_bits = 0;
-    for (uint i = 0; i < 8; ++i) {
-        words[i] = vkrope_pack_codes(vkrope_block_codes(type, four(row, first + 4 * i), block));
-        fifth_bits |= vkrope_fifth_bits(words[i]) << 4 * i;
+    for (uint i = 0; i < (type == element_q8_0 ? 8 : 4); ++i) {
+        if (type != element_q8_0)
+            fifth_bits |= vkrope_join_fifth_bits(packed[i], packed[i + 4]) << (4 * i);
+        codes.push_back(type == element_q8_0 ? packed[i]
+                                             : vkrope_join_nibbles(packed[i], packed[i + 4]));
     }
-    for (uint i = 0; i < vkrope_block_halves(type); ++i) {
-        uint half = 0;
-        if (i < vkrope_header_halves(type)) {
-            half = vkrope_header_half(type, i, block.scales, fifth_bits);
-        } else {
-            const uint channel = vkrope_channel_of_half(type, i);
-            half = vkrope_code_half(type, channel, words[channel / 4],
-                                    words[(channel + 16) / 4 % 8]);
-        }
-        bytes.push_back(std::uint8_t(half));
-        bytes.push_back(std::uint8_t(half >> 8));
-    }
+    if (vkrope_has_fifth_bit(type)) words.push_back(fifth_bits);
+    words.insert(words.end(), codes.begin(), codes.end());
+    // The first half of an odd number is not stored.
+    for (std::size_t byte = vkrope_block_halves(type) % 2 * 2; byte < 4 * words.size(); ++byte)
+        bytes.push_back(std::uint8_t(words[byte / 4] >> (8 * (byte % 4))));
 }
 
 [[gnu::noinline]] Bytes blocks_of_shader(uint type, uint n, const Row& row, bool flushes) {
@@ -98,61 +81,6 @@ struct Made {
         for (uint byte = 0; byte < 4; ++byte) made.codes.push_back(std::uint8_t(word >> 8 * byte));
     }
     return made;
-}
-
-float random_float(Random& random) {
-    return std::bit_cast<float>(std::uint32_t(random()));
-}
-
-/// A finite number with an exponent in [low, high].
-float scattered(Random& random, int low, int high) {
-    const int exponent = low + int(random() % std::uint64_t(high - low + 1));
-    return float(std::ldexp((1 + uniform(random)) * (random() % 2 == 0 ? 1 : -1), exponent));
-}
-
-constexpr int kinds = 16;
-
-/// A row that is hard in one of several ways.
-Row hard_row(Random& random, int kind, std::size_t channels) {
-    using vkrope::reference::narrow;
-    using vkrope::reference::Type;
-    using vkrope::reference::widen;
-    Row row(channels);
-    const float scale = float(std::ldexp(1.0, int(random() % 20) - 10));
-    const float step = scattered(random, -145, 110);
-    const float constant = scattered(random, -149, 127);
-    const int low = -149 + int(random() % 30);
-    for (float& x : row) {
-        const auto plain = float((uniform(random) + uniform(random) + uniform(random) - 1.5) * 4);
-        switch (kind) {
-            case 1: x = widen(Type::bf16, narrow(Type::bf16, plain)); break;
-            case 2: x = widen(Type::f16, narrow(Type::f16, plain * scale)); break;
-            case 3: x = float(int(random() % 511) - 255) / 2 * scale; break;  // ties
-            case 4: x = random() % 16 == 0 ? plain * 1000 : plain / 10; break;
-            case 5: x = scattered(random, -149, -120); break;
-            case 6: x = scattered(random, 120, 127); break;
-            case 7: x = constant; break;
-            case 8: x = random() % 2 == 0 ? 0.f : -0.f; break;
-            case 9: x = random() % 8 == 0 ? random_float(random) : plain; break;
-            case 10: x = random_float(random); break;
-            case 11: x = random() % 2 == 0 ? constant : -constant; break;
-            case 12: x = float(int(random() % 33) - 16) * step; break;  // ties of any size
-            case 13: x = scattered(random, low, low + 5); break;        // around the smallest 1/d
-            case 14: x = scattered(random, -44, -38); break;            // around lifted channels
-            case 15: x = plain + float(random() % 2) * scale; break;
-            default: x = plain * scale;
-        }
-    }
-    // Some have a NaN, an infinity, or a zero.
-    const float spice[] = {std::numeric_limits<float>::quiet_NaN(),
-                           -std::numeric_limits<float>::infinity(),
-                           std::numeric_limits<float>::infinity(),
-                           0.f,
-                           -0.f,
-                           std::bit_cast<float>(0xffc00001u)};
-    for (std::uint64_t i = random() % 8; i >= 6; --i)
-        row[random() % channels] = spice[random() % std::size(spice)];
-    return row;
 }
 
 void print(const char* what, std::size_t rows, bool flushes) {

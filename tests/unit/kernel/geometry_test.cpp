@@ -206,6 +206,50 @@ TEST_CASE("on a processor a step of word access has as many words as the windows
     CHECK(unit(info(Element::f32, 128, 128), Load::few_tokens) == 1);
 }
 
+TEST_CASE("rows that the lanes of a GPU store together have gaps where there is room for them") {
+    KernelInfo stored = info(Element::f16, 128, 128);
+    stored.q_heads = 32;
+    stored.k_heads = 8;
+    stored.k.out = Element::q8_0;
+    const auto gaps = [](const KernelInfo& of, Load load) {
+        const Geometry geometry = geometry_for(of, shader::access_wide, load, {});
+        CHECK(geometry.finish == shader::finish_shared);
+        return geometry.staged_gaps;
+    };
+    CHECK(gaps(stored, Load::few_tokens));
+    CHECK_FALSE(gaps(stored, Load::processor));  // a lane has a row for itself
+    KernelInfo longest = info(Element::f32, 4096, 64);
+    longest.k.out = Element::q8_0;
+    CHECK_FALSE(gaps(longest, Load::few_tokens));
+    KernelInfo normed = info(Element::f16, 128, 128);
+    normed.q_finish.norm.kind = NormKind::rms;
+    CHECK_FALSE(gaps(normed, Load::few_tokens));  // nothing is stored together
+}
+
+TEST_CASE("on a GPU a lane finishes several heads, one after the other, if tokens are many") {
+    KernelInfo normed = info(Element::f16, 128, 128);
+    normed.q_heads = 32;
+    normed.k_heads = 8;
+    normed.q_finish.norm.kind = NormKind::rms;
+    const auto of = [&](Load load, std::uint32_t batch = 4) {
+        return geometry_for(normed, shader::access_wide, load, {.batch = batch});
+    };
+    CHECK(of(Load::many_tokens) == of(Load::few_tokens));  // one pipeline
+    CHECK(of(Load::many_tokens).rounds == 4);
+    CHECK(of(Load::many_tokens, 1).rounds == 1);
+    CHECK(of(Load::processor).rounds == 1);
+    const auto workgroups = [&](std::uint32_t tokens, std::uint32_t q_heads) {
+        const Work work{.z = 1, .tokens = tokens, .q_heads = q_heads, .k_heads = 8};
+        return shape_of(of(Load::many_tokens), work).groups[1];
+    };
+    CHECK(workgroups(9, 32) == 4);  // of 8 heads
+    CHECK(workgroups(1023, 32) == 4);
+    CHECK(workgroups(1024, 32) == 1);  // 65 536 lanes are left
+    CHECK(workgroups(1024, 33) == 2);
+    normed.q_finish.norm.span = NormSpan::token;  // one row, of one workgroup
+    CHECK(of(Load::many_tokens).rounds == 1);
+}
+
 TEST_CASE("a window of several has units that straddle none of them") {
     KernelInfo two = info(Element::f16, 64, 48);
     two.windows[0] = {0, 16};

@@ -31,8 +31,6 @@ void main() {
                         vkrope_codes(type, vkrope_quotient(x, scale)) +
                         vkrope_codes(type, vkrope_times(x, x.x));
     const uint word = vkrope_pack_codes(codes);
-    const uint channel = vkrope_channel_of_half(type, n);
-    words[at] = uvec4(scale.bits, vkrope_block_halves(type),
-                      vkrope_header_half(type, n, block.scales, vkrope_fifth_bits(word)),
-                      vkrope_code_half(type, channel, word, word));
+    words[at] = uvec4(scale.bits, vkrope_block_halves(type) + vkrope_scales_word(type, block),
+                      vkrope_join_fifth_bits(word, word), vkrope_join_nibbles(word, word));
 }

@@ -107,8 +107,9 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
     }
     if (Wide{shape.groups[0]} * t.geometry.group_tokens < work.tokens)
         return "too few workgroups for its tokens";
-    const Wide heads = t.geometry.q_batch == 0 ? work.q_heads
-                                               : Wide{t.geometry.head_lanes} * t.geometry.q_batch;
+    const Wide heads = t.geometry.q_batch == 0
+                           ? work.q_heads
+                           : Wide{t.geometry.head_lanes} * t.geometry.q_batch * t.geometry.rounds;
     if (Wide{shape.groups[1]} * heads < work.q_heads) return "too few workgroups for its heads";
     return nullptr;
 }

@@ -116,6 +116,9 @@ inline uvec4 min(uvec4 a, uvec4 b) {
     return by_component(a, b, [](uint p, uint q) { return p < q ? p : q; });
 }
 
+inline uint mix(uint a, uint b, bool second) {
+    return second ? b : a;
+}
 template <class T>
 Vec4<T> mix(Vec4<T> a, Vec4<T> b, bvec4 second) {
     return {second.x ? b.x : a.x, second.y ? b.y : a.y, second.z ? b.z : a.z, second.w ? b.w : a.w};

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// The lanes of a workgroup that store rows together, with the shader's own source: between two
+// barriers each lane takes its steps before the next one does. What they read and write of the
+// shared words is recorded, so that a test finds races and counts bank conflicts.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <vector>
+
+#include "conformance/shader_source/shader.hpp"
+
+namespace vkrope::bounds {
+
+using shader::uint;
+
+/// A read or write of a lane: of a word, or of four words of 16 aligned bytes.
+struct Access {
+    uint first = 0;
+    std::size_t words = 1;
+    bool writes = false;
+};
+
+/// Shared words, and what each lane did with them since the last barrier.
+struct SharedWords {
+    std::vector<uint> words;
+    std::vector<std::vector<Access>> lanes;
+    std::size_t lane = 0;  ///< that takes its steps
+    bool outside = false;  ///< whether a lane went beyond the words
+
+    uint& at(uint index, bool writes) {
+        lanes[lane].push_back({index, 1, writes});
+        outside = outside || index >= words.size();
+        return words[std::min<std::size_t>(index, words.size() - 1)];
+    }
+};
+inline thread_local SharedWords shared;
+inline thread_local uint staged_gaps = 0;
+
+/// A shared word, as the shader names it.
+struct SharedWord {
+    uint index;
+
+    operator uint() const {
+        return shared.at(index, false);
+    }  // NOLINT(google-explicit-constructor)
+    SharedWord& operator=(uint value) {
+        shared.at(index, true) = value;
+        return *this;
+    }
+};
+
+}  // namespace vkrope::bounds
+
+namespace vkrope::shader {
+#define precise
+#define VKROPE_STAGED(index)       \
+    ::vkrope::bounds::SharedWord { \
+        index                      \
+    }
+#define VKROPE_STAGED_GAPS ::vkrope::bounds::staged_gaps
+#include <staging.inc>
+#undef precise
+}  // namespace vkrope::shader
+
+namespace vkrope::bounds {
+
+/// What all lanes do up to the next barrier; `step` takes the number of the lane.
+template <class Step>
+void until_barrier(std::size_t lanes, const Step& step) {
+    shared.lanes.assign(lanes, {});
+    for (shared.lane = 0; shared.lane < lanes; ++shared.lane) step(uint(shared.lane));
+}
+
+/// Whether a lane wrote a word that another one wrote or read, with no barrier between them.
+inline bool raced() {
+    std::vector<std::set<std::size_t>> users(shared.words.size()), writers(shared.words.size());
+    for (std::size_t lane = 0; lane < shared.lanes.size(); ++lane) {
+        for (const Access& access : shared.lanes[lane]) {
+            if (access.first >= users.size()) continue;
+            users[access.first].insert(lane);
+            if (access.writes) writers[access.first].insert(lane);
+        }
+    }
+    for (std::size_t word = 0; word < users.size(); ++word) {
+        if (!writers[word].empty() && users[word].size() > 1) return true;
+    }
+    return false;
+}
+
+/// The accesses of a lane, where four in a row to four words of 16 aligned bytes are one, as
+/// compilers for GPUs make them.
+inline std::vector<Access> joined(const std::vector<Access>& apart) {
+    std::vector<Access> made;
+    for (std::size_t i = 0; i < apart.size();) {
+        std::set<uint> words;
+        bool alike = i + 4 <= apart.size();
+        for (std::size_t j = i; alike && j < i + 4; ++j) {
+            words.insert(apart[j].first);
+            alike = apart[j].writes == apart[i].writes;
+        }
+        const bool wide = alike && words.size() == 4 && *words.begin() % 4 == 0 &&
+                          *words.rbegin() == *words.begin() + 3;
+        made.push_back(wide ? Access{*words.begin(), 4, apart[i].writes} : apart[i]);
+        i += wide ? 4 : 1;
+    }
+    return made;
+}
+
+/// The most words of one of 32 banks that lanes ask for at a time: 32 lanes, or 8 where they ask
+/// for 16 bytes each.
+inline std::size_t worst_conflict() {
+    constexpr std::size_t subgroup = 32, banks = 32;
+    std::vector<std::vector<Access>> lanes;
+    std::size_t longest = 0;
+    for (const std::vector<Access>& lane : shared.lanes) {
+        lanes.push_back(joined(lane));
+        longest = std::max(longest, lanes.back().size());
+    }
+    std::size_t worst = 0;
+    for (std::size_t i = 0; i < longest; ++i) {
+        for (const std::size_t words : {1, 4}) {
+            const std::size_t together = subgroup / words;
+            for (std::size_t first = 0; first < lanes.size(); first += together) {
+                std::array<std::set<uint>, banks> asked;
+                const std::size_t end = std::min(lanes.size(), first + together);
+                for (std::size_t lane = first; lane < end; ++lane) {
+                    if (i >= lanes[lane].size() || lanes[lane][i].words != words) continue;
+                    for (uint word = 0; word < words; ++word) {
+                        const uint at = lanes[lane][i].first + word;
+                        asked[at % banks].insert(at);
+                    }
+                }
+                for (const auto& bank : asked) worst = std::max(worst, bank.size());
+            }
+        }
+    }
+    return worst;
+}
+
+}  // namespace vkrope::bounds

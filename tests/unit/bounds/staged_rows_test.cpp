@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// Rows that several lanes transform and store together, with the shader's own source: without a
+// race, and without lanes that wait for a bank of shared memory, in each step between two barriers.
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "flush.hpp"
+#include "hard_rows.hpp"
+#include "lanes.hpp"
+
+using namespace vkrope::bounds;
+using namespace vkrope::shader;
+
+namespace {
+
+/// Rows of a workgroup whose lanes have two units of a row each, or more: as on a GPU.
+struct Rows {
+    uint channels, unit, lanes;  ///< lanes of a row
+    uint count = 0;              ///< rows of the workgroup
+
+    uint words() const { return VKROPE_ROW_WORDS(channels, staged_gaps); }
+    VkropeRow of(uint lane) const {
+        return VkropeRow{lane / lanes * words(), channels, lane % lanes, lanes};
+    }
+    std::size_t workgroup() const { return std::size_t{count} * lanes; }
+};
+
+Rows rows_of(uint channels, uint unit) {
+    Rows rows{channels, unit, std::min(64u, (channels / unit + 1) / 2)};
+    rows.count = std::max(1u, 64 / rows.lanes);
+    return rows;
+}
+
+/// Worst conflicts of the steps of a kind.
+struct Worst {
+    std::size_t conflict = 0;
+    std::string step;
+    bool raced = false;
+
+    void note(const char* name) {
+        raced = raced || vkrope::bounds::raced();
+        const std::size_t now = worst_conflict();
+        if (now > conflict) step = name;
+        conflict = std::max(conflict, now);
+    }
+};
+
+float channel_of(uint row, uint channel) {
+    return std::sin(float(row * 977 + channel) * 0.7f) * float(1 + channel % 7);
+}
+
+/// Every lane stages its units, which are half a row apart, with the levels inside them.
+void stage(const Rows& rows, uint levels, Worst& worst) {
+    shared.words.assign(std::size_t{rows.count} * rows.words(), 0);
+    until_barrier(rows.workgroup(), [&](uint lane) {
+        const VkropeRow row = rows.of(lane);
+        const uint units = rows.channels / rows.unit, half = (units + 1) / 2;
+        for (uint step = row.lane; step < half; step += row.lanes) {
+            for (const uint unit : {step, std::min(step + half, units - 1)}) {
+                const uint first = unit * rows.unit;
+                float x[8] = {};
+                for (uint i = 0; i < rows.unit; ++i)
+                    x[i] = channel_of(lane / rows.lanes, first + i);
+                Unit u({x[0], x[1], x[2], x[3]}, {x[4], x[5], x[6], x[7]});
+                u = vkrope_hadamard_inside(rows.unit, levels, u);
+                vkrope_stage_unit(rows.unit, row.at + vkrope_place(first), 1, u);
+            }
+        }
+    });
+    worst.note("units");
+}
+
+/// The other levels, in passes as a kernel takes them.
+void transform(const Rows& rows, uint levels, Worst& worst) {
+    const uint inside = VKROPE_UNIT_LEVELS(rows.unit);
+    if (levels <= inside) return;
+    const uint most = VKROPE_PASS_LEVELS(rows.channels, rows.lanes);
+    const uint passes = (levels - inside + most - 1) / most;
+    const uint each = (levels - inside + passes - 1) / passes;
+    CHECK(passes <= 3);
+    for (uint level = inside; level < levels; level += each) {
+        until_barrier(rows.workgroup(), [&](uint lane) {
+            vkrope_hadamard_pass(levels, level, std::min(levels - level, each), rows.of(lane));
+        });
+        worst.note("levels");
+    }
+}
+
+std::vector<float> by_levels(std::vector<float> row, uint levels) {
+    for (uint level = 0; level < levels; ++level) {
+        const uint apart = 1u << level;
+        for (std::size_t a = 0; a < row.size(); ++a) {
+            if ((a & apart) != 0) continue;
+            const float x = row[a], y = row[a + apart];
+            row[a] = x + y;
+            row[a + apart] = x - y;
+        }
+    }
+    for (float& x : row) x *= levels == 0 ? 1 : vkrope_hadamard_factor(levels);
+    return row;
+}
+
+// ---- Codes ----
+
+uint shown_words(uint type, bool made) {
+    return made ? 1 : type >= element_q8_0 ? vkrope_shown_words(type) : 0;
+}
+
+/// What a workgroup stores of these rows, each from byte `to` on: as finish_shared.glsl does it,
+/// from barrier to barrier.
+struct Stored {
+    std::vector<Bytes> rows;
+    std::vector<uint> scales;
+};
+
+void put(Bytes& bytes, int at, uint word) {
+    for (int byte = 0; byte < 4; ++byte) {
+        if (at + byte >= 0 && at + byte < int(bytes.size()))
+            bytes[std::size_t(at + byte)] = std::uint8_t(word >> (8 * byte));
+    }
+}
+
+/// Stages codes; single ones of a row that is whole words are stored at once.
+[[gnu::noinline]] void make_codes(const Rows& rows, uint type, bool made, float floor, bool whole,
+                                  Worst& worst, Stored& stored) {
+    const uint shown = rows.count * rows.words();
+    const auto shown_of = [&](uint lane) { return shown + lane / rows.lanes * rows.lanes; };
+    const auto stage_words = [&](uint lane, const auto& word_of) {
+        const VkropeRow row = rows.of(lane);
+        for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes) {
+            if (whole)
+                put(stored.rows[lane / rows.lanes], int(4 * quad), word_of(row, quad));
+            else
+                VKROPE_STAGED(row.at + vkrope_place(4 * quad)) = word_of(row, quad);
+        }
+    };
+    if (type < element_q8_0 && !made) {
+        until_barrier(rows.workgroup(), [&](uint lane) {
+            stage_words(lane, [&](const VkropeRow& row, uint quad) {
+                return vkrope_given_codes(type, row, quad, floor);
+            });
+        });
+    } else if (made) {
+        until_barrier(rows.workgroup(), [&](uint lane) {
+            VKROPE_STAGED(shown + lane) = vkrope_staged_most(type, rows.of(lane));
+        });
+        worst.note("most");
+        stored.scales.assign(rows.count, 0);
+        until_barrier(rows.workgroup(), [&](uint lane) {
+            VkropeExtremes extremes = vkrope_no_extremes(type);
+            for (uint other = 0; other < rows.lanes; ++other)
+                extremes.most = std::max<uint>(extremes.most,
+                                               VKROPE_STAGED(shown_of(lane) + other));
+            const VkropeMadeScale scale = vkrope_made_scale(type, extremes, floor);
+            stored.scales[lane / rows.lanes] = scale.bits;
+            stage_words(lane, [&](const VkropeRow& row, uint quad) {
+                return vkrope_made_codes(type, row, quad, scale);
+            });
+        });
+    } else if (VKROPE_BLOCK_LANES(type, rows.channels, rows.lanes) == 1) {
+        until_barrier(rows.workgroup(),
+                      [&](uint lane) { vkrope_stage_blocks(type, rows.of(lane)); });
+    } else {
+        std::vector<VkropeShare> shares(rows.workgroup());
+        until_barrier(rows.workgroup(), [&](uint lane) {
+            shares[lane] = vkrope_begin_blocks(type, rows.of(lane), shown_of(lane),
+                                               uint(rows.workgroup()));
+        });
+        worst.note("extremes");
+        until_barrier(rows.workgroup(), [&](uint lane) {
+            vkrope_end_blocks(type, rows.of(lane), shown_of(lane), uint(rows.workgroup()),
+                              shares[lane]);
+        });
+    }
+    if (whole || type >= element_q8_0) worst.note("codes");
+}
+
+Stored store(const Rows& rows, uint type, const std::vector<Row>& numbers, uint to, bool made,
+             float floor, bool flushes, Worst& worst) {
+    shared.words.assign(rows.count * rows.words() + shown_words(type, made) * rows.workgroup(),
+                        0xdeadbeef);
+    for (uint row = 0; row < rows.count; ++row) {
+        for (uint c = 0; c < rows.channels; ++c)
+            shared.words[row * rows.words() + vkrope_place(c)] = std::bit_cast<uint>(
+                numbers[row][c]);
+    }
+    const uint bytes = vkrope_row_bytes(type, rows.channels);
+    const bool whole = (to | bytes) % 4 == 0;
+    Stored stored;
+    stored.rows.assign(rows.count, Bytes(bytes));
+    {
+        const Flushing flushing(flushes);
+        make_codes(rows, type, made, floor, whole, worst, stored);
+    }
+    if (whole && type < element_q8_0) return stored;
+    until_barrier(rows.workgroup(), [&](uint lane) {
+        const VkropeRow row = rows.of(lane);
+        for (uint at = to / 4 + row.lane; at <= (to + bytes - 1) / 4; at += row.lanes) {
+            const int from = int(4 * at - to);
+            const uint word = whole ? vkrope_staged_word(type, row, at - to / 4)
+                                    : vkrope_staged_bytes(type, row, from);
+            put(stored.rows[lane / rows.lanes], from, word);
+        }
+    });
+    if (whole) worst.note("bytes");  // others are merged, which is rare
+    return stored;
+}
+
+constexpr std::pair<uint, uint> shapes[] = {{32, 8},  {64, 8},   {96, 8},   {128, 8}, {256, 8},
+                                            {576, 8}, {1024, 8}, {4096, 8}, {64, 4},  {128, 4},
+                                            {256, 4}, {128, 2},  {64, 1},   {128, 1}};
+
+}  // namespace
+
+TEST_CASE("staged rows: a Hadamard transform by several lanes is its levels in order") {
+    std::size_t rows_checked = 0;
+    for (const uint gaps : {0u, 1u}) {
+        staged_gaps = gaps;
+        for (const uint channels : {32u, 64u, 96u, 128u, 256u, 512u, 576u, 1024u}) {
+            for (const uint unit : {1u, 2u, 4u, 8u}) {
+                for (uint levels = 0; levels <= 9 && channels % (1u << levels) == 0; ++levels) {
+                    const Rows rows = rows_of(channels, unit);
+                    CAPTURE(gaps);
+                    CAPTURE(channels);
+                    CAPTURE(unit);
+                    CAPTURE(levels);
+                    Worst worst;
+                    stage(rows, levels, worst);
+                    transform(rows, levels, worst);
+                    CHECK_FALSE(worst.raced);
+                    CHECK_FALSE(shared.outside);
+                    std::size_t wrong = 0;
+                    for (uint row = 0; row < rows.count; ++row, ++rows_checked) {
+                        std::vector<float> right;
+                        for (uint c = 0; c < channels; ++c) right.push_back(channel_of(row, c));
+                        right = by_levels(right, levels);
+                        for (uint c = 0; c < channels; ++c) {
+                            const uint at = row * rows.words() + vkrope_place(c);
+                            wrong += shared.words[at] != std::bit_cast<uint>(right[c]) ? 1 : 0;
+                        }
+                    }
+                    CHECK(wrong == 0);
+                    // Units of one or two elements are of calls whose strides rule out 16 bytes.
+                    const bool common = channels == 64 || channels == 128 || channels == 256;
+                    if (gaps == 1 && unit >= 4 && common) {
+                        CAPTURE(worst.step);
+                        CHECK(worst.conflict <= (channels == 256 ? 3 : 2));
+                    }
+                }
+            }
+        }
+    }
+    std::printf("staged rows: %zu rows transformed\n", rows_checked);
+    CHECK(rows_checked > 1000);
+}
+
+TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") {
+    std::size_t blocks = 0;
+    for (const bool flushes : {false, true}) {
+        for (const Store of : stores) {
+            const uint type = type_of(of);
+            const bool alone = vkrope::reference::block_channels(of) == 1;
+            for (const auto& [channels, unit] : shapes) {
+                for (const uint kind :
+                     {0u, 1u, 2u}) {  // a processor's rows; without gaps; with them
+                    Rows rows = rows_of(channels, unit);
+                    if (kind == 0) rows = {channels, unit, 1, 8};
+                    staged_gaps = kind == 2 ? 1 : 0;
+                    Random random(channels + unit + type);
+                    Worst worst;
+                    std::size_t wrong = 0;
+                    int first_wrong = -1;
+                    const std::size_t count = all ? 20000000 : 20000;
+                    for (std::size_t i = 0; i < count / channels / rows.count + kinds; ++i) {
+                        std::vector<Row> numbers;
+                        for (uint row = 0; row < rows.count; ++row)
+                            numbers.push_back(hard_row(random, int(i % kinds), channels));
+                        const uint to = uint(i / kinds % 4) * (alone ? 1 : 2);
+                        const bool made = alone && i % 2 == 0;
+                        const float floor = alone && !made ? 1.f : 1e-8f;
+                        const Stored got = store(rows, type, numbers, to, made, floor, flushes,
+                                                 worst);
+                        for (uint row = 0; row < rows.count; ++row) {
+                            bool right = true;
+                            if (made) {
+                                const auto scaled = vkrope::reference::quantise_made(
+                                    of, numbers[row], floor);
+                                right = got.scales[row] == std::bit_cast<uint>(scaled.scale) &&
+                                        got.rows[row] == scaled.codes;
+                            } else if (alone) {
+                                right = got.rows[row] ==
+                                        vkrope::reference::quantise_given(of, numbers[row], floor);
+                            } else {
+                                right = got.rows[row] ==
+                                        vkrope::reference::quantise_blocks(of, numbers[row]);
+                            }
+                            if (!right && wrong++ == 0) first_wrong = int(i % kinds);
+                            blocks += (channels + 31) / 32;
+                        }
+                    }
+                    CAPTURE(int(of));
+                    CAPTURE(flushes);
+                    CAPTURE(channels);
+                    CAPTURE(unit);
+                    CAPTURE(kind);
+                    CAPTURE(first_wrong);
+                    CAPTURE(worst.step);
+                    CHECK(wrong == 0);
+                    CHECK_FALSE(worst.raced);
+                    CHECK_FALSE(shared.outside);
+                    const bool common = channels == 64 || channels == 128 || channels == 256;
+                    if (kind == 2 && unit >= 4 && common && of != Store::q5_0 && of != Store::q5_1)
+                        CHECK(worst.conflict <= (channels == 256 ? 3 : 2));
+                }
+            }
+        }
+    }
+    std::printf("staged rows: %zu blocks stored\n", blocks);
+    CHECK(blocks > 100000);
+}
