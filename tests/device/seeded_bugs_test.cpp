@@ -40,6 +40,11 @@ struct Seeded {
             between(commands);
             return record(commands, kernel.get(), call, arena.get());
         }));
+        // A thread of the layer may report after the fence has been waited for, and reads the
+        // kernel's pipeline then.
+        const auto wait = reinterpret_cast<PFN_vkDeviceWaitIdle>(
+            on.ref().get_instance_proc_addr(on.ref().instance, "vkDeviceWaitIdle"));
+        wait(on.ref().device);
     }
 
     // As boundary() says.
