@@ -155,14 +155,17 @@ bool T(has_share)() {
     return has;
 }
 
-// Loads what a lane keeps in registers. A lane without a head loads the last one: loads that do not
-// wait for a branch stay in flight.
-void T(load_share)(inout T(Share) share) {
+// Loads what a lane keeps in registers, of a head that is its own: in place, any other head may be
+// stored at the same time.
+void T(load_head)(inout T(Share) share, const uint head) {
     if (T(many_steps) == 0) {
-        const uint head = min(T(shared_head)(share, 0), VKROPE_TENSOR_HEADS - 1);
         if (T(in_row)(share.step_lane))
             T(load_shared_step)(share, share.step_lane, head, share.a, share.b);
     }
+}
+void T(load_share)(inout T(Share) share) {
+    const uint head = T(shared_head)(share, 0);
+    if (head < VKROPE_TENSOR_HEADS) T(load_head)(share, head);
 }
 
 // Step n of a lane; sets whether it turns.
@@ -430,7 +433,13 @@ void T(finish_rounds)(T(Share) share) {
         while (share.first < VKROPE_TENSOR_HEADS) {
             T(Share) next = share;
             next.first += head_lanes * gl_NumWorkGroups.y;
-            T(load_share)(next);
+            if (next.first < VKROPE_TENSOR_HEADS) {
+                // Without a next head a lane loads its head of this round again: a load that does
+                // not wait for a branch stays in flight.
+                uint head = T(shared_head)(next, 0);
+                if (head >= VKROPE_TENSOR_HEADS) head = T(shared_head)(share, 0);
+                T(load_head)(next, head);
+            }
             T(finish_share)(share);
             share = next;
         }

@@ -266,11 +266,6 @@ bool vkrope_has_share(const uint type, const VkropeRow row) {
     return vkrope_has_item(vkrope_block_lanes(type, row) * (row.channels / 32), row, 0);
 }
 
-// Words of a lane that the other lanes of its block read.
-uint vkrope_shown_words(const uint type) {
-    return VKROPE_SHOWN_WORDS(type);
-}
-
 // The first half of what several lanes do for a block: loads a share, and shows the extremes of its
 // lower and of its upper channels. Largest numbers of lower channels are at `shown`, a word for
 // each lane of the row; those of upper channels are `apart` words further on, then come smallest
@@ -412,9 +407,9 @@ uint vkrope_row_bytes(const uint type, const uint channels) {
 
 // Word `index` of a row of blocks whose bytes are whole words.
 uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) {
-    const uint halves = vkrope_block_halves(type), words = vkrope_block_words(type);
+    const uint halves = vkrope_block_halves(type);
     uint word;
-    if (vkrope_block_pitch(type, row) != words ||
+    if (vkrope_block_pitch(type, row) != vkrope_block_words(type) ||
         (vkrope_has_fifth_bit(type) && vkrope_block_lanes(type, row) != 1)) {
         word = vkrope_staged_halves(type, row, int(2 * index));
     } else if (halves % 2 == 0) {

@@ -108,7 +108,7 @@ std::vector<float> by_levels(std::vector<float> row, uint levels) {
 // ---- Codes ----
 
 uint shown_words(uint type, bool made) {
-    return made ? 1 : type >= element_q8_0 ? vkrope_shown_words(type) : 0;
+    return made ? 1 : type >= element_q8_0 ? VKROPE_SHOWN_WORDS(type) : 0;
 }
 
 /// What a workgroup stores of these rows, each from byte `to` on: as finish_shared.glsl does it,
