@@ -18,6 +18,10 @@ bool T(in_row)(const uint index) {
     return T(row_steps) % step_lanes == 0 || index < T(row_steps);
 }
 
+// Floats of shared sums in a row, and words of a staged row.
+const uint T(row_sums) = T(norm) == 0 ? 0 : T(parts) * T(units);
+const uint T(row_words) = T(staged_rows) ? T(head_dim) : 0;
+
 // What a lane does of a tensor. Every lane of a workgroup has one, since all take the barriers.
 struct T(Share) {
     Token token;
@@ -45,8 +49,8 @@ void T(load_shared_step)(T(Share) share, const uint index, const uint head, out 
     b = T(load)(at.y);
 }
 
-// 0: a lane has rows for itself.
-const uint T(waits) = (step_lanes - 1) | (T(steps) & step_token);
+// 0: a lane has rows for itself. The same for all tensors, which follow each other in shared memory.
+const uint T(waits) = (step_lanes - 1) | ((q_steps | k_steps | v_steps) & step_token);
 
 // Between what a lane writes and what the others of its row, or of its token, read.
 void T(row_barrier)() {
@@ -68,7 +72,7 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
         const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
         for (uint n = 0; n < T(lane_row_steps); ++n) {
             const uint index = share.step_lane + n * step_lanes;
-            if (T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
+            if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
                 if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
                 const T(Summed) summed = T(summed_of)(share.token, index, A, B, head);
@@ -165,7 +169,7 @@ void T(load_head)(inout T(Share) share, const uint head) {
 }
 void T(load_share)(inout T(Share) share) {
     const uint head = T(shared_head)(share, 0);
-    if (head < VKROPE_TENSOR_HEADS) T(load_head)(share, head);
+    if (share.stores && head < VKROPE_TENSOR_HEADS) T(load_head)(share, head);
 }
 
 // Step n of a lane; sets whether it turns.
@@ -433,7 +437,7 @@ void T(finish_rounds)(T(Share) share) {
         while (share.first < VKROPE_TENSOR_HEADS) {
             T(Share) next = share;
             next.first += head_lanes * gl_NumWorkGroups.y;
-            if (next.first < VKROPE_TENSOR_HEADS) {
+            if (share.stores && next.first < VKROPE_TENSOR_HEADS) {
                 // Without a next head a lane loads its head of this round again: a load that does
                 // not wait for a branch stays in flight.
                 uint head = T(shared_head)(next, 0);

@@ -404,4 +404,52 @@ TEST_CASE("finish: tokens of two streams take parameters of their own") {
     }
 }
 
+// Lanes that have rows for themselves wait for each other where a tensor takes the place of
+// another.
+TEST_CASE("finish: tensors with sums and rows of other sizes follow each other") {
+    const auto of = [](Element out, std::uint32_t dim) {
+        return HeadFormat{Element::f16, out, dim, 0};
+    };
+    const Norm of_tokens = {.kind = NormKind::rms, .span = NormSpan::token, .eps = 1e-6f};
+    const auto scene_of = [](KernelInfo info, std::uint32_t heads) {
+        info.q_heads = info.k_heads = info.v_heads = heads;
+        return Scene{
+            .info = info, .tokens = 70, .q_heads = heads, .k_heads = heads, .v_heads = heads};
+    };
+    const Finish biased = {.bias = ParameterShape::channel, .norm = rms()};
+    const Finish made = {.store_scale = StoreScale::made};
+    const Scene scenes[] = {scene_of({.rotary_dim = 64,
+                                      .q = of(Element::f16, 64),
+                                      .k = of(Element::f16, 64),
+                                      .v = of(Element::q8_0, 64),
+                                      .q_finish = {.norm = of_tokens},
+                                      .k_finish = biased},
+                                     4),
+                            scene_of({.rotary_dim = 16,
+                                      .q = of(Element::f16, 16),
+                                      .k = of(Element::f16, 16),
+                                      .v = of(Element::f16, 8),
+                                      .q_finish = {.norm = of_tokens},
+                                      .k_finish = biased},
+                                     8),
+                            scene_of({.rotary_dim = 16,
+                                      .q = of(Element::int8, 32),
+                                      .k = of(Element::int8, 16),
+                                      .v = of(Element::int8, 8),
+                                      .q_finish = made,
+                                      .k_finish = made,
+                                      .v_finish = made},
+                                     4)};
+    for (const Scene& scene : scenes) {
+        const Results wide = carry_out(scene, {});
+        for (const Way way : {Way{.mapping = Mapping::gpu}, Way{.mapping = Mapping::gpu, .lead = 1},
+                              Way{.mapping = Mapping::cpu, .lead = 1}}) {
+            const Results other = carry_out(scene, way);
+            CHECK(other.q == wide.q);
+            CHECK(other.k == wide.k);
+            CHECK(other.v == wide.v);
+        }
+    }
+}
+
 }  // namespace vkrope::test
