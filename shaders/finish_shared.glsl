@@ -49,7 +49,8 @@ void T(load_shared_step)(T(Share) share, const uint index, const uint head, out 
     b = T(load)(at.y);
 }
 
-// 0: a lane has rows for itself. The same for all tensors, which follow each other in shared memory.
+// 0: a lane has rows for itself. The same for all tensors, which follow each other in shared
+// memory.
 const uint T(waits) = (step_lanes - 1) | ((q_steps | k_steps | v_steps) & step_token);
 
 // Between what a lane writes and what the others of its row, or of its token, read.
