@@ -51,12 +51,12 @@ void finish_rows(const uint index, const uint z, const uint head_lane, const uin
     }
 }
 
-// Whether rows of two tensors lie in different places of shared memory, so that a lane may write
-// where another one still reads. Lanes that share rows wait anyway.
-bool rows_lie_apart(const uint sums_a, const uint sums_b, const uint words_a, const uint words_b) {
-    const bool sums = sums_a != 0 && sums_b != 0 && sums_a != sums_b;
-    const bool words = words_a != 0 && words_b != 0 && words_a != words_b;
-    return step_lanes == 1 && (sums || words);
+// Waits if the rows of two tensors lie in different places of shared memory, so that a lane may
+// write where another one still reads. Lanes that share rows wait anyway.
+void separate_tensors(const uint dim_a, const uint dim_b, const uint parts_a, const uint parts_b) {
+    if (step_lanes == 1 && dim_a != 0 && dim_b != 0) {
+        if (dim_a != dim_b || parts_a != parts_b) barrier();
+    }
 }
 
 // A lane's share of the rows of a token. Lanes without a token take the last one and store nothing.
@@ -84,14 +84,11 @@ void finish_shares(const uint step_lane, const uint head_lane, const uint token_
     if (q_head_dim != 0) {
         if (q_has_share()) q_finish_rounds(q);
     }
-    const bool k_apart = rows_lie_apart(q_row_sums, k_row_sums, q_row_words, k_row_words);
-    if (k_apart) barrier();
+    separate_tensors(q_head_dim, k_head_dim, q_parts, k_parts);
     if (k_head_dim != 0) {
         if (k_has_share()) k_finish_rounds(k);
     }
-    const bool v_apart = rows_lie_apart(q_row_sums, v_row_sums, q_row_words, v_row_words) ||
-                         rows_lie_apart(k_row_sums, v_row_sums, k_row_words, v_row_words);
-    if (v_apart) barrier();
+    separate_tensors(k_head_dim, v_head_dim, k_parts, v_parts);
     if (v_head_dim != 0) {
         if (v_has_share() && vkrope_has(flag_v)) v_finish_rounds(v);
     }

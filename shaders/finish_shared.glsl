@@ -18,10 +18,6 @@ bool T(in_row)(const uint index) {
     return T(row_steps) % step_lanes == 0 || index < T(row_steps);
 }
 
-// Floats of shared sums in a row, and words of a staged row.
-const uint T(row_sums) = T(norm) == 0 ? 0 : T(parts) * T(units);
-const uint T(row_words) = T(staged_rows) ? T(head_dim) : 0;
-
 // What a lane does of a tensor. Every lane of a workgroup has one, since all take the barriers.
 struct T(Share) {
     Token token;

@@ -182,7 +182,8 @@ TEST_CASE(
     CHECK(seen.size() == angle_sources);
 }
 
-TEST_CASE("kernels with norms break no rule, and only lanes that share a row take barriers") {
+TEST_CASE(
+    "kernels with norms break no rule, and lanes that share no row take one barrier at most") {
     constexpr std::uint32_t op_variable = 59, op_control_barrier = 224, workgroup = 4;
     const KernelKind& kind = kernel_kinds().front();
     for (const std::uint32_t finish :
@@ -199,9 +200,12 @@ TEST_CASE("kernels with norms break no rule, and only lanes that share a row tak
                 barriers += i.op == op_control_barrier;
                 shared += i.op == op_variable && i.operands[2] == workgroup;
             }
-            // A lane that has a row for itself takes none.
+            // One before K, whose rows are longer than Q's, if a lane has a row for itself.
             const bool several_lanes = v.batch != 0 && 16 * v.windows != 2 * v.unit;
-            CHECK((barriers != 0) == (finish == shader::finish_shared && several_lanes));
+            if (finish == shader::finish_shared)
+                CHECK((several_lanes ? barriers > 1 : barriers == 1));
+            else
+                CHECK(barriers == 0);
             CHECK(shared == (finish == shader::finish_shared ? 1 : 0));
         }
     }
