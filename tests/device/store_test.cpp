@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Hadamard transforms and quantised outputs: not a byte differs from the oracle of the same rows of
 // f32, for every mapping, access and layout. One list of scenes, so longer than other files.
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <random>
 
 #include "finish_scene.hpp"
 #include "reference/code_edges.hpp"
@@ -481,6 +483,45 @@ TEST_CASE("store: rows of two bytes, which workgroups store to one word, and gap
         {.mapping = Mapping::gpu, .slots = true, .page_rows = 4, .gap = 32},
         {.mapping = Mapping::cpu, .slots = true, .gap = 32}};
     check_stores(scene_of(Element::q8_0, Element::q5_0, Element::q4_0, 32), blocks);
+}
+
+// A million blocks of each type of blocks, and as many channels of the others; ./dev prove blocks.
+// Every eighth block has random bits, so that infinities, NaNs and subnormal numbers come, and
+// every eighth has ties and signed zeros; the others have numbers of all magnitudes.
+TEST_CASE("store: random blocks, in both mappings and at offsets of 0 and 2 bytes" *
+          doctest::skip()) {
+    constexpr std::uint32_t head_dim = 128, heads = 8, tokens = 31250;
+    std::mt19937 random(7);
+    std::vector<float> numbers(std::size_t{tokens} * heads * head_dim);
+    for (std::size_t i = 0; i < numbers.size(); i += 32) {
+        const int exponent = int(random() % 270) - 145;
+        for (std::size_t c = i; c < i + 32; ++c) {
+            const auto bits = std::uint32_t(random());
+            const float number = std::ldexp(float(bits >> 8) - float(1 << 23), exponent - 23);
+            const float tie = std::ldexp(float(int(bits % 511) - 255), exponent);
+            numbers[c] = i / 32 % 8 == 0   ? std::bit_cast<float>(bits)
+                         : i / 32 % 8 == 1 ? std::copysign(tie, bits & 1024 ? -1.0f : 1.0f)
+                                           : number;
+        }
+    }
+    for (const Element out : stores) {
+        CAPTURE(int(out));
+        const bool alone = block_channels(out) == 1;
+        Scene scene = {.info = {.rotary_dim = 2,
+                                .q = width(Element::f32, Element::f32, head_dim),
+                                .v = width(Element::f32, out, head_dim),
+                                .v_heads = heads},
+                       .tokens = alone ? tokens / 32 : tokens,
+                       .q_heads = 1,
+                       .v_heads = heads};
+        if (alone)
+            scene.info.v_finish.store_scale = out == Element::int8 ? StoreScale::made
+                                                                   : StoreScale::given;
+        const std::size_t count = std::size_t{scene.tokens} * heads * head_dim;
+        scene.v = bytes_of(std::vector(numbers.begin(), numbers.begin() + std::ptrdiff_t(count)));
+        check_stores(scene,
+                     {{Mapping::cpu, 0}, {Mapping::gpu, 0}, {Mapping::cpu, 1}, {Mapping::gpu, 1}});
+    }
 }
 
 }  // namespace vkrope::test
