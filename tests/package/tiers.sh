@@ -35,7 +35,6 @@ may_include tools/roof \
 may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
 may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
-may_include tools/permute "$tiers|(shell|files|permute)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/positions "$tiers|(shell|files|positions)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"

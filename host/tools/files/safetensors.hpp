@@ -63,7 +63,6 @@ class File {
     File& operator=(const File&) = delete;
 
     const Header& header() const noexcept { return header_; }
-    std::uint64_t bytes() const noexcept { return bytes_; }
 
     /// Reads the bytes of the file from `offset` on. Throws Error.
     void read(std::uint64_t offset, std::span<std::byte> to) const;
@@ -75,7 +74,6 @@ class File {
         ~Descriptor();
     };
     Descriptor file_;
-    std::uint64_t bytes_ = 0;
     Header header_;
 };
 

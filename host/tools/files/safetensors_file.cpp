@@ -53,20 +53,20 @@ File::File(const std::string& path) {
     if (file_.number < 0) {
         throw unreadable(errno);
     }
-    bytes_ = static_cast<std::uint64_t>(about.st_size);
-    std::vector<std::byte> start(static_cast<std::size_t>(std::min<std::uint64_t>(bytes_, 4096)));
+    const std::uint64_t bytes = static_cast<std::uint64_t>(about.st_size);
+    std::vector<std::byte> start(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, 4096)));
     read_at(file_.number, 0, start);
     if (start.size() > length_bytes) {
         const std::uint64_t length = header_length(std::span(start).first<length_bytes>());
         // What cannot be a header is refused by its beginning, before a size that the file claims
         // is believed.
-        if (length <= std::min(max_header_bytes, bytes_ - length_bytes) &&
+        if (length <= std::min(max_header_bytes, bytes - length_bytes) &&
             start[length_bytes] == std::byte{'{'}) {
             start.resize(static_cast<std::size_t>(length_bytes + length));
             read_at(file_.number, 0, start);
         }
     }
-    header_ = parse_header(start, bytes_);
+    header_ = parse_header(start, bytes);
 }
 
 void File::read(std::uint64_t offset, std::span<std::byte> to) const {

@@ -13,7 +13,6 @@ void add_positions(CommandLine& vkrope);
 void add_rotate(CommandLine& vkrope);
 void add_finish(CommandLine& vkrope);
 void add_check(CommandLine& vkrope);
-void add_permute(CommandLine& vkrope);
 void add_accuracy(CommandLine& vkrope);
 void add_make_input(CommandLine& vkrope);
 void add_dequantise(CommandLine& vkrope);

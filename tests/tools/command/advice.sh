@@ -145,27 +145,6 @@ advises 2 'layer_type*full_attention, sliding_attention' "$vkrope" frequencies -
     --layer-type chunked
 done_by "$vkrope" frequencies --model bases.json --layer-type full_attention
 
-# Checkpoints.
-l=model.layers.0.self_attn
-checkpoint() { zeros 9000 | tensors "$@" >in.safetensors; }
-permute() { "$vkrope" permute --model plain.json --in in.safetensors "$@"; }
-to_interleaved() { permute --pairing-to interleaved "$@"; }
-checkpoint $l.q_proj.weight:BF16:256,2:1024 $l.k_proj.weight:BF16:128,2:512
-advises 2 '--out is missing; --dry-run' to_interleaved
-done_by to_interleaved --dry-run
-done_by to_interleaved --out out.safetensors
-advises 2 '--pairing-to:*give --pairing if they are not' \
-    permute --pairing-to half_split --out out2.safetensors
-done_by permute --pairing-to half_split --pairing interleaved --out out2.safetensors
-advises 2 '--model:*GGUF*give the config.json' "$vkrope" permute --model "$gguf" \
-    --in in.safetensors --dry-run --pairing-to interleaved
-checkpoint enc.0.query.weight:BF16:256,2:1024 enc.0.key.weight:BF16:128,2:512
-advises 5 '--in:*--q and --k say which are' to_interleaved --dry-run
-done_by to_interleaved --dry-run --q '*.query.*' --k '*.key.*'
-checkpoint layers.0.attention.wq.weight:BF16:256,2:1024 layers.0.attention.wk.weight:BF16:128,2:512
-advises 2 '--pairing: missing' to_interleaved --dry-run
-done_by permute --dry-run --pairing-to half_split --pairing interleaved
-
 # Positions, codes and pictures.
 positions() { "$vkrope" positions "$@"; }
 advises 2 '--grid, --video and --cu-seqlens:*it must be 1' positions --grid 2 --cu-seqlens 0,1
