@@ -38,7 +38,6 @@ may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 may_include tools/positions "$tiers|(shell|files|positions)/.*"
 may_include tools/accuracy "$tiers|(shell|files|accuracy)/.*"
-may_include tools/dequantise "$tiers|(shell|files|dequantise)/.*"
 may_include tools/spirv \
     "$tiers|(shell|files|spirv)/.*|interface\.h|kernel/(constants|vulkan/functions)\.hpp"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'

@@ -15,7 +15,6 @@ void add_finish(CommandLine& vkrope);
 void add_check(CommandLine& vkrope);
 void add_accuracy(CommandLine& vkrope);
 void add_make_input(CommandLine& vkrope);
-void add_dequantise(CommandLine& vkrope);
 void add_spirv(CommandLine& vkrope);
 
 }  // namespace vkrope::tools

@@ -145,7 +145,7 @@ advises 2 'layer_type*full_attention, sliding_attention' "$vkrope" frequencies -
     --layer-type chunked
 done_by "$vkrope" frequencies --model bases.json --layer-type full_attention
 
-# Positions, codes and pictures.
+# Positions.
 positions() { "$vkrope" positions "$@"; }
 advises 2 '--grid, --video and --cu-seqlens:*it must be 1' positions --grid 2 --cu-seqlens 0,1
 done_by positions --grid 2
@@ -157,12 +157,4 @@ done_by positions --video 2,3,4
 advises 2 '--offsets:*1 numbers; --cu-seqlens has 2 sequences' \
     positions --cu-seqlens 0,1,2 --offsets 1
 done_by positions --cu-seqlens 0,1,2 --offsets 1,2
-zeros 40 | npy '|u1' '(1, 40)' >codes.npy
-zeros 68 | npy '|u1' '(1, 68)' >blocks.npy
-advises 5 '--codes:*must be a multiple of 34 bytes' \
-    "$vkrope" dequantise --type q8_0 --codes codes.npy --out values.npy
-done_by "$vkrope" dequantise --type q8_0 --codes blocks.npy --out values.npy
-advises 2 '--scale:*e4m3fn, e5m2 and int8 take it' \
-    "$vkrope" dequantise --type q8_0 --codes blocks.npy --out values.npy --scale 2
-done_by "$vkrope" dequantise --type int8 --codes codes.npy --out scaled.npy --scale 2
 finish

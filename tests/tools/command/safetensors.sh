@@ -34,14 +34,15 @@ refuse 3 '' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --posi
 refuse 5 '--positions:*w.safetensors*<f4' "$vkrope" rotate --model model.json --q q.npy \
     --out-q out.npy --positions w.safetensors
 
-# The outputs must not be the file of the codes either.
-byte 1 255 2 254 | tensors c:U8:2,2:4 >c.safetensors
-works "$vkrope" dequantise --type int8 --codes c.safetensors:c --out one.npy
-byte 1 255 2 254 | npy '|u1' '(2, 2)' >c.npy
-works "$vkrope" dequantise --type int8 --codes c.npy --out two.npy
-holds 'dequantise reads both alike' cmp one.npy two.npy
-refuse 2 '--out:*c.safetensors*--codes' "$vkrope" dequantise --type int8 \
-    --codes c.safetensors:c --out c.safetensors
+zeros 768 | tensors c:U8:1,3,4,64:768 >c.safetensors
+zeros 768 | npy '|u1' '(1, 3, 4, 64)' >c.npy
+check_codes() {
+    "$vkrope" check --model model.json --q q.npy --store q=int8 --actual "$1" --json
+}
+expect 1 '' check_codes c.npy
+cp "$logs/out" npy.json
+expect 1 '' check_codes c.safetensors:c
+holds 'check reads codes of both alike' cmp npy.json "$logs/out"
 refuse 5 '--q:*c.safetensors*|u1' check_q c.safetensors q.npy
 
 need_lavapipe
