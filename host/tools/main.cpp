@@ -10,7 +10,7 @@ ExitCode run(int argc, char** argv) {
     CommandLine vkrope("Rotary position embedding on Vulkan devices.", "vkrope",
                        VKROPE_PROJECT_VERSION);
     for (const auto add :
-         {add_devices, add_frequencies, add_explain, add_positions, add_rotate, add_finish,
+         {add_devices, add_frequencies, add_explain, add_rotate, add_finish,
           add_check, add_accuracy, add_make_input, add_spirv}) {
         add(vkrope);
     }

@@ -9,7 +9,6 @@ namespace vkrope::tools {
 void add_devices(CommandLine& vkrope);
 void add_frequencies(CommandLine& vkrope);
 void add_explain(CommandLine& vkrope);
-void add_positions(CommandLine& vkrope);
 void add_rotate(CommandLine& vkrope);
 void add_finish(CommandLine& vkrope);
 void add_check(CommandLine& vkrope);

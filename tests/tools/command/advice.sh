@@ -144,17 +144,4 @@ done_by "$vkrope" frequencies --model bases.json --layer 1
 advises 2 'layer_type*full_attention, sliding_attention' "$vkrope" frequencies --model bases.json \
     --layer-type chunked
 done_by "$vkrope" frequencies --model bases.json --layer-type full_attention
-
-# Positions.
-positions() { "$vkrope" positions "$@"; }
-advises 2 '--grid, --video and --cu-seqlens:*it must be 1' positions --grid 2 --cu-seqlens 0,1
-done_by positions --grid 2
-done_by positions --cu-seqlens 0,1
-advises 2 '--first:*1 numbers; --grid has 2 axes' positions --grid 2,3 --first 1
-done_by positions --grid 2,3 --first 1,1
-advises 2 '--video:*3: frames, rows, columns' positions --video 2,3
-done_by positions --video 2,3,4
-advises 2 '--offsets:*1 numbers; --cu-seqlens has 2 sequences' \
-    positions --cu-seqlens 0,1,2 --offsets 1
-done_by positions --cu-seqlens 0,1,2 --offsets 1,2
 finish
