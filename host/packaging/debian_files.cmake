@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What Debian's policy wants in every package, added before cpack makes it: the copyright file, the
-# change log, compressed, and manual pages, compressed. SOURCE_DATE_EPOCH fixes the date.
+# What Debian's policy wants in every package, added before cpack makes it: the copyright file and
+# the change log, compressed. SOURCE_DATE_EPOCH fixes the date.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()
@@ -15,8 +15,7 @@ foreach(component ${CPACK_COMPONENTS_ALL})
     file(WRITE ${docs}/changelog
         "vkrope (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
         "  * Release ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
-    file(GLOB pages ${root}/share/man/man1/*.1)
-    execute_process(COMMAND gzip -9nf ${docs}/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND gzip -9nf ${docs}/changelog COMMAND_ERROR_IS_FATAL ANY)
     file(GLOB_RECURSE files LIST_DIRECTORIES true ${root}/share/doc/*)
     foreach(file ${root}/share ${root}/share/doc ${files})
         if(IS_DIRECTORY ${file})

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "shell/manual.hpp"
 #include "shell/terminal.hpp"
 
 namespace vkrope::tools {
@@ -44,49 +43,6 @@ void print_mistake(CLI::App& app, const std::string& first_argument, const char*
         print_error(fmt::format("{} (see {} {}--help)", mistake, name,
                                 named.empty() ? "" : named[0]->get_name() + " "));
     }
-}
-
-/// The options and commands of an App, in the order of --help.
-DescribedCommand described(const CLI::App& app) {
-    DescribedCommand command;
-    command.name = app.get_name();
-    command.description = app.get_description();
-    for (const CLI::Option* option : app.get_options()) {
-        DescribedOption described{
-            .names = {},
-            .value = option->get_items_expected_max() == 0 ? "" : option->get_type_name(),
-            .help = option->get_description(),
-            .required = option->get_required()};
-        for (const std::string& name : option->get_snames()) {
-            described.names.push_back("-" + name);
-        }
-        for (const std::string& name : option->get_lnames()) {
-            described.names.push_back("--" + name);
-        }
-        command.options.push_back(std::move(described));
-    }
-    for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; })) {
-        command.commands.push_back(described(*subcommand));
-    }
-    return command;
-}
-
-/// What --generate asks for.
-std::string generated(const CLI::App& app, const std::string& what, const std::string& version) {
-    const DescribedCommand program = described(app);
-    if (what == "man") {
-        return manual_page(program, {.version = version, .footer = app.get_footer()});
-    }
-    if (what == "bash") {
-        return bash_completion(program);
-    }
-    if (what == "zsh") {
-        return zsh_completion(program);
-    }
-    if (what == "fish") {
-        return fish_completion(program);
-    }
-    refuse_choice(what, "man|bash|zsh|fish");
 }
 
 }  // namespace
@@ -143,11 +99,6 @@ CommandLine::CommandLine(const char* description, const std::string& name, const
     : owned_(std::make_unique<CLI::App>(description, name)), app_(*owned_) {
     app_.footer(footer);
     app_.set_version_flag("--version", name + " " + version);
-    const auto generate = [this, version = name + " " + version](const std::string& what) {
-        throw CLI::CallForVersion(generated(app_, what, version), 0);  // ends as --version does
-    };
-    add_value("--generate", "man|bash|zsh|fish", generate,
-              "Print the manual page, or the completion for a shell, and exit.");
 }
 
 CommandLine::CommandLine(CLI::App& subcommand) : app_(subcommand) {}
