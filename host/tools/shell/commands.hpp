@@ -12,7 +12,6 @@ void add_explain(CommandLine& vkrope);
 void add_rotate(CommandLine& vkrope);
 void add_finish(CommandLine& vkrope);
 void add_check(CommandLine& vkrope);
-void add_accuracy(CommandLine& vkrope);
 void add_make_input(CommandLine& vkrope);
 void add_spirv(CommandLine& vkrope);
 
