@@ -11,7 +11,7 @@ ExitCode run(int argc, char** argv) {
                        VKROPE_PROJECT_VERSION);
     for (const auto add :
          {add_devices, add_frequencies, add_explain, add_rotate, add_finish,
-          add_check, add_make_input, add_spirv}) {
+          add_check, add_make_input}) {
         add(vkrope);
     }
     return vkrope.run(argc, argv);

@@ -36,8 +36,6 @@ may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
 may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
-may_include tools/spirv \
-    "$tiers|(shell|files|spirv)/.*|interface\.h|kernel/(constants|vulkan/functions)\.hpp"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
 conformance="$conformance|runtime/loader\.hpp|kernel/kernel_object\.hpp"
 may_include tools/conformance "$tiers|(shell|files|conformance)/.*|$conformance"

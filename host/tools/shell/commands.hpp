@@ -13,6 +13,5 @@ void add_rotate(CommandLine& vkrope);
 void add_finish(CommandLine& vkrope);
 void add_check(CommandLine& vkrope);
 void add_make_input(CommandLine& vkrope);
-void add_spirv(CommandLine& vkrope);
 
 }  // namespace vkrope::tools

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Writes the modules of kernels of every kind to a folder, as create() hands them to a driver that
+// converts f16 with integers:
+//
+//     vkrope_modules some|every FOLDER
+//
+// some: each source of angles with each pairing, each step and each store once, with the element
+// types in turn.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/fake_vulkan/kernel_host.hpp"
+
+namespace vkrope::test {
+namespace {
+
+struct NamedKernel {
+    std::string name;
+    KernelInfo info;
+};
+
+/// Q and K of 128 channels of this type.
+KernelInfo q_and_k(Element element, AngleSource angles) {
+    KernelInfo info = kernel_info(angles);
+    info.q.in = info.q.out = info.k.in = info.k.out = element;
+    return info;
+}
+
+/// What has a module of its own whatever the element type.
+std::vector<NamedKernel> kernels_of(Element element) {
+    std::vector<NamedKernel> all;
+    const auto add = [&all](const char* name, const KernelInfo& info) {
+        all.push_back({name, info});
+    };
+    const struct {
+        const char* name;
+        AngleSource angles;
+    } sources[] = {{"factored_texture", AngleSource::factored_texture},
+                   {"computed", AngleSource::computed},
+                   {"direct_texture", AngleSource::direct_texture},
+                   {"direct_buffer", AngleSource::direct_buffer},
+                   {"cos_sin_cache", AngleSource::cos_sin_cache}};
+    for (const auto& source : sources) {
+        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+            KernelInfo info = q_and_k(element, source.angles);
+            info.pairing = pairing;
+            all.push_back({std::string(source.name) +
+                               (pairing == Pairing::interleaved ? ".interleaved" : ".half_split"),
+                           info});
+        }
+    }
+    const KernelInfo computed = q_and_k(element, AngleSource::computed),
+                     cache = q_and_k(element, AngleSource::cos_sin_cache);
+    KernelInfo info = with_v(computed);
+    info.positions = PositionSource::ids;
+    info.scatter_k = true;
+    add("scatter", info);
+    info = with_v(computed);
+    info.v.out = element == Element::f32 ? Element::bf16 : Element::f32;
+    info.pairing_out = Pairing::interleaved;
+    add("v_apart", info);
+    info = cache;
+    info.positions = PositionSource::axis_ids;
+    info.sections = {.axes = 2, .pairs = {32, 32}};
+    info.windows[0] = {0, 64};
+    info.windows[1] = {64, 64};
+    info.table = Element::bf16;
+    add("windows", info);
+    info = cache;
+    info.channel_angles = true;
+    add("channel_angles", info);
+    info = computed;
+    info.phase = true;
+    info.head_groups = 2;
+    add("head_groups", info);
+    Finish finish = full_finish(NormKind::rms, NormSpan::head, NormPlace::before);
+    add("rms", with_finish(with_v(computed), finish));
+    finish.hadamard = 64;
+    add("hadamard", with_finish(computed, finish));
+    add("layer",
+        with_finish(computed, full_finish(NormKind::layer, NormSpan::token, NormPlace::after)));
+    const struct {
+        const char* name;
+        Element type;
+    } stores[] = {{"q8_0", Element::q8_0}, {"q4_0", Element::q4_0}, {"q4_1", Element::q4_1},
+                  {"q5_0", Element::q5_0}, {"q5_1", Element::q5_1}, {"e4m3fn", Element::e4m3fn},
+                  {"e5m2", Element::e5m2}, {"int8", Element::int8}};
+    for (const auto& store : stores) {
+        info = computed;
+        info.q = {};
+        info.k.out = store.type;
+        info.k_finish.hadamard = 128;
+        add(store.name, info);
+    }
+    return all;
+}
+
+/// The files of one kernel; the number of them, or 0 if there is no such kernel.
+std::size_t write(const std::string& prefix, const KernelInfo& info) {
+    const KernelHost host({.float16 = false});
+    const Result<Kernel*> created = create(host.ref, info);
+    const Owned<Kernel> kernel(created.value);
+    if (!kernel) {
+        std::fprintf(stderr, "%s: %s\n", prefix.c_str(), created.status.what);
+        return 0;
+    }
+    std::size_t count = 0;
+    for (const std::vector<std::uint32_t>& words : fake().shaders()) {
+        std::ofstream file(prefix + "." + std::to_string(count++) + ".spv", std::ios::binary);
+        file.write(reinterpret_cast<const char*>(words.data()),
+                   static_cast<std::streamsize>(words.size() * sizeof words[0]));
+        if (!file.flush()) {
+            std::fprintf(stderr, "%s: cannot be written\n", prefix.c_str());
+            return 0;
+        }
+    }
+    return count;
+}
+
+}  // namespace
+}  // namespace vkrope::test
+
+int main(int argc, char** argv) {
+    using namespace vkrope;
+    using namespace vkrope::test;
+    const std::string which = argc > 1 ? argv[1] : "";
+    if (argc != 3 || (which != "some" && which != "every")) {
+        std::fprintf(stderr, "vkrope_modules some|every FOLDER\n");
+        return 2;
+    }
+    const struct {
+        const char* name;
+        Element type;
+    } elements[] = {{"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
+    std::size_t number = 0;
+    for (const auto& element : elements) {
+        std::size_t turn = number++;
+        for (const NamedKernel& kernel : kernels_of(element.type)) {
+            if (which == "some" && turn++ % std::size(elements) != 0) continue;
+            const std::string prefix = std::string(argv[2]) + "/" + element.name + "." +
+                                       kernel.name;
+            if (write(prefix, kernel.info) == 0) return 1;
+        }
+    }
+}
