@@ -119,7 +119,8 @@ holds 'most codes have one possible value' below -100 \
     $(number with_one_possible_value | sed 's/^/-/')
 holds 'the shape of the scales' grep -qa "'shape': (1, 1, 2)" k_scales.npy
 
-# Scales lie as the rows of the file do, here [batch, heads, tokens]. Two tokens and two heads, with scales 1, 2, 4 and 8.
+# Scales lie as the rows of the file do, here [batch, heads, tokens]. Two tokens and two heads, with
+# scales 1, 2, 4 and 8.
 for scale in 1 2 4 8; do float $((127 * scale)) && zeros 124; done |
     npy '<f4' '(1, 2, 2, 32)' >v.npy
 works "$vkrope" make-input --shape 1,4,2,64 --seed 4 --out q2.npy
