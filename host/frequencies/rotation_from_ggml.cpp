@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// ggml's arguments, and what all rotations from arguments share.
+// A rotation from ggml's arguments.
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "frequencies/plain_rotation.hpp"
+#include "frequencies/limits.hpp"
 #include "frequencies/scaling_rules.hpp"
+#include "status.hpp"
 #include "vkrope/rotation_from.hpp"
 
 namespace vkrope {
@@ -74,38 +77,38 @@ Status restart_in_sections(const GgmlRope& rope, Rotation& rotation) {
                  rope.n_dims);
 }
 
-}  // namespace
-
-Status check_dimensions(const Dimension& head, const Dimension& rotated) noexcept {
-    if (head.value < 2 || head.value > max_rotary_dim) {
-        return error(Code::invalid_argument, "%s is %u: it must be 2 to %u", head.name, head.value,
-                     max_rotary_dim);
+/// A rotation with the frequencies freq_base^(-2j / rotary_dim). In vision mode all channels
+/// rotate.
+Result<Rotation> plain_rotation(const GgmlRope& rope) {
+    const bool whole = rope.mode == vision;
+    const std::uint32_t rotary_dim = whole ? rope.head_dim : rope.n_dims;
+    if (rope.head_dim < 2 || rope.head_dim > max_rotary_dim) {
+        return {error(Code::invalid_argument, "head_dim is %u: it must be 2 to %u", rope.head_dim,
+                      max_rotary_dim),
+                {}};
     }
-    if (rotated.value < 2 || rotated.value > head.value || rotated.value % 2 != 0) {
-        return error(Code::invalid_argument, "%s is %u: it must be even, 2 to %u", rotated.name,
-                     rotated.value, head.value);
+    if (rotary_dim < 2 || rotary_dim > rope.head_dim || rotary_dim % 2 != 0) {
+        return {error(Code::invalid_argument, "%s is %u: it must be even, 2 to %u",
+                      whole ? "head_dim" : "n_dims", rotary_dim, rope.head_dim),
+                {}};
     }
-    return {};
-}
-
-Result<Rotation> plain_rotation(const Dimension& head, const Dimension& rotated, Pairing pairing,
-                                const NamedBase& base) {
-    if (Status status = check_dimensions(head, rotated); !status) return {status, {}};
-    if (Status status = require_positive(base.value, base.name); !status) return {status, {}};
+    if (Status status = require_positive(rope.freq_base, "freq_base"); !status) {
+        return {status, {}};
+    }
     Rotation rotation;
-    rotation.pairing = pairing;
-    rotation.head_dim = head.value;
-    rotation.rotary_dim = rotated.value;
-    rotation.base = base.value;
-    rotation.inv_freq.resize(rotated.value / 2);
-    const Status status = default_inv_freq(base.value, rotated.value, rotation.inv_freq.data());
-    return finished(status, rotation);
+    rotation.pairing = rope.mode == normal ? Pairing::interleaved : Pairing::half_split;
+    rotation.head_dim = rope.head_dim;
+    rotation.rotary_dim = rotary_dim;
+    rotation.base = rope.freq_base;
+    rotation.inv_freq.resize(rotary_dim / 2);
+    if (Status status = default_inv_freq(rope.freq_base, rotary_dim, rotation.inv_freq.data());
+        !status) {
+        return {status, {}};
+    }
+    return {{}, std::move(rotation)};
 }
 
-Result<Rotation> finished(const Status& status, Rotation& rotation) {
-    if (!status) return {status, {}};
-    return {status, std::move(rotation)};
-}
+}  // namespace
 
 Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
     if (rope.mode != normal && rope.mode != neox && rope.mode != mrope && rope.mode != vision &&
@@ -114,7 +117,6 @@ Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
             error(Code::invalid_argument, "mode is %u: it must be 0, 2, 8, 24 or 40", rope.mode),
             {}};
     }
-    const Dimension head = {"head_dim", rope.head_dim};
     const bool whole = rope.mode == vision;
     if (whole && rope.n_dims != rope.head_dim / 2) {
         return {error(Code::invalid_argument,
@@ -122,10 +124,7 @@ Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
                       rope.head_dim / 2),
                 {}};
     }
-    Result<Rotation> made = plain_rotation(
-        head, whole ? head : Dimension{"n_dims", rope.n_dims},
-        rope.mode == normal ? Pairing::interleaved : Pairing::half_split,
-        {"freq_base", rope.freq_base});
+    Result<Rotation> made = plain_rotation(rope);
     if (!made) return made;
     if (Status status = check_sections(rope); !status) return {status, {}};
     if (rope.ext_factor > 0) {
@@ -155,9 +154,12 @@ Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
     } else if (rope.freq_scale != 1 && rope.freq_scale != 0) {
         rotation.rope_type = "linear";
     }
-    const Status status = scale_ggml(rotation.inv_freq, rope.freq_base, scaling,
-                                     rotation.attention_factor);
-    return finished(status, rotation);
+    if (Status status = scale_ggml(rotation.inv_freq, rope.freq_base, scaling,
+                                   rotation.attention_factor);
+        !status) {
+        return {status, {}};
+    }
+    return made;
 }
 
 }  // namespace vkrope
