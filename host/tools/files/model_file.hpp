@@ -47,8 +47,6 @@ class ModelFile {
     /// that the file gives. Which of them belong together is for the caller to find out.
     std::vector<YarnScaling> yarn_scalings() const;
 
-    bool is_gguf() const noexcept { return gguf_.has_value(); }
-
    private:
     std::optional<HfConfig> config_;  // exactly one of the two is set
     std::optional<GgufModel> gguf_;

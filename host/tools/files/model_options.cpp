@@ -10,12 +10,12 @@ constexpr Choice<std::string_view> towers[] = {{"text", "text"}, {"vision", "vis
 
 }  // namespace
 
-Option add_model_options(CommandLine& command, ModelOptions& options) {
-    Option model = command
-                       .add_text("--model", "FILE", options.path,
-                                 "The model's config.json (Hugging Face), a pipe with one (- is "
-                                 "stdin), or a GGUF file.")
-                       .required();
+void add_model_options(CommandLine& command, ModelOptions& options) {
+    command
+        .add_text("--model", "FILE", options.path,
+                  "The model's config.json (Hugging Face), a pipe with one (- is stdin), or a GGUF "
+                  "file.")
+        .required();
     command.add_integer("--seq-len", options.sequence_length, std::uint64_t{1}, max_positions,
                         "Length of the sequence, for scalings that depend on it.");
     const Option layer_type = command.add_text(
@@ -27,12 +27,7 @@ Option add_model_options(CommandLine& command, ModelOptions& options) {
         .excludes(layer_type);
     command.add_choice("--tower", options.tower, towers,
                        "Which part of a model, if it has several.");
-    add_pairing(command, options.pairing);
-    return model;
-}
-
-void add_pairing(CommandLine& command, std::optional<Pairing>& pairing) {
-    command.add_choice("--pairing", pairing, pairings,
+    command.add_choice("--pairing", options.pairing, pairings,
                        "Which channels form a pair, instead of the model's.");
 }
 

@@ -69,8 +69,8 @@ void refuse_choice(const std::string& text, const std::string& words) {
     throw BadValue(fmt::format("'{}' is not valid; the values are {}", text, words));
 }
 
-Option& Option::required(bool is_required) {
-    option_->required(is_required);
+Option& Option::required() {
+    option_->required();
     return *this;
 }
 
@@ -86,11 +86,6 @@ Option& Option::needs(const Option& other) {
 
 Option& Option::from_environment(const char* variable) {
     option_->envname(variable);
-    return *this;
-}
-
-Option& Option::append_help(const char* sentence) {
-    option_->description(option_->get_description() + sentence);
     return *this;
 }
 

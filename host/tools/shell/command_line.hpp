@@ -61,11 +61,10 @@ double parse_number(const std::string& text, bool (*accepts)(double), const char
 class Option {
    public:
     explicit Option(CLI::Option* option) noexcept : option_(option) {}
-    Option& required(bool is_required = true);
+    Option& required();
     Option& excludes(const Option& other);
     Option& needs(const Option& other);
     Option& from_environment(const char* variable);
-    Option& append_help(const char* sentence);
 
    private:
     CLI::Option* option_;
