@@ -90,8 +90,8 @@ Status FinishLayer::record_ggml(VkCommandBuffer commands) {
 Status FinishLayer::record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation) {
     const Call& call = rotation.call;
     const bool scatters = rotation.info.scatter_k;  // by a dispatch of its own
-    const Rival::Rotated q = {call.q_in.where, call.q_out.where, q_.heads},
-                         k = {call.k_in.where, scatters ? k_.rotated.whole() : call.k_out.where,
+    const Rival::Rotated q = {call.in[Q].where, call.out[Q].where, q_.heads},
+                         k = {call.in[K].where, scatters ? k_.rotated.whole() : call.out[K].where,
                               k_.heads};
     if (Status s = ggml_->record(commands, q, k); !s || !scatters) return s;
     record_barrier(commands);
@@ -162,11 +162,11 @@ double FinishLayer::distance(const std::vector<std::byte>& others) {
 Status FinishLayer::record_passes(VkCommandBuffer commands, Ways ways) {
     for (Pass& pass : passes_) {
         if (pass.waits) record_barrier(commands);
-        const std::uint32_t n = pass.info.v_finish.hadamard;
+        const std::uint32_t n = pass.info.tensor[V].ops.hadamard;
         if (ways.of_ggml && pass.turns) {
             if (Status s = record_ggml_rotation(commands, pass); !s) return s;
         } else if (ways.with_products && n != 0) {
-            const Tensor &in = pass.call.v_in, &out = pass.call.v_out;
+            const Tensor &in = pass.call.in[V], &out = pass.call.out[V];
             const std::uint32_t rows = shape_.tokens * in.heads * shape_.head_dim / n;
             products_.at(n).record(commands, in.where, out.where, rows);
         } else if (Status s = record(commands, pass); !s) {
@@ -237,12 +237,12 @@ FinishLayer::Pass FinishLayer::empty_pass() const {
 
 void FinishLayer::rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
                           const Buffer& k_out, Element k_type) const {
-    pass.info.q = format(types_.element);
-    pass.info.k = format(k_type);
-    pass.info.q_heads = q_.heads;
-    pass.info.k_heads = k_.heads;
-    pass.call.q_in = at(q, q_.heads), pass.call.q_out = at(q_out, q_.heads);
-    pass.call.k_in = at(k, k_.heads), pass.call.k_out = at(k_out, k_.heads);
+    pass.info.tensor[Q] = format(types_.element);
+    pass.info.tensor[K] = format(k_type);
+    pass.info.tensor[Q].heads = q_.heads;
+    pass.info.tensor[K].heads = k_.heads;
+    pass.call.in[Q] = at(q, q_.heads), pass.call.out[Q] = at(q_out, q_.heads);
+    pass.call.in[K] = at(k, k_.heads), pass.call.out[K] = at(k_out, k_.heads);
 }
 
 void FinishLayer::scatters(Pass& pass) const {
@@ -253,11 +253,11 @@ void FinishLayer::scatters(Pass& pass) const {
 FinishLayer::Pass FinishLayer::moves(std::uint32_t heads, const Buffer& from, const Buffer& to,
                                      Element type) const {
     Pass pass = empty_pass();
-    pass.info.k = format(types_.element);
-    pass.info.v = format(type);
-    pass.info.k_heads = k_.heads;
-    pass.info.v_heads = heads;
-    pass.call.v_in = at(from, heads), pass.call.v_out = at(to, heads);
+    pass.info.tensor[K] = format(types_.element);
+    pass.info.tensor[V] = format(type);
+    pass.info.tensor[K].heads = k_.heads;
+    pass.info.tensor[V].heads = heads;
+    pass.call.in[V] = at(from, heads), pass.call.out[V] = at(to, heads);
     return pass;
 }
 
@@ -273,20 +273,20 @@ void FinishLayer::make_whole() {
     const auto whole = [&](Pass& pass) {
         pass = empty_pass();
         rotates(pass, q_.in, q_.out, k_.in, k_.out, types_.cache);
-        pass.info.v = format(types_.cache);
-        pass.info.v_heads = v_.heads;
-        pass.call.v_in = at(v_.in, v_.heads), pass.call.v_out = at(v_.out, v_.heads);
+        pass.info.tensor[V] = format(types_.cache);
+        pass.info.tensor[V].heads = v_.heads;
+        pass.call.in[V] = at(v_.in, v_.heads), pass.call.out[V] = at(v_.out, v_.heads);
         scatters(pass);
     };
     whole(plain_);
     make(plain_);
     whole(whole_);
-    whole_.info.q_finish.norm = whole_.info.k_finish.norm = norm_;
+    whole_.info.tensor[Q].ops.norm = whole_.info.tensor[K].ops.norm = norm_;
     if (transforms()) {
         const HadamardBlocks blocks = hadamard_of_llama_cpp(shape_.head_dim, true, shape_.head_dim,
                                                             true);
-        whole_.info.q_finish.hadamard = whole_.info.k_finish.hadamard = blocks.q_and_k;
-        whole_.info.v_finish.hadamard = blocks.v;
+        whole_.info.tensor[Q].ops.hadamard = whole_.info.tensor[K].ops.hadamard = blocks.q_and_k;
+        whole_.info.tensor[V].ops.hadamard = blocks.v;
     }
     make(whole_);
 }
@@ -302,7 +302,7 @@ void FinishLayer::make_passes() {
     if (norm_.kind != NormKind::none) {
         for (Placed* placed : {&q_, &k_}) {
             Pass pass = moves(placed->heads, placed->in, placed->normed, element);
-            pass.info.v_finish.norm = norm_;
+            pass.info.tensor[V].ops.norm = norm_;
             add(std::move(pass), false);
         }
         q = &q_.normed, k = &k_.normed;
@@ -320,12 +320,12 @@ void FinishLayer::make_passes() {
             const Placed& placed;
             const Buffer &from, &to;
             std::uint32_t block;
-        } each[] = {{q_, q_.rotated, q_.out, whole_.info.q_finish.hadamard},
-                    {k_, k_.rotated, k_.transformed, whole_.info.k_finish.hadamard},
-                    {v_, v_.in, v_.transformed, whole_.info.v_finish.hadamard}};
+        } each[] = {{q_, q_.rotated, q_.out, whole_.info.tensor[Q].ops.hadamard},
+                    {k_, k_.rotated, k_.transformed, whole_.info.tensor[K].ops.hadamard},
+                    {v_, v_.in, v_.transformed, whole_.info.tensor[V].ops.hadamard}};
         for (const auto& [placed, from, to, block] : each) {
             Pass pass = moves(placed.heads, from, to, element);
-            pass.info.v_finish.hadamard = block;
+            pass.info.tensor[V].ops.hadamard = block;
             if (products_.count(block) == 0) products_.try_emplace(block, device_, block);
             add(std::move(pass), &placed == &q_);
         }
@@ -357,8 +357,8 @@ void FinishLayer::make_ggml_way() {
 
 double FinishLayer::moved(const Pass& pass) {
     double sum = 0;
-    for (const Tensor* tensor : {&pass.call.q_in, &pass.call.q_out, &pass.call.k_in,
-                                 &pass.call.k_out, &pass.call.v_in, &pass.call.v_out}) {
+    for (const Tensor* tensor : {&pass.call.in[Q], &pass.call.out[Q], &pass.call.in[K],
+                                 &pass.call.out[K], &pass.call.in[V], &pass.call.out[V]}) {
         if (tensor->heads != 0) sum += double(tensor->where.range);
     }
     return sum;

@@ -84,7 +84,7 @@ class FinishLayer {
     Buffer buffer_of(const std::vector<std::byte>& content);
     std::size_t cache_bytes(std::size_t elements) const;
     void make_tensors();
-    HeadFormat format(Element out) const { return {types_.element, out, shape_.head_dim, 0}; }
+    TensorInfo format(Element out) const { return {types_.element, out, shape_.head_dim, 0}; }
     static Tensor at(const Buffer& buffer, std::uint32_t heads);
     /// A pass without tensors.
     Pass empty_pass() const;

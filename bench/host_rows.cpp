@@ -92,20 +92,20 @@ KernelInfo info_of(const Kind& kind) {
                                   kind.mapping);
     if (kind.norm) {
         const bool token = *kind.norm == NormSpan::token;
-        info.q_finish.norm = info.k_finish.norm = {
+        info.tensor[Q].ops.norm = info.tensor[K].ops.norm = {
             .kind = NormKind::rms,
             .span = *kind.norm,
             .eps = 1e-6f,
             .weight = token ? ParameterShape::head_channel : ParameterShape::channel};
     }
     if (is_quantised(kind.cache)) {
-        info.k.out = kind.cache;
-        info.v = info.k;
-        info.v_heads = info.k_heads;
-        const HadamardBlocks blocks = hadamard_of_llama_cpp(info.k.head_dim, true, info.v.head_dim,
-                                                            true);
-        info.q_finish.hadamard = info.k_finish.hadamard = blocks.q_and_k;
-        info.v_finish.hadamard = blocks.v;
+        info.tensor[K].out = kind.cache;
+        info.tensor[V] = info.tensor[K];
+        info.tensor[V].heads = info.tensor[K].heads;
+        const HadamardBlocks blocks = hadamard_of_llama_cpp(info.tensor[K].head_dim, true,
+                                                            info.tensor[V].head_dim, true);
+        info.tensor[Q].ops.hadamard = info.tensor[K].ops.hadamard = blocks.q_and_k;
+        info.tensor[V].ops.hadamard = blocks.v;
     }
     return info;
 }

@@ -94,8 +94,8 @@ Checked Layer::check(bool key, double bound_u) {
 
 KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, Mapping mapping) {
     KernelInfo info{.pairing = shape.pairing, .rotary_dim = shape.rotary_dim};
-    info.q = {element, element, shape.q_head_dim, shape.q_offset};
-    if (shape.k_heads != 0) info.k = {element, element, shape.k_head_dim, shape.k_offset};
+    info.tensor[Q] = {element, element, shape.q_head_dim, shape.q_offset};
+    if (shape.k_heads != 0) info.tensor[K] = {element, element, shape.k_head_dim, shape.k_offset};
     info.angles = angles;
     info.positions = shape.numbering == Numbering::ascending ? PositionSource::implicit
                      : shape.sections.axes == 0              ? PositionSource::ids
@@ -104,8 +104,8 @@ KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, 
     std::copy(shape.windows.begin(), shape.windows.end(), info.windows);
     info.sections = shape.sections;
     info.mapping = mapping;
-    info.q_heads = shape.q_heads;
-    info.k_heads = shape.k_heads;
+    info.tensor[Q].heads = shape.q_heads;
+    info.tensor[K].heads = shape.k_heads;
     return info;
 }
 
@@ -120,11 +120,11 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
         create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source, mapping)),
         Subject::device));
     call_ = {.batch = shape.batch, .tokens = shape.tokens};
-    call_.q_in = {.where = layer.in(false), .heads = shape.q_heads};
-    call_.q_out = {.where = layer.out(false), .heads = shape.q_heads};
+    call_.in[Q] = {.where = layer.in(false), .heads = shape.q_heads};
+    call_.out[Q] = {.where = layer.out(false), .heads = shape.q_heads};
     if (shape.k_heads != 0) {
-        call_.k_in = {.where = layer.in(true), .heads = shape.k_heads};
-        call_.k_out = {.where = layer.out(true), .heads = shape.k_heads};
+        call_.in[K] = {.where = layer.in(true), .heads = shape.k_heads};
+        call_.out[K] = {.where = layer.out(true), .heads = shape.k_heads};
     }
     call_.positions.batch_stride = broadcast;
     if (shape.numbering != Numbering::ascending) call_.positions.ids = ids_.whole();
@@ -154,11 +154,11 @@ Rope::Grid Rope::grid() const {
 
 Status Rope::record_unfused(VkCommandBuffer commands) {
     Call alone = call_;
-    alone.k_in = alone.k_out = {};
+    alone.in[K] = alone.out[K] = {};
     alone.paged_cache = {};
     if (Status s = vkrope::record(commands, kernel_.get(), alone, arena_.get()); !s) return s;
     alone = call_;
-    alone.q_in = alone.q_out = {};
+    alone.in[Q] = alone.out[Q] = {};
     return vkrope::record(commands, kernel_.get(), alone, arena_.get());
 }
 

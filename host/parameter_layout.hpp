@@ -45,9 +45,9 @@ constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterPlan
         place(of.norm_bias, finish.norm.bias, head_dim, heads, 0);
         place(of.store_scale, shape_of(finish.store_scale), head_dim, heads, 0);
     };
-    tensor(plan.q, info.q_finish, info.q.head_dim, info.q_heads);
-    tensor(plan.k, info.k_finish, info.k.head_dim, info.k_heads);
-    tensor(plan.v, info.v_finish, info.v.head_dim, info.v_heads);
+    tensor(plan.tensor[Q], info.tensor[Q].ops, info.tensor[Q].head_dim, info.tensor[Q].heads);
+    tensor(plan.tensor[K], info.tensor[K].ops, info.tensor[K].head_dim, info.tensor[K].heads);
+    tensor(plan.tensor[V], info.tensor[V].ops, info.tensor[V].head_dim, info.tensor[V].heads);
     plan.bytes = std::size_t(floats * 4);
     return floats;
 }

@@ -142,9 +142,9 @@ vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* info, vkrope_para
         const Result<ParameterPlan> made = plan_parameters(of);
         if (!made) return made.status;
         vkrope_parameter_plan c = {};
-        c.q = to_c(made->q);
-        c.k = to_c(made->k);
-        c.v = to_c(made->v);
+        c.q = to_c(made->tensor[Q]);
+        c.k = to_c(made->tensor[K]);
+        c.v = to_c(made->tensor[V]);
         c.bytes = made->bytes;
         return write(c, "plan", plan);
     });

@@ -36,7 +36,7 @@ const Kernel* unwrap(const vkrope_kernel* kernel) {
     return reinterpret_cast<const Kernel*>(kernel);
 }
 
-Status read_width(const vkrope_head_format* from, const char* name, HeadFormat& width) {
+Status read_width(const vkrope_head_format* from, const char* name, TensorInfo& width) {
     vkrope_head_format c;
     if (Status s = read_optional(from, name, c); !s) return s;
     width = {enum_from<Element>(c.in), enum_from<Element>(c.out), c.head_dim, c.rotary_offset};
@@ -44,7 +44,7 @@ Status read_width(const vkrope_head_format* from, const char* name, HeadFormat& 
 }
 
 // Writes the channels of a tensor; the caller sets its element types. Null: absent.
-Status write_channels(const HeadFormat& width, const char* name, vkrope_head_format* to) {
+Status write_channels(const TensorInfo& width, const char* name, vkrope_head_format* to) {
     if (!to) return {};
     vkrope_head_format c;
     if (Status s = read(to, name, c); !s) return s;
@@ -108,12 +108,12 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     if (Status s = read(from, "call", c); !s) return s;
     if (c.batch != 0) call.batch = c.batch;
     call.tokens = c.tokens;
-    if (Status s = read_tensor(c.q_in, "call.q_in", call.q_in); !s) return s;
-    if (Status s = read_tensor(c.q_out, "call.q_out", call.q_out); !s) return s;
-    if (Status s = read_tensor(c.k_in, "call.k_in", call.k_in); !s) return s;
-    if (Status s = read_tensor(c.k_out, "call.k_out", call.k_out); !s) return s;
-    if (Status s = read_tensor(c.v_in, "call.v_in", call.v_in); !s) return s;
-    if (Status s = read_tensor(c.v_out, "call.v_out", call.v_out); !s) return s;
+    if (Status s = read_tensor(c.q_in, "call.q_in", call.in[Q]); !s) return s;
+    if (Status s = read_tensor(c.q_out, "call.q_out", call.out[Q]); !s) return s;
+    if (Status s = read_tensor(c.k_in, "call.k_in", call.in[K]); !s) return s;
+    if (Status s = read_tensor(c.k_out, "call.k_out", call.out[K]); !s) return s;
+    if (Status s = read_tensor(c.v_in, "call.v_in", call.in[V]); !s) return s;
+    if (Status s = read_tensor(c.v_out, "call.v_out", call.out[V]); !s) return s;
     if (Status s = read_positions(c.positions, call.positions); !s) return s;
     if (Status s = read_angles(c.angles, plan, call.angles); !s) return s;
     if (Status s = read_rows(c.paged_cache, call.paged_cache); !s) return s;
@@ -121,12 +121,12 @@ Status read_call(const vkrope_call* from, AnglePlan& plan, Call& call) {
     call.gain = enum_from<Gain>(c.gain);
     call.out_of_range = c.out_of_range;
     call.parameters = c.parameters;
-    call.q_scale_tokens = c.q_scale_tokens;
-    call.k_scale_tokens = c.k_scale_tokens;
-    call.v_scale_tokens = c.v_scale_tokens;
-    call.q_scales_out = c.q_scales_out;
-    call.k_scales_out = c.k_scales_out;
-    call.v_scales_out = c.v_scales_out;
+    call.scale_tokens[Q] = c.q_scale_tokens;
+    call.scale_tokens[K] = c.k_scale_tokens;
+    call.scale_tokens[V] = c.v_scale_tokens;
+    call.scales_out[Q] = c.q_scales_out;
+    call.scales_out[K] = c.k_scales_out;
+    call.scales_out[V] = c.v_scales_out;
     if (c.q_scale != 0) call.q_scale = c.q_scale;
     call.first_set_tokens = c.first_set_tokens;
     return {};
@@ -150,17 +150,17 @@ Status vkrope::c::read_device(const vkrope_device_ref* from, DeviceRef& device) 
 Status vkrope::c::read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     vkrope_kernel_info c;
     if (Status s = read(from, "info", c); !s) return s;
-    if (Status s = read_width(c.q, "info.q", info.q); !s) return s;
-    if (Status s = read_width(c.k, "info.k", info.k); !s) return s;
-    if (Status s = read_width(c.v, "info.v", info.v); !s) return s;
+    if (Status s = read_width(c.q, "info.q", info.tensor[Q]); !s) return s;
+    if (Status s = read_width(c.k, "info.k", info.tensor[K]); !s) return s;
+    if (Status s = read_width(c.v, "info.v", info.tensor[V]); !s) return s;
     if (Status s = read_sections(c.sections, "info.sections", info.sections); !s) return s;
     info.pairing = enum_from<Pairing>(c.pairing);
     info.rotary_dim = c.rotary_dim;
     info.angles = enum_from<AngleSource>(c.angles);
     info.conversion = enum_from<Conversion>(c.conversion);
-    info.q_heads = c.q_heads;
-    info.k_heads = c.k_heads;
-    info.v_heads = c.v_heads;
+    info.tensor[Q].heads = c.q_heads;
+    info.tensor[K].heads = c.k_heads;
+    info.tensor[V].heads = c.v_heads;
     info.positions = enum_from<PositionSource>(c.positions);
     info.mapping = enum_from<Mapping>(c.mapping);
     if (c.pairing_out) info.pairing_out = enum_from<Pairing>(*c.pairing_out);
@@ -172,9 +172,9 @@ Status vkrope::c::read_info(const vkrope_kernel_info* from, KernelInfo& info) {
     info.two_parameter_sets = c.two_parameter_sets;
     static_assert(VKROPE_MAX_WINDOWS == max_windows);
     for (std::uint32_t i = 0; i < max_windows; ++i) info.windows[i] = window_of(c.windows[i]);
-    if (Status s = read_finish(c.q_finish, "info.q_finish", info.q_finish); !s) return s;
-    if (Status s = read_finish(c.k_finish, "info.k_finish", info.k_finish); !s) return s;
-    return read_finish(c.v_finish, "info.v_finish", info.v_finish);
+    if (Status s = read_finish(c.q_finish, "info.q_finish", info.tensor[Q].ops); !s) return s;
+    if (Status s = read_finish(c.k_finish, "info.k_finish", info.tensor[K].ops); !s) return s;
+    return read_finish(c.v_finish, "info.v_finish", info.tensor[V].ops);
 }
 
 vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
@@ -206,19 +206,19 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         AnglePlan of;
         if (Status s = read_plan(plan, "plan", of); !s) return s;
-        HeadFormat q_width, k_width, v_width;
+        TensorInfo q_width, k_width, v_width;
         if (Status s = read_width(q, "q", q_width); !s) return s;
         if (Status s = read_width(k, "k", k_width); !s) return s;
         if (Status s = read_width(v, "v", v_width); !s) return s;
-        const auto stored = [](bool present, const HeadFormat& width) {
+        const auto stored = [](bool present, const TensorInfo& width) {
             return present ? std::optional(width.in) : std::nullopt;
         };
         const Result<KernelInfo> made = kernel_info(rotation->of, of, stored(q, q_width),
                                                     stored(k, k_width), stored(v, v_width));
         if (!made) return made.status;
-        if (Status s = write_channels(made->q, "q", q); !s) return s;
-        if (Status s = write_channels(made->k, "k", k); !s) return s;
-        if (Status s = write_channels(made->v, "v", v); !s) return s;
+        if (Status s = write_channels(made->tensor[Q], "q", q); !s) return s;
+        if (Status s = write_channels(made->tensor[K], "k", k); !s) return s;
+        if (Status s = write_channels(made->tensor[V], "v", v); !s) return s;
         vkrope_kernel_info c = {};
         c.pairing = vkrope_pairing(made->pairing);
         c.rotary_dim = made->rotary_dim;
@@ -227,9 +227,9 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
         c.q = q;
         c.k = k;
         c.v = v;
-        c.q_heads = made->q_heads;
-        c.k_heads = made->k_heads;
-        c.v_heads = made->v_heads;
+        c.q_heads = made->tensor[Q].heads;
+        c.k_heads = made->tensor[K].heads;
+        c.v_heads = made->tensor[V].heads;
         if (q) c.q_finish = &rotation->q_finish.finish;
         if (k) c.k_finish = &rotation->k_finish.finish;
         if (v) c.v_finish = &rotation->v_finish.finish;

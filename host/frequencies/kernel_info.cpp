@@ -64,23 +64,24 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
     info.rotary_dim = rotation.rotary_dim;
     const ModelFinish& finish = rotation.finish;
     if (q) {
-        info.q = {*q, *q, row_channels(rotation, rotation.q_rotary_offset),
-                  rotation.q_rotary_offset};
-        info.q_finish = finish.q;
+        info.tensor[Q] = {*q, *q, row_channels(rotation, rotation.q_rotary_offset),
+                          rotation.q_rotary_offset};
+        info.tensor[Q].ops = finish.q;
     }
     if (k) {
-        info.k = {*k, *k, row_channels(rotation, rotation.k_rotary_offset),
-                  rotation.k_rotary_offset};
-        info.k_finish = finish.k;
+        info.tensor[K] = {*k, *k, row_channels(rotation, rotation.k_rotary_offset),
+                          rotation.k_rotary_offset};
+        info.tensor[K].ops = finish.k;
     }
     if (v) {
-        info.v = {*v, *v, row_channels(rotation, rotation.k_rotary_offset), 0};
-        info.v_finish = finish.v;
+        info.tensor[V] = {*v, *v, row_channels(rotation, rotation.k_rotary_offset), 0};
+        info.tensor[V].ops = finish.v;
     }
-    if (has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish)) {
-        info.q_heads = q ? finish.q_heads : 0;
-        info.k_heads = k ? finish.k_heads : 0;
-        info.v_heads = v ? finish.k_heads : 0;
+    if (has_finish(info.tensor[Q].ops) || has_finish(info.tensor[K].ops) ||
+        has_finish(info.tensor[V].ops)) {
+        info.tensor[Q].heads = q ? finish.q_heads : 0;
+        info.tensor[K].heads = k ? finish.k_heads : 0;
+        info.tensor[V].heads = v ? finish.k_heads : 0;
     }
     std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
     info.angles = plan.source;

@@ -146,9 +146,9 @@ Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
         const char* name;
         const Finish& finish;
         std::uint32_t head_dim, heads;
-    } tensors[] = {{"q", info.q_finish, info.q.head_dim, info.q_heads},
-                   {"k", info.k_finish, info.k.head_dim, info.k_heads},
-                   {"v", info.v_finish, info.v.head_dim, info.v_heads}};
+    } tensors[] = {{"q", info.tensor[Q].ops, info.tensor[Q].head_dim, info.tensor[Q].heads},
+                   {"k", info.tensor[K].ops, info.tensor[K].head_dim, info.tensor[K].heads},
+                   {"v", info.tensor[V].ops, info.tensor[V].head_dim, info.tensor[V].heads}};
     for (const auto& [name, finish, head_dim, heads] : tensors) {
         if (result.status = check_shapes(name, finish, head_dim, heads); !result.status)
             return result;
@@ -175,18 +175,18 @@ Status fill_parameters(const ParameterPlan& plan, const ParameterSources& source
     if (bytes < plan.bytes)
         return error(Code::invalid_argument, "bytes is %zu: the plan has %zu", bytes, plan.bytes);
     const Filled items[] = {
-        {plan.q.bias, sources.q.bias, "q", "bias"},
-        {plan.q.weight, sources.q.weight, "q", "weight"},
-        {plan.q.norm_bias, sources.q.norm_bias, "q", "norm_bias"},
-        {plan.q.store_scale, sources.q.store_scale, "q", "store_scale"},
-        {plan.k.bias, sources.k.bias, "k", "bias"},
-        {plan.k.weight, sources.k.weight, "k", "weight"},
-        {plan.k.norm_bias, sources.k.norm_bias, "k", "norm_bias"},
-        {plan.k.store_scale, sources.k.store_scale, "k", "store_scale"},
-        {plan.v.bias, sources.v.bias, "v", "bias"},
-        {plan.v.weight, sources.v.weight, "v", "weight"},
-        {plan.v.norm_bias, sources.v.norm_bias, "v", "norm_bias"},
-        {plan.v.store_scale, sources.v.store_scale, "v", "store_scale"},
+        {plan.tensor[Q].bias, sources.tensor[Q].bias, "q", "bias"},
+        {plan.tensor[Q].weight, sources.tensor[Q].weight, "q", "weight"},
+        {plan.tensor[Q].norm_bias, sources.tensor[Q].norm_bias, "q", "norm_bias"},
+        {plan.tensor[Q].store_scale, sources.tensor[Q].store_scale, "q", "store_scale"},
+        {plan.tensor[K].bias, sources.tensor[K].bias, "k", "bias"},
+        {plan.tensor[K].weight, sources.tensor[K].weight, "k", "weight"},
+        {plan.tensor[K].norm_bias, sources.tensor[K].norm_bias, "k", "norm_bias"},
+        {plan.tensor[K].store_scale, sources.tensor[K].store_scale, "k", "store_scale"},
+        {plan.tensor[V].bias, sources.tensor[V].bias, "v", "bias"},
+        {plan.tensor[V].weight, sources.tensor[V].weight, "v", "weight"},
+        {plan.tensor[V].norm_bias, sources.tensor[V].norm_bias, "v", "norm_bias"},
+        {plan.tensor[V].store_scale, sources.tensor[V].store_scale, "v", "store_scale"},
     };
     for (const Filled& item : items) {
         if (Status s = check_source(item, plan.bytes / 4); !s) return s;

@@ -38,7 +38,7 @@ std::uint32_t store_scale_of(const Finish& finish) {
 }
 
 // The constants of a tensor's finish; `first` is its first one.
-void set_finish(const Finish& finish, const HeadFormat& format, std::uint32_t heads,
+void set_finish(const Finish& finish, const TensorInfo& format, std::uint32_t heads,
                 const TensorParameters& parameters, shader::uint& first) {
     const std::uint32_t of_row = row_heads(finish, heads);
     const float inverse_n = float(1 / (double(of_row) * format.head_dim));
@@ -93,17 +93,17 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .access = geometry.access,
         .unit_elements = geometry.unit_elements,
         .conversion = kernel.conversion,
-        .q_head_dim = info.q.head_dim,
-        .q_rotary_offset = info.q.rotary_offset,
-        .q_element_in = std::uint32_t(info.q.in),
-        .q_element_out = std::uint32_t(info.q.out),
-        .k_head_dim = info.k.head_dim,
-        .k_rotary_offset = info.k.rotary_offset,
-        .k_element_in = std::uint32_t(info.k.in),
-        .k_element_out = std::uint32_t(info.k.out),
-        .v_head_dim = info.v.head_dim,
-        .v_element_in = std::uint32_t(info.v.in),
-        .v_element_out = std::uint32_t(info.v.out),
+        .q_head_dim = info.tensor[Q].head_dim,
+        .q_rotary_offset = info.tensor[Q].rotary_offset,
+        .q_element_in = std::uint32_t(info.tensor[Q].in),
+        .q_element_out = std::uint32_t(info.tensor[Q].out),
+        .k_head_dim = info.tensor[K].head_dim,
+        .k_rotary_offset = info.tensor[K].rotary_offset,
+        .k_element_in = std::uint32_t(info.tensor[K].in),
+        .k_element_out = std::uint32_t(info.tensor[K].out),
+        .v_head_dim = info.tensor[V].head_dim,
+        .v_element_in = std::uint32_t(info.tensor[V].in),
+        .v_element_out = std::uint32_t(info.tensor[V].out),
         .scatter = info.scatter_k,
         .pairing = std::uint32_t(info.pairing),
         .pairing_out = std::uint32_t(info.pairing_out.value_or(info.pairing)),
@@ -145,9 +145,12 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
                                  : 0,
         .staged_gaps = geometry.staged_gaps};
     if (geometry.finish == shader::finish_none) return constants;
-    set_finish(info.q_finish, info.q, info.q_heads, part.parameters.q, constants.q_steps);
-    set_finish(info.k_finish, info.k, info.k_heads, part.parameters.k, constants.k_steps);
-    set_finish(info.v_finish, info.v, info.v_heads, part.parameters.v, constants.v_steps);
+    set_finish(info.tensor[Q].ops, info.tensor[Q], info.tensor[Q].heads, part.parameters.tensor[Q],
+               constants.q_steps);
+    set_finish(info.tensor[K].ops, info.tensor[K], info.tensor[K].heads, part.parameters.tensor[K],
+               constants.k_steps);
+    set_finish(info.tensor[V].ops, info.tensor[V], info.tensor[V].heads, part.parameters.tensor[V],
+               constants.v_steps);
     return constants;
 }
 

@@ -46,22 +46,25 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
 
 // Whether V can have K's strides in a call.
 bool v_may_join(const KernelInfo& info) {
-    const bool heads_differ = info.k_heads != 0 && info.v_heads != 0 &&
-                              info.k_heads != info.v_heads;
-    return info.v.head_dim != 0 && info.v.head_dim == info.k.head_dim && !heads_differ;
+    const bool heads_differ = info.tensor[K].heads != 0 && info.tensor[V].heads != 0 &&
+                              info.tensor[K].heads != info.tensor[V].heads;
+    return info.tensor[V].head_dim != 0 && info.tensor[V].head_dim == info.tensor[K].head_dim &&
+           !heads_differ;
 }
 
 // V alone is a K that does not rotate, or a Q with `separate_dispatches`.
 void make_part_of_v(Kernel& kernel, bool processor) {
     KernelInfo& info = kernel.v.info;
-    info.q = info.k = info.v = {};
-    info.q_heads = info.k_heads = info.v_heads = 0;
-    (kernel.separate_dispatches ? info.q : info.k) = kernel.info.v;
-    (kernel.separate_dispatches ? info.q_heads : info.k_heads) = kernel.info.v_heads;
-    info.q_finish = info.k_finish = info.v_finish = {};
-    (kernel.separate_dispatches ? info.q_finish : info.k_finish) = kernel.info.v_finish;
-    (kernel.separate_dispatches ? kernel.v.parameters.q
-                                : kernel.v.parameters.k) = kernel.q.parameters.v;
+    info.tensor[Q] = info.tensor[K] = info.tensor[V] = {};
+    info.tensor[Q].heads = info.tensor[K].heads = info.tensor[V].heads = 0;
+    (kernel.separate_dispatches ? info.tensor[Q] : info.tensor[K]) = kernel.info.tensor[V];
+    (kernel.separate_dispatches ? info.tensor[Q].heads
+                                : info.tensor[K].heads) = kernel.info.tensor[V].heads;
+    info.tensor[Q].ops = info.tensor[K].ops = info.tensor[V].ops = {};
+    (kernel.separate_dispatches ? info.tensor[Q].ops
+                                : info.tensor[K].ops) = kernel.info.tensor[V].ops;
+    (kernel.separate_dispatches ? kernel.v.parameters.tensor[Q]
+                                : kernel.v.parameters.tensor[K]) = kernel.q.parameters.tensor[V];
     info.rotary_dim = 0;
     for (Window& window : info.windows) window = {};
     choose_geometries(kernel, kernel.v, processor);
@@ -74,22 +77,23 @@ void make_parts(Kernel& kernel, bool processor) {
     kernel.q = kernel.k = kernel.v = {kernel.info, {}};
     lay_out_parameters(kernel.info, kernel.q.parameters);
     if (!kernel.v_joins) {
-        kernel.q.info.v = kernel.k.info.v = {};
-        kernel.q.info.v_finish = kernel.k.info.v_finish = {};
+        kernel.q.info.tensor[V] = kernel.k.info.tensor[V] = {};
+        kernel.q.info.tensor[V].ops = kernel.k.info.tensor[V].ops = {};
     }
-    if (kernel.info.v.head_dim != 0) make_part_of_v(kernel, processor);
+    if (kernel.info.tensor[V].head_dim != 0) make_part_of_v(kernel, processor);
     if (!kernel.separate_dispatches) return choose_geometries(kernel, kernel.q, processor);
-    kernel.q.info.k = {};
-    kernel.k.info.q = kernel.info.k;
-    kernel.k.info.q_heads = kernel.info.k_heads;
-    kernel.k.info.k = {};
-    kernel.k.info.q_finish = kernel.info.k_finish;
-    kernel.k.parameters.q = kernel.q.parameters.k;
-    kernel.q.info.k_finish = kernel.k.info.k_finish = {};
-    if (kernel.info.q.head_dim != 0) choose_geometries(kernel, kernel.q, processor);
-    if (kernel.info.k.head_dim == 0) return;
-    if (kernel.info.q.head_dim != 0 && kernel.info.q == kernel.info.k &&
-        kernel.info.q_heads == kernel.info.k_heads && !kernel.needs.any) {
+    kernel.q.info.tensor[K] = {};
+    kernel.k.info.tensor[Q] = kernel.info.tensor[K];
+    kernel.k.info.tensor[Q].heads = kernel.info.tensor[K].heads;
+    kernel.k.info.tensor[K] = {};
+    kernel.k.info.tensor[Q].ops = kernel.info.tensor[K].ops;
+    kernel.k.parameters.tensor[Q] = kernel.q.parameters.tensor[K];
+    kernel.q.info.tensor[K].ops = kernel.k.info.tensor[K].ops = {};
+    if (kernel.info.tensor[Q].head_dim != 0) choose_geometries(kernel, kernel.q, processor);
+    if (kernel.info.tensor[K].head_dim == 0) return;
+    if (kernel.info.tensor[Q].head_dim != 0 &&
+        same_format(kernel.info.tensor[Q], kernel.info.tensor[K]) &&
+        kernel.info.tensor[Q].heads == kernel.info.tensor[K].heads && !kernel.needs.any) {
         kernel.k = kernel.q;
     } else {
         choose_geometries(kernel, kernel.k, processor);
@@ -114,7 +118,7 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
     return {};
 }
 
-bool has_f16(const HeadFormat& format) {
+bool has_f16(const TensorInfo& format) {
     return format.head_dim != 0 && (format.in == Element::f16 || format.out == Element::f16);
 }
 
@@ -130,7 +134,8 @@ Status choose_conversion(Kernel& kernel) {
     const bool by_itself = kernel.info.conversion == Conversion::by_device && possible &&
                            !kernel.cpu_device;
     if ((kernel.info.conversion != Conversion::native && !by_itself) ||
-        !(has_f16(kernel.info.q) || has_f16(kernel.info.k) || has_f16(kernel.info.v)))
+        !(has_f16(kernel.info.tensor[Q]) || has_f16(kernel.info.tensor[K]) ||
+          has_f16(kernel.info.tensor[V])))
         return {};
     kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native
                                                                   : shader::conversion_normals;

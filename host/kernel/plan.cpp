@@ -70,13 +70,16 @@ struct Named {
     bool scattered;
 };
 Named named_q(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.q, kernel.info.q_finish, "q_in", "q_out", "q_scale_tokens", "q_scales_out", false};
+    return {call.q, kernel.info.tensor[Q].ops, "q_in", "q_out", "q_scale_tokens", "q_scales_out",
+            false};
 }
 Named named_k(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.k, kernel.info.k_finish, "k_in", "k_out", "k_scale_tokens", "k_scales_out", true};
+    return {call.k, kernel.info.tensor[K].ops, "k_in", "k_out", "k_scale_tokens", "k_scales_out",
+            true};
 }
 Named named_v(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.v, kernel.info.v_finish, "v_in", "v_out", "v_scale_tokens", "v_scales_out", true};
+    return {call.v, kernel.info.tensor[V].ops, "v_in", "v_out", "v_scale_tokens", "v_scales_out",
+            true};
 }
 
 // Whether the parameters or the made scales of a tensor depend on the head.
@@ -207,7 +210,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     const bool counts = call.status.buffer != VK_NULL_HANDLE;
     bool q = call.q.heads != 0, k = call.k.heads != 0;
     // A V in place without a finish needs no copy; alone, its tokens are still counted.
-    const bool v_changes = !call.v.in_place || has_finish(kernel.info.v_finish);
+    const bool v_changes = !call.v.in_place || has_finish(kernel.info.tensor[V].ops);
     bool v = call.v.heads != 0 && (v_changes || (counts && !q && !k));
     const bool slots_of_k = k;  // the first tensor with slots counts those outside the cache
     const auto add = [&](Job job) {

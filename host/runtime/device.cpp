@@ -40,11 +40,13 @@ Status Device::save_pipeline_cache() {
 
 namespace {
 
-// Compares the fields that this tier sets; table, head counts and finishes keep their defaults.
+// Compares the fields that this tier sets; table, head counts and ops keep their defaults.
 bool same(const KernelInfo& a, const KernelInfo& b) {
-    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim && a.q == b.q && a.k == b.k &&
-           a.v == b.v && a.angles == b.angles && a.positions == b.positions &&
-           a.mapping == b.mapping && a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
+    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim &&
+           std::equal(std::begin(a.tensor), std::end(a.tensor), std::begin(b.tensor),
+                      same_format) &&
+           a.angles == b.angles && a.positions == b.positions && a.mapping == b.mapping &&
+           a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
            a.conversion == b.conversion && a.sections == b.sections && a.phase == b.phase &&
            a.head_groups == b.head_groups &&
            std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows));

@@ -175,12 +175,13 @@ struct HostRotation::Impl {
         Result<KernelInfo> info = kernel_info(rotation, table.plan(), stored(shape.q_heads),
                                               stored(shape.k_heads));
         if (!info) return info.status;
-        info->q_finish = info->k_finish = {};  // rotates, and does nothing else
-        info->q_heads = info->k_heads = 0;
-        if (shape.q_heads != 0) info->q.head_dim = shape.q_head_dim;
-        if (shape.k_heads != 0) info->k.head_dim = shape.k_head_dim;
+        info->tensor[Q].ops = info->tensor[K].ops = {};  // rotates, and does nothing else
+        info->tensor[Q].heads = info->tensor[K].heads = 0;
+        if (shape.q_heads != 0) info->tensor[Q].head_dim = shape.q_head_dim;
+        if (shape.k_heads != 0) info->tensor[K].head_dim = shape.k_head_dim;
         if (shape.v_heads != 0)
-            info->v = {.in = shape.element, .out = shape.element, .head_dim = shape.v_head_dim};
+            info->tensor[V] = {
+                .in = shape.element, .out = shape.element, .head_dim = shape.v_head_dim};
         if (!shape.positions.empty() && shape.axes == 0) info->positions = PositionSource::ids;
         info->mapping = shape.mapping;
         info->conversion = shape.conversion;
@@ -224,9 +225,9 @@ struct HostRotation::Impl {
 
     Call call(Direction direction) const {
         Call c{.batch = shape.batch, .tokens = shape.tokens};
-        if (q.bytes) c.q_in = q.input(), c.q_out = q.output();
-        if (k.bytes) c.k_in = k.input(), c.k_out = k.output();
-        if (v.bytes) c.v_in = v.input(), c.v_out = v.output();
+        if (q.bytes) c.in[Q] = q.input(), c.out[Q] = q.output();
+        if (k.bytes) c.in[K] = k.input(), c.out[K] = k.output();
+        if (v.bytes) c.in[V] = v.input(), c.out[V] = v.output();
         if (shape.positions.empty()) {
             c.positions = {.first = shape.first_position, .batch_stride = broadcast};
         } else {

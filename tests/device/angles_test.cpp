@@ -77,10 +77,10 @@ struct Trial {
         for (std::int32_t row = batch * tokens; row > 0; --row) slots.push_back(row - 1);
         Buffer slot_mapping = upload(device(), bytes_of(slots));
         Call call{.batch = batch, .tokens = tokens};
-        call.q_in = {.where = q_in.whole(), .heads = q_heads};
-        call.q_out = {.where = q_out.whole(), .heads = q_heads};
-        call.k_in = {.where = k_in.whole(), .heads = k_heads};
-        call.k_out = {.where = part(k_out, 0, k.size()), .heads = k_heads};
+        call.in[Q] = {.where = q_in.whole(), .heads = q_heads};
+        call.out[Q] = {.where = q_out.whole(), .heads = q_heads};
+        call.in[K] = {.where = k_in.whole(), .heads = k_heads};
+        call.out[K] = {.where = part(k_out, 0, k.size()), .heads = k_heads};
         call.positions = {.ids = position_ids.whole()};
         if (scatters) call.paged_cache.slot_mapping = slot_mapping.whole();
         call.angles = table.angles();
@@ -208,7 +208,7 @@ TEST_CASE("phases: positions outside the table leave their rows, and count") {
         Buffer x = upload(device(), in), position_ids = upload(device(), bytes_of(ids)),
                counter = upload(device(), Bytes(4));
         Call call{.tokens = count};
-        call.q_in = call.q_out = {.where = x.whole(), .heads = 1};
+        call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = 1};
         call.positions.ids = position_ids.whole();
         call.angles = table.angles();
         call.out_of_range = counter.whole();
@@ -284,7 +284,7 @@ TEST_CASE("angles of channels: two angles a pair, and the gradient") {
                     const Owned<Kernel> kernel = make_kernel(
                         device(), {.pairing = pairing,
                                    .rotary_dim = R,
-                                   .q = {Element::f32, Element::f32, D, offset},
+                                   .tensor = {{Element::f32, Element::f32, D, offset}},
                                    .angles = AngleSource::cos_sin_cache,
                                    .positions = PositionSource::ids,
                                    .mapping = mapping,
@@ -292,7 +292,7 @@ TEST_CASE("angles of channels: two angles a pair, and the gradient") {
                                    .channel_angles = true});
                     Buffer x = upload(device(), in);
                     Call call{.tokens = tokens};
-                    call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
+                    call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
                     call.positions.ids = position_ids.whole();
                     call.angles = {.plan = &plan,
                                    .buffer = part(cos_buffer, 0, plan.bytes),

@@ -19,7 +19,7 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info,
     const Owned<Kernel> kernel(must(create(ref, info)));
     Owned<DescriptorArena> arena;
     if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
-    const std::uint32_t D = info.q.head_dim, size = element_bytes(info.q.in);
+    const std::uint32_t D = info.tensor[Q].head_dim, size = element_bytes(info.tensor[Q].in);
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize offset = VkDeviceSize{first} * D * size;
         return Tensor{.where = {buffer.handle(), offset, x.size() - offset},
@@ -28,10 +28,8 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info,
                       .head_stride = D};
     };
     const Call call{.tokens = tokens,
-                    .q_in = plane(0, 4),
-                    .q_out = plane(0, 4),
-                    .k_in = plane(4, 2),
-                    .k_out = plane(4, 2),
+                    .in = {plane(0, 4), plane(4, 2)},
+                    .out = {plane(0, 4), plane(4, 2)},
                     .angles = table.angles()};
     must(on.submit([&](VkCommandBuffer commands) {
         return record(commands, kernel.get(), call, arena.get());
@@ -66,10 +64,10 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                         const std::uint32_t R = D == 9 ? 8 : 24;
                         const Rotation r = rotation(Pairing::half_split, D, R);
                         const AngleTable table = must(AngleTable::make(on, r, source, tokens));
-                        const KernelInfo info{.rotary_dim = R,
-                                              .q = {element, element, D, 0},
-                                              .k = {element, element, D, k_offset},
-                                              .angles = source};
+                        const KernelInfo info{
+                            .rotary_dim = R,
+                            .tensor = {{element, element, D, 0}, {element, element, D, k_offset}},
+                            .angles = source};
                         const Bytes x = random_elements(element, (tokens * 6 * D + 1) / 2 * 2, 61);
                         const Bytes wide = rotate_packed(on, on.ref(), info, table, x, tokens);
                         const Bytes apart = rotate_packed(on, weak(on), info, table, x, tokens);
@@ -89,10 +87,11 @@ TEST_CASE(
     const Rotation r = rotation(Pairing::half_split, 8, 8);
     for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
-        const Owned<Kernel> kernel(must(create(weak(on), {.rotary_dim = 8,
-                                                          .q = {Element::f32, Element::f32, 8, 0},
-                                                          .angles = source,
-                                                          .positions = PositionSource::ids})));
+        const Owned<Kernel> kernel(
+            must(create(weak(on), {.rotary_dim = 8,
+                                   .tensor = {{Element::f32, Element::f32, 8, 0}},
+                                   .angles = source,
+                                   .positions = PositionSource::ids})));
         Owned<DescriptorArena> arena;
         if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
         Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4)),
@@ -103,8 +102,8 @@ TEST_CASE(
         must(counter.upload(&zero, 4));
         const Tensor tensor{.where = rows.whole(), .heads = 1};
         const Call call{.tokens = 8,
-                        .q_in = tensor,
-                        .q_out = tensor,
+                        .in = {tensor},
+                        .out = {tensor},
                         .positions = {.ids = ids.whole()},
                         .angles = table.angles(),
                         .out_of_range = counter.whole()};

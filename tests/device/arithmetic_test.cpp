@@ -254,14 +254,14 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
         CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
         CHECK(table.plan().rows == 5000);  // unchanged
         const Owned<Kernel> kernel = make_kernel(
-            device(), {.rotary_dim = 8, .q = {.head_dim = 8}, .angles = source});
+            device(), {.rotary_dim = 8, .tensor = {{.head_dim = 8}}, .angles = source});
         const Bytes q = random_elements(Element::f32, 4 * 8, 5);
         Buffer rows = must(Buffer::make(device(), q.size()));
         must(rows.upload(q.data(), q.size()));
         const Tensor tensor{.where = rows.whole(), .heads = 1};
         const Call call{.tokens = 4,
-                        .q_in = tensor,
-                        .q_out = tensor,
+                        .in = {tensor},
+                        .out = {tensor},
                         .positions = {.first = 96},
                         .angles = table.angles()};
         run(device(), kernel, call);

@@ -64,25 +64,25 @@ void check_same_bits(const KernelInfo& info) {
     CHECK(filled == parameters.filled);
     const std::vector<float> factors = random_factors(3 * tokens);
     Device& on = device();
-    const AngleTable table = must(
-        AngleTable::make(on, rotation(Pairing::half_split, info.q.head_dim, info.rotary_dim),
-                         info.angles, tokens + 3));
+    const AngleTable table = must(AngleTable::make(
+        on, rotation(Pairing::half_split, info.tensor[Q].head_dim, info.rotary_dim), info.angles,
+        tokens + 3));
     Buffer of_layer = upload(on, filled), of_tokens = upload(on, bytes_of(factors));
     Call call{.tokens = tokens, .positions = {.first = 3}, .angles = table.angles()};
     if (!filled.empty()) call.parameters = of_layer.whole();
-    if (info.q_finish.scale_call) call.q_scale = 0.7f;
+    if (info.tensor[Q].ops.scale_call) call.q_scale = 0.7f;
     const struct {
-        const HeadFormat& format;
+        const TensorInfo& format;
         const Finish& finish;
         std::uint32_t heads;
         Tensor &in, &out;
         VkDescriptorBufferInfo &factors, &scales;
-    } tensors[] = {{info.q, info.q_finish, info.q_heads, call.q_in, call.q_out, call.q_scale_tokens,
-                    call.q_scales_out},
-                   {info.k, info.k_finish, info.k_heads, call.k_in, call.k_out, call.k_scale_tokens,
-                    call.k_scales_out},
-                   {info.v, info.v_finish, info.v_heads, call.v_in, call.v_out, call.v_scale_tokens,
-                    call.v_scales_out}};
+    } tensors[] = {{info.tensor[Q], info.tensor[Q].ops, info.tensor[Q].heads, call.in[Q],
+                    call.out[Q], call.scale_tokens[Q], call.scales_out[Q]},
+                   {info.tensor[K], info.tensor[K].ops, info.tensor[K].heads, call.in[K],
+                    call.out[K], call.scale_tokens[K], call.scales_out[K]},
+                   {info.tensor[V], info.tensor[V].ops, info.tensor[V].heads, call.in[V],
+                    call.out[V], call.scale_tokens[V], call.scales_out[V]}};
     Buffer in[3], out[3], scales[3];
     std::vector<Buffer*> written;
     for (std::uint32_t i = 0; i < 3; ++i) {
@@ -119,57 +119,47 @@ void check_same_bits(const KernelInfo& info) {
 }  // namespace
 
 TEST_CASE("C: a kernel with norms, parameters and factors gives the bits of C++") {
-    const HeadFormat format = {Element::f16, Element::bf16, 64, 0};
-    check_same_bits(
-        {.rotary_dim = 32,
-         .q = format,
-         .k = format,
-         .v = format,
-         .q_heads = 4,
-         .k_heads = 2,
-         .v_heads = 2,
-         .q_finish = {.bias = ParameterShape::head_channel,
-                      .norm = {.kind = NormKind::rms,
-                               .span = NormSpan::token,
-                               .eps = 1e-6f,
-                               .weight = ParameterShape::head_channel,
-                               .weight_offset = 1,
-                               .round_between = true},
-                      .clip = 1.5f,
-                      .scale = 0.3f,
-                      .scale_call = true,
-                      .scale_tokens = true},
-         .k_finish = {.norm = {.kind = NormKind::layer,
-                               .place = NormPlace::after,
-                               .eps = 1e-5f,
-                               .weight = ParameterShape::channel,
-                               .bias = ParameterShape::channel},
-                      .scale_tokens = true},
-         .v_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .scale_tokens = true}});
+    const auto tensor = [](std::uint32_t heads, const Finish& ops) {
+        return TensorInfo{Element::f16, Element::bf16, 64, 0, heads, ops};
+    };
+    check_same_bits({.rotary_dim = 32,
+                     .tensor = {tensor(4, {.bias = ParameterShape::head_channel,
+                                           .norm = {.kind = NormKind::rms,
+                                                    .span = NormSpan::token,
+                                                    .eps = 1e-6f,
+                                                    .weight = ParameterShape::head_channel,
+                                                    .weight_offset = 1,
+                                                    .round_between = true},
+                                           .clip = 1.5f,
+                                           .scale = 0.3f,
+                                           .scale_call = true,
+                                           .scale_tokens = true}),
+                                tensor(2, {.norm = {.kind = NormKind::layer,
+                                                    .place = NormPlace::after,
+                                                    .eps = 1e-5f,
+                                                    .weight = ParameterShape::channel,
+                                                    .bias = ParameterShape::channel},
+                                           .scale_tokens = true}),
+                                tensor(2, {.norm = {.kind = NormKind::rms, .eps = 1e-6f},
+                                           .scale_tokens = true})}});
 }
 
 TEST_CASE("C: a kernel with quantised outputs and Hadamard transforms gives the bits of C++") {
-    const auto format = [](Element out) { return HeadFormat{Element::f16, out, 64, 0}; };
-    check_same_bits({.rotary_dim = 32,
-                     .q = format(Element::q5_1),
-                     .k = format(Element::q8_0),
-                     .v = format(Element::int8),
-                     .q_heads = 4,
-                     .k_heads = 2,
-                     .v_heads = 2,
-                     .q_finish = {.hadamard = 64},
-                     .k_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .hadamard = 32},
-                     .v_finish = {.hadamard = 64, .store_scale = StoreScale::given_head}});
+    const auto format = [](Element out, std::uint32_t heads, const Finish& ops) {
+        return TensorInfo{Element::f16, out, 64, 0, heads, ops};
+    };
+    check_same_bits(
+        {.rotary_dim = 32,
+         .tensor = {
+             format(Element::q5_1, 4, {.hadamard = 64}),
+             format(Element::q8_0, 2,
+                    {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .hadamard = 32}),
+             format(Element::int8, 2, {.hadamard = 64, .store_scale = StoreScale::given_head})}});
     check_same_bits({.rotary_dim = 64,
-                     .q = format(Element::e4m3fn),
-                     .k = format(Element::e5m2),
-                     .v = format(Element::int8),
-                     .q_heads = 4,
-                     .k_heads = 2,
-                     .v_heads = 2,
-                     .q_finish = {.store_scale = StoreScale::given},
-                     .k_finish = {.store_scale = StoreScale::made, .scale_floor = 1e-4f},
-                     .v_finish = {.store_scale = StoreScale::made}});
+                     .tensor = {format(Element::e4m3fn, 4, {.store_scale = StoreScale::given}),
+                                format(Element::e5m2, 2,
+                                       {.store_scale = StoreScale::made, .scale_floor = 1e-4f}),
+                                format(Element::int8, 2, {.store_scale = StoreScale::made})}});
 }
 
 }  // namespace vkrope::test

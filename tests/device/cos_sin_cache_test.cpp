@@ -45,7 +45,7 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
                   Direction direction = Direction::forward, std::uint32_t* outside = nullptr) {
     const Owned<Kernel> kernel = make_kernel(
         device(), {.rotary_dim = R,
-                   .q = {Element::f32, Element::f32, D, 2},
+                   .tensor = {{Element::f32, Element::f32, D, 2}},
                    .angles = AngleSource::cos_sin_cache,
                    .positions = positions.empty() ? PositionSource::implicit : PositionSource::ids,
                    .mapping = mapping,
@@ -60,7 +60,7 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
     Buffer ids = upload(device(), positions.empty() ? Bytes(4) : bytes_of(positions)),
            counter = upload(device(), Bytes(4));
     Call call{.tokens = tokens};
-    call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
+    call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
     if (positions.empty())
         call.positions.first = 3;
     else

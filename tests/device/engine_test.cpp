@@ -21,8 +21,8 @@ Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Ele
     Call call{.tokens = tokens};
     const Tensor input{.where = from.whole(), .heads = heads},
         output{.where = to.whole(), .heads = heads};
-    (key ? call.k_in : call.q_in) = input;
-    (key ? call.k_out : call.q_out) = output;
+    (key ? call.in[K] : call.in[Q]) = input;
+    (key ? call.out[K] : call.out[Q]) = output;
     call.positions = positions;
     call.angles = table.angles();
     must(on.submit([&](VkCommandBuffer commands) {
@@ -127,7 +127,7 @@ TEST_CASE(
     const Owned<Kernel> kernel = make_kernel(on, dropped);
     Buffer q = upload(on, in);
     Call call{.tokens = tokens};
-    call.q_in = call.q_out = {.where = q.whole(), .heads = heads};
+    call.in[Q] = call.out[Q] = {.where = q.whole(), .heads = heads};
     call.positions.ids = positions.whole();
     call.angles = table.angles();
     const auto told = dispatches(kernel.get(), call);
@@ -206,7 +206,7 @@ TEST_CASE(
     Buffer q = upload(on, in), other = upload(on, Bytes(16));
     const Owned<DescriptorArena> arena = make_arena(on, kernel, 1);
     Call call{.tokens = tokens};
-    call.q_in = call.q_out = {.where = q.whole(), .heads = heads};
+    call.in[Q] = call.out[Q] = {.where = q.whole(), .heads = heads};
     call.positions.first = 2;
     call.angles = table.angles();
     HostRotation work = must(

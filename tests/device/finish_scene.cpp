@@ -12,8 +12,8 @@ namespace vkrope::test {
 namespace {
 
 Rotation rotation_of(const KernelInfo& info) {
-    return rotation(info.pairing, std::max(info.q.head_dim, info.k.head_dim), info.rotary_dim,
-                    info.q.rotary_offset, info.k.rotary_offset);
+    return rotation(info.pairing, std::max(info.tensor[Q].head_dim, info.tensor[K].head_dim),
+                    info.rotary_dim, info.tensor[Q].rotary_offset, info.tensor[K].rotary_offset);
 }
 
 std::vector<float> factors_of(const Scene& scene) {
@@ -80,14 +80,14 @@ Bytes in_order(const Bytes& rows, const Spacing& of, std::size_t tokens, std::si
 }  // namespace
 
 void fill_inputs(Scene& scene) {
-    const auto fill = [&](Bytes& bytes, const HeadFormat& width, std::uint32_t heads,
+    const auto fill = [&](Bytes& bytes, const TensorInfo& width, std::uint32_t heads,
                           std::uint32_t seed) {
         const std::size_t count = std::size_t{scene.batch} * scene.tokens * heads * width.head_dim;
         if (bytes.empty()) bytes = random_elements(width.in, count, seed);
     };
-    fill(scene.q, scene.info.q, scene.q_heads, 11);
-    fill(scene.k, scene.info.k, scene.k_heads, 12);
-    fill(scene.v, scene.info.v, scene.v_heads, 13);
+    fill(scene.q, scene.info.tensor[Q], scene.q_heads, 11);
+    fill(scene.k, scene.info.tensor[K], scene.k_heads, 12);
+    fill(scene.v, scene.info.tensor[V], scene.v_heads, 13);
 }
 
 Results carry_out(Scene scene, const Way& way) {
@@ -95,7 +95,7 @@ Results carry_out(Scene scene, const Way& way) {
     scene.info.mapping = way.mapping;
     scene.info.scatter_k = way.slots;
     if (way.page_rows != 0) {
-        for (Finish* finish : {&scene.info.k_finish, &scene.info.v_finish}) {
+        for (Finish* finish : {&scene.info.tensor[K].ops, &scene.info.tensor[V].ops}) {
             if (is_made(finish->store_scale)) finish->scale_layout = ScaleLayout::pages_heads;
         }
     }
@@ -132,14 +132,14 @@ Results carry_out(Scene scene, const Way& way) {
     if (scene.info.positions == PositionSource::ids)
         call.positions = {.ids = id_buffer.whole(), .batch_stride = broadcast};
     if (!parameters.empty()) call.parameters = parameter_buffer.whole();
-    if (scene.info.q_finish.scale_tokens) call.q_scale_tokens = factors.whole();
-    if (scene.info.k_finish.scale_tokens) call.k_scale_tokens = factors.whole();
-    if (scene.info.v_finish.scale_tokens) call.v_scale_tokens = factors.whole();
+    if (scene.info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = factors.whole();
+    if (scene.info.tensor[K].ops.scale_tokens) call.scale_tokens[K] = factors.whole();
+    if (scene.info.tensor[V].ops.scale_tokens) call.scale_tokens[V] = factors.whole();
     if (way.slots) call.paged_cache.slot_mapping = slot_buffer.whole();
     Results results;
     struct OneTensor {
         const Bytes& bytes;
-        const HeadFormat& width;
+        const TensorInfo& width;
         const Finish& finish;
         std::uint32_t heads;
         Tensor &from, &to;
@@ -150,12 +150,12 @@ Results carry_out(Scene scene, const Way& way) {
         std::size_t in_lead = 0, out_lead = 0, rows = 0;
         Spacing spacing = {};
         Bytes led = {}, out_before = {}, scales_before = {};
-    } tensors[] = {{scene.q, scene.info.q, scene.info.q_finish, scene.q_heads, call.q_in,
-                    call.q_out, call.q_scales_out, results.q, results.q_scales},
-                   {scene.k, scene.info.k, scene.info.k_finish, scene.k_heads, call.k_in,
-                    call.k_out, call.k_scales_out, results.k, results.k_scales},
-                   {scene.v, scene.info.v, scene.info.v_finish, scene.v_heads, call.v_in,
-                    call.v_out, call.v_scales_out, results.v, results.v_scales}};
+    } tensors[] = {{scene.q, scene.info.tensor[Q], scene.info.tensor[Q].ops, scene.q_heads,
+                    call.in[Q], call.out[Q], call.scales_out[Q], results.q, results.q_scales},
+                   {scene.k, scene.info.tensor[K], scene.info.tensor[K].ops, scene.k_heads,
+                    call.in[K], call.out[K], call.scales_out[K], results.k, results.k_scales},
+                   {scene.v, scene.info.tensor[V], scene.info.tensor[V].ops, scene.v_heads,
+                    call.in[V], call.out[V], call.scales_out[V], results.v, results.v_scales}};
     const auto scatters = [&](const OneTensor& of) { return way.slots && &of != tensors; };
     for (OneTensor& of : tensors) {
         if (of.heads == 0) continue;
@@ -164,7 +164,8 @@ Results carry_out(Scene scene, const Way& way) {
         of.rows = std::size_t{scatters(of) ? all_slots : all_tokens} * of.heads;
         const bool beside = way.beside && scatters(of), spaced = beside || way.gap != 0;
         const std::uint32_t block = block_channels(of.width.out);
-        const std::uint32_t channels = beside ? scene.info.k.head_dim + scene.info.v.head_dim
+        const std::uint32_t channels = beside ? scene.info.tensor[K].head_dim +
+                                                    scene.info.tensor[V].head_dim
                                               : of.width.head_dim;
         const std::uint32_t row_stride = channels + (way.gap + block - 1) / block * block;
         of.spacing = {.bytes = stored_bytes(of.width.out, of.width.head_dim),
@@ -233,7 +234,7 @@ Results carry_out(Scene scene, const Way& way) {
 
 namespace {
 
-void check_tensor(const Scene& scene, const char* name, const HeadFormat& width,
+void check_tensor(const Scene& scene, const char* name, const TensorInfo& width,
                   const Finish& finish, std::uint32_t heads, bool turns, const Bytes& in,
                   const Bytes& out, const std::vector<float>* parameters) {
     if (heads == 0) return;
@@ -277,12 +278,12 @@ void check(Scene scene, const Results& results) {
     fill_inputs(scene);
     const Parameters parameters = parameters_of(scene.info);
     const KernelInfo& info = scene.info;
-    check_tensor(scene, "q", info.q, info.q_finish, scene.q_heads, true, scene.q, results.q,
-                 parameters.of);
-    check_tensor(scene, "k", info.k, info.k_finish, scene.k_heads, true, scene.k, results.k,
-                 parameters.of + 3);
-    check_tensor(scene, "v", info.v, info.v_finish, scene.v_heads, false, scene.v, results.v,
-                 parameters.of + 6);
+    check_tensor(scene, "q", info.tensor[Q], info.tensor[Q].ops, scene.q_heads, true, scene.q,
+                 results.q, parameters.of);
+    check_tensor(scene, "k", info.tensor[K], info.tensor[K].ops, scene.k_heads, true, scene.k,
+                 results.k, parameters.of + 3);
+    check_tensor(scene, "v", info.tensor[V], info.tensor[V].ops, scene.v_heads, false, scene.v,
+                 results.v, parameters.of + 6);
 }
 
 }  // namespace
@@ -290,7 +291,8 @@ void check(Scene scene, const Results& results) {
 void check_ways(const Scene& scene) {
     const Results first = carry_out(scene, {});
     check(scene, first);
-    const bool in_place = scene.info.q.in == scene.info.q.out && !scene.info.pairing_out;
+    const bool in_place = scene.info.tensor[Q].in == scene.info.tensor[Q].out &&
+                          !scene.info.pairing_out;
     const Way ways[] = {{Mapping::gpu, 0, false},
                         {Mapping::cpu, 1, in_place},
                         {Mapping::gpu, 1, in_place},
@@ -301,7 +303,7 @@ void check_ways(const Scene& scene) {
         if (way.slots && scene.k_heads + scene.v_heads == 0) continue;
         const bool equal_rows = scene.v_heads == 0 ||
                                 (scene.v_heads == scene.k_heads &&
-                                 scene.info.v.head_dim == scene.info.k.head_dim);
+                                 scene.info.tensor[V].head_dim == scene.info.tensor[K].head_dim);
         if (way.page_rows != 0 && !equal_rows) continue;  // one page_stride for both caches
         CAPTURE(int(way.mapping));
         CAPTURE(way.lead);

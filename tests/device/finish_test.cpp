@@ -15,8 +15,9 @@ Norm rms(ParameterShape weight = ParameterShape::channel) {
     return {.kind = NormKind::rms, .eps = 1e-6f, .weight = weight};
 }
 
-HeadFormat width(std::uint32_t head_dim, Element element = Element::f32, std::uint32_t offset = 0) {
-    return {element, element, head_dim, offset};
+TensorInfo width(std::uint32_t head_dim, Element element = Element::f32, std::uint32_t offset = 0,
+                 std::uint32_t head_count = 0, const Finish& ops = {}) {
+    return {element, element, head_dim, offset, head_count, ops};
 }
 
 }  // namespace
@@ -32,10 +33,8 @@ TEST_CASE("finish: an RMS norm of each head before the rotation, in every type a
         CAPTURE(int(element));
         check_ways({.info = {.pairing = pairing,
                              .rotary_dim = 64,
-                             .q = width(64, element),
-                             .k = width(64, element),
-                             .q_finish = {.norm = rms()},
-                             .k_finish = {.norm = rms()}},
+                             .tensor = {width(64, element, 0, 0, {.norm = rms()}),
+                                        width(64, element, 0, 0, {.norm = rms()})}},
                     .batch = 2,
                     .q_heads = 5,
                     .k_heads = 2});
@@ -52,18 +51,16 @@ TEST_CASE("finish: a norm spans the whole row, whatever part of it turns") {
     for (const auto& [head_dim, rotary_dim, offset, element] : rows) {
         CAPTURE(head_dim);
         check_ways({.info = {.rotary_dim = rotary_dim,
-                             .q = width(head_dim, element, offset),
-                             .k = width(head_dim, element, offset),
-                             .q_finish = {.norm = rms()},
-                             .k_finish = {.norm = rms(ParameterShape::none), .clip = 1}},
+                             .tensor = {width(head_dim, element, offset, 0, {.norm = rms()}),
+                                        width(head_dim, element, offset, 0,
+                                              {.norm = rms(ParameterShape::none), .clip = 1})}},
                     .q_heads = 3,
                     .k_heads = 2});
     }
     check_ways({.info = {.pairing = Pairing::interleaved,
                          .rotary_dim = 24,
-                         .q = width(48),
-                         .windows = {{0, 8}, {16, 16}},
-                         .q_finish = {.norm = rms()}},
+                         .tensor = {width(48, Element::f32, 0, 0, {.norm = rms()})},
+                         .windows = {{0, 8}, {16, 16}}},
                 .q_heads = 2});
 }
 
@@ -72,16 +69,14 @@ TEST_CASE("finish: long rows, which a lane loads again") {
         Norm after = rms();
         after.place = NormPlace::after;
         check_ways({.info = {.rotary_dim = 64,
-                             .q = width(1024, element, 512),
-                             .k = width(1024, element, 512),
-                             .q_finish = {.norm = rms()},
-                             .k_finish = {.norm = after}},
+                             .tensor = {width(1024, element, 512, 0, {.norm = rms()}),
+                                        width(1024, element, 512, 0, {.norm = after})}},
                     .tokens = 2,
                     .q_heads = 2,
                     .k_heads = 1});
     }
     check_ways(
-        {.info = {.rotary_dim = 64, .q = width(4096, Element::bf16), .q_finish = {.norm = rms()}},
+        {.info = {.rotary_dim = 64, .tensor = {width(4096, Element::bf16, 0, 0, {.norm = rms()})}},
          .tokens = 2,
          .q_heads = 1});
 }
@@ -111,15 +106,9 @@ TEST_CASE("finish: a norm after the rotation, over a token, of Q, K and V each i
         CAPTURE(int(q.kind));
         CAPTURE(int(element));
         check_ways({.info = {.rotary_dim = 32,
-                             .q = width(48, element, 8),
-                             .k = width(48, element, 8),
-                             .v = width(48, element),
-                             .q_heads = 5,
-                             .k_heads = 3,
-                             .v_heads = 3,
-                             .q_finish = {.norm = q},
-                             .k_finish = {.norm = k},
-                             .v_finish = {.norm = v}},
+                             .tensor = {width(48, element, 8, 5, {.norm = q}),
+                                        width(48, element, 8, 3, {.norm = k}),
+                                        width(48, element, 0, 3, {.norm = v})}},
                     .batch = 2,
                     .q_heads = 5,
                     .k_heads = 3,
@@ -133,15 +122,9 @@ TEST_CASE("finish: a norm over a token of more heads than the norms that a lane 
     before.span = after.span = NormSpan::token;
     after.place = NormPlace::after;
     check_ways({.info = {.rotary_dim = 8,
-                         .q = width(16),
-                         .k = width(16),
-                         .v = width(16),
-                         .q_heads = 130,
-                         .k_heads = 70,
-                         .v_heads = 70,
-                         .q_finish = {.norm = before},
-                         .k_finish = {.norm = after},
-                         .v_finish = {.norm = before}},
+                         .tensor = {width(16, Element::f32, 0, 130, {.norm = before}),
+                                    width(16, Element::f32, 0, 70, {.norm = after}),
+                                    width(16, Element::f32, 0, 70, {.norm = before})}},
                 .tokens = 3,
                 .q_heads = 130,
                 .k_heads = 70,
@@ -157,11 +140,9 @@ TEST_CASE("finish: few tokens, whose heads lanes of a processor share, and one t
          {Size{16, 9, 8}, Size{17, 9, 8}, Size{2, 520, 70}}) {
         CAPTURE(tokens);
         check_ways({.info = {.rotary_dim = 16,
-                             .q = width(24, Element::f16),
-                             .k = width(24, Element::f16),
-                             .v = width(24, Element::f16),
-                             .q_finish = {.norm = rms()},
-                             .k_finish = {.norm = rms()}},
+                             .tensor = {width(24, Element::f16, 0, 0, {.norm = rms()}),
+                                        width(24, Element::f16, 0, 0, {.norm = rms()}),
+                                        width(24, Element::f16)}},
                     .batch = 2,
                     .tokens = tokens,
                     .q_heads = q_heads,
@@ -172,19 +153,16 @@ TEST_CASE("finish: few tokens, whose heads lanes of a processor share, and one t
 
 TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types and pairing out") {
     check_ways({.info = {.rotary_dim = 16,
-                         .q = width(24),
-                         .k = width(24),
-                         .v = width(24),
-                         .q_heads = 4,
-                         .k_heads = 2,
-                         .v_heads = 2,
-                         .q_finish = {.bias = ParameterShape::head_channel,
-                                      .clip = 2.5f,
-                                      .scale = 0.3f,
-                                      .scale_call = true,
-                                      .scale_tokens = true},
-                         .k_finish = {.bias = ParameterShape::channel, .norm = rms()},
-                         .v_finish = {.clip = 3, .scale = 1.7f, .scale_tokens = true}},
+                         .tensor = {width(24, Element::f32, 0, 4,
+                                          {.bias = ParameterShape::head_channel,
+                                           .clip = 2.5f,
+                                           .scale = 0.3f,
+                                           .scale_call = true,
+                                           .scale_tokens = true}),
+                                    width(24, Element::f32, 0, 2,
+                                          {.bias = ParameterShape::channel, .norm = rms()}),
+                                    width(24, Element::f32, 0, 2,
+                                          {.clip = 3, .scale = 1.7f, .scale_tokens = true})}},
                 .batch = 2,
                 .q_heads = 4,
                 .k_heads = 2,
@@ -192,12 +170,18 @@ TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types a
                 .q_scale = 0.7f});
     check_ways({.info = {.pairing = Pairing::interleaved,
                          .rotary_dim = 16,
-                         .q = {Element::bf16, Element::f32, 32, 8},
-                         .k = {Element::f16, Element::bf16, 32, 8},
-                         .v = {Element::f32, Element::f16, 32},
-                         .pairing_out = Pairing::half_split,
-                         .q_finish = {.norm = rms()},
-                         .k_finish = {.scale_tokens = true}},
+                         .tensor = {{.in = Element::bf16,
+                                     .out = Element::f32,
+                                     .head_dim = 32,
+                                     .rotary_offset = 8,
+                                     .ops = {.norm = rms()}},
+                                    {.in = Element::f16,
+                                     .out = Element::bf16,
+                                     .head_dim = 32,
+                                     .rotary_offset = 8,
+                                     .ops = {.scale_tokens = true}},
+                                    {Element::f32, Element::f16, 32}},
+                         .pairing_out = Pairing::half_split},
                 .q_heads = 3,
                 .k_heads = 2,
                 .v_heads = 2});
@@ -212,13 +196,15 @@ TEST_CASE("finish: round_between rounds to the type of the input, twice, as the 
         norm.round_between = true;
         // In f32, so that the store hides no rounding.
         Scene scene = {.info = {.rotary_dim = 16,
-                                .q = {element, Element::f32, 16},
-                                .q_heads = 3,
-                                .q_finish = {.norm = norm}},
+                                .tensor = {{.in = element,
+                                            .out = Element::f32,
+                                            .head_dim = 16,
+                                            .heads = 3,
+                                            .ops = {.norm = norm}}}},
                        .q_heads = 3};
         check_ways(scene);
         const Results rounded = carry_out(scene, {});
-        scene.info.q_finish.norm.round_between = false;
+        scene.info.tensor[Q].ops.norm.round_between = false;
         CHECK(rounded.q != carry_out(scene, {}).q);
     }
 }
@@ -239,12 +225,13 @@ TEST_CASE("finish: rows of zeros, of huge and tiny numbers, with an infinity or 
             CAPTURE(int(kind));
             CAPTURE(int(mapping));
             // No pair turns at position 0 + 3 by an angle that matters: the last channels are read.
-            const Scene scene = {.info = {.rotary_dim = 2,
-                                          .q = width(D),
-                                          .q_finish = {.norm = {.kind = kind, .eps = 1e-6f}}},
-                                 .tokens = rows,
-                                 .q_heads = 1,
-                                 .q = bytes_of(numbers)};
+            const Scene scene = {
+                .info = {.rotary_dim = 2,
+                         .tensor = {width(D, Element::f32, 0, 0,
+                                          {.norm = {.kind = kind, .eps = 1e-6f}})}},
+                .tokens = rows,
+                .q_heads = 1,
+                .q = bytes_of(numbers)};
             const Results results = carry_out(scene, {mapping});
             const auto at = [&](std::uint32_t row, std::uint32_t channel) {
                 return value(Element::f32, results.q, row * D + channel);
@@ -295,8 +282,10 @@ TEST_CASE("finish: rows whose squares overflow have no eps, with their sums and 
             CAPTURE(int(element));
             CAPTURE(int(mapping));
             const Scene scene = {.info = {.rotary_dim = 2,
-                                          .q = {element, Element::f32, D, 0},
-                                          .q_finish = {.norm = {.kind = kind, .eps = 1}}},
+                                          .tensor = {{.in = element,
+                                                      .out = Element::f32,
+                                                      .head_dim = D,
+                                                      .ops = {.norm = {.kind = kind, .eps = 1}}}}},
                                  .tokens = std::uint32_t(rows.size()),
                                  .q_heads = 1,
                                  .q = numbers};
@@ -332,47 +321,50 @@ TEST_CASE("finish: tokens of two streams take parameters of their own") {
                        .k_heads = 3,
                        .v_heads = 3,
                        .first_set_tokens = first_set_tokens};
-        scene.info.q_heads = 6, scene.info.k_heads = scene.info.v_heads = 3;
+        scene.info.tensor[Q].heads = 6, scene.info.tensor[K].heads = scene.info.tensor[V].heads = 3;
         return scene;
     };
     const struct {
         Scene scene;
         std::vector<Way> ways;
-    } scenes[] = {{scene_of({.rotary_dim = 64,
-                             .q = width(64, Element::f16),
-                             .k = width(64, Element::f16),
-                             .v = width(64, Element::f16),
-                             .q_finish = {.norm = rms()},
-                             .k_finish = {.norm = rms(ParameterShape::head_channel)},
-                             .v_finish = {.bias = ParameterShape::head_channel}},
-                            150, 47),
-                   {{Mapping::cpu, 0, false, true, 4},
-                    {.mapping = Mapping::gpu, .range = 1u << 14},
-                    {.mapping = Mapping::gpu, .workgroups = 7},
-                    {.mapping = Mapping::cpu, .workgroups = 1}}},
-                  {scene_of({.pairing = Pairing::interleaved,
-                             .rotary_dim = 24,
-                             .q = width(40),
-                             .k = width(40, Element::f32, 8),
-                             .v = width(40),
-                             .positions = PositionSource::ids,
-                             .q_finish = {.bias = ParameterShape::channel, .norm = layer},
-                             .k_finish = {.norm = layer},
-                             .v_finish = {.norm = rms()}},
-                            9, 8),
-                   {{Mapping::gpu}, {Mapping::cpu, 1}}},
-                  {scene_of({.rotary_dim = 32,
-                             .q = {Element::f16, Element::int8, 32, 0},
-                             .k = {Element::f16, Element::e4m3fn, 32, 0},
-                             .v = {Element::f16, Element::q8_0, 32, 0},
-                             .positions = PositionSource::ids,
-                             .q_finish = {.norm = rms(), .store_scale = StoreScale::given},
-                             .k_finish = {.store_scale = StoreScale::given_head},
-                             .v_finish = {.bias = ParameterShape::channel, .hadamard = 32}},
-                            33, 1),
-                   {{Mapping::gpu, 1, false, true},
-                    {.mapping = Mapping::gpu, .storage_buffers = 6},
-                    {.mapping = Mapping::cpu}}}};
+    } scenes[] = {
+        {scene_of(
+             {.rotary_dim = 64,
+              .tensor = {width(64, Element::f16, 0, 0, {.norm = rms()}),
+                         width(64, Element::f16, 0, 0, {.norm = rms(ParameterShape::head_channel)}),
+                         width(64, Element::f16, 0, 0, {.bias = ParameterShape::head_channel})}},
+             150, 47),
+         {{Mapping::cpu, 0, false, true, 4},
+          {.mapping = Mapping::gpu, .range = 1u << 14},
+          {.mapping = Mapping::gpu, .workgroups = 7},
+          {.mapping = Mapping::cpu, .workgroups = 1}}},
+        {scene_of({.pairing = Pairing::interleaved,
+                   .rotary_dim = 24,
+                   .tensor = {width(40, Element::f32, 0, 0,
+                                    {.bias = ParameterShape::channel, .norm = layer}),
+                              width(40, Element::f32, 8, 0, {.norm = layer}),
+                              width(40, Element::f32, 0, 0, {.norm = rms()})},
+                   .positions = PositionSource::ids},
+                  9, 8),
+         {{Mapping::gpu}, {Mapping::cpu, 1}}},
+        {scene_of({.rotary_dim = 32,
+                   .tensor = {{.in = Element::f16,
+                               .out = Element::int8,
+                               .head_dim = 32,
+                               .ops = {.norm = rms(), .store_scale = StoreScale::given}},
+                              {.in = Element::f16,
+                               .out = Element::e4m3fn,
+                               .head_dim = 32,
+                               .ops = {.store_scale = StoreScale::given_head}},
+                              {.in = Element::f16,
+                               .out = Element::q8_0,
+                               .head_dim = 32,
+                               .ops = {.bias = ParameterShape::channel, .hadamard = 32}}},
+                   .positions = PositionSource::ids},
+                  33, 1),
+         {{Mapping::gpu, 1, false, true},
+          {.mapping = Mapping::gpu, .storage_buffers = 6},
+          {.mapping = Mapping::cpu}}}};
     // What tokens have of the results of two kernels with one set each.
     const auto joined = [](const Scene& scene, const Bytes& first, const Bytes& second) {
         Bytes both = second;

@@ -108,15 +108,15 @@ void rotate_large(Device& on, const Large& large) {
 
     const Owned<Kernel> kernel = make_kernel(on,
                                              {.rotary_dim = Large::D,
-                                              .q = {large.in, large.out, Large::D, 0},
+                                              .tensor = {{large.in, large.out, Large::D, 0}},
                                               .positions = PositionSource::ids},
                                              {});
     Call whole{.batch = large.batch,
                .tokens = large.tokens,
                .positions = {.ids = ids.whole(), .batch_stride = broadcast},
                .angles = table.angles()};
-    whole.q_in = large.tensor(in->whole());
-    whole.q_out = large.in_place ? whole.q_in : large.tensor(out->whole());
+    whole.in[Q] = large.tensor(in->whole());
+    whole.out[Q] = large.in_place ? whole.in[Q] : large.tensor(out->whole());
     const std::uint64_t many = run(on, *kernel, whole);
     CHECK(many > 1);
     MESSAGE(large.name << ": " << many << " dispatches, where the device binds "
@@ -132,8 +132,8 @@ void rotate_large(Device& on, const Large& large) {
                  .positions = {.ids = {ids.handle(), std::uint64_t{first} * 4,
                                        std::uint64_t{count} * 4}},
                  .angles = table.angles()};
-        few.q_in = {.where = {piece.handle(), 0, count * in_row}, .heads = large.run_heads()};
-        few.q_out = {.where = {turned.handle(), 0, count * out_row}, .heads = large.run_heads()};
+        few.in[Q] = {.where = {piece.handle(), 0, count * in_row}, .heads = large.run_heads()};
+        few.out[Q] = {.where = {turned.handle(), 0, count * out_row}, .heads = large.run_heads()};
         REQUIRE(run(on, *kernel, few) == 1);
         Bytes expected(count * out_row), got(count * out_row);
         must(turned.download(expected.data(), expected.size()));
@@ -188,12 +188,12 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     } calls[] = {
         {1, 65536 * 64 + 100}, {65537, 3}, {1, 65536 * 8 + 100, normed}, {65537, 3, normed}};
     for (const auto& [batch, tokens, finish] : calls) {
-        const Owned<Kernel> kernel = make_kernel(on,
-                                                 {.rotary_dim = D,
-                                                  .q = {Element::f32, Element::f32, D, 0},
-                                                  .positions = PositionSource::ids,
-                                                  .q_finish = finish},
-                                                 {.mapping = Mapping::gpu});
+        const Owned<Kernel> kernel = make_kernel(
+            on,
+            {.rotary_dim = D,
+             .tensor = {{.in = Element::f32, .out = Element::f32, .head_dim = D, .ops = finish}},
+             .positions = PositionSource::ids},
+            {.mapping = Mapping::gpu});
         CAPTURE(batch);
         CAPTURE(finish.scale_tokens);
         const std::uint32_t rows_in_all = batch * tokens;
@@ -216,12 +216,12 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
                 call.positions = {.ids = {ids.handle(), std::uint64_t{first} * 4,
                                           std::uint64_t{sequences} * few * 4},
                                   .batch_stride = few};
-                call.q_in = call.q_out = {.where = {x.handle(), std::uint64_t{first} * D * 4,
-                                                    std::uint64_t{sequences} * few * D * 4},
-                                          .heads = 1};
+                call.in[Q] = call.out[Q] = {.where = {x.handle(), std::uint64_t{first} * D * 4,
+                                                      std::uint64_t{sequences} * few * D * 4},
+                                            .heads = 1};
                 if (finish.scale_tokens)
-                    call.q_scale_tokens = {factors.handle(), std::uint64_t{first} * 4,
-                                           std::uint64_t{sequences} * few * 4};
+                    call.scale_tokens[Q] = {factors.handle(), std::uint64_t{first} * 4,
+                                            std::uint64_t{sequences} * few * 4};
                 count += run(on, *kernel, call);
             }
             Bytes after(content.size());

@@ -88,14 +88,14 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                                     .angles = table.angles()};
                     calls.insert(calls.end(), {call, call});
                     Call &in_place = calls[2 * i], &out_of_place = calls[2 * i + 1];
-                    in_place.q_in = in_place.q_out = slice_of(memory, i * stride);
-                    out_of_place.q_in = slice_of(source, 0);
-                    out_of_place.q_out = own;
+                    in_place.in[Q] = in_place.out[Q] = slice_of(memory, i * stride);
+                    out_of_place.in[Q] = slice_of(source, 0);
+                    out_of_place.out[Q] = own;
                 }
                 run(on,
                     {.pairing = Pairing::interleaved,
                      .rotary_dim = R,
-                     .q = {element, element, D, 1},
+                     .tensor = {{element, element, D, 1}},
                      .mapping = mapping},
                     calls);
                 const Bytes after = download(memory, before.size());
@@ -170,27 +170,26 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                     AngleTable::make(on, r, AngleSource::factored_texture, 48));
                 const VkDeviceSize k_at = q_heads * D * element_bytes(element);
                 Call call{.batch = batch, .tokens = 1, .angles = table.angles()};
-                call.q_in = call.q_out = {.where = {rows.handle(), 0, qkv.size()},
-                                          .heads = q_heads,
-                                          .batch_stride = token};
-                call.k_in = {.where = {rows.handle(), k_at, qkv.size() - k_at},
-                             .heads = k_heads,
-                             .batch_stride = token};
-                call.k_out = {.where = paged.whole(), .heads = k_heads};
+                call.in[Q] = call.out[Q] = {.where = {rows.handle(), 0, qkv.size()},
+                                            .heads = q_heads,
+                                            .batch_stride = token};
+                call.in[K] = {.where = {rows.handle(), k_at, qkv.size() - k_at},
+                              .heads = k_heads,
+                              .batch_stride = token};
+                call.out[K] = {.where = paged.whole(), .heads = k_heads};
                 call.paged_cache = {
                     .slot_mapping = slot_buffer.whole(), .int64 = wide, .page_size = page_size};
                 if (by_head) {
-                    call.k_out.head_stride = page_size * D;
+                    call.out[K].head_stride = page_size * D;
                     call.paged_cache.row_stride = D;
                     call.paged_cache.page_stride = k_heads * page_size * D;
                 }
                 call.positions = {.ids = ids.whole(), .batch_stride = 1};
                 call.out_of_range = counter.whole();
-                const HeadFormat width{element, element, D, 0};
+                const TensorInfo width{element, element, D, 0};
                 run(on,
                     {.rotary_dim = D,
-                     .q = width,
-                     .k = width,
+                     .tensor = {width, width},
                      .positions = PositionSource::ids,
                      .scatter_k = true},
                     {call});
@@ -254,12 +253,9 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
 TEST_CASE("K and V of a token side by side in one row of a cache") {
     const auto scene_of = [](Element in, Element out, std::uint32_t k_dim, std::uint32_t v_dim) {
         return Scene{.info = {.rotary_dim = 2,
-                              .q = {in, in, k_dim, 0},
-                              .k = {in, out, k_dim, 0},
-                              .v = {in, out, v_dim, 0},
-                              .q_heads = 4,
-                              .k_heads = 3,
-                              .v_heads = 3},
+                              .tensor = {{.in = in, .out = in, .head_dim = k_dim, .heads = 4},
+                                         {.in = in, .out = out, .head_dim = k_dim, .heads = 3},
+                                         {.in = in, .out = out, .head_dim = v_dim, .heads = 3}}},
                      .batch = 2,
                      .tokens = 37,
                      .q_heads = 4,
@@ -274,11 +270,12 @@ TEST_CASE("K and V of a token side by side in one row of a cache") {
         scene_of(Element::f16, Element::e4m3fn, 64, 64),
         scene_of(Element::f32, Element::int8, 3, 3), scene_of(Element::f16, Element::q8_0, 64, 64),
         scene_of(Element::bf16, Element::q5_0, 32, 64)};
-    scenes[1].info.k_finish = {.norm = rms, .scale = 0.5f};
+    scenes[1].info.tensor[K].ops = {.norm = rms, .scale = 0.5f};
     for (const std::size_t made : {3, 4})
-        scenes[made].info.k_finish = scenes[made].info.v_finish = {.store_scale = StoreScale::made};
-    scenes[5].info.k_finish = {.norm = rms, .hadamard = 64};
-    scenes[5].info.v_finish = {.hadamard = 64};
+        scenes[made].info.tensor[K].ops = scenes[made].info.tensor[V].ops = {
+            .store_scale = StoreScale::made};
+    scenes[5].info.tensor[K].ops = {.norm = rms, .hadamard = 64};
+    scenes[5].info.tensor[V].ops = {.hadamard = 64};
     const auto beside = [](Mapping mapping, std::uint32_t lead, std::uint32_t page_rows) {
         return Way{.mapping = mapping,
                    .lead = lead,
@@ -294,11 +291,11 @@ TEST_CASE("K and V of a token side by side in one row of a cache") {
         CAPTURE(i);
         const Results usual = carry_out(scenes[i], {});
         // Too few for V beside K.
-        ways[5].storage_buffers = is_made(scenes[i].info.k_finish.store_scale) ? 8 : 7;
+        ways[5].storage_buffers = is_made(scenes[i].info.tensor[K].ops.store_scale) ? 8 : 7;
         for (std::size_t w = 0; w < ways.size(); w += sweep_share()) {
             CAPTURE(w);
             if (i != 0 && w % 3 != i % 3) continue;  // each way with some types is enough
-            if (ways[w].range != 0 && scenes[i].info.k.head_dim < 64) continue;  // it fits
+            if (ways[w].range != 0 && scenes[i].info.tensor[K].head_dim < 64) continue;  // it fits
             const Results results = carry_out(scenes[i], ways[w]);
             CHECK(results.q == usual.q);
             CHECK(results.k == usual.k);

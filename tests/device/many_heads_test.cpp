@@ -65,12 +65,12 @@ TEST_CASE(
         }
         for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
             const auto width = [&](const Side& side) {
-                return HeadFormat{of.element, of.element, side.head_dim, side.offset};
+                return TensorInfo{of.element, of.element, side.head_dim, side.offset};
             };
-            const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = of.rotary_dim,
-                                                                .q = width(of.q),
-                                                                .k = width(of.k),
-                                                                .mapping = mapping});
+            const Owned<Kernel> kernel = make_kernel(device(),
+                                                     {.rotary_dim = of.rotary_dim,
+                                                      .tensor = {width(of.q), width(of.k)},
+                                                      .mapping = mapping});
             Buffer inputs[2], outputs[2];
             Tensor from[2], to[2];
             for (const int key : {0, 1}) {
@@ -84,8 +84,8 @@ TEST_CASE(
                 from[key].where.buffer = inputs[key].handle();
             }
             Call call{.tokens = of.tokens, .positions = {.first = 7}, .angles = table.angles()};
-            if (of.q.heads != 0) call.q_in = from[0], call.q_out = to[0];
-            if (of.k.heads != 0) call.k_in = from[1], call.k_out = to[1];
+            if (of.q.heads != 0) call.in[Q] = from[0], call.out[Q] = to[0];
+            if (of.k.heads != 0) call.in[K] = from[1], call.out[K] = to[1];
             if (mapping == Mapping::cpu)
                 CHECK((must(dispatches(kernel.get(), call)) > 1) == of.cut);
             run(device(), kernel, call);
@@ -117,13 +117,10 @@ TEST_CASE(
     constexpr std::uint32_t D = 64, q_heads = 128, many = 513;
     constexpr Element element = Element::f16;
     const auto kernel_for = [](Mapping mapping, std::uint32_t q, std::uint32_t k) {
-        const HeadFormat width{element, element, D, 0};
-        return make_kernel(device(), {.rotary_dim = D,
-                                      .q = width,
-                                      .k = width,
-                                      .mapping = mapping,
-                                      .q_heads = q,
-                                      .k_heads = k});
+        return make_kernel(device(),
+                           {.rotary_dim = D,
+                            .tensor = {{element, element, D, 0, q}, {element, element, D, 0, k}},
+                            .mapping = mapping});
     };
     const Rotation r = rotation(Pairing::half_split, D, D);
     const AngleTable table = must(
@@ -142,8 +139,8 @@ TEST_CASE(
                 CAPTURE((kernel == &told));
                 Buffer q_buffer = upload(device(), q), k_buffer = upload(device(), k);
                 Call call{.tokens = tokens, .positions = {.first = 3}, .angles = table.angles()};
-                call.q_in = call.q_out = {.where = q_buffer.whole(), .heads = q_heads};
-                call.k_in = call.k_out = {.where = k_buffer.whole(), .heads = k_heads};
+                call.in[Q] = call.out[Q] = {.where = q_buffer.whole(), .heads = q_heads};
+                call.in[K] = call.out[K] = {.where = k_buffer.whole(), .heads = k_heads};
                 CHECK(must(dispatches(kernel->get(), call)) == 1);
                 test::run(device(), *kernel, call);
                 const Bytes after[2] = {download(q_buffer, q.size()), download(k_buffer, k.size())};

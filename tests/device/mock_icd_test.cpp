@@ -168,7 +168,7 @@ Recorded check(Device& on, const KernelInfo& info, Call call) {
     return recorded;
 }
 
-constexpr HeadFormat f16{Element::f16, Element::f16, D, 0}, f32{Element::f32, Element::f32, D, 0};
+constexpr TensorInfo f16{Element::f16, Element::f16, D, 0}, f32{Element::f32, Element::f32, D, 0};
 
 }  // namespace
 
@@ -182,8 +182,8 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
         {  // [1, 2^29, 8, 128] f16 in place: a box in the middle needs room for alignment, so that
            // 2^16 - 1 tokens fit
             const Tensor q{.where = a.whole(), .heads = 8};
-            const Recorded r = check(on, {.rotary_dim = D, .q = f16},
-                                     {.tokens = 1u << 29, .q_in = q, .q_out = q});
+            const Recorded r = check(on, {.rotary_dim = D, .tensor = {f16}},
+                                     {.tokens = 1u << 29, .in = {q}, .out = {q}});
             CHECK(r.dispatches == ((1u << 29) + 65534) / 65535);
             CHECK(r.barriers == 0);
         }
@@ -196,16 +196,17 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
                            .batch_stride = 8 * S * D};
             Tensor out = q;
             out.where = b.whole();
-            const Recorded r = check(on, {.rotary_dim = D, .q = f32},
-                                     {.tokens = 1u << 28, .q_in = q, .q_out = out});
+            const Recorded r = check(on, {.rotary_dim = D, .tensor = {f32}},
+                                     {.tokens = 1u << 28, .in = {q}, .out = {out}});
             CHECK(r.dispatches == 8 * (((1u << 28) + 65534) / 65535));  // one workgroup per token
             CHECK(r.barriers == 0);
         }
         {  // [1, 2^31, 1, 128] f16 in place: tokens of one head share a workgroup of 64 lanes, 8
            // steps each
             const Tensor q{.where = a.whole(), .heads = 1};
-            const Recorded r = check(on, {.rotary_dim = D, .q = f16, .q_heads = 1},
-                                     {.tokens = 1u << 31, .q_in = q, .q_out = q});
+            const Recorded r = check(
+                on, {.rotary_dim = D, .tensor = {{Element::f16, Element::f16, D, 0, 1}}},
+                {.tokens = 1u << 31, .in = {q}, .out = {q}});
             CHECK(r.dispatches == ((1ull << 31) + 65535 * 8 - 1) / (65535 * 8));
             CHECK(r.barriers == 0);
         }
@@ -218,14 +219,12 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
                               .batch_stride = 16 * D << 8};
             };
             const KernelInfo info{
-                .rotary_dim = D, .q = f16, .k = f16, .angles = AngleSource::direct_buffer};
+                .rotary_dim = D, .tensor = {f16, f16}, .angles = AngleSource::direct_buffer};
             const Recorded r = check(on, info,
                                      {.batch = 1u << 20,
                                       .tokens = 1u << 8,
-                                      .q_in = part(0, 12),
-                                      .q_out = part(0, 12),
-                                      .k_in = part(12, 2),
-                                      .k_out = part(12, 2),
+                                      .in = {part(0, 12), part(12, 2)},
+                                      .out = {part(0, 12), part(12, 2)},
                                       .positions = {.batch_stride = broadcast}});
             CHECK(r.dispatches ==
                   2 * 8192);  // 128 sequences each: the heads of V after the last row need not fit
@@ -242,7 +241,8 @@ TEST_CASE("the validation layer is on: a binding behind the end of 1 TiB is repo
     Device on = open();
     const Tebibyte a(on);
     const Tensor q{.where = {a.whole().buffer, 0, tebibyte + (1 << 20)}, .heads = 8};
-    check(on, {.rotary_dim = D, .q = f16}, {.tokens = (1u << 29) + 512, .q_in = q, .q_out = q});
+    check(on, {.rotary_dim = D, .tensor = {f16}},
+          {.tokens = (1u << 29) + 512, .in = {q}, .out = {q}});
     CHECK(messages > 0);
 }
 

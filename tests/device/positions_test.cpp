@@ -82,7 +82,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
         Buffer buffer = upload(device(), bytes_of(ids));
         for (std::size_t n = 0; n < (&of == cases ? ways.size() : 3); ++n) {
             KernelInfo info = ways[next_way++ % ways.size()];
-            const Element element = info.q.in;
+            const Element element = info.tensor[Q].in;
             Rotation r = rotation(info.pairing, D, R, offset, 0);
             const AngleTable without = must(AngleTable::make(device(), r, info.angles, 64));
             r.sections = of.sections;
@@ -176,7 +176,7 @@ TEST_CASE(
            sin = upload(device(), numbers);
     Buffer x = upload(device(), in), counter = upload(device(), Bytes(4));
     Call call{.tokens = tokens};
-    call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
+    call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
     call.positions = {
         .ids = ids_buffer.whole(), .int64 = true, .axis_stride = 1, .token_stride = axes};
     call.angles = {

@@ -19,10 +19,10 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             const Rotation r = rotation(Pairing::half_split, D, 12, 4, 4);
             AngleTable table = must(
                 AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
-            const Owned<Kernel> kernel = make_kernel(device(), {.rotary_dim = 12,
-                                                                .q = {element, element, D, 4},
-                                                                .k = {element, element, D, 4},
-                                                                .mapping = mapping});
+            const Owned<Kernel> kernel = make_kernel(
+                device(), {.rotary_dim = 12,
+                           .tensor = {{element, element, D, 4}, {element, element, D, 4}},
+                           .mapping = mapping});
             Buffer buffer = upload(device(), before);
             const auto at = [&](std::uint32_t head, std::uint32_t heads) {
                 const std::size_t offset = (lead + head * D) * size;
@@ -32,10 +32,8 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
                               .head_stride = D};
             };
             const Call call{.tokens = tokens,
-                            .q_in = at(1, 2),
-                            .q_out = at(1, 2),
-                            .k_in = at(5, 1),
-                            .k_out = at(5, 1),
+                            .in = {at(1, 2), at(5, 1)},
+                            .out = {at(1, 2), at(5, 1)},
                             .angles = table.angles()};
             Owned<DescriptorArena> arena;
             if (!(device().ref().enabled & push_descriptor))
@@ -75,12 +73,11 @@ TEST_CASE(
             for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
                 const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
-                const HeadFormat width{Element::f16, Element::f16, D, 4};
+                const TensorInfo width{Element::f16, Element::f16, D, 4};
                 const Owned<Kernel> kernel = make_kernel(device(),
                                                          {.pairing = Pairing::interleaved,
                                                           .rotary_dim = 8,
-                                                          .q = width,
-                                                          .k = width,
+                                                          .tensor = {width, width},
                                                           .angles = source,
                                                           .positions = PositionSource::ids,
                                                           .mapping = mapping});
@@ -99,10 +96,10 @@ TEST_CASE(
                 std::memcpy(counter_bytes.data(), start, sizeof start);
                 Buffer counter = upload(device(), counter_bytes);
                 const Call call{.tokens = tokens,
-                                .q_in = {.where = q_in.whole(), .heads = 5},
-                                .q_out = {.where = q_out.whole(), .heads = 5},
-                                .k_in = {.where = k_in.whole(), .heads = 1},
-                                .k_out = {.where = k_out.whole(), .heads = 1},
+                                .in = {{.where = q_in.whole(), .heads = 5},
+                                       {.where = k_in.whole(), .heads = 1}},
+                                .out = {{.where = q_out.whole(), .heads = 5},
+                                        {.where = k_out.whole(), .heads = 1}},
                                 .positions = {.ids = positions.whole()},
                                 .angles = table.angles(),
                                 .out_of_range = part(counter, 4, 4)};
@@ -136,17 +133,17 @@ TEST_CASE("a token whose heads take several workgroups counts once") {
     for (const NormKind norm : {NormKind::none, NormKind::rms}) {
         CAPTURE(int(norm));
         KernelInfo info = {.rotary_dim = D,
-                           .q = {Element::f32, Element::f32, D, 0},
+                           .tensor = {{Element::f32, Element::f32, D, 0}},
                            .positions = PositionSource::ids,
                            .mapping = Mapping::gpu};
-        if (norm != NormKind::none) info.q_finish.norm = {.kind = norm, .eps = 1e-6f};
+        if (norm != NormKind::none) info.tensor[Q].ops.norm = {.kind = norm, .eps = 1e-6f};
         Buffer x = upload(device(), random_elements(Element::f32, tokens * heads * D, 35)),
                positions = upload(device(), bytes_of(ids)), counter = upload(device(), Bytes(4));
         Call call{.tokens = tokens,
                   .positions = {.ids = positions.whole()},
                   .angles = table.angles(),
                   .out_of_range = counter.whole()};
-        call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
+        call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
         run(device(), make_kernel(device(), info), call);
         CHECK(stored(Element::f32, download(counter, 4), 0) == 2);
     }
@@ -169,7 +166,7 @@ TEST_CASE(
                 const Owned<Kernel> kernel = make_kernel(device(),
                                                          {.pairing = pairing,
                                                           .rotary_dim = D,
-                                                          .q = {element, element, D, 0},
+                                                          .tensor = {{element, element, D, 0}},
                                                           .angles = AngleSource::direct_buffer,
                                                           .mapping = mapping});
                 Bytes expected;
@@ -182,7 +179,7 @@ TEST_CASE(
                     std::memcpy(around.data() + offset, table.data(), table.size());
                     Buffer angles = upload(device(), around), x = upload(device(), in);
                     Call call{.tokens = tokens, .positions = {.first = 2}};
-                    call.q_in = call.q_out = {.where = x.whole(), .heads = heads};
+                    call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
                     call.angles = {.plan = &plan, .buffer = part(angles, offset, table.size())};
                     run(device(), kernel, call);
                     const Bytes got = download(x, in.size());
@@ -208,20 +205,19 @@ TEST_CASE("an input of one type, an output of another") {
     for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
         // f32 Q stays f32; f32 K goes to an f16 cache, with the bits of an f32 rotation that is
         // then rounded.
-        const Owned<Kernel> kernel = make_kernel(device(),
-                                                 {.rotary_dim = 16,
-                                                  .q = {Element::f32, Element::f32, D, offset},
-                                                  .k = {Element::f32, Element::f16, D, offset},
-                                                  .mapping = mapping});
+        const Owned<Kernel> kernel = make_kernel(
+            device(), {.rotary_dim = 16,
+                       .tensor = {{Element::f32, Element::f32, D, offset},
+                                  {Element::f32, Element::f16, D, offset}},
+                       .mapping = mapping});
         const Bytes x = random_elements(Element::f32, tokens * D, 41);
         Buffer q = upload(device(), x), k = upload(device(), x),
                k_cache = upload(device(), Bytes(tokens * D * 2));
-        const Call call{.tokens = tokens,
-                        .q_in = {.where = q.whole(), .heads = 1},
-                        .q_out = {.where = q.whole(), .heads = 1},
-                        .k_in = {.where = k.whole(), .heads = 1},
-                        .k_out = {.where = k_cache.whole(), .heads = 1},
-                        .angles = table.angles()};
+        const Call call{
+            .tokens = tokens,
+            .in = {{.where = q.whole(), .heads = 1}, {.where = k.whole(), .heads = 1}},
+            .out = {{.where = q.whole(), .heads = 1}, {.where = k_cache.whole(), .heads = 1}},
+            .angles = table.angles()};
         Owned<DescriptorArena> arena;
         if (!(device().ref().enabled & push_descriptor))
             arena.reset(must(create_arena(kernel.get(), 1)));
@@ -246,13 +242,13 @@ TEST_CASE(
     const Rotation r = rotation(Pairing::half_split, D, D);
     AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
     const Owned<Kernel> kernel = make_kernel(
-        on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+        on, {.rotary_dim = D, .tensor = {{Element::f32, Element::f32, D, 0}}});
     const Owned<DescriptorArena> arena(must(create_arena(kernel.get(), 2)));
     const Bytes x = random_elements(Element::f32, 4 * D, 51);
     Buffer a = upload(on, x), b = upload(on, x);
     const auto call = [&](const Buffer& buffer) {
         const Tensor tensor{.where = buffer.whole(), .heads = 1};
-        return Call{.tokens = 4, .q_in = tensor, .q_out = tensor, .angles = table.angles()};
+        return Call{.tokens = 4, .in = {tensor}, .out = {tensor}, .angles = table.angles()};
     };
     for (int round = 0; round < 2; ++round) {
         Status third;
@@ -282,7 +278,7 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
     const Rotation r = rotation(Pairing::half_split, D, D);
     AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
     const Owned<Kernel> kernel = make_kernel(
-        on, {.rotary_dim = D, .q = {Element::f32, Element::f32, D, 0}});
+        on, {.rotary_dim = D, .tensor = {{Element::f32, Element::f32, D, 0}}});
     Owned<DescriptorArena> arena;
     if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
     Buffer from = must(Buffer::make(on, 16 * D * 4)), to = must(Buffer::make(on, 16 * D * 4));
@@ -297,7 +293,7 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
             const Tensor tensor{.where = from.whole(), .heads = 1};
             if (Status s = record(
                     commands, kernel.get(),
-                    {.tokens = 16, .q_in = tensor, .q_out = tensor, .angles = table.angles()},
+                    {.tokens = 16, .in = {tensor}, .out = {tensor}, .angles = table.angles()},
                     arena.get());
                 !s)
                 return s;
@@ -318,7 +314,7 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
 
 TEST_CASE("no tokens: nothing is recorded, and nothing is asked for") {
     const Owned<Kernel> kernel = make_kernel(
-        device(), {.rotary_dim = 8, .q = {Element::f32, Element::f32, 8, 0}});
+        device(), {.rotary_dim = 8, .tensor = {{Element::f32, Element::f32, 8, 0}}});
     Owned<DescriptorArena> arena;
     if (!(device().ref().enabled & push_descriptor))
         arena.reset(must(create_arena(kernel.get(), 1)));

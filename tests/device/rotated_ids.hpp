@@ -12,7 +12,7 @@ inline KernelInfo info_for(Element element, PositionSource source,
                            Pairing pairing = Pairing::half_split) {
     return {.pairing = pairing,
             .rotary_dim = R,
-            .q = {element, element, D, offset},
+            .tensor = {{element, element, D, offset}},
             .positions = source};
 }
 
@@ -36,8 +36,8 @@ struct Rotating {
                      const Positions& positions, Buffer* counter = nullptr) const {
         Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
         Call call{.batch = batch, .tokens = tokens};
-        call.q_in = {.where = from.whole(), .heads = heads};
-        call.q_out = {.where = to.whole(), .heads = heads};
+        call.in[Q] = {.where = from.whole(), .heads = heads};
+        call.out[Q] = {.where = to.whole(), .heads = heads};
         call.positions = positions;
         call.angles = table.angles();
         if (counter) call.out_of_range = counter->whole();

@@ -28,13 +28,13 @@ struct Seeded {
 
     // Rotates twice, and records `between` in between.
     void rotate_twice(const DeviceRef& ref, const std::function<void(VkCommandBuffer)>& between) {
-        const Owned<Kernel> kernel(must(
-            create(ref, {.rotary_dim = head_dim, .q = {Element::f32, Element::f32, head_dim, 0}})));
+        const Owned<Kernel> kernel(must(create(
+            ref, {.rotary_dim = head_dim, .tensor = {{Element::f32, Element::f32, head_dim, 0}}})));
         Owned<DescriptorArena> arena;
         if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
         const Tensor tensor{.where = q.whole(), .heads = 1};
         const Call call{
-            .tokens = tokens, .q_in = tensor, .q_out = tensor, .angles = table.angles()};
+            .tokens = tokens, .in = {tensor}, .out = {tensor}, .angles = table.angles()};
         must(on.submit([&](VkCommandBuffer commands) {
             if (Status s = record(commands, kernel.get(), call, arena.get()); !s) return s;
             between(commands);

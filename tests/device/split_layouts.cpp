@@ -25,12 +25,12 @@ std::vector<Scenario> scenarios(Device& on) {
                          AngleSource angles = AngleSource::factored_texture) -> Scenario& {
         Scenario& s = all.emplace_back();
         s.name = name;
-        s.info = {.rotary_dim = D, .q = {in, out, D, 0}, .k = {in, out, D, 0}, .angles = angles};
+        s.info = {.rotary_dim = D, .tensor = {{in, out, D, 0}, {in, out, D, 0}}, .angles = angles};
         s.call = {.batch = B, .tokens = S, .positions = {.batch_stride = broadcast}};
         return s;
     };
     const auto finish = [&](Scenario& s, std::uint64_t positions) {
-        Rotation r = rotation(s.info.pairing, s.info.q.head_dim, s.info.rotary_dim);
+        Rotation r = rotation(s.info.pairing, s.info.tensor[Q].head_dim, s.info.rotary_dim);
         s.table = must(AngleTable::make(on, r, s.info.angles, positions));
         if (s.info.angles == AngleSource::direct_buffer) REQUIRE(s.table.plan().bytes < 65536);
     };
@@ -48,9 +48,9 @@ std::vector<Scenario> scenarios(Device& on) {
         Scenario& s = add(
             "[batch, tokens, heads, D] f32, out of place; some positions are outside the table",
             Element::f32, Element::f32);
-        for (Tensor* t : {&s.call.q_in, &s.call.q_out})
+        for (Tensor* t : {&s.call.in[Q], &s.call.out[Q]})
             *t = rows(s.elements(on, Element::f32, B * S * 4 * D), 4);
-        for (Tensor* t : {&s.call.k_in, &s.call.k_out})
+        for (Tensor* t : {&s.call.in[K], &s.call.out[K]})
             *t = rows(s.elements(on, Element::f32, B * S * 2 * D), 2);
         count_outside(s);
         finish(s, 200);
@@ -58,10 +58,10 @@ std::vector<Scenario> scenarios(Device& on) {
     {
         Scenario& s = add("[batch, heads, tokens, D] f16, in place; ids; angles from a buffer",
                           Element::f16, Element::f16, AngleSource::direct_buffer);
-        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 6 * S * D), 6, 6 * S * D,
-                                          D, S * D);
-        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, B * 3 * S * D), 3, 3 * S * D,
-                                          D, S * D);
+        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, Element::f16, B * 6 * S * D), 6,
+                                            6 * S * D, D, S * D);
+        s.call.in[K] = s.call.out[K] = rows(s.elements(on, Element::f16, B * 3 * S * D), 3,
+                                            3 * S * D, D, S * D);
         ids(s, 250);
         count_outside(s);
         finish(s, 200);
@@ -69,28 +69,28 @@ std::vector<Scenario> scenarios(Device& on) {
     {
         Scenario& s = add("[batch, heads, tokens, D] f16 to [batch, tokens, heads, D] f32",
                           Element::f16, Element::f32);
-        s.call.q_in = rows(s.elements(on, Element::f16, B * 4 * S * D), 4, 4 * S * D, D, S * D);
-        s.call.q_out = rows(s.elements(on, Element::f32, B * 4 * S * D), 4);
+        s.call.in[Q] = rows(s.elements(on, Element::f16, B * 4 * S * D), 4, 4 * S * D, D, S * D);
+        s.call.out[Q] = rows(s.elements(on, Element::f32, B * 4 * S * D), 4);
         finish(s, S);
     }
     {
         Scenario& s = add("packed QKV [batch, tokens, 8, D] bf16, in place", Element::bf16,
                           Element::bf16);
         const auto packed = s.elements(on, Element::bf16, B * S * 8 * D);
-        s.call.q_in = s.call.q_out = rows(packed, 4, S * 8 * D, 8 * D, D);
-        s.call.k_in = s.call.k_out = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
+        s.call.in[Q] = s.call.out[Q] = rows(packed, 4, S * 8 * D, 8 * D, D);
+        s.call.in[K] = s.call.out[K] = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
         finish(s, S);
     }
     {
         Scenario& s = add("grouped QKV [batch, tokens, 3 groups of 2 + 2, D] f16, in place",
                           Element::f16, Element::f16);
         const auto packed = s.elements(on, Element::f16, B * S * 12 * D);
-        s.call.q_in = rows(packed, 6, S * 12 * D, 12 * D, D);
-        s.call.k_in = rows(packed, 3, S * 12 * D, 12 * D, D, 2 * D * 2);
-        s.call.q_in.heads_per_group = 2, s.call.k_in.heads_per_group = 1;
-        s.call.q_in.group_stride = s.call.k_in.group_stride = 4 * D;
-        s.call.q_out = s.call.q_in;
-        s.call.k_out = s.call.k_in;
+        s.call.in[Q] = rows(packed, 6, S * 12 * D, 12 * D, D);
+        s.call.in[K] = rows(packed, 3, S * 12 * D, 12 * D, D, 2 * D * 2);
+        s.call.in[Q].heads_per_group = 2, s.call.in[K].heads_per_group = 1;
+        s.call.in[Q].group_stride = s.call.in[K].group_stride = 4 * D;
+        s.call.out[Q] = s.call.in[Q];
+        s.call.out[K] = s.call.in[K];
         s.dispatches = B;  // z counts the groups
         finish(s, S);
     }
@@ -99,9 +99,9 @@ std::vector<Scenario> scenarios(Device& on) {
                           Element::f16, Element::f16);
         s.info.scatter_k = true;
         constexpr std::uint32_t slots = 1024;
-        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * S * 4 * D), 4);
-        s.call.k_in = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
-        s.call.k_out = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
+        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, Element::f16, B * S * 4 * D), 4);
+        s.call.in[K] = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
+        s.call.out[K] = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
         std::vector<std::int32_t> where(B * S);
         for (std::uint32_t i = 0; i < where.size(); ++i)
             where[i] = i % 11 == 0 ? -1 : std::int32_t(i * 331 % (slots + 40));
@@ -116,13 +116,13 @@ std::vector<Scenario> scenarios(Device& on) {
                           Element::f16, Element::f16);
         constexpr std::uint32_t odd = 20, token = 5 * odd + 7;
         s.info.rotary_dim = 12;
-        s.info.q = {Element::f16, Element::f16, odd, 3};
-        s.info.k = {};
+        s.info.tensor[Q] = {Element::f16, Element::f16, odd, 3};
+        s.info.tensor[K] = {};
         s.call.tokens = 600;
-        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 600 * token), 5,
-                                          600 * token, token, odd + 1, 2);
-        s.call.q_in.where.range = s.call.q_out.where.range = (B * 600 * token - 3) * 2;
-        s.call.q_in.buffer_size = s.call.q_out.buffer_size = B * 600 * token * 2;
+        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, Element::f16, B * 600 * token), 5,
+                                            600 * token, token, odd + 1, 2);
+        s.call.in[Q].where.range = s.call.out[Q].where.range = (B * 600 * token - 3) * 2;
+        s.call.in[Q].buffer_size = s.call.out[Q].buffer_size = B * 600 * token * 2;
         finish(s, 600);
     }
     {
@@ -134,10 +134,10 @@ std::vector<Scenario> scenarios(Device& on) {
         s.info.windows[1] = {32, 16};
         s.call.batch = 9;
         s.call.tokens = 60;
-        for (Tensor* t : {&s.call.q_in, &s.call.q_out})
+        for (Tensor* t : {&s.call.in[Q], &s.call.out[Q]})
             *t = rows(s.elements(on, Element::f16, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
-        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, 9 * 60 * 2 * D), 2, 2 * D,
-                                          9 * 2 * D, D);
+        s.call.in[K] = s.call.out[K] = rows(s.elements(on, Element::f16, 9 * 60 * 2 * D), 2, 2 * D,
+                                            9 * 2 * D, D);
         finish(s, 60);
     }
     // Each tensor with a norm, parameters of each head and factors of tokens, none of which begin
@@ -150,9 +150,10 @@ std::vector<Scenario> scenarios(Device& on) {
             Finish& taken;
             std::uint32_t& heads;
             VkDescriptorBufferInfo& factors;
-        } tensors[] = {{s.call.q_in, s.info.q_finish, s.info.q_heads, s.call.q_scale_tokens},
-                       {s.call.k_in, s.info.k_finish, s.info.k_heads, s.call.k_scale_tokens},
-                       {s.call.v_in, s.info.v_finish, s.info.v_heads, s.call.v_scale_tokens}};
+        } tensors[] = {
+            {s.call.in[Q], s.info.tensor[Q].ops, s.info.tensor[Q].heads, s.call.scale_tokens[Q]},
+            {s.call.in[K], s.info.tensor[K].ops, s.info.tensor[K].heads, s.call.scale_tokens[K]},
+            {s.call.in[V], s.info.tensor[V].ops, s.info.tensor[V].heads, s.call.scale_tokens[V]}};
         const std::uint32_t rows_of_call = s.call.batch * s.call.tokens;
         for (const auto& [tensor, taken, heads, factors] : tensors) {
             if (tensor.heads == 0) continue;
@@ -176,10 +177,10 @@ std::vector<Scenario> scenarios(Device& on) {
     {
         Scenario& s = add("[batch, heads, tokens, D] f16 in place, norms of heads; heads are cut",
                           Element::f16, Element::f16);
-        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * 6 * S * D), 6, 6 * S * D,
-                                          D, S * D);
-        s.call.k_in = s.call.k_out = rows(s.elements(on, Element::f16, B * 3 * S * D), 3, 3 * S * D,
-                                          D, S * D);
+        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, Element::f16, B * 6 * S * D), 6,
+                                            6 * S * D, D, S * D);
+        s.call.in[K] = s.call.out[K] = rows(s.elements(on, Element::f16, B * 3 * S * D), 3,
+                                            3 * S * D, D, S * D);
         steps(s, of_head);
         finish(s, S);
     }
@@ -187,11 +188,11 @@ std::vector<Scenario> scenarios(Device& on) {
         Scenario& s = add(
             "packed QKV [batch, tokens, 8, D] bf16 in place, norms over a token, of V too",
             Element::bf16, Element::bf16);
-        s.info.v = s.info.k;
+        s.info.tensor[V] = s.info.tensor[K];
         const auto packed = s.elements(on, Element::bf16, B * S * 8 * D);
-        s.call.q_in = s.call.q_out = rows(packed, 4, S * 8 * D, 8 * D, D);
-        s.call.k_in = s.call.k_out = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
-        s.call.v_in = s.call.v_out = rows(packed, 2, S * 8 * D, 8 * D, D, 6 * D * 2);
+        s.call.in[Q] = s.call.out[Q] = rows(packed, 4, S * 8 * D, 8 * D, D);
+        s.call.in[K] = s.call.out[K] = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
+        s.call.in[V] = s.call.out[V] = rows(packed, 2, S * 8 * D, 8 * D, D, 6 * D * 2);
         steps(s, of_token);
         finish(s, S);
     }
@@ -199,12 +200,12 @@ std::vector<Scenario> scenarios(Device& on) {
         Scenario& s = add("grouped QKV [batch, tokens, 3 groups of 2 + 2, D] f32, norms of heads",
                           Element::f32, Element::f32);
         const auto packed = s.elements(on, Element::f32, B * S * 12 * D);
-        s.call.q_in = rows(packed, 6, S * 12 * D, 12 * D, D);
-        s.call.k_in = rows(packed, 3, S * 12 * D, 12 * D, D, 2 * D * 4);
-        s.call.q_in.heads_per_group = 2, s.call.k_in.heads_per_group = 1;
-        s.call.q_in.group_stride = s.call.k_in.group_stride = 4 * D;
-        s.call.q_out = s.call.q_in;
-        s.call.k_out = s.call.k_in;
+        s.call.in[Q] = rows(packed, 6, S * 12 * D, 12 * D, D);
+        s.call.in[K] = rows(packed, 3, S * 12 * D, 12 * D, D, 2 * D * 4);
+        s.call.in[Q].heads_per_group = 2, s.call.in[K].heads_per_group = 1;
+        s.call.in[Q].group_stride = s.call.in[K].group_stride = 4 * D;
+        s.call.out[Q] = s.call.in[Q];
+        s.call.out[K] = s.call.in[K];
         s.dispatches = B;  // z counts the groups
         steps(s, of_head);
         finish(s, S);
@@ -212,14 +213,14 @@ std::vector<Scenario> scenarios(Device& on) {
     {
         Scenario& s = add("K and V into pages of 8 rows f16, norms over a token; pages are cut",
                           Element::f16, Element::f16);
-        s.info.v = s.info.k;
+        s.info.tensor[V] = s.info.tensor[K];
         s.info.scatter_k = true;
         constexpr std::uint32_t slots = 1024;
-        s.call.q_in = s.call.q_out = rows(s.elements(on, Element::f16, B * S * 4 * D), 4);
-        s.call.k_in = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
-        s.call.k_out = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
-        s.call.v_in = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
-        s.call.v_out = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
+        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, Element::f16, B * S * 4 * D), 4);
+        s.call.in[K] = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
+        s.call.out[K] = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
+        s.call.in[V] = rows(s.elements(on, Element::f16, B * S * 2 * D), 2);
+        s.call.out[V] = rows(s.elements(on, Element::f16, slots * 2 * D), 2);
         std::vector<std::int32_t> where(B * S);
         for (std::uint32_t i = 0; i < where.size(); ++i)
             where[i] = i % 11 == 0 ? -1 : std::int32_t(i * 331 % (slots + 40));
@@ -233,16 +234,16 @@ std::vector<Scenario> scenarios(Device& on) {
                           Element::f16, Element::f32);
         s.call.batch = 9;
         s.call.tokens = 60;
-        s.info.k = {};
-        s.call.q_in = rows(s.elements(on, Element::f16, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
-        s.call.q_out = rows(s.elements(on, Element::f32, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
+        s.info.tensor[K] = {};
+        s.call.in[Q] = rows(s.elements(on, Element::f16, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
+        s.call.out[Q] = rows(s.elements(on, Element::f32, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
         steps(s, of_token);
         finish(s, 60);
     }
     {
         Scenario& s = add("one row of K for 6 heads (broadcast), f16", Element::f16, Element::f16);
-        s.call.k_in = rows(s.elements(on, Element::f16, B * S * D), 6, S * D, D, broadcast);
-        s.call.k_out = rows(s.elements(on, Element::f16, B * S * 6 * D), 6);
+        s.call.in[K] = rows(s.elements(on, Element::f16, B * S * D), 6, S * D, D, broadcast);
+        s.call.out[K] = rows(s.elements(on, Element::f16, B * S * 6 * D), 6);
         finish(s, S);
     }
     return all;

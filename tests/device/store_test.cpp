@@ -30,15 +30,16 @@ std::vector<float> floats_of(const Bytes& bytes) {
 
 // The scene with every output as f32.
 Scene plain_of(Scene scene) {
-    for (HeadFormat* width : {&scene.info.q, &scene.info.k, &scene.info.v})
+    for (TensorInfo* width : {&scene.info.tensor[Q], &scene.info.tensor[K], &scene.info.tensor[V]})
         width->out = Element::f32;
-    for (Finish* finish : {&scene.info.q_finish, &scene.info.k_finish, &scene.info.v_finish})
+    for (Finish* finish :
+         {&scene.info.tensor[Q].ops, &scene.info.tensor[K].ops, &scene.info.tensor[V].ops})
         finish->store_scale = StoreScale::none, finish->scale_floor = 0;
     return scene;
 }
 
 // What the oracle makes of the rows of one tensor.
-void check_stored(const HeadFormat& width, const Finish& finish, std::uint32_t heads,
+void check_stored(const TensorInfo& width, const Finish& finish, std::uint32_t heads,
                   const std::vector<float>& given, const Bytes& rows, const Bytes& bytes,
                   const Bytes& scales) {
     if (heads == 0 || !is_quantised(width.out)) return;
@@ -91,17 +92,18 @@ void check_stores(const Scene& scene, const std::vector<Way>& ways = every_way) 
         CAPTURE(way.page_rows);
         const KernelInfo& info = scene.info;
         const Results results = carry_out(scene, way);
-        check_stored(info.q, info.q_finish, scene.q_heads, parameters.store_scales[0], plain.q,
-                     results.q, results.q_scales);
-        check_stored(info.k, info.k_finish, scene.k_heads, parameters.store_scales[1], plain.k,
-                     results.k, results.k_scales);
-        check_stored(info.v, info.v_finish, scene.v_heads, parameters.store_scales[2], plain.v,
-                     results.v, results.v_scales);
+        check_stored(info.tensor[Q], info.tensor[Q].ops, scene.q_heads, parameters.store_scales[0],
+                     plain.q, results.q, results.q_scales);
+        check_stored(info.tensor[K], info.tensor[K].ops, scene.k_heads, parameters.store_scales[1],
+                     plain.k, results.k, results.k_scales);
+        check_stored(info.tensor[V], info.tensor[V].ops, scene.v_heads, parameters.store_scales[2],
+                     plain.v, results.v, results.v_scales);
     }
 }
 
-HeadFormat width(Element in, Element out, std::uint32_t head_dim, std::uint32_t offset = 0) {
-    return {in, out, head_dim, offset};
+TensorInfo width(Element in, Element out, std::uint32_t head_dim, std::uint32_t offset = 0,
+                 std::uint32_t heads = 0, const Finish& ops = {}) {
+    return {in, out, head_dim, offset, heads, ops};
 }
 
 }  // namespace
@@ -111,15 +113,14 @@ TEST_CASE("store: every type, of Q, K and V together, from every type") {
     for (std::size_t i = 0; i < std::size(stores); ++i) {
         const Element in = inputs[i % std::size(inputs)], out = stores[i];
         CAPTURE(int(out));
-        check_stores({.info = {.pairing = i % 2 == 0 ? Pairing::half_split : Pairing::interleaved,
-                               .rotary_dim = 64,
-                               .q = width(in, out, 96, 32),
-                               .k = width(in, out, 96),
-                               .v = width(in, out, 96)},
-                      .batch = 2,
-                      .q_heads = 5,
-                      .k_heads = 3,
-                      .v_heads = 3});
+        check_stores(
+            {.info = {.pairing = i % 2 == 0 ? Pairing::half_split : Pairing::interleaved,
+                      .rotary_dim = 64,
+                      .tensor = {width(in, out, 96, 32), width(in, out, 96), width(in, out, 96)}},
+             .batch = 2,
+             .q_heads = 5,
+             .k_heads = 3,
+             .v_heads = 3});
     }
 }
 
@@ -127,43 +128,35 @@ TEST_CASE("store: scales that are given or made, of a tensor, a head or a row") 
     for (const Element out : {Element::e4m3fn, Element::e5m2, Element::int8}) {
         CAPTURE(int(out));
         check_stores({.info = {.rotary_dim = 16,
-                               .q = width(Element::f16, out, 34, 2),
-                               .k = width(Element::f16, out, 34),
-                               .v = width(Element::f16, out, 34),
-                               .q_heads = 5,
-                               .k_heads = 3,
-                               .v_heads = 3,
-                               .q_finish = {.store_scale = StoreScale::given},
-                               .k_finish = {.store_scale = StoreScale::given_head},
-                               .v_finish = {.store_scale = StoreScale::made}},
+                               .tensor = {width(Element::f16, out, 34, 2, 5,
+                                                {.store_scale = StoreScale::given}),
+                                          width(Element::f16, out, 34, 0, 3,
+                                                {.store_scale = StoreScale::given_head}),
+                                          width(Element::f16, out, 34, 0, 3,
+                                                {.store_scale = StoreScale::made})}},
                       .batch = 2,
                       .q_heads = 5,
                       .k_heads = 3,
                       .v_heads = 3});
-        check_stores({.info = {.rotary_dim = 64,
-                               .q = width(Element::f32, out, 64),
-                               .k = width(Element::f32, out, 64),
-                               .v = width(Element::f32, out, 64),
-                               .q_heads = 4,
-                               .k_heads = 4,
-                               .v_heads = 4,
-                               .q_finish = {.store_scale = StoreScale::made, .scale_floor = 0.02f},
-                               .k_finish = {.store_scale = StoreScale::made},
-                               .v_finish = {.store_scale = StoreScale::made, .scale_floor = 1e-6f}},
-                      .q_heads = 4,
-                      .k_heads = 4,
-                      .v_heads = 4});
+        check_stores(
+            {.info = {.rotary_dim = 64,
+                      .tensor = {width(Element::f32, out, 64, 0, 4,
+                                       {.store_scale = StoreScale::made, .scale_floor = 0.02f}),
+                                 width(Element::f32, out, 64, 0, 4,
+                                       {.store_scale = StoreScale::made}),
+                                 width(Element::f32, out, 64, 0, 4,
+                                       {.store_scale = StoreScale::made, .scale_floor = 1e-6f})}},
+             .q_heads = 4,
+             .k_heads = 4,
+             .v_heads = 4});
         check_stores({.info = {.rotary_dim = 32,
-                               .q = width(Element::bf16, out, 48),
-                               .k = width(Element::bf16, out, 48),
-                               .v = width(Element::bf16, out, 48),
-                               .q_heads = 4,
-                               .k_heads = 4,
-                               .v_heads = 4,
-                               .q_finish = {.store_scale = StoreScale::made_power_of_two,
-                                            .scale_floor = 0.02f},
-                               .k_finish = {.store_scale = StoreScale::made_power_of_two},
-                               .v_finish = {.store_scale = StoreScale::made}},
+                               .tensor = {width(Element::bf16, out, 48, 0, 4,
+                                                {.store_scale = StoreScale::made_power_of_two,
+                                                 .scale_floor = 0.02f}),
+                                          width(Element::bf16, out, 48, 0, 4,
+                                                {.store_scale = StoreScale::made_power_of_two}),
+                                          width(Element::bf16, out, 48, 0, 4,
+                                                {.store_scale = StoreScale::made})}},
                       .batch = 2,
                       .q_heads = 4,
                       .k_heads = 4,
@@ -195,16 +188,17 @@ TEST_CASE("store: made scales at every power of two that a float has, and beside
         add_row(1), numbers[numbers.size() - 3] = nan;
         for (std::uint32_t c = 0; c < D; ++c) numbers.push_back(nan);
         for (const float floor : {0.f, 0x1.8p-20f, 0x1p127f}) {
-            const Scene scene = {.info = {.rotary_dim = 2,
-                                          .q = width(Element::f32, Element::f32, D),
-                                          .v = width(Element::f32, out, D),
-                                          .v_heads = 1,
-                                          .v_finish = {.store_scale = StoreScale::made_power_of_two,
-                                                       .scale_floor = floor}},
-                                 .tokens = std::uint32_t(numbers.size() / D),
-                                 .q_heads = 1,
-                                 .v_heads = 1,
-                                 .v = bytes_of(numbers)};
+            const Scene scene = {
+                .info = {.rotary_dim = 2,
+                         .tensor = {width(Element::f32, Element::f32, D),
+                                    {},
+                                    width(Element::f32, out, D, 0, 1,
+                                          {.store_scale = StoreScale::made_power_of_two,
+                                           .scale_floor = floor})}},
+                .tokens = std::uint32_t(numbers.size() / D),
+                .q_heads = 1,
+                .v_heads = 1,
+                .v = bytes_of(numbers)};
             CHECK(carry_out(plain_of(scene), {}).v == scene.v);
             check_stores(scene, {{.mapping = Mapping::gpu}, {.mapping = Mapping::cpu}});
         }
@@ -216,27 +210,24 @@ TEST_CASE("store: after a norm, a bias and a Hadamard transform") {
     Norm token = rms;
     token.span = NormSpan::token;
     token.weight = ParameterShape::head_channel;
-    check_stores({.info = {.rotary_dim = 128,
-                           .q = width(Element::f16, Element::bf16, 128),
-                           .k = width(Element::f16, Element::q8_0, 128),
-                           .v = width(Element::f16, Element::q4_0, 128),
-                           .q_finish = {.norm = rms, .hadamard = 128},
-                           .k_finish = {.norm = rms, .hadamard = 128},
-                           .v_finish = {.hadamard = 64}},
-                  .q_heads = 4,
-                  .k_heads = 2,
-                  .v_heads = 2});
+    check_stores(
+        {.info = {.rotary_dim = 128,
+                  .tensor = {width(Element::f16, Element::bf16, 128, 0, 0,
+                                   {.norm = rms, .hadamard = 128}),
+                             width(Element::f16, Element::q8_0, 128, 0, 0,
+                                   {.norm = rms, .hadamard = 128}),
+                             width(Element::f16, Element::q4_0, 128, 0, 0, {.hadamard = 64})}},
+         .q_heads = 4,
+         .k_heads = 2,
+         .v_heads = 2});
     check_stores({.info = {.pairing = Pairing::interleaved,
                            .rotary_dim = 32,
-                           .q = width(Element::f32, Element::q5_1, 64, 8),
-                           .k = width(Element::f32, Element::q5_0, 64, 8),
-                           .v = width(Element::f32, Element::e4m3fn, 64),
-                           .q_heads = 70,
-                           .k_heads = 3,
-                           .v_heads = 3,
-                           .q_finish = {.norm = token, .hadamard = 16},
-                           .k_finish = {.bias = ParameterShape::channel, .norm = token},
-                           .v_finish = {.hadamard = 2, .store_scale = StoreScale::made}},
+                           .tensor = {width(Element::f32, Element::q5_1, 64, 8, 70,
+                                            {.norm = token, .hadamard = 16}),
+                                      width(Element::f32, Element::q5_0, 64, 8, 3,
+                                            {.bias = ParameterShape::channel, .norm = token}),
+                                      width(Element::f32, Element::e4m3fn, 64, 0, 3,
+                                            {.hadamard = 2, .store_scale = StoreScale::made})}},
                   .tokens = 3,
                   .q_heads = 70,
                   .k_heads = 3,
@@ -254,13 +245,13 @@ TEST_CASE("store: a Hadamard transform is its levels in order, then one product"
         CAPTURE(block);
         for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
             for (const bool in_place : {false, true}) {
-                Scene scene = {
-                    .info = {.rotary_dim = 2, .q = width(Element::f32, Element::f32, head_dim)},
-                    .tokens = 3,
-                    .q_heads = 3};
+                Scene scene = {.info = {.rotary_dim = 2,
+                                        .tensor = {width(Element::f32, Element::f32, head_dim)}},
+                               .tokens = 3,
+                               .q_heads = 3};
                 const Way way = {mapping, 1, in_place};
                 std::vector<float> expected = floats_of(carry_out(scene, way).q);
-                scene.info.q_finish.hadamard = block;
+                scene.info.tensor[Q].ops.hadamard = block;
                 for (std::uint32_t level = 1; level < block; level *= 2) {
                     for (std::size_t a = 0; a < expected.size(); ++a) {
                         if ((a % head_dim % block & level) != 0) continue;
@@ -279,19 +270,16 @@ TEST_CASE("store: a Hadamard transform is its levels in order, then one product"
 
 TEST_CASE("store: several workgroups or rounds for the heads of a token, some without K and V") {
     const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::channel};
-    Scene scene = {.info = {.rotary_dim = 64,
-                            .q = width(Element::f16, Element::int8, 64),
-                            .k = width(Element::f16, Element::q8_0, 64),
-                            .v = width(Element::f16, Element::q5_1, 64),
-                            .q_heads = 40,  // 16 of them side by side
-                            .k_heads = 17,
-                            .v_heads = 17,
-                            .q_finish = {.norm = rms, .store_scale = StoreScale::made},
-                            .k_finish = {.norm = rms, .hadamard = 64},
-                            .v_finish = {.hadamard = 32}},
-                   .q_heads = 40,
-                   .k_heads = 17,
-                   .v_heads = 17};
+    Scene scene = {
+        .info = {.rotary_dim = 64,
+                 .tensor = {width(Element::f16, Element::int8, 64, 0, 40,
+                                  {.norm = rms, .store_scale = StoreScale::made}),
+                            width(Element::f16, Element::q8_0, 64, 0, 17,
+                                  {.norm = rms, .hadamard = 64}),
+                            width(Element::f16, Element::q5_1, 64, 0, 17, {.hadamard = 32})}},
+        .q_heads = 40,
+        .k_heads = 17,
+        .v_heads = 17};
     check_stores(scene);
     scene.tokens = 1100;  // so many that lanes have several heads
     check_stores(scene, {{.mapping = Mapping::gpu},
@@ -301,15 +289,12 @@ TEST_CASE("store: several workgroups or rounds for the heads of a token, some wi
 TEST_CASE("store: calls that a device of small limits needs many dispatches for") {
     const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f};
     const Scene scene = {.info = {.rotary_dim = 64,
-                                  .q = width(Element::f16, Element::int8, 64),
-                                  .k = width(Element::f16, Element::q8_0, 64),
-                                  .v = width(Element::f16, Element::e4m3fn, 64),
-                                  .q_heads = 6,
-                                  .k_heads = 3,
-                                  .v_heads = 3,
-                                  .q_finish = {.norm = rms, .store_scale = StoreScale::made},
-                                  .k_finish = {.norm = rms, .hadamard = 64},
-                                  .v_finish = {.store_scale = StoreScale::made}},
+                                  .tensor = {width(Element::f16, Element::int8, 64, 0, 6,
+                                                   {.norm = rms, .store_scale = StoreScale::made}),
+                                             width(Element::f16, Element::q8_0, 64, 0, 3,
+                                                   {.norm = rms, .hadamard = 64}),
+                                             width(Element::f16, Element::e4m3fn, 64, 0, 3,
+                                                   {.store_scale = StoreScale::made})}},
                          .batch = 3,
                          .tokens = 150,
                          .q_heads = 6,
@@ -328,15 +313,12 @@ TEST_CASE("store: calls that a device of small limits needs many dispatches for"
 
 TEST_CASE("store: a device with few storage buffers takes several dispatches") {
     check_stores({.info = {.rotary_dim = 32,
-                           .q = width(Element::f16, Element::e4m3fn, 32),
-                           .k = width(Element::f16, Element::int8, 32),
-                           .v = width(Element::f16, Element::e5m2, 32),
-                           .q_heads = 3,
-                           .k_heads = 2,
-                           .v_heads = 2,
-                           .q_finish = {.store_scale = StoreScale::made},
-                           .k_finish = {.store_scale = StoreScale::made},
-                           .v_finish = {.store_scale = StoreScale::made}},
+                           .tensor = {width(Element::f16, Element::e4m3fn, 32, 0, 3,
+                                            {.store_scale = StoreScale::made}),
+                                      width(Element::f16, Element::int8, 32, 0, 2,
+                                            {.store_scale = StoreScale::made}),
+                                      width(Element::f16, Element::e5m2, 32, 0, 2,
+                                            {.store_scale = StoreScale::made})}},
                   .q_heads = 3,
                   .k_heads = 2,
                   .v_heads = 2},
@@ -345,20 +327,20 @@ TEST_CASE("store: a device with few storage buffers takes several dispatches") {
 }
 
 TEST_CASE("store: long rows, and rows that no device has room for") {
-    check_stores(
-        {.info = {.rotary_dim = 64,
-                  .q = width(Element::f32, Element::q8_0, 1024, 512),
-                  .k = width(Element::bf16, Element::e5m2, 1000, 512),
-                  .k_heads = 1,
-                  .q_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .hadamard = 512},
-                  .k_finish = {.store_scale = StoreScale::made}},
-         .tokens = 2,
-         .q_heads = 2,
-         .k_heads = 1});
-    check_stores({.info = {.rotary_dim = 64, .q = width(Element::f32, Element::q4_1, 4096)},
+    check_stores({.info = {.rotary_dim = 64,
+                           .tensor = {width(Element::f32, Element::q8_0, 1024, 512, 0,
+                                            {.norm = {.kind = NormKind::rms, .eps = 1e-6f},
+                                             .hadamard = 512}),
+                                      width(Element::bf16, Element::e5m2, 1000, 512, 1,
+                                            {.store_scale = StoreScale::made})}},
+                  .tokens = 2,
+                  .q_heads = 2,
+                  .k_heads = 1});
+    check_stores({.info = {.rotary_dim = 64, .tensor = {width(Element::f32, Element::q4_1, 4096)}},
                   .tokens = 2,
                   .q_heads = 1});
-    const KernelInfo info = {.rotary_dim = 64, .q = width(Element::f32, Element::q8_0, 8192)};
+    const KernelInfo info = {.rotary_dim = 64,
+                             .tensor = {width(Element::f32, Element::q8_0, 8192)}};
     const Result<Owned<Kernel>> made = own(create(device().ref(), info));
     CHECK(made.status.code == Code::not_supported);
     CHECK(std::string(made.status.what) ==
@@ -410,13 +392,12 @@ TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN, ties and 
         for (const StoreScale scale :
              {StoreScale::none, StoreScale::made, StoreScale::made_power_of_two}) {
             if (is_made(scale) && block_channels(out) != 1) continue;
-            check_stores({.info = {.rotary_dim = 2,
-                                   .q = width(Element::f32, out, D),
-                                   .q_heads = 2,
-                                   .q_finish = {.store_scale = scale}},
-                          .tokens = tokens,
-                          .q_heads = 2,
-                          .q = bytes_of(numbers)});
+            check_stores(
+                {.info = {.rotary_dim = 2,
+                          .tensor = {width(Element::f32, out, D, 0, 2, {.store_scale = scale})}},
+                 .tokens = tokens,
+                 .q_heads = 2,
+                 .q = bytes_of(numbers)});
         }
     }
 }
@@ -437,15 +418,15 @@ TEST_CASE("store: every code at its edges and ties, as V, which nothing turns") 
                     store_of(out), factor * largest, scale == StoreScale::made);
                 numbers.insert(numbers.end(), edges.begin(), edges.end());
             }
-            const Scene scene = {.info = {.rotary_dim = 2,
-                                          .q = width(Element::f32, Element::f32, D),
-                                          .v = width(Element::f32, out, D),
-                                          .v_heads = 1,
-                                          .v_finish = {.store_scale = scale}},
-                                 .tokens = std::uint32_t(numbers.size() / D),
-                                 .q_heads = 1,
-                                 .v_heads = 1,
-                                 .v = bytes_of(numbers)};
+            const Scene scene = {
+                .info = {.rotary_dim = 2,
+                         .tensor = {width(Element::f32, Element::f32, D),
+                                    {},
+                                    width(Element::f32, out, D, 0, 1, {.store_scale = scale})}},
+                .tokens = std::uint32_t(numbers.size() / D),
+                .q_heads = 1,
+                .v_heads = 1,
+                .v = bytes_of(numbers)};
             CHECK(carry_out(plain_of(scene), {}).v == scene.v);
             check_stores(scene, {{.mapping = Mapping::gpu}, {.mapping = Mapping::cpu}});
         }
@@ -454,15 +435,15 @@ TEST_CASE("store: every code at its edges and ties, as V, which nothing turns") 
 
 TEST_CASE("store: rows of two bytes, which workgroups store to one word, and gaps between rows") {
     const auto scene_of = [](Element q, Element k, Element v, std::uint32_t head_dim) {
-        return Scene{.info = {.rotary_dim = 2,
-                              .q = width(Element::f16, q, head_dim),
-                              .k = width(Element::f16, k, head_dim),
-                              .v = width(Element::f16, v, head_dim)},
-                     .batch = 2,
-                     .tokens = 75,
-                     .q_heads = 5,
-                     .k_heads = 3,
-                     .v_heads = 3};
+        return Scene{
+            .info = {.rotary_dim = 2,
+                     .tensor = {width(Element::f16, q, head_dim), width(Element::f16, k, head_dim),
+                                width(Element::f16, v, head_dim)}},
+            .batch = 2,
+            .tokens = 75,
+            .q_heads = 5,
+            .k_heads = 3,
+            .v_heads = 3};
     };
     const std::vector<Way> bytes = {
         {.mapping = Mapping::gpu, .lead = 1, .gap = 1},

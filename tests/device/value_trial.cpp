@@ -70,14 +70,19 @@ Owned<Kernel> kernel_for(Device& on, const Trial& trial) {
     const Shape& shape = trial.shape;
     const KernelInfo info{
         .rotary_dim = shape.rotary_dim,
-        .q = {trial.in, trial.out, shape.head_dim, 0},
-        .k = {trial.in, trial.out, shape.head_dim, 0},
-        .v = trial.with_v ? HeadFormat{trial.v_in, trial.v_out, shape.v_dim, 0} : HeadFormat{},
+        .tensor = {{.in = trial.in,
+                    .out = trial.out,
+                    .head_dim = shape.head_dim,
+                    .heads = shape.heads_known ? shape.q_heads : 0},
+                   {.in = trial.in,
+                    .out = trial.out,
+                    .head_dim = shape.head_dim,
+                    .heads = shape.heads_known ? shape.k_heads : 0},
+                   trial.with_v ? TensorInfo{trial.v_in, trial.v_out, shape.v_dim, 0,
+                                             shape.heads_known ? shape.v_heads : 0}
+                                : TensorInfo{}},
         .mapping = trial.mapping,
-        .scatter_k = trial.place == Place::paged,
-        .q_heads = shape.heads_known ? shape.q_heads : 0,
-        .k_heads = shape.heads_known ? shape.k_heads : 0,
-        .v_heads = shape.heads_known && trial.with_v ? shape.v_heads : 0};
+        .scatter_k = trial.place == Place::paged};
     return Owned<Kernel>(must(create(reporting(on, trial.limits), info)));
 }
 
@@ -85,8 +90,8 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
               const Rows& given) {
     const Shape& shape = trial.shape;
     const bool paged = trial.place == Place::paged;
-    const std::uint32_t D = shape.head_dim, V = shape.v_dim, Q = shape.q_heads, K = shape.k_heads,
-                        H = shape.v_heads;
+    const std::uint32_t D = shape.head_dim, Dv = shape.v_dim, Hq = shape.q_heads,
+                        Hk = shape.k_heads, H = shape.v_heads;
     const bool packed = trial.place == Place::packed || trial.place == Place::packed_in_place;
 
     // Inputs: one buffer of [tokens, Q + K + V heads, head_dim], or three.
@@ -108,21 +113,21 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     };
     std::size_t q_at = 0, k_at = 0, v_at = 0;
     if (packed) {
-        const std::size_t row = std::size_t{Q + K} * D + std::size_t{H} * V,
+        const std::size_t row = std::size_t{Hq + Hk} * D + std::size_t{H} * Dv,
                           size = element_bytes(trial.in);
         Bytes all((tokens * row * size + 3) / 4 * 4);
         Buffer& buffer = make(all);
-        q_in = field(buffer, trial.in, D, Q, 0, row, D, tokens * row);
-        k_in = field(buffer, trial.in, D, K, std::size_t{Q} * D, row, D, tokens * row);
-        v_in = field(buffer, trial.in, V, H, std::size_t{Q + K} * D, row, V, tokens * row);
-        scattered(q_in, Q, all, given.q);
-        scattered(k_in, K, all, given.k);
+        q_in = field(buffer, trial.in, D, Hq, 0, row, D, tokens * row);
+        k_in = field(buffer, trial.in, D, Hk, std::size_t{Hq} * D, row, D, tokens * row);
+        v_in = field(buffer, trial.in, Dv, H, std::size_t{Hq + Hk} * D, row, Dv, tokens * row);
+        scattered(q_in, Hq, all, given.q);
+        scattered(k_in, Hk, all, given.k);
         scattered(v_in, H, all, given.v);
         must(buffer.upload(all.data(), all.size()));
     } else {
-        q_in = separate(trial.in, D, Q, given.q, q_at);
-        k_in = separate(trial.in, D, K, given.k, k_at);
-        v_in = separate(trial.v_in, V, H, given.v, v_at);
+        q_in = separate(trial.in, D, Hq, given.q, q_at);
+        k_in = separate(trial.in, D, Hk, given.k, k_at);
+        v_in = separate(trial.v_in, Dv, H, given.v, v_at);
     }
 
     // Outputs.
@@ -132,8 +137,8 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     };
     if (trial.place != Place::packed_in_place) {
         q_at = buffers.size();
-        q_out = field(empty(trial.out, std::size_t{tokens} * Q * D), trial.out, D, Q, 0,
-                      std::size_t{Q} * D, D, std::size_t{tokens} * Q * D);
+        q_out = field(empty(trial.out, std::size_t{tokens} * Hq * D), trial.out, D, Hq, 0,
+                      std::size_t{Hq} * D, D, std::size_t{tokens} * Hq * D);
         k_at = buffers.size();
         const auto cache = [&](Element element, std::uint32_t head_dim, std::uint32_t heads,
                                std::uint32_t cache_pages) {
@@ -144,22 +149,20 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
                          by_head ? head_dim : std::size_t{heads} * head_dim,
                          by_head ? held * head_dim : head_dim, end);
         };
-        k_out = cache(trial.out, D, K, trial.k_pages);
+        k_out = cache(trial.out, D, Hk, trial.k_pages);
         v_at = buffers.size();
-        v_out = cache(trial.v_out, V, H, trial.v_pages);
+        v_out = cache(trial.v_out, Dv, H, trial.v_pages);
     }
     std::vector<std::size_t> paged_cache = packed_rows(k_out), v_rows = packed_rows(v_out);
     Call call{.tokens = tokens,
-              .q_in = q_in.tensor,
-              .q_out = q_out.tensor,
-              .k_in = k_in.tensor,
-              .k_out = k_out.tensor,
+              .in = {q_in.tensor, k_in.tensor},
+              .out = {q_out.tensor, k_out.tensor},
               .angles = table.angles()};
-    if (!trial.q_called) call.q_in = call.q_out = {};
-    if (!trial.k_called) call.k_in = call.k_out = {};
+    if (!trial.q_called) call.in[Q] = call.out[Q] = {};
+    if (!trial.k_called) call.in[K] = call.out[K] = {};
     if (trial.with_v && trial.v_called) {
-        call.v_in = v_in.tensor;
-        call.v_out = v_out.tensor;
+        call.in[V] = v_in.tensor;
+        call.out[V] = v_out.tensor;
     }
     Buffer counter = upload(on, Bytes(4));
     call.out_of_range = counter.whole();
@@ -174,7 +177,7 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
         }
         must(slots.upload(numbers.data(), tokens * 4));
         call.paged_cache = {.slot_mapping = slots.whole(), .page_size = page_size};
-        call.k_out.token_stride = call.v_out.token_stride = 0;
+        call.out[K].token_stride = call.out[V].token_stride = 0;
     }
     Outcome outcome;
     outcome.dispatches = must(dispatches(kernel.get(), call));
@@ -182,10 +185,10 @@ Outcome tried(Device& on, const Owned<Kernel>& kernel, const Trial& trial, const
     const auto content = [&](std::size_t at) {
         return download(buffers[at], buffers[at].whole().range);
     };
-    outcome.rows.q = gathered(q_out, Q, content(q_at), packed_rows(q_out));
+    outcome.rows.q = gathered(q_out, Hq, content(q_at), packed_rows(q_out));
     outcome.k_memory = content(k_at);
     outcome.v_memory = content(v_at);
-    outcome.rows.k = gathered(k_out, K, outcome.k_memory, paged_cache);
+    outcome.rows.k = gathered(k_out, Hk, outcome.k_memory, paged_cache);
     outcome.rows.v = gathered(v_out, H, outcome.v_memory, v_rows);
     must(counter.download(&outcome.outside, 4));
     return outcome;

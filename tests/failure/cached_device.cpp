@@ -51,7 +51,7 @@ CachedDevice::CachedDevice(const fs::path& folder, const FakeConfig& config,
 void CachedDevice::compile(std::uint32_t rotary_dim) {
     KernelInfo info;
     info.rotary_dim = rotary_dim;
-    info.q = info.k = {.head_dim = 64};
+    info.tensor[Q] = info.tensor[K] = {.head_dim = 64};
     auto kernel = own(create(device_->ref(), info));
     REQUIRE_MESSAGE(kernel, std::string(kernel.status.what));
 }

@@ -51,7 +51,7 @@ Declared declared_by(const std::vector<std::uint32_t>& words) {
 // heads.
 KernelInfo small(Element element, Conversion conversion = Conversion::by_device) {
     return {.rotary_dim = 2,
-            .q = {element, element, 3, 0},
+            .tensor = {{element, element, 3, 0}},
             .mapping = Mapping::cpu,
             .conversion = conversion};
 }
@@ -200,7 +200,7 @@ TEST_CASE(
     for (const std::uint32_t storage_buffers : {4u, 16u}) {
         fake().config.storage_buffers = storage_buffers;
         KernelInfo info = kernel_info();
-        info.k.in = info.k.out = Element::f32;
+        info.tensor[K].in = info.tensor[K].out = Element::f32;
         const std::size_t before = fake().shaders().size();
         const auto kernel = create(host.ref, info);
         INFO(kernel.status.what);
@@ -218,7 +218,7 @@ TEST_CASE(
     "numbers") {
     const auto wide = [](std::uint32_t rotary_dim) {
         return KernelInfo{.rotary_dim = rotary_dim,
-                          .q = {.head_dim = rotary_dim},
+                          .tensor = {{.head_dim = rotary_dim}},
                           .angles = AngleSource::computed};
     };
     const auto made = [&](std::uint32_t uniform_range, std::uint32_t rotary_dim) {

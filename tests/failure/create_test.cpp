@@ -53,9 +53,9 @@ TEST_CASE(
                     CAPTURE(v_dim);
                     KernelHost host({.storage_buffers = storage_buffers, .type = type}, true);
                     KernelInfo info = kernel_info(angles);
-                    info.k.head_dim = k_dim;
-                    if (k_dim == 0) info.k = {};
-                    info.v.head_dim = v_dim;
+                    info.tensor[K].head_dim = k_dim;
+                    if (k_dim == 0) info.tensor[K] = {};
+                    info.tensor[V].head_dim = v_dim;
                     info.positions = PositionSource::ids;
                     const std::size_t alive = fake().alive().size();
                     const auto kernel = create(host.ref, info);
@@ -121,7 +121,8 @@ TEST_CASE(
             CAPTURE(int(type));
             const KernelHost host({.type = type, .vendor = vendor});
             KernelInfo info = kernel_info();
-            info.q_heads = info.k_heads = 64;  // 8 of them side by side in a workgroup
+            info.tensor[Q].heads = info.tensor[K].heads =
+                64;  // 8 of them side by side in a workgroup
             const Owned<Kernel> kernel(create(host.ref, info).value);
             REQUIRE(kernel);
             const bool processor = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -243,10 +244,10 @@ TEST_CASE(
         // The same source, with ids and without K.
         KernelInfo alone = kernel_info(AngleSource::factored_texture);
         alone.positions = PositionSource::ids;
-        alone.k = {};
+        alone.tensor[K] = {};
         const Owned<Kernel> with_ids(create(host.ref, alone).value);
         Call by_ids = kernel_call(host, 7, AngleSource::factored_texture);
-        by_ids.k_in = by_ids.k_out = {};
+        by_ids.in[K] = by_ids.out[K] = {};
         by_ids.positions.ids = {host.words, 0, 28};
         CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
         if (storage_buffers >= 9) {  // and with V
@@ -279,15 +280,15 @@ TEST_CASE(
                   .code == expected);
         // A scale for each row of K.
         KernelInfo scaled = kernel_info(AngleSource::factored_texture);
-        scaled.k.out = Element::int8;
-        scaled.k_heads = 2;
-        scaled.k_finish.store_scale = StoreScale::made;
+        scaled.tensor[K].out = Element::int8;
+        scaled.tensor[K].heads = 2;
+        scaled.tensor[K].ops.store_scale = StoreScale::made;
         const Owned<Kernel> of_scales(create(host.ref, scaled).value);
         const Owned<DescriptorArena> own_arena(create_arena(of_scales.get(), 16).value);
         REQUIRE(own_arena);
         Call with_scales = kernel_call(host, 7, AngleSource::factored_texture);
-        with_scales.k_out.where.buffer = host.k_out;
-        with_scales.k_scales_out = {host.words, 0xf0000, 7 * 2 * 4};
+        with_scales.out[K].where.buffer = host.k_out;
+        with_scales.scales_out[K] = {host.words, 0xf0000, 7 * 2 * 4};
         CHECK(record(host.commands, of_scales.get(), with_scales, own_arena.get()));
         CHECK(record(host.commands, of_scales.get(), with_scales, arena.get()).code ==
               (storage_buffers >= 18 ? Code::ok : Code::invalid_argument));
@@ -317,7 +318,7 @@ TEST_CASE(
             const KernelInfo q_and_k = kernel_info(angles);
             KernelInfo by_ids = q_and_k, alone = q_and_k;
             by_ids.positions = PositionSource::ids;
-            alone.k = {};
+            alone.tensor[K] = {};
             AnglePlan plan = angle_plan(angles);
             if (angles == AngleSource::cos_sin_cache)
                 plan = {.source = angles,
@@ -331,8 +332,8 @@ TEST_CASE(
                 if (angles == AngleSource::cos_sin_cache)
                     call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
                 if (info.positions == PositionSource::ids) call.positions.ids = {host.words, 0, 28};
-                if (info.k.head_dim == 0) call.k_in = call.k_out = {};
-                return info.v.head_dim != 0 ? with_v(host, call) : call;
+                if (info.tensor[K].head_dim == 0) call.in[K] = call.out[K] = {};
+                return info.tensor[V].head_dim != 0 ? with_v(host, call) : call;
             };
             const auto serves = [&](const KernelInfo& made_for, const KernelInfo& info) {
                 const Owned<Kernel> owner(create(host.ref, made_for).value),

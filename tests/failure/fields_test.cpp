@@ -23,12 +23,12 @@ class Fields {
     std::string last;  ///< its last part
 
     void kernel(KernelInfo& of) {
-        auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out, scatter_k,
-               windows, of_sections, phase, head_groups, table, channel_angles, conversion, q_heads,
-               k_heads, v_heads, q_finish, k_finish, v_finish, two_parameter_sets] = of;
+        auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_k,
+               windows, of_sections, phase, head_groups, table, channel_angles, conversion,
+               two_parameter_sets] = of;
         field("pairing", pairing, Pairing::interleaved);
         field("rotary_dim", rotary_dim, 64u);
-        format("q", q), format("k", k), format("v", v);
+        format("q", tensors[Q]), format("k", tensors[K]), format("v", tensors[V]);
         field("angles", angles, AngleSource::by_default);
         field("positions", positions,
               positions == PositionSource::ids ? PositionSource::implicit : PositionSource::ids);
@@ -45,19 +45,16 @@ class Fields {
         field("table", table, Element::bf16);
         field("channel_angles", channel_angles, !channel_angles);
         field("conversion", conversion, Conversion::integer);
-        field("q_heads", q_heads, 4u), field("k_heads", k_heads, 4u);
-        field("v_heads", v_heads, 4u);
-        finish("q_finish", q_finish), finish("k_finish", k_finish), finish("v_finish", v_finish);
         field("two_parameter_sets", two_parameter_sets, !two_parameter_sets);
     }
 
     void call(Call& of, AnglePlan& plan) {
-        auto& [batch, tokens, q_in, q_out, k_in, k_out, v_in, v_out, positions, angles, direction,
-               gain, paged_cache, out_of_range, parameters, first_set_tokens, q_scale, q_tokens,
-               k_tokens, v_tokens, q_scales_out, k_scales_out, v_scales_out] = of;
+        auto& [batch, tokens, in, out, positions, angles, direction, gain, paged_cache,
+               out_of_range, parameters, first_set_tokens, q_scale, scale_tokens, scales_out] = of;
         field("batch", batch, 1u), field("tokens", tokens, 3u);
-        tensor("q_in", q_in), tensor("q_out", q_out), tensor("k_in", k_in), tensor("k_out", k_out);
-        tensor("v_in", v_in), tensor("v_out", v_out);
+        tensor("q_in", in[Q]), tensor("q_out", out[Q]);
+        tensor("k_in", in[K]), tensor("k_out", out[K]);
+        tensor("v_in", in[V]), tensor("v_out", out[V]);
         {
             auto& [first, ids, int64, batch_stride, axis_stride, token_stride] = positions;
             field("positions.first", first, 3);
@@ -89,10 +86,10 @@ class Fields {
         buffer("out_of_range", out_of_range), buffer("parameters", parameters);
         field("first_set_tokens", first_set_tokens, 3u);
         field("q_scale", q_scale, 0.25f);
-        buffer("q_scale_tokens", q_tokens), buffer("k_scale_tokens", k_tokens);
-        buffer("v_scale_tokens", v_tokens);
-        buffer("q_scales_out", q_scales_out), buffer("k_scales_out", k_scales_out);
-        buffer("v_scales_out", v_scales_out);
+        buffer("q_scale_tokens", scale_tokens[Q]), buffer("k_scale_tokens", scale_tokens[K]);
+        buffer("v_scale_tokens", scale_tokens[V]);
+        buffer("q_scales_out", scales_out[Q]), buffer("k_scales_out", scales_out[K]);
+        buffer("v_scales_out", scales_out[V]);
     }
 
     void position_call(PositionCall& of) {
@@ -173,11 +170,13 @@ class Fields {
         field(of + ".leftover_axis", leftover_axis, 1u);
     }
 
-    void format(const std::string& of, HeadFormat& at) {
-        auto& [in, out, head_dim, rotary_offset] = at;
+    void format(const std::string& of, TensorInfo& at) {
+        auto& [in, out, head_dim, rotary_offset, heads, ops] = at;
         field(of + ".in", in, Element::bf16), field(of + ".out", out, Element::bf16);
         field(of + ".head_dim", head_dim, 256u);
         field(of + ".rotary_offset", rotary_offset, 2u);
+        field(of + "_heads", heads, 4u);
+        finish(of + "_finish", ops);
     }
 
     void finish(const std::string& of, Finish& at) {
@@ -230,9 +229,12 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         return Tensor{.where = {buffer, 256, 1 << 18}, .heads = heads};
     };
     Call& call = made.call;
-    if (info.q.head_dim != 0) call.q_in = rows(host.q, 8), call.q_out = rows(host.q_out, 8);
-    if (info.k.head_dim != 0) call.k_in = rows(host.k, 2), call.k_out = rows(host.k_out, 2);
-    if (info.v.head_dim != 0) call.v_in = rows(host.v, 2), call.v_out = rows(host.v_out, 2);
+    if (info.tensor[Q].head_dim != 0)
+        call.in[Q] = rows(host.q, 8), call.out[Q] = rows(host.q_out, 8);
+    if (info.tensor[K].head_dim != 0)
+        call.in[K] = rows(host.k, 2), call.out[K] = rows(host.k_out, 2);
+    if (info.tensor[V].head_dim != 0)
+        call.in[V] = rows(host.v, 2), call.out[V] = rows(host.v_out, 2);
     const auto words = [&](VkDeviceSize kib, VkDeviceSize bytes) {
         return VkDescriptorBufferInfo{host.words, kib << 10, bytes};
     };
@@ -265,11 +267,11 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     const bool counts = info.angles != AngleSource::computed ||
                         info.positions != PositionSource::implicit || info.scatter_k;
     if (counts) call.out_of_range = words(48, 64);
-    if (info.q_finish.scale_call) call.q_scale = 0.5f;
-    if (info.q_finish.scale_tokens) call.q_scale_tokens = words(56, 256);
-    if (info.k_finish.scale_tokens) call.k_scale_tokens = words(64, 256);
-    if (info.k_finish.store_scale == StoreScale::made) call.k_scales_out = words(80, 8192);
-    if (info.q_finish.norm.weight != ParameterShape::none) call.parameters = words(96, 16384);
+    if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
+    if (info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = words(56, 256);
+    if (info.tensor[K].ops.scale_tokens) call.scale_tokens[K] = words(64, 256);
+    if (info.tensor[K].ops.store_scale == StoreScale::made) call.scales_out[K] = words(80, 8192);
+    if (info.tensor[Q].ops.norm.weight != ParameterShape::none) call.parameters = words(96, 16384);
     if (info.two_parameter_sets) call.first_set_tokens = 2;
     return made;
 }
@@ -283,29 +285,28 @@ std::vector<Scene> scenes(const KernelHost& host) {
     }
     KernelInfo axes = base_info(AngleSource::direct_texture, PositionSource::axis_ids);
     axes.sections = {.axes = 3, .pairs = {16, 24, 24}};
-    axes.k = axes.v = {};
+    axes.tensor[K] = axes.tensor[V] = {};
     all.push_back(scene_of("axes, Q alone", host, axes));
     KernelInfo given = base_info(AngleSource::cos_sin_cache, PositionSource::ids);
-    given.q = {};
+    given.tensor[Q] = {};
     given.scatter_k = true;
     all.push_back(scene_of("cos_sin_cache, slots", host, given));
     KernelInfo steps = base_info(AngleSource::direct_texture, PositionSource::ids);
-    steps.k.out = Element::e4m3fn;
-    steps.q_heads = 8, steps.k_heads = steps.v_heads = 2;
-    steps.q_finish = {
+    steps.tensor[K].out = Element::e4m3fn;
+    steps.tensor[Q].heads = 8, steps.tensor[K].heads = steps.tensor[V].heads = 2;
+    steps.tensor[Q].ops = {
         .norm = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::head_channel},
         .scale_call = true,
         .scale_tokens = true};
-    steps.k_finish = {.scale_tokens = true, .store_scale = StoreScale::made};
+    steps.tensor[K].ops = {.scale_tokens = true, .store_scale = StoreScale::made};
     all.push_back(scene_of("steps", host, steps));
     steps.scatter_k = true;
     all.push_back(scene_of("steps, slots", host, steps));
     Scene without_k = all.back();
     without_k.name = "steps, slots, a call without K and V";
-    for (Tensor Call::*of : {&Call::k_in, &Call::k_out, &Call::v_in, &Call::v_out})
-        without_k.call.*of = {};
+    for (const TensorIndex t : {K, V}) without_k.call.in[t] = without_k.call.out[t] = {};
     without_k.call.paged_cache = {};
-    without_k.call.k_scale_tokens = without_k.call.k_scales_out = {};
+    without_k.call.scale_tokens[K] = without_k.call.scales_out[K] = {};
     all.push_back(without_k);
     steps.scatter_k = false;
     steps.two_parameter_sets = true;

@@ -85,9 +85,9 @@ Scenario record_a_call(const char* name, const FakeConfig& config, const KernelI
                                   before = dispatches_in(host.commands);
                 reset(arena);
                 Call call = kernel_call(host, 7, info.angles);
-                if (info.v.head_dim != 0) call = with_v(host, call);
-                if (info.k_finish.store_scale == StoreScale::made)
-                    call.k_scales_out = {host.words, 0xf0000, 7 * 2 * sizeof(float)};
+                if (info.tensor[V].head_dim != 0) call = with_v(host, call);
+                if (info.tensor[K].ops.store_scale == StoreScale::made)
+                    call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * sizeof(float)};
                 const Status status = record(host.commands, kernel, with_finish(host, info, call),
                                              arena);
                 CHECK(host.allocator.allocated == asked);
@@ -169,13 +169,13 @@ KernelInfo norms_of_tokens(AngleSource angles) {
 // Q, K and V with Hadamard transforms; a scale for each row of K, and blocks of V.
 KernelInfo quantised(AngleSource angles) {
     KernelInfo info = with_v(kernel_info(angles));
-    info.k.out = Element::int8;
-    info.k_finish = {.hadamard = 64, .store_scale = StoreScale::made};
-    info.v.out = Element::q4_0;
-    info.v_finish.hadamard = 32;
-    info.q_finish.hadamard = 128;
-    info.q_heads = 8;
-    info.k_heads = info.v_heads = 2;
+    info.tensor[K].out = Element::int8;
+    info.tensor[K].ops = {.hadamard = 64, .store_scale = StoreScale::made};
+    info.tensor[V].out = Element::q4_0;
+    info.tensor[V].ops.hadamard = 32;
+    info.tensor[Q].ops.hadamard = 128;
+    info.tensor[Q].heads = 8;
+    info.tensor[K].heads = info.tensor[V].heads = 2;
     return info;
 }
 

@@ -16,8 +16,8 @@ TEST_CASE(
                       .heads = heads,
                       .token_stride = 12 * 128};
     };
-    packed.q_in = packed.q_out = plane(0, 8);
-    packed.k_in = packed.k_out = plane(8, 2);
+    packed.in[Q] = packed.out[Q] = plane(0, 8);
+    packed.in[K] = packed.out[K] = plane(8, 2);
     CHECK(recorder(packed));
     CHECK(fake().calls() == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
     const Command& barrier = fake().commands(recorder.host.commands)[4];
@@ -29,13 +29,13 @@ TEST_CASE(
           (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
     // Adjacent in one buffer: the ranges share no byte.
     Call beside = kernel_call(recorder.host);
-    beside.k_out.where.buffer = beside.q_out.where.buffer;
-    beside.k_out.where.offset = beside.q_out.where.range;
+    beside.out[K].where.buffer = beside.out[Q].where.buffer;
+    beside.out[K].where.offset = beside.out[Q].where.range;
     CHECK(recorder(beside));
     CHECK(fake().calls() == pushes + pushes);
     // Only the inputs overlap, and nothing writes them.
     Call shared = kernel_call(recorder.host);
-    shared.k_in.where = {shared.q_in.where.buffer, 0, shared.k_in.where.range};
+    shared.in[K].where = {shared.in[Q].where.buffer, 0, shared.in[K].where.range};
     CHECK(recorder(shared));
     CHECK(fake().calls() == pushes + pushes);
 }
@@ -47,17 +47,18 @@ TEST_CASE(
     info.positions = PositionSource::ids;
     Recorder recorder({.storage_buffers = 4, .offset_alignment = 256, .debug_utils = false}, info);
     // The ids are before one of the tensors, in its buffer: the tensor's binding starts at the ids.
-    const auto calls = [&](Tensor Call::*tensor) {
+    const auto calls = [&](Tensor(Call::*tensors)[tensor_count], TensorIndex index) {
         Call call = kernel_call(recorder.host, 5);
-        (call.*tensor).where.offset = 64;
-        call.positions.ids = {(call.*tensor).where.buffer, 0, 20};
+        Tensor& tensor = (call.*tensors)[index];
+        tensor.where.offset = 64;
+        call.positions.ids = {tensor.where.buffer, 0, 20};
         CHECK(recorder(call));
         return fake().calls();
     };
-    CHECK(calls(&Call::q_out) == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
-    CHECK(calls(&Call::k_out) == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
-    CHECK(calls(&Call::q_in) == pushes + pushes);
-    CHECK(calls(&Call::k_in) == pushes + pushes);
+    CHECK(calls(&Call::out, Q) == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
+    CHECK(calls(&Call::out, K) == pushes + Names{"vkCmdPipelineBarrier"} + pushes);
+    CHECK(calls(&Call::in, Q) == pushes + pushes);
+    CHECK(calls(&Call::in, K) == pushes + pushes);
 }
 
 TEST_CASE(
@@ -134,19 +135,19 @@ TEST_CASE(
     CHECK(recorded_on({}, as_it_is) == one);
     CHECK(recorded_on({.push_descriptors = false}, as_it_is) == one);
     CHECK(recorded_on({}, [](Call& call) {
-              call.v_in.token_stride = 3 * 128, call.v_in.where.range = 7 * 3 * 128 * 2;
+              call.in[V].token_stride = 3 * 128, call.in[V].where.range = 7 * 3 * 128 * 2;
           }) == two);
-    CHECK(recorded_on({}, [](Call& call) { call.v_in.heads = call.v_out.heads = 1; }) == two);
-    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out; }) ==
+    CHECK(recorded_on({}, [](Call& call) { call.in[V].heads = call.out[V].heads = 1; }) == two);
+    CHECK(recorded_on({}, [](Call& call) { call.in[V] = call.out[V]; }) ==
           Named{{"q", "q_out", "k", "k_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.q_in = call.q_out = {}; }) ==
+    CHECK(recorded_on({}, [](Call& call) { call.in[Q] = call.out[Q] = {}; }) ==
           Named{{"k", "k_out", "v", "v_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.k_in = call.k_out = {}; }) ==
+    CHECK(recorded_on({}, [](Call& call) { call.in[K] = call.out[K] = {}; }) ==
           Named{{"q", "q_out"}, {"v", "v_out"}});
     CHECK(recorded_on({}, [](Call& call) {
-              call.q_in = call.q_out = call.k_in = call.k_out = {};
+              call.in[Q] = call.out[Q] = call.in[K] = call.out[K] = {};
           }) == Named{{"v", "v_out"}});
-    CHECK(recorded_on({}, [](Call& call) { call.v_in = call.v_out = {}; }) ==
+    CHECK(recorded_on({}, [](Call& call) { call.in[V] = call.out[V] = {}; }) ==
           Named{{"q", "q_out", "k", "k_out"}});
     // Q, K, V and the counter bind 7; Q, K and the counter 5.
     CHECK(recorded_on({.storage_buffers = 7}, as_it_is) == one);

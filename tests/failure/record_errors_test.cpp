@@ -47,7 +47,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
             call.batch = 0;
             refused(call, Code::ok);
             call = kernel_call(host);
-            call.q_in.where.buffer = VK_NULL_HANDLE;
+            call.in[Q].where.buffer = VK_NULL_HANDLE;
             refused(call, Code::invalid_argument);
             call = kernel_call(host);
             call.angles.view = VK_NULL_HANDLE;
@@ -80,13 +80,13 @@ TEST_CASE("record: an error of the finish records nothing, not even the dispatch
                                .push_descriptors = push_descriptors},
                               info, 2);
             Call good = with_v(recorder.host, kernel_call(recorder.host));
-            for (Tensor* v : {&good.v_in, &good.v_out}) {
+            for (Tensor* v : {&good.in[V], &good.out[V]}) {
                 v->heads = v_heads;
                 v->where.range = VkDeviceSize{7} * v_heads * 128 * 2;
             }
             good = with_finish(recorder.host, info, good);
             Call call = good;
-            call.v_scale_tokens = {};
+            call.scale_tokens[V] = {};
             refused(recorder, call, Code::invalid_argument, "v_scale_tokens.buffer null");
             call = good;
             call.parameters.range -= 4;

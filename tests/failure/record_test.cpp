@@ -28,7 +28,7 @@ TEST_CASE(
                     // Apart: Q and K take one dispatch each, and need no barrier unless they
                     // overlap.
                     CHECK(fake().calls() == labelled(apart ? one + one : one));
-                    call.q_in = call.q_out = {};
+                    call.in[Q] = call.out[Q] = {};
                     CHECK(recorder(call));
                     CHECK(fake().calls() == labelled(one));
                 }
@@ -61,10 +61,10 @@ TEST_CASE(
         call.batch = 2;
         call.direction = Direction::inverse;
         // Q in place, in rows of 10 heads, 100 elements into the buffer: 200 bytes.
-        call.q_in = {
+        call.in[Q] = {
             .where = {host.q, 200, 65536}, .heads = 8, .token_stride = 1280, .batch_stride = 12800};
-        call.q_out = call.q_in;
-        call.k_in.where.range = call.k_out.where.range = 2 * 5 * 2 * 256;
+        call.out[Q] = call.in[Q];
+        call.in[K].where.range = call.out[K].where.range = 2 * 5 * 2 * 256;
         call.positions.ids = {host.words, 1036, 4 * 15};
         call.positions.batch_stride = 10;
         call.out_of_range = {host.words, 2052, 4};
@@ -117,7 +117,7 @@ TEST_CASE(
     const KernelHost& host = recorder.host;
     Call call = kernel_call(host, 7, AngleSource::direct_buffer);
     call.positions.first = -3;
-    call.k_in = call.k_out = {};
+    call.in[K] = call.out[K] = {};
     CHECK(recorder(call));
     const Command dispatch = dispatches(host).at(0);
     const VkDeviceSize bytes = 7 * 8 * 256;
@@ -146,7 +146,7 @@ TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along
         Call call = kernel_call(recorder.host, tokens);
         call.batch = batch;
         call.positions.batch_stride = broadcast;
-        for (Tensor* tensor : {&call.q_in, &call.q_out, &call.k_in, &call.k_out})
+        for (Tensor* tensor : {&call.in[Q], &call.out[Q], &call.in[K], &call.out[K]})
             tensor->where.range *= batch;
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);

@@ -44,18 +44,20 @@ Byte place_in_cache(const Call& call, const Tensor& out, std::int64_t slot, std:
 }  // namespace
 
 const Tensor& input(const Call& call, Which which) {
-    return which == Which::q ? call.q_in : which == Which::k ? call.k_in : call.v_in;
+    return which == Which::q ? call.in[Q] : which == Which::k ? call.in[K] : call.in[V];
 }
 const Tensor& output(const Call& call, Which which) {
-    return which == Which::q ? call.q_out : which == Which::k ? call.k_out : call.v_out;
+    return which == Which::q ? call.out[Q] : which == Which::k ? call.out[K] : call.out[V];
 }
 const Finish& finish_of(const KernelInfo& info, Which which) {
-    return which == Which::q ? info.q_finish : which == Which::k ? info.k_finish : info.v_finish;
+    return which == Which::q   ? info.tensor[Q].ops
+           : which == Which::k ? info.tensor[K].ops
+                               : info.tensor[V].ops;
 }
 const VkDescriptorBufferInfo& factors(const Call& call, Which which) {
-    return which == Which::q   ? call.q_scale_tokens
-           : which == Which::k ? call.k_scale_tokens
-                               : call.v_scale_tokens;
+    return which == Which::q   ? call.scale_tokens[Q]
+           : which == Which::k ? call.scale_tokens[K]
+                               : call.scale_tokens[V];
 }
 
 std::map<Byte, Row> destinations(const Scenario& scenario, const KernelInfo& info) {
@@ -65,7 +67,7 @@ std::map<Byte, Row> destinations(const Scenario& scenario, const KernelInfo& inf
         const Tensor& out = output(call, which);
         const bool in_place = out.where.buffer == input(call, which).where.buffer &&
                               out.where.offset == input(call, which).where.offset;
-        if (which == Which::v && in_place && !has_finish(info.v_finish)) continue;
+        if (which == Which::v && in_place && !has_finish(info.tensor[V].ops)) continue;
         for (Row row{.which = which}; row.batch < call.batch; ++row.batch) {
             for (row.token = 0; row.token < call.tokens; ++row.token) {
                 for (row.head = 0; row.head < out.heads; ++row.head) {

@@ -30,7 +30,7 @@ const AnglePlan& plan_for(const KernelInfo& info) {
 
 }  // namespace
 
-Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batch,
+Scenario scenario(const KernelHost& host, Layout layout, ValueRows v, std::uint32_t batch,
                   std::uint32_t tokens, std::mt19937& random) {
     Scenario s;
     Call& c = s.call;
@@ -49,45 +49,45 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
     const auto sbhd = [&](VkBuffer buffer, std::uint32_t heads) {
         return strided(buffer, heads, heads * D, B * heads * D, D);
     };
-    c.q_in = bshd(host.q, 4);
-    c.q_out = bshd(host.q_out, 4);
-    c.k_in = bshd(host.k, 2);
-    c.k_out = bshd(host.k_out, 2);
+    c.in[Q] = bshd(host.q, 4);
+    c.out[Q] = bshd(host.q_out, 4);
+    c.in[K] = bshd(host.k, 2);
+    c.out[K] = bshd(host.k_out, 2);
     switch (layout) {
         case Layout::bshd: break;
         case Layout::bhsd:
-            c.q_in = c.q_out = bhsd(host.q, 4), c.k_in = bhsd(host.k, 2),
-            c.k_out = bhsd(host.k_out, 2);
+            c.in[Q] = c.out[Q] = bhsd(host.q, 4), c.in[K] = bhsd(host.k, 2),
+            c.out[K] = bhsd(host.k_out, 2);
             break;
         case Layout::sbhd:
-            c.q_in = sbhd(host.q, 4), c.q_out = sbhd(host.q_out, 4),
-            c.k_in = c.k_out = sbhd(host.k, 2);
+            c.in[Q] = sbhd(host.q, 4), c.out[Q] = sbhd(host.q_out, 4),
+            c.in[K] = c.out[K] = sbhd(host.k, 2);
             break;
-        case Layout::bhsd_to_bshd: c.q_in = bhsd(host.q, 4), c.k_in = bhsd(host.k, 2); break;
+        case Layout::bhsd_to_bshd: c.in[Q] = bhsd(host.q, 4), c.in[K] = bhsd(host.k, 2); break;
         case Layout::packed:
-            c.q_in = c.q_out = strided(host.q, 4, S * 8 * D, 8 * D, D);
-            c.k_in = c.k_out = strided(host.q, 2, S * 8 * D, 8 * D, D, 4 * row_bytes);
+            c.in[Q] = c.out[Q] = strided(host.q, 4, S * 8 * D, 8 * D, D);
+            c.in[K] = c.out[K] = strided(host.q, 2, S * 8 * D, 8 * D, D, 4 * row_bytes);
             break;
         case Layout::grouped:  // [S, 2 groups, 2 of Q, K, V]
-            c.q_in = c.q_out = strided(host.q, 4, S * 8 * D, 8 * D, D);
-            c.k_in = c.k_out = strided(host.q, 2, S * 8 * D, 8 * D, D, 2 * row_bytes);
-            for (Tensor* q : {&c.q_in, &c.q_out}) q->heads_per_group = 2, q->group_stride = 4 * D;
-            for (Tensor* k : {&c.k_in, &c.k_out}) k->heads_per_group = 1, k->group_stride = 4 * D;
+            c.in[Q] = c.out[Q] = strided(host.q, 4, S * 8 * D, 8 * D, D);
+            c.in[K] = c.out[K] = strided(host.q, 2, S * 8 * D, 8 * D, D, 2 * row_bytes);
+            for (Tensor* q : {&c.in[Q], &c.out[Q]}) q->heads_per_group = 2, q->group_stride = 4 * D;
+            for (Tensor* k : {&c.in[K], &c.out[K]}) k->heads_per_group = 1, k->group_stride = 4 * D;
             break;
         case Layout::uneven:  // groups of 4 to groups of 6: they share pairs of heads, at two
                               // distances
-            c.q_in = strided(host.q, 12, S * 15 * D, 15 * D, D);
-            c.q_in.heads_per_group = 4, c.q_in.group_stride = 5 * D;
-            c.q_out = strided(host.q_out, 12, S * 14 * D, 14 * D, D);
-            c.q_out.heads_per_group = 6, c.q_out.group_stride = 7 * D;
+            c.in[Q] = strided(host.q, 12, S * 15 * D, 15 * D, D);
+            c.in[Q].heads_per_group = 4, c.in[Q].group_stride = 5 * D;
+            c.out[Q] = strided(host.q_out, 12, S * 14 * D, 14 * D, D);
+            c.out[Q].heads_per_group = 6, c.out[Q].group_stride = 7 * D;
             break;
         case Layout::broadcast_k:
-            c.k_in = strided(host.k, 4, S * D, D, broadcast);
-            c.k_out = bshd(host.k_out, 4);
+            c.in[K] = strided(host.k, 4, S * D, D, broadcast);
+            c.out[K] = bshd(host.k_out, 4);
             break;
         case Layout::odd:  // rows that begin at odd elements, ids, a counter
-            c.q_in = c.q_out = strided(host.q, 4, (S * 4 * (D + 1) + 3), 4 * (D + 1), D + 1, 6);
-            c.k_in = strided(host.k, 2, S * 2 * D + 5, 2 * D, D, 2);
+            c.in[Q] = c.out[Q] = strided(host.q, 4, (S * 4 * (D + 1) + 3), 4 * (D + 1), D + 1, 6);
+            c.in[K] = strided(host.k, 2, S * 2 * D + 5, 2 * D, D, 2);
             break;
         case Layout::paged:
         case Layout::paged_by_head:
@@ -98,17 +98,17 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
                              .page_size = 1 + std::uint32_t(random() % 8)};
             const std::uint32_t page_bytes = c.paged_cache.page_size * heads * row_bytes;
             s.pages = std::uint32_t(KernelHost::buffer_bytes / page_bytes);
-            c.k_out = {.where = {host.k_out, 0, KernelHost::buffer_bytes}, .heads = heads};
+            c.out[K] = {.where = {host.k_out, 0, KernelHost::buffer_bytes}, .heads = heads};
             if (layout == Layout::paged_groups) {  // [S, 2 groups of 2 + 3, D] to a cache with the
                                                    // opposite order of groups
-                c.k_in = strided(host.k, 4, S * 10 * D, 10 * D, D);
-                c.k_in.heads_per_group = c.k_out.heads_per_group = 2;
-                c.k_in.group_stride = 5 * D;
-                c.k_out.head_stride = 2 * D;
-                c.k_out.group_stride = D;
+                c.in[K] = strided(host.k, 4, S * 10 * D, 10 * D, D);
+                c.in[K].heads_per_group = c.out[K].heads_per_group = 2;
+                c.in[K].group_stride = 5 * D;
+                c.out[K].head_stride = 2 * D;
+                c.out[K].group_stride = D;
             }
             if (layout == Layout::paged_by_head) {
-                c.k_out.head_stride = c.paged_cache.page_size * D;
+                c.out[K].head_stride = c.paged_cache.page_size * D;
                 c.paged_cache.row_stride = D;
                 c.paged_cache.page_stride = 2 * c.paged_cache.page_size * D;
             }
@@ -128,26 +128,29 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
         }
     }
     switch (v) {
-        case V::absent: break;
-        case V::like_k:
-            c.v_in = c.k_in;
-            c.v_in.where.buffer = host.v;
-            c.v_out = c.k_out;
-            c.v_out.where.buffer = host.v_out;
+        case ValueRows::absent: break;
+        case ValueRows::like_k:
+            c.in[V] = c.in[K];
+            c.in[V].where.buffer = host.v;
+            c.out[V] = c.out[K];
+            c.out[V].where.buffer = host.v_out;
             break;
-        case V::apart:  // fewer heads; if pages of one row have K's strides, rows with larger gaps
+        case ValueRows::apart:  // fewer heads; if pages of one row have K's strides, rows with
+                                // larger gaps
             if (layout == Layout::paged_by_head) {
-                c.v_in = strided(host.v, 2, S * 3 * D, 3 * D, D);
-                c.v_out = c.k_out;
-                c.v_out.where.buffer = host.v_out;
+                c.in[V] = strided(host.v, 2, S * 3 * D, 3 * D, D);
+                c.out[V] = c.out[K];
+                c.out[V].where.buffer = host.v_out;
                 break;
             }
-            c.v_in = strided(host.v, 1, S * D, D, D);
-            c.v_out = c.paged_cache.slot_mapping.buffer
-                          ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
-                          : strided(host.v_out, 1, S * D, D, D);
+            c.in[V] = strided(host.v, 1, S * D, D, D);
+            c.out[V] = c.paged_cache.slot_mapping.buffer
+                           ? Tensor{.where = {host.v_out, 0, KernelHost::buffer_bytes}, .heads = 1}
+                           : strided(host.v_out, 1, S * D, D, D);
             break;
-        case V::in_place: c.v_in = c.v_out = strided(host.v, 2, S * 2 * D, 2 * D, D); break;
+        case ValueRows::in_place:
+            c.in[V] = c.out[V] = strided(host.v, 2, S * 2 * D, 2 * D, D);
+            break;
     }
     for (std::uint32_t i = 0; i < batch * tokens; ++i) s.outside_table.push_back(random() % 4 == 0);
     // Dispatches that count wait for each other: a counter in every call would hide everything
@@ -156,9 +159,9 @@ Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batc
     return s;
 }
 
-KernelInfo info_for(Layout layout, V v, Steps steps) {
+KernelInfo info_for(Layout layout, ValueRows v, Steps steps) {
     KernelInfo info = kernel_info();
-    if (v != V::absent) info.v = info.k;
+    if (v != ValueRows::absent) info.tensor[V] = info.tensor[K];
     if (layout == Layout::odd || layout == Layout::paged) info.positions = PositionSource::ids;
     if (layout == Layout::bhsd) {
         info.rotary_dim = 64;
@@ -170,25 +173,25 @@ KernelInfo info_for(Layout layout, V v, Steps steps) {
     if (steps == Steps::none) return info;
     const bool four = layout == Layout::broadcast_k || layout == Layout::paged_groups;
     const std::uint32_t k_heads = four ? 4 : 2;
-    const bool own_heads = v == V::apart && layout != Layout::paged_by_head;
+    const bool own_heads = v == ValueRows::apart && layout != Layout::paged_by_head;
     return with_finish(
         info,
         full_finish(NormKind::rms, steps == Steps::of_heads ? NormSpan::head : NormSpan::token,
                     NormPlace::before),
         layout == Layout::uneven ? 12 : 4, k_heads,
-        own_heads          ? 1
-        : v == V::in_place ? 2
-                           : k_heads);
+        own_heads                  ? 1
+        : v == ValueRows::in_place ? 2
+                                   : k_heads);
 }
 
-V any_v(Layout layout, std::mt19937& random) {
-    const V v = V(random() % 4);
+ValueRows any_v(Layout layout, std::mt19937& random) {
+    const ValueRows v = ValueRows(random() % 4);
     const bool cache = layout == Layout::paged || layout == Layout::paged_by_head ||
                        layout == Layout::paged_groups;
-    return v == V::in_place && cache ? V::absent : v;  // a cache is another buffer
+    return v == ValueRows::in_place && cache ? ValueRows::absent : v;  // a cache is another buffer
 }
 
-Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout layout, V v,
+Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout layout, ValueRows v,
                       std::uint32_t batch, std::uint32_t tokens, std::mt19937& random) {
     Scenario s = scenario(host, layout, v, batch, tokens, random);
     s.call.angles.plan = &plan_for(info);

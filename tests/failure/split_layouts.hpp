@@ -28,21 +28,21 @@ inline constexpr Layout layouts[] = {
     Layout::odd,    Layout::paged,   Layout::paged_by_head, Layout::paged_groups};
 
 /// Where the rows of V are.
-enum class V { absent, like_k, apart, in_place };
+enum class ValueRows { absent, like_k, apart, in_place };
 
 /// The finish of a call's tensors.
 enum class Steps { none, of_heads, of_tokens };
 
 /// A call without a finish, at positions from 11 on.
-Scenario scenario(const KernelHost& host, Layout layout, V v, std::uint32_t batch,
+Scenario scenario(const KernelHost& host, Layout layout, ValueRows v, std::uint32_t batch,
                   std::uint32_t tokens, std::mt19937& random);
 
-KernelInfo info_for(Layout layout, V v, Steps steps = Steps::none);
+KernelInfo info_for(Layout layout, ValueRows v, Steps steps = Steps::none);
 
-V any_v(Layout layout, std::mt19937& random);
+ValueRows any_v(Layout layout, std::mt19937& random);
 
 /// A call that `info` allows, with what its finish reads.
-Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout layout, V v,
+Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout layout, ValueRows v,
                       std::uint32_t batch, std::uint32_t tokens, std::mt19937& random);
 
 /// Whether the heads of a token may be too far apart in memory for one dispatch.

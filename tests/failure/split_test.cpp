@@ -135,7 +135,7 @@ TEST_CASE(
                     CAPTURE(limits.workgroups);
                     CAPTURE(apart);
                     CAPTURE(push_descriptors);
-                    const V v = any_v(layout, random);
+                    const ValueRows v = any_v(layout, random);
                     CAPTURE(int(v));
                     const KernelInfo info = info_for(layout, v);
                     if (apart && info.scatter_k) continue;  // needs more buffers: create() says so
@@ -158,7 +158,8 @@ TEST_CASE(
                         barriers += outcome.barriers;
                         without += outcome.dispatches - 1 - outcome.barriers;
                         with_k += outcome.v_beside_k;
-                        without_k += v == V::apart || (v == V::like_k && !outcome.v_beside_k);
+                        without_k += v == ValueRows::apart ||
+                                     (v == ValueRows::like_k && !outcome.v_beside_k);
                     }
                 }
             }
@@ -188,7 +189,7 @@ TEST_CASE(
                     CAPTURE(limits.workgroups);
                     CAPTURE(apart);
                     CAPTURE(int(steps));
-                    const V v = any_v(layout, random);
+                    const ValueRows v = any_v(layout, random);
                     CAPTURE(int(v));
                     const KernelInfo info = info_for(layout, v, steps);
                     if (apart && info.scatter_k) continue;
@@ -243,7 +244,7 @@ TEST_CASE(
     const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(76);
     const auto outcome = [&](Layout layout) {
-        Scenario s = scenario(host, layout, V::absent, 1, 400, random);
+        Scenario s = scenario(host, layout, ValueRows::absent, 1, 400, random);
         s.call.out_of_range = {};  // every dispatch that counts would write it
         return check(host, *kernel, s);
     };
@@ -260,10 +261,10 @@ TEST_CASE("split calls: sequences that start further on keep their positions in 
     std::mt19937 random(79);
     for (const Layout layout : {Layout::bshd, Layout::grouped}) {
         CAPTURE(int(layout));
-        const KernelInfo info = info_for(layout, V::absent);
+        const KernelInfo info = info_for(layout, ValueRows::absent);
         const KernelHost host({.storage_range = 1u << 16, .workgroup_count = {7, 7, 7}});
         const Owned<Kernel> kernel(create(host.ref, info).value);
-        Scenario s = scenario_for(host, info, layout, V::absent, 20, 9, random);
+        Scenario s = scenario_for(host, info, layout, ValueRows::absent, 20, 9, random);
         s.call.positions.batch_stride = 100;
         CHECK(check(host, *kernel, s).dispatches > 4);
     }
@@ -274,7 +275,7 @@ TEST_CASE(
     const KernelHost host({.offset_alignment = 16, .storage_range = 256, .debug_utils = false});
     const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
     std::mt19937 random(77);
-    const Scenario s = scenario(host, Layout::bshd, V::absent, 2, 5, random);
+    const Scenario s = scenario(host, Layout::bshd, ValueRows::absent, 2, 5, random);
     for (const Status& status :
          {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {
         check_error(status, Code::limit_exceeded, "q_in 256 256");

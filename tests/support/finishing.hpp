@@ -19,9 +19,10 @@ struct Parameters {
 inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) {
     Parameters made;
     made.plan = must(plan_parameters(info));
-    const ParameterItem* items[] = {&made.plan.q.bias, &made.plan.q.weight, &made.plan.q.norm_bias,
-                                    &made.plan.k.bias, &made.plan.k.weight, &made.plan.k.norm_bias,
-                                    &made.plan.v.bias, &made.plan.v.weight, &made.plan.v.norm_bias};
+    const ParameterItem* items[] = {
+        &made.plan.tensor[Q].bias, &made.plan.tensor[Q].weight, &made.plan.tensor[Q].norm_bias,
+        &made.plan.tensor[K].bias, &made.plan.tensor[K].weight, &made.plan.tensor[K].norm_bias,
+        &made.plan.tensor[V].bias, &made.plan.tensor[V].weight, &made.plan.tensor[V].norm_bias};
     ParameterSource sources[9];
     for (std::uint32_t i = 0; i < 9; ++i) {
         const Bytes random = random_elements(Element::f32, items[i]->count, 400 + seed + i);
@@ -29,8 +30,9 @@ inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) 
             made.of[i].push_back(value(Element::f32, random, n));
         if (items[i]->count != 0) sources[i] = {made.of[i].data(), Element::f32, items[i]->count};
     }
-    const ParameterItem* scales[] = {&made.plan.q.store_scale, &made.plan.k.store_scale,
-                                     &made.plan.v.store_scale};
+    const ParameterItem* scales[] = {&made.plan.tensor[Q].store_scale,
+                                     &made.plan.tensor[K].store_scale,
+                                     &made.plan.tensor[V].store_scale};
     ParameterSource scale_sources[3];
     for (std::uint32_t i = 0; i < 3; ++i) {
         for (std::uint32_t n = 0; n < scales[i]->count; ++n)
@@ -40,9 +42,9 @@ inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) 
     }
     made.filled.resize(made.plan.bytes);
     must(fill_parameters(made.plan,
-                         {{sources[0], sources[1], sources[2], scale_sources[0]},
-                          {sources[3], sources[4], sources[5], scale_sources[1]},
-                          {sources[6], sources[7], sources[8], scale_sources[2]}},
+                         {{{sources[0], sources[1], sources[2], scale_sources[0]},
+                           {sources[3], sources[4], sources[5], scale_sources[1]},
+                           {sources[6], sources[7], sources[8], scale_sources[2]}}},
                          made.filled.data(), made.filled.size()));
     return made;
 }

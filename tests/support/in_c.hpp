@@ -61,24 +61,24 @@ struct KernelInfoInC {
     vkrope_kernel_info info = sized<vkrope_kernel_info>();
 
     explicit KernelInfoInC(const KernelInfo& of)
-        : q(width(of.q)), k(width(of.k)), v(width(of.v)), q_finish(of.q_finish),
-          k_finish(of.k_finish), v_finish(of.v_finish) {
+        : q(width(of.tensor[Q])), k(width(of.tensor[K])), v(width(of.tensor[V])),
+          q_finish(of.tensor[Q].ops), k_finish(of.tensor[K].ops), v_finish(of.tensor[V].ops) {
         info.pairing = vkrope_pairing(of.pairing);
         info.rotary_dim = of.rotary_dim;
         info.angles = vkrope_angle_source(of.angles);
         info.mapping = vkrope_mapping(of.mapping);
         info.conversion = vkrope_conversion(of.conversion);
-        if (of.q.head_dim != 0) info.q = &q, info.q_finish = &q_finish.finish;
-        if (of.k.head_dim != 0) info.k = &k, info.k_finish = &k_finish.finish;
-        if (of.v.head_dim != 0) info.v = &v, info.v_finish = &v_finish.finish;
-        info.q_heads = of.q_heads;
-        info.k_heads = of.k_heads;
-        info.v_heads = of.v_heads;
+        if (of.tensor[Q].head_dim != 0) info.q = &q, info.q_finish = &q_finish.finish;
+        if (of.tensor[K].head_dim != 0) info.k = &k, info.k_finish = &k_finish.finish;
+        if (of.tensor[V].head_dim != 0) info.v = &v, info.v_finish = &v_finish.finish;
+        info.q_heads = of.tensor[Q].heads;
+        info.k_heads = of.tensor[K].heads;
+        info.v_heads = of.tensor[V].heads;
         info.two_parameter_sets = of.two_parameter_sets;
     }
 
    private:
-    static vkrope_head_format width(const HeadFormat& of) {
+    static vkrope_head_format width(const TensorInfo& of) {
         auto c = sized<vkrope_head_format>();
         c.in = vkrope_element(of.in);
         c.out = vkrope_element(of.out);
@@ -96,8 +96,8 @@ struct CallInC {
     vkrope_call call = sized<vkrope_call>();
 
     explicit CallInC(const Call& of)
-        : q_in(tensor(of.q_in)), q_out(tensor(of.q_out)), k_in(tensor(of.k_in)),
-          k_out(tensor(of.k_out)), v_in(tensor(of.v_in)), v_out(tensor(of.v_out)) {
+        : q_in(tensor(of.in[Q])), q_out(tensor(of.out[Q])), k_in(tensor(of.in[K])),
+          k_out(tensor(of.out[K])), v_in(tensor(of.in[V])), v_out(tensor(of.out[V])) {
         positions.first = of.positions.first;
         positions.batch_stride = of.positions.batch_stride;
         plan.source = vkrope_angle_source(of.angles.plan->source);
@@ -113,18 +113,18 @@ struct CallInC {
         angles.buffer = of.angles.buffer;
         call.batch = of.batch;
         call.tokens = of.tokens;
-        if (of.q_in.heads != 0) call.q_in = &q_in, call.q_out = &q_out;
-        if (of.k_in.heads != 0) call.k_in = &k_in, call.k_out = &k_out;
-        if (of.v_in.heads != 0) call.v_in = &v_in, call.v_out = &v_out;
+        if (of.in[Q].heads != 0) call.q_in = &q_in, call.q_out = &q_out;
+        if (of.in[K].heads != 0) call.k_in = &k_in, call.k_out = &k_out;
+        if (of.in[V].heads != 0) call.v_in = &v_in, call.v_out = &v_out;
         call.positions = &positions;
         call.angles = &angles;
         call.parameters = of.parameters;
-        call.q_scale_tokens = of.q_scale_tokens;
-        call.k_scale_tokens = of.k_scale_tokens;
-        call.v_scale_tokens = of.v_scale_tokens;
-        call.q_scales_out = of.q_scales_out;
-        call.k_scales_out = of.k_scales_out;
-        call.v_scales_out = of.v_scales_out;
+        call.q_scale_tokens = of.scale_tokens[Q];
+        call.k_scale_tokens = of.scale_tokens[K];
+        call.v_scale_tokens = of.scale_tokens[V];
+        call.q_scales_out = of.scales_out[Q];
+        call.k_scales_out = of.scales_out[K];
+        call.v_scales_out = of.scales_out[V];
         call.q_scale = of.q_scale;
         call.first_set_tokens = of.first_set_tokens;
     }

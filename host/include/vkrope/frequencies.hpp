@@ -298,7 +298,7 @@ struct GgmlScaling {
 Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling,
                   double& attention_factor);
 
-/// Computes the factor of each token, in double and rounded once: Call::q_scale_tokens
+/// Computes the factor of each token, in double and rounded once: Call::scale_tokens of Q
 /// (kernel.hpp).
 ///
 /// positions  [count], at least 0
@@ -378,13 +378,14 @@ inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary
 /// Derives the KernelInfo for create() (kernel.hpp) from a rotation: pairing, channels, offsets,
 /// windows, angle source and sections, and the model's other steps, rotation.finish, with its head
 /// counts if it has any. V has the head_dim of K. Where the model has steps, Call::parameters needs
-/// its weights, see plan_parameters, and Call::q_scale_tokens the query_scales of
+/// its weights, see plan_parameters, and Call::scale_tokens of Q the query_scales of
 /// rotation.finish.query_scale.
 ///
-/// Change what differs in your engine: `q.out`, `scatter_k`, `q_heads` of a part of the heads, or
-/// `positions` for ids in a buffer. If your engine makes the model's norms and scales itself, leave
-/// them out: `info->q_finish = info->k_finish = info->v_finish = {}`. With sections, positions must
-/// stay axis_ids; for text let all axes read one row, with `broadcast` for axis_stride.
+/// Change what differs in your engine: `tensor[K].out`, `scatter_k`, `heads` of a part of the
+/// heads, or `positions` for ids in a buffer. If your engine makes the model's norms and scales
+/// itself, leave them out: `for (auto& tensor : info->tensor) tensor.ops = {}`. With sections,
+/// positions must stay axis_ids; for text let all axes read one row, with `broadcast` for
+/// axis_stride.
 ///
 /// rotation  must rotate: a layer without RoPE needs no kernel
 /// plan      from plan_angles for this rotation, or from plan_cos_sin_cache
@@ -412,8 +413,8 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory
 Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line,
                    std::uint32_t lines, void* memory, std::size_t bytes);
 
-/// Plans the parameter buffer of a kernel: the weights, biases and scales that q_finish, k_finish
-/// and v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent
+/// Plans the parameter buffer of a kernel: the weights, biases and scales that the ops of
+/// Q, K and V name, in this order, each from a multiple of 16 bytes on. Items that are absent
 /// have no shape.
 Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept;
 
@@ -431,7 +432,7 @@ struct TensorParameterSources {
 
 /// Sources for fill_parameters.
 struct ParameterSources {
-    TensorParameterSources q = {}, k = {}, v = {};
+    TensorParameterSources tensor[tensor_count] = {{}, {}, {}};
 };
 
 /// Writes the parameter buffer of `plan`, or one of its two sets: the sources as f32, plus

@@ -133,7 +133,7 @@ struct Tensor {
     VkDeviceSize buffer_size = 0;
 };
 
-/// Paged cache: destination rows of k_out and v_out, one per token. The number of pages follows
+/// Paged cache: destination rows of out[K] and out[V], one per token. The number of pages follows
 /// from where.range (of the smaller cache if a call has both):
 ///
 ///     [slots, heads, head_dim]                  page_size 1
@@ -141,9 +141,9 @@ struct Tensor {
 ///     [pages, heads, page_size, head_dim]       row_stride head_dim,
 ///                                               head_stride page_size * head_dim,
 ///                                               page_stride heads * page_size * head_dim
-///     [pages, heads, page_size, 2 * head_dim]   K and V side by side: k_out and v_out in one
-///                                               buffer, v_out.where head_dim elements further; the
-///                                               strides of the line above times 2
+///     [pages, heads, page_size, 2 * head_dim]   K and V side by side: out[K] and out[V] in
+///                                               one buffer, out[V].where head_dim elements
+///                                               further; the strides of the line above times 2
 ///
 /// Rows without a token keep their bits. If two tokens have the same slot, its content is
 /// undefined.
@@ -158,7 +158,8 @@ struct PagedCache {
     /// and page_stride to the same value.
     std::uint32_t page_size = 1;
     /// Elements, for both caches; 0: packed. If rows of K and V differ in length and neither cache
-    /// is packed, V needs its own call. token_stride and batch_stride of k_out and v_out must be 0.
+    /// is packed, V needs its own call. token_stride and batch_stride of out[K] and out[V] must be
+    /// 0.
     std::int64_t page_stride = 0, row_stride = 0;
     std::int64_t batch_stride = 0;  ///< slots from one sequence to the next; 0: packed
 };
@@ -200,10 +201,10 @@ struct Angles {
 struct Call {
     std::uint32_t batch = 1;   ///< sequences
     std::uint32_t tokens = 0;  ///< tokens per sequence; 0 is valid and records nothing
-    Tensor q_in = {}, q_out = {}, k_in = {}, k_out = {};
-    /// V is copied, and converted if the kernel says so; in place, nothing is copied. A V with the
-    /// heads, head_dim and strides (in elements) of K shares K's dispatch; any other V has its own.
-    Tensor v_in = {}, v_out = {};
+    /// By Q, K, V. V is copied, and converted if the kernel says so; in place, nothing is copied. A
+    /// V with the heads, head_dim and strides (in elements) of K shares K's dispatch; any other V
+    /// has its own.
+    Tensor in[tensor_count] = {{}, {}, {}}, out[tensor_count] = {{}, {}, {}};
     Positions positions = {};
     Angles angles = {};
     Direction direction = Direction::forward;
@@ -214,8 +215,8 @@ struct Call {
     /// Never cleared here. An error if neither can be: computed angles of implicit positions,
     /// without scatter_k.
     VkDescriptorBufferInfo out_of_range = {};
-    /// Weights, biases and scales of the kernel's q_finish, k_finish and v_finish, as
-    /// plan_parameters (frequencies.hpp) places them. Offset must be a multiple of 16; range at
+    /// Weights, biases and scales of the kernel's TensorInfo::ops, as plan_parameters
+    /// (frequencies.hpp) places them. Offset must be a multiple of 16; range at
     /// least ParameterPlan::bytes, or twice that with KernelInfo::two_parameter_sets, whose second
     /// set follows the first.
     VkDescriptorBufferInfo parameters = {};
@@ -226,11 +227,11 @@ struct Call {
         1;  ///< with Finish::scale_call: multiplies Q; finite, not 0; otherwise must be 1
     /// With Finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and range must
     /// be multiples of 4.
-    VkDescriptorBufferInfo q_scale_tokens = {}, k_scale_tokens = {}, v_scale_tokens = {};
+    VkDescriptorBufferInfo scale_tokens[tensor_count] = {};
     /// With made scales of the tensor: receives f32 [batch, tokens, heads], packed, or with
     /// slots one scale for each row of the cache, see ScaleLayout. The offset must be a multiple of
     /// 4; the range may not overlap another buffer of the call.
-    VkDescriptorBufferInfo q_scales_out = {}, k_scales_out = {}, v_scales_out = {};
+    VkDescriptorBufferInfo scales_out[tensor_count] = {};
 };
 
 /// Number of dispatches that record() makes for a call, and of sets that it takes from an arena. 0
@@ -248,9 +249,9 @@ Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcep
 /// Stages and accesses for barriers around the commands of record().
 struct Boundary {
     VkPipelineStageFlags stage = 0;     ///< first and last stage
-    VkAccessFlags input_access = 0;     ///< q_in, k_in, v_in, ids and an angle table in a buffer
+    VkAccessFlags input_access = 0;     ///< Call::in, ids and an angle table in a buffer
     VkAccessFlags texture_access = 0;   ///< an angle table in a texture
-    VkAccessFlags output_access = 0;    ///< q_out, k_out, v_out, q_scales_out, ..., out_of_range
+    VkAccessFlags output_access = 0;    ///< Call::out, scales_out and out_of_range
     VkAccessFlags in_place_access = 0;  ///< a tensor in place
 };
 /// Returns the stages and accesses for barriers around record(): the same for every call.

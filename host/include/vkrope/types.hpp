@@ -48,6 +48,11 @@ struct [[nodiscard]] Result {
     const T* operator->() const noexcept { return &value; }
 };
 
+/// Index of a tensor in arrays of three: KernelInfo::tensor, Call::in and others.
+enum TensorIndex : std::uint32_t { Q, K, V };
+inline constexpr TensorIndex every_tensor[] = {Q, K, V};
+inline constexpr std::uint32_t tensor_count = 3;
+
 /// Which two channels of a head row form pair j, in a window of R channels that starts at channel
 /// O.
 enum class Pairing : std::uint32_t {
@@ -56,7 +61,7 @@ enum class Pairing : std::uint32_t {
 };
 
 /// Storage format of a tensor element, little-endian. The quantised types, from e4m3fn on, are for
-/// HeadFormat::out only; their bytes equal the named definition on every device.
+/// TensorInfo::out only; their bytes equal the named definition on every device.
 enum class Element : std::uint32_t {
     f32 = 0,     ///< IEEE 754 binary32
     f16 = 1,     ///< IEEE 754 binary16
@@ -228,22 +233,9 @@ inline AngleLines angle_lines(const AnglePlan& plan) noexcept {
     return {plan.extent.height, std::size_t{plan.extent.width} * 16};  // texels of four floats
 }
 
-/// Storage format of Q, K or V. head_dim 0: the kernel does not handle this tensor.
-struct HeadFormat {
-    Element in = Element::f32;   ///< f32, f16 or bf16
-    Element out = Element::f32;  ///< any type; with blocks, head_dim must be a multiple of 32
-    std::uint32_t head_dim = 0;  ///< channels per head: 2 to 65534
-    std::uint32_t rotary_offset =
-        0;  ///< first rotated channel; rotary_offset + rotary_dim <= head_dim
-};
-constexpr bool operator==(const HeadFormat& a, const HeadFormat& b) noexcept {
-    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim &&
-           a.rotary_offset == b.rotary_offset;
-}
-
 /// Range of channels of a head row; pairs are formed within it.
 struct Window {
-    std::uint32_t offset = 0;      ///< first channel, relative to HeadFormat::rotary_offset
+    std::uint32_t offset = 0;      ///< first channel, relative to TensorInfo::rotary_offset
     std::uint32_t rotary_dim = 0;  ///< channels: even
 };
 constexpr bool operator==(const Window& a, const Window& b) noexcept {
@@ -326,7 +318,7 @@ enum class StoreScale : std::uint32_t {
     given_head = 2,  ///< one scale of each head multiplies; requires the number of heads
     /// A scale made for each row divides it: the larger of Finish::scale_floor and the row's
     /// largest magnitude over the largest finite value of the type (448, 57344, 127), both f32.
-    /// Stored as f32 to Call::q_scales_out; requires the number of heads.
+    /// Stored as f32 to Call::scales_out; requires the number of heads.
     made = 3,
     /// As `made`, but the smallest power of two from 2^-126 on that is not below that number: of
     /// UE8M0 scales, as DeepSeek's indexer stores them, bits 23 to 30 are the byte. An infinity in
@@ -354,11 +346,10 @@ struct Finish {
     Norm norm = {};
     float clip = 0;   ///< clamps to -clip to clip; finite; 0: does not
     float scale = 1;  ///< multiplies; finite, not 0
-    /// q_finish only: Call::q_scale multiplies too. Its double product with `scale`, rounded to
+    /// Q only: Call::q_scale multiplies too. Its double product with `scale`, rounded to
     /// float, is one factor.
     bool scale_call = false;
-    bool scale_tokens =
-        false;  ///< also multiplies by one factor for each token: Call::q_scale_tokens
+    bool scale_tokens = false;  ///< also multiplies by a factor for each token: Call::scale_tokens
     /// Multiplies blocks of this many channels by the orthonormal Hadamard matrix in Sylvester's
     /// order: a power of two, 2 to 512, that divides head_dim; 0: none. See hadamard_of_llama_cpp
     /// (frequencies.hpp).
@@ -388,9 +379,30 @@ struct TensorParameters {
 /// Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
 /// caller creates the buffer; fill_parameters (frequencies.hpp) writes its content.
 struct ParameterPlan {
-    TensorParameters q, k, v;
+    TensorParameters tensor[tensor_count];
     std::size_t bytes = 0;  ///< size of a set, a multiple of 16; 0: the kernel reads no parameters
 };
+
+/// Q, K or V when a kernel is created. head_dim 0: the kernel does not handle this tensor, and the
+/// other fields must have their defaults.
+struct TensorInfo {
+    Element in = Element::f32;   ///< f32, f16 or bf16
+    Element out = Element::f32;  ///< any type; with blocks, head_dim must be a multiple of 32
+    std::uint32_t head_dim = 0;  ///< channels per head: 2 to 65534; with a norm, at most 4096
+    /// First rotated channel; rotary_offset + rotary_dim <= head_dim. Of V it must be 0.
+    std::uint32_t rotary_offset = 0;
+    /// Heads in every call that has the tensor; 0: any number. On a GPU, lanes are distributed
+    /// accordingly.
+    std::uint32_t heads = 0;
+    /// Norm, bias, clip, scale, Hadamard transform and scales of a quantised output.
+    Finish ops = {};
+};
+
+/// Whether two tensors have the same types and channels.
+constexpr bool same_format(const TensorInfo& a, const TensorInfo& b) noexcept {
+    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim &&
+           a.rotary_offset == b.rotary_offset;
+}
 
 /// Properties that are fixed when a kernel is created (kernel.hpp); everything else is per call. A
 /// field that is given and has no effect on this kernel is an error: the type of an absent tensor,
@@ -399,9 +411,8 @@ struct ParameterPlan {
 struct KernelInfo {
     Pairing pairing = Pairing::half_split;
     std::uint32_t rotary_dim = 0;  ///< rotated channels in all windows: even, 2 to head_dim
-    HeadFormat q = {}, k = {};
-    /// V is copied together with K and stored as `out`, never rotated. rotary_offset must be 0.
-    HeadFormat v = {};
+    /// By Q, K, V. V is copied together with K and stored as `out`, never rotated.
+    TensorInfo tensor[tensor_count] = {{}, {}, {}};  // not {}: g++ 12 could not return {status, {}}
     /// AnglePlan::source of the plan that each call names. by_default is an error here: the choice
     /// depends on max_position, which plan_angles knows.
     AngleSource angles = AngleSource::factored_texture;
@@ -410,7 +421,7 @@ struct KernelInfo {
     /// Pairing of the output; a different one requires out-of-place calls; empty: same as
     /// `pairing`.
     std::optional<Pairing> pairing_out = {};
-    bool scatter_k = false;  ///< rows of k_out and v_out go to the slots of Call::paged_cache
+    bool scatter_k = false;  ///< rows of K and V go to the slots of Call::paged_cache
     /// Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim: 2-D
     /// vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
     /// window.
@@ -424,12 +435,6 @@ struct KernelInfo {
     Element table = Element::f32;  ///< cos_sin_cache: element type of cos and sin
     bool channel_angles = false;   ///< cos_sin_cache: AnglePlan::channel_angles; one window
     Conversion conversion = Conversion::by_device;
-    /// Heads of Q, K and V in every call that has the tensor; 0: any number. On a GPU, lanes are
-    /// distributed accordingly.
-    std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
-    /// Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs. Of a tensor
-    /// that is absent they must be none. A norm requires a head_dim of at most 4096.
-    Finish q_finish = {}, k_finish = {}, v_finish = {};
     /// Tokens from Call::first_set_tokens on take another set of all weights, biases and given
     /// scales, of the same shapes: text and image tokens of a block with two streams.
     bool two_parameter_sets = false;

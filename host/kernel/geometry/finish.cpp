@@ -9,23 +9,23 @@ namespace vkrope {
 namespace {
 
 struct Tensor3 {
-    const HeadFormat& format;
+    const TensorInfo& format;
     const Finish& finish;
     std::uint32_t heads;
 };
 
 template <class Use>
 void for_tensors(const KernelInfo& info, const Use& use) {
-    for (const Tensor3& tensor : {Tensor3{info.q, info.q_finish, info.q_heads},
-                                  {info.k, info.k_finish, info.k_heads},
-                                  {info.v, info.v_finish, info.v_heads}}) {
+    for (const Tensor3& tensor : {Tensor3{info.tensor[Q], info.tensor[Q].ops, info.tensor[Q].heads},
+                                  {info.tensor[K], info.tensor[K].ops, info.tensor[K].heads},
+                                  {info.tensor[V], info.tensor[V].ops, info.tensor[V].heads}}) {
         if (tensor.format.head_dim != 0) use(tensor);
     }
 }
 
 }  // namespace
 
-std::uint32_t steps_of(const Finish& finish, const HeadFormat& format) noexcept {
+std::uint32_t steps_of(const Finish& finish, const TensorInfo& format) noexcept {
     const Norm& norm = finish.norm;
     std::uint32_t steps = 0;
     const auto add = [&steps](bool has, std::uint32_t step) { steps |= has ? step : 0; };

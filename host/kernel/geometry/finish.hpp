@@ -9,22 +9,23 @@
 namespace vkrope {
 
 /// Whether the lanes of a row store it together.
-inline bool stores_together(const Finish& finish, const HeadFormat& format) noexcept {
+inline bool stores_together(const Finish& finish, const TensorInfo& format) noexcept {
     return format.head_dim != 0 && (finish.hadamard != 0 || is_quantised(format.out));
 }
 inline bool stores_together(const KernelInfo& info) noexcept {
-    return stores_together(info.q_finish, info.q) || stores_together(info.k_finish, info.k) ||
-           stores_together(info.v_finish, info.v);
+    return stores_together(info.tensor[Q].ops, info.tensor[Q]) ||
+           stores_together(info.tensor[K].ops, info.tensor[K]) ||
+           stores_together(info.tensor[V].ops, info.tensor[V]);
 }
 
 /// Whether a tensor of a kernel has a finish or a quantised output.
 inline bool has_finish(const KernelInfo& info) noexcept {
-    return has_finish(info.q_finish) || has_finish(info.k_finish) || has_finish(info.v_finish) ||
-           stores_together(info);
+    return has_finish(info.tensor[Q].ops) || has_finish(info.tensor[K].ops) ||
+           has_finish(info.tensor[V].ops) || stores_together(info);
 }
 
 /// shader::step_* of a tensor.
-std::uint32_t steps_of(const Finish& finish, const HeadFormat& format) noexcept;
+std::uint32_t steps_of(const Finish& finish, const TensorInfo& format) noexcept;
 
 /// Heads that a norm takes as one row: 1, or all of `heads`.
 std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept;

@@ -10,17 +10,17 @@ namespace vkrope {
 namespace {
 
 // Quantised outputs are not stored by units.
-bool all_f32(const HeadFormat& format) {
+bool all_f32(const TensorInfo& format) {
     return format.head_dim == 0 ||
            (format.in == Element::f32 && (format.out == Element::f32 || is_quantised(format.out)));
 }
 
 bool all_f32(const KernelInfo& info) {
-    return all_f32(info.q) && all_f32(info.k) && all_f32(info.v);
+    return all_f32(info.tensor[Q]) && all_f32(info.tensor[K]) && all_f32(info.tensor[V]);
 }
 
 // A unit must not straddle the borders of a window or its middle.
-bool format_allows(const Windows& windows, const HeadFormat& format, std::uint32_t unit) {
+bool format_allows(const Windows& windows, const TensorInfo& format, std::uint32_t unit) {
     if (format.head_dim == 0) return true;
     std::uint32_t misfit = format.head_dim % unit;
     for (const Window& window : windows.of) {
@@ -51,8 +51,8 @@ namespace {
 
 bool formats_allow_unit(const KernelInfo& info, std::uint32_t unit) {
     const Windows windows = windows_of(info);
-    return format_allows(windows, info.q, unit) && format_allows(windows, info.k, unit) &&
-           info.v.head_dim % unit == 0;
+    return format_allows(windows, info.tensor[Q], unit) &&
+           format_allows(windows, info.tensor[K], unit) && info.tensor[V].head_dim % unit == 0;
 }
 
 }  // namespace
@@ -75,8 +75,8 @@ std::uint32_t rotating_steps(const KernelInfo& info, std::uint32_t unit) {
 
 // Copied steps of the row with the most pass-through channels.
 std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
-    std::uint32_t channels = info.v.head_dim;
-    for (const HeadFormat& format : {info.q, info.k}) {
+    std::uint32_t channels = info.tensor[V].head_dim;
+    for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]}) {
         if (format.head_dim != 0) channels = std::max(channels, format.head_dim - info.rotary_dim);
     }
     return divide_up(channels, 2 * std::uint64_t{unit});
@@ -131,9 +131,9 @@ std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint3
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                 const DispatchLimits& limits) {
     const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
-    const bool all_known = (info.q.head_dim == 0 || info.q_heads != 0) &&
-                           (info.k.head_dim == 0 || info.k_heads != 0);
-    std::uint32_t heads = std::max(info.q_heads, info.k_heads);
+    const bool all_known = (info.tensor[Q].head_dim == 0 || info.tensor[Q].heads != 0) &&
+                           (info.tensor[K].head_dim == 0 || info.tensor[K].heads != 0);
+    std::uint32_t heads = std::max(info.tensor[Q].heads, info.tensor[K].heads);
     const bool fills_128 = many_tokens && limits.batch > 1 &&
                            heads * std::min<std::uint64_t>(wanted, 128) >=
                                128 * std::uint64_t{limits.batch};
@@ -146,14 +146,16 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     // If the number of heads is unknown, K is assumed to have few.
-    geometry.q_batch = many_tokens
-                           ? batch_of(info.q_heads, geometry.head_lanes, limits.batch, limits.batch)
-                           : 1;
-    geometry.k_batch = many_tokens ? batch_of(info.k_heads, geometry.head_lanes, 1, limits.batch)
+    geometry.q_batch = many_tokens ? batch_of(info.tensor[Q].heads, geometry.head_lanes,
+                                              limits.batch, limits.batch)
                                    : 1;
-    if (info.q.head_dim == 0) geometry.q_batch = 1;
-    if (info.k.head_dim == 0) geometry.k_batch = 1;
-    geometry.k_after_q = info.q.head_dim != 0 && info.k.head_dim != 0 && limits.batch == 1;
+    geometry.k_batch = many_tokens
+                           ? batch_of(info.tensor[K].heads, geometry.head_lanes, 1, limits.batch)
+                           : 1;
+    if (info.tensor[Q].head_dim == 0) geometry.q_batch = 1;
+    if (info.tensor[K].head_dim == 0) geometry.k_batch = 1;
+    geometry.k_after_q = info.tensor[Q].head_dim != 0 && info.tensor[K].head_dim != 0 &&
+                         limits.batch == 1;
     return geometry;
 }
 
@@ -161,8 +163,8 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
 
 // Steps of the row with most of them.
 std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
-    std::uint64_t steps = divide_up(info.v.head_dim, 2 * std::uint64_t{unit});
-    for (const HeadFormat& format : {info.q, info.k}) {
+    std::uint64_t steps = divide_up(info.tensor[V].head_dim, 2 * std::uint64_t{unit});
+    for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]}) {
         if (format.head_dim == 0) continue;
         steps = std::max(steps,
                          rotating_steps(info, unit) +
@@ -172,8 +174,9 @@ std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
 }
 
 bool has_norm_of_token(const KernelInfo& info) {
-    return info.q_finish.norm.span == NormSpan::token ||
-           info.k_finish.norm.span == NormSpan::token || info.v_finish.norm.span == NormSpan::token;
+    return info.tensor[Q].ops.norm.span == NormSpan::token ||
+           info.tensor[K].ops.norm.span == NormSpan::token ||
+           info.tensor[V].ops.norm.span == NormSpan::token;
 }
 
 // A lane owns the rows of a token: it holds their norms, then takes each step in all heads.
@@ -200,7 +203,8 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     const std::uint32_t most = processor ? 32 : whole_token ? 128 : 64;
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, most);
     const std::uint64_t wanted = processor ? 1 : row_steps(info, geometry.unit_elements);
-    const std::uint32_t heads = std::max({info.q_heads, info.k_heads, info.v_heads});
+    const std::uint32_t heads = std::max(
+        {info.tensor[Q].heads, info.tensor[K].heads, info.tensor[V].heads});
     geometry.finish = shader::finish_shared;
     geometry.units_apart = !processor;
     geometry.q_batch = geometry.k_batch = 1;

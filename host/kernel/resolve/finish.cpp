@@ -132,7 +132,7 @@ Status check_store_scale(const char* tensor, const Finish& finish, Element out, 
                  tensor, unsigned(finish.scale_layout));
 }
 
-Status check_finish(const char* tensor, const Finish& finish, const HeadFormat& format,
+Status check_finish(const char* tensor, const Finish& finish, const TensorInfo& format,
                     std::uint32_t heads, bool scatters) noexcept {
     const std::uint32_t head_dim = format.head_dim;
     if (head_dim == 0 && (has_finish(finish) || finish.store_scale != StoreScale::none))
@@ -157,10 +157,17 @@ Status check_finish(const char* tensor, const Finish& finish, const HeadFormat& 
 }  // namespace
 
 Status check_finish(const KernelInfo& info) noexcept {
-    if (Status s = check_finish("q", info.q_finish, info.q, info.q_heads, false); !s) return s;
-    if (Status s = check_finish("k", info.k_finish, info.k, info.k_heads, info.scatter_k); !s)
+    if (Status s = check_finish("q", info.tensor[Q].ops, info.tensor[Q], info.tensor[Q].heads,
+                                false);
+        !s)
         return s;
-    if (Status s = check_finish("v", info.v_finish, info.v, info.v_heads, info.scatter_k); !s)
+    if (Status s = check_finish("k", info.tensor[K].ops, info.tensor[K], info.tensor[K].heads,
+                                info.scatter_k);
+        !s)
+        return s;
+    if (Status s = check_finish("v", info.tensor[V].ops, info.tensor[V], info.tensor[V].heads,
+                                info.scatter_k);
+        !s)
         return s;
     if (!info.two_parameter_sets || finish_needs(info).parameter_bytes != 0) return {};
     return error(Code::invalid_argument,
@@ -231,7 +238,7 @@ FinishNeeds finish_needs(const KernelInfo& info) noexcept {
 Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
                       const StorageLimits& limits, const Call& call,
                       ResolvedCall& resolved) noexcept {
-    if (Status s = resolve_scale(info.q_finish, call, resolved); !s) return s;
+    if (Status s = resolve_scale(info.tensor[Q].ops, call, resolved); !s) return s;
     const struct {
         const char* name;
         bool present;
@@ -240,12 +247,12 @@ Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
         const char* out_name;
         const VkDescriptorBufferInfo& out;
         ResolvedTensor& tensor;
-    } tensors[] = {{"q_scale_tokens", call.q_in.heads != 0, info.q_finish, call.q_scale_tokens,
-                    "q_scales_out", call.q_scales_out, resolved.q},
-                   {"k_scale_tokens", call.k_in.heads != 0, info.k_finish, call.k_scale_tokens,
-                    "k_scales_out", call.k_scales_out, resolved.k},
-                   {"v_scale_tokens", call.v_in.heads != 0, info.v_finish, call.v_scale_tokens,
-                    "v_scales_out", call.v_scales_out, resolved.v}};
+    } tensors[] = {{"q_scale_tokens", call.in[Q].heads != 0, info.tensor[Q].ops,
+                    call.scale_tokens[Q], "q_scales_out", call.scales_out[Q], resolved.q},
+                   {"k_scale_tokens", call.in[K].heads != 0, info.tensor[K].ops,
+                    call.scale_tokens[K], "k_scales_out", call.scales_out[K], resolved.k},
+                   {"v_scale_tokens", call.in[V].heads != 0, info.tensor[V].ops,
+                    call.scale_tokens[V], "v_scales_out", call.scales_out[V], resolved.v}};
     for (const auto& [name, present, finish, where, out_name, out, tensor] : tensors) {
         if (!present) continue;
         if (Status s = resolve_scale_tokens(name, finish, where, call, tensor.scales); !s) return s;

@@ -9,7 +9,7 @@ namespace vkrope {
 
 namespace {
 
-Status check_format(const char* name, const HeadFormat& format, const KernelInfo& info,
+Status check_format(const char* name, const TensorInfo& format, const KernelInfo& info,
                     bool rotates) noexcept {
     if (format.head_dim == 0) return {};
     if (!rotates && format.rotary_offset != 0) {
@@ -118,8 +118,8 @@ Status check_angles(const KernelInfo& info) noexcept {
         const char* name;
         std::uint32_t heads;
         const Finish& finish;
-    } tensors[] = {{"q_heads", info.q_heads, info.q_finish},
-                   {"k_heads", info.k_heads, info.k_finish}};
+    } tensors[] = {{"q_heads", info.tensor[Q].heads, info.tensor[Q].ops},
+                   {"k_heads", info.tensor[K].heads, info.tensor[K].ops}};
     for (const auto& [name, heads, finish] : tensors) {
         if (finish.norm.span == NormSpan::token)
             return error(Code::not_supported,
@@ -153,7 +153,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
         return error(Code::invalid_argument, "pairing_out is %u: not a valid pairing",
                      unsigned(*info.pairing_out));
     }
-    if (info.scatter_k && info.k.head_dim == 0)
+    if (info.scatter_k && info.tensor[K].head_dim == 0)
         return error(Code::invalid_argument, "scatter_k is set: k.head_dim must then not be 0");
     if (info.conversion > Conversion::integer)
         return error(Code::invalid_argument, "conversion is %u: not a valid conversion",
@@ -165,7 +165,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
         return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2",
                      info.rotary_dim);
     }
-    if (info.q.head_dim == 0 && info.k.head_dim == 0)
+    if (info.tensor[Q].head_dim == 0 && info.tensor[K].head_dim == 0)
         return error(Code::invalid_argument,
                      "q.head_dim and k.head_dim are both 0: there is nothing to rotate");
     if (Status s = check_windows("", info.windows, info.rotary_dim); !s) return s;
@@ -175,9 +175,9 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.table > Element::bf16)
         return error(Code::invalid_argument, "table is %u: not a valid element type",
                      unsigned(info.table));
-    if (Status s = check_format("q", info.q, info, true); !s) return s;
-    if (Status s = check_format("k", info.k, info, true); !s) return s;
-    if (Status s = check_format("v", info.v, info, false); !s) return s;
+    if (Status s = check_format("q", info.tensor[Q], info, true); !s) return s;
+    if (Status s = check_format("k", info.tensor[K], info, true); !s) return s;
+    if (Status s = check_format("v", info.tensor[V], info, false); !s) return s;
     return check_finish(info);
 }
 

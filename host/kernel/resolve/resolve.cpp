@@ -15,7 +15,7 @@ namespace vkrope {
 namespace {
 
 // Input and output of a tensor are both present, or neither is.
-Status check_present(const char* name, const HeadFormat& format, std::uint32_t heads,
+Status check_present(const char* name, const TensorInfo& format, std::uint32_t heads,
                      const Tensor& in, const Tensor& out) noexcept {
     if (in.heads != out.heads)
         return error(Code::invalid_argument, "%s_out.heads is %u: it must be %s_in.heads, %u", name,
@@ -65,20 +65,26 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
         return {error(Code::invalid_argument, "direction is %u: not a valid direction",
                       unsigned(call.direction)),
                 {}};
-    if (Status s = check_present("q", info.q, info.q_heads, call.q_in, call.q_out); !s)
+    if (Status s = check_present("q", info.tensor[Q], info.tensor[Q].heads, call.in[Q],
+                                 call.out[Q]);
+        !s)
         return {s, {}};
-    if (Status s = check_present("k", info.k, info.k_heads, call.k_in, call.k_out); !s)
+    if (Status s = check_present("k", info.tensor[K], info.tensor[K].heads, call.in[K],
+                                 call.out[K]);
+        !s)
         return {s, {}};
-    if (Status s = check_present("v", info.v, info.v_heads, call.v_in, call.v_out); !s)
+    if (Status s = check_present("v", info.tensor[V], info.tensor[V].heads, call.in[V],
+                                 call.out[V]);
+        !s)
         return {s, {}};
     if (Status s = check_unused(info, needs.parameter_bytes, call); !s) return {s, {}};
-    const bool empty = call.q_in.heads == 0 && call.k_in.heads == 0 && call.v_in.heads == 0;
+    const bool empty = call.in[Q].heads == 0 && call.in[K].heads == 0 && call.in[V].heads == 0;
     if (call.tokens == 0 || call.batch == 0 || empty) return result;
     resolved.batch = call.batch;
     resolved.tokens = call.tokens;
 
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
-                             const HeadFormat& format, View& view) {
+                             const TensorInfo& format, View& view) {
         if (tensor.heads != 0) {
             view.element_bytes = element_bytes(element);
             view.offset_bytes = is_quantised(element) ? 1 : view.element_bytes;
@@ -87,29 +93,35 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
         }
         return TensorRows{name, tensor, call.batch, call.tokens, view};
     };
-    TensorRows q_in = rows_of("q_in", call.q_in, info.q.in, info.q, resolved.q.in);
-    TensorRows q_out = rows_of("q_out", call.q_out, info.q.out, info.q, resolved.q.out);
-    TensorRows k_in = rows_of("k_in", call.k_in, info.k.in, info.k, resolved.k.in);
-    TensorRows k_out = rows_of("k_out", call.k_out, info.k.out, info.k, resolved.k.out);
-    TensorRows v_in = rows_of("v_in", call.v_in, info.v.in, info.v, resolved.v.in);
-    TensorRows v_out = rows_of("v_out", call.v_out, info.v.out, info.v, resolved.v.out);
+    TensorRows q_in = rows_of("q_in", call.in[Q], info.tensor[Q].in, info.tensor[Q], resolved.q.in);
+    TensorRows q_out = rows_of("q_out", call.out[Q], info.tensor[Q].out, info.tensor[Q],
+                               resolved.q.out);
+    TensorRows k_in = rows_of("k_in", call.in[K], info.tensor[K].in, info.tensor[K], resolved.k.in);
+    TensorRows k_out = rows_of("k_out", call.out[K], info.tensor[K].out, info.tensor[K],
+                               resolved.k.out);
+    TensorRows v_in = rows_of("v_in", call.in[V], info.tensor[V].in, info.tensor[V], resolved.v.in);
+    TensorRows v_out = rows_of("v_out", call.out[V], info.tensor[V].out, info.tensor[V],
+                               resolved.v.out);
     v_out.cache_name = "v_out: paged_cache";  // its strides may suit K and be too short for V
     if (Status s = resolve_slots(info, call, resolved); !s) return {s, {}};
     const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
-    if (call.q_in.heads != 0) {
-        if (Status s = resolve_tensor(info, info.q, nullptr, true, q_in, q_out, resolved.q); !s)
+    if (call.in[Q].heads != 0) {
+        if (Status s = resolve_tensor(info, info.tensor[Q], nullptr, true, q_in, q_out, resolved.q);
+            !s)
             return {s, {}};
     }
-    if (call.k_in.heads != 0) {
-        if (Status s = resolve_tensor(info, info.k, cache, true, k_in, k_out, resolved.k); !s)
+    if (call.in[K].heads != 0) {
+        if (Status s = resolve_tensor(info, info.tensor[K], cache, true, k_in, k_out, resolved.k);
+            !s)
             return {s, {}};
     }
-    if (call.v_in.heads != 0) {
-        if (Status s = resolve_tensor(info, info.v, cache, false, v_in, v_out, resolved.v); !s)
+    if (call.in[V].heads != 0) {
+        if (Status s = resolve_tensor(info, info.tensor[V], cache, false, v_in, v_out, resolved.v);
+            !s)
             return {s, {}};
     }
-    if (call.k_in.heads != 0 &&
-        call.v_in.heads != 0)  // a slot outside either cache is out of range
+    if (call.in[K].heads != 0 &&
+        call.in[V].heads != 0)  // a slot outside either cache is out of range
         resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
     const std::pair<const TensorRows&, const TensorRows&> tensors[] = {
         {q_in, q_out}, {k_in, k_out}, {v_in, v_out}};

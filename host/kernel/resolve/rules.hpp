@@ -14,7 +14,7 @@ namespace vkrope {
 ///
 /// cache    the cache that the output is; null: the output has a row per token
 /// rotates  false for V
-Status resolve_tensor(const KernelInfo& info, const HeadFormat& format, const PagedCache* cache,
+Status resolve_tensor(const KernelInfo& info, const TensorInfo& format, const PagedCache* cache,
                       bool rotates, TensorRows& in, TensorRows& out,
                       ResolvedTensor& resolved) noexcept;
 

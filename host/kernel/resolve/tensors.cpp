@@ -252,7 +252,7 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
                  in.name, out.name);
 }
 
-Result<bool> check_in_place(const KernelInfo& info, const HeadFormat& format, const TensorRows& in,
+Result<bool> check_in_place(const KernelInfo& info, const TensorInfo& format, const TensorRows& in,
                             const TensorRows& out, bool rotates) noexcept {
     if (disjoint(in, out)) return {{}, false};
     const View &a = in.view, &b = out.view;
@@ -278,7 +278,7 @@ Status place(TensorRows& rows) noexcept {
 
 }  // namespace
 
-Status resolve_tensor(const KernelInfo& info, const HeadFormat& format, const PagedCache* cache,
+Status resolve_tensor(const KernelInfo& info, const TensorInfo& format, const PagedCache* cache,
                       bool rotates, TensorRows& in, TensorRows& out,
                       ResolvedTensor& resolved) noexcept {
     if (Status s = resolve_strides(in, true); !s) return s;

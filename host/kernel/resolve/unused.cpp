@@ -104,7 +104,7 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
 }
 
 void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
-    if (info.scatter_k && (call.k_in.heads != 0 || call.v_in.heads != 0)) return;  // all are used
+    if (info.scatter_k && (call.in[K].heads != 0 || call.in[V].heads != 0)) return;  // all are used
     const PagedCache& of = call.paged_cache;
     const char* const owner = "paged_cache.";
     const char* const why = info.scatter_k ? "the call has neither K nor V"
@@ -133,12 +133,12 @@ void scale_rows(Unused& rows, const Finish& finish, bool present, const char* to
 Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                     const Call& call) noexcept {
     Unused rows;
-    tensor_rows(rows, "q_in.", call.q_in);
-    tensor_rows(rows, "q_out.", call.q_out);
-    tensor_rows(rows, "k_in.", call.k_in);
-    tensor_rows(rows, "k_out.", call.k_out);
-    tensor_rows(rows, "v_in.", call.v_in);
-    tensor_rows(rows, "v_out.", call.v_out);
+    tensor_rows(rows, "q_in.", call.in[Q]);
+    tensor_rows(rows, "q_out.", call.out[Q]);
+    tensor_rows(rows, "k_in.", call.in[K]);
+    tensor_rows(rows, "k_out.", call.out[K]);
+    tensor_rows(rows, "v_in.", call.in[V]);
+    tensor_rows(rows, "v_out.", call.out[V]);
     position_rows(rows, info, call.positions);
     angle_rows(rows, info, call.angles);
     cache_rows(rows, info, call);
@@ -152,23 +152,23 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                 "the kernel was created without weights, biases and given scales");
     rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,
                 "the kernel was created with one set of parameters");
-    const bool q = call.q_in.heads != 0, k = call.k_in.heads != 0, v = call.v_in.heads != 0;
+    const bool q = call.in[Q].heads != 0, k = call.in[K].heads != 0, v = call.in[V].heads != 0;
     rows.number(
-        "", "q_scale", call.q_scale, q && info.q_finish.scale_call,
+        "", "q_scale", call.q_scale, q && info.tensor[Q].ops.scale_call,
         q ? "the kernel was created without q_finish.scale_call" : "Q is absent from the call",
         1.0f);
-    scale_rows(rows, info.q_finish, q, "q_scale_tokens", call.q_scale_tokens, "q_scales_out",
-               call.q_scales_out);
-    scale_rows(rows, info.k_finish, k, "k_scale_tokens", call.k_scale_tokens, "k_scales_out",
-               call.k_scales_out);
-    scale_rows(rows, info.v_finish, v, "v_scale_tokens", call.v_scale_tokens, "v_scales_out",
-               call.v_scales_out);
+    scale_rows(rows, info.tensor[Q].ops, q, "q_scale_tokens", call.scale_tokens[Q], "q_scales_out",
+               call.scales_out[Q]);
+    scale_rows(rows, info.tensor[K].ops, k, "k_scale_tokens", call.scale_tokens[K], "k_scales_out",
+               call.scales_out[K]);
+    scale_rows(rows, info.tensor[V].ops, v, "v_scale_tokens", call.scale_tokens[V], "v_scales_out",
+               call.scales_out[V]);
     return rows.status();
 }
 
 namespace {
 
-void format_rows(Unused& rows, const char* owner, const HeadFormat& of, const char* heads_field,
+void format_rows(Unused& rows, const char* owner, const TensorInfo& of, const char* heads_field,
                  std::uint32_t heads) noexcept {
     const bool used = of.head_dim != 0;
     const char* const why = "its tensor's head_dim is 0, so the kernel does not handle it";
@@ -182,9 +182,9 @@ void format_rows(Unused& rows, const char* owner, const HeadFormat& of, const ch
 
 Status check_unused(const KernelInfo& info) noexcept {
     Unused rows;
-    format_rows(rows, "q.", info.q, "q_heads", info.q_heads);
-    format_rows(rows, "k.", info.k, "k_heads", info.k_heads);
-    format_rows(rows, "v.", info.v, "v_heads", info.v_heads);
+    format_rows(rows, "q.", info.tensor[Q], "q_heads", info.tensor[Q].heads);
+    format_rows(rows, "k.", info.tensor[K], "k_heads", info.tensor[K].heads);
+    format_rows(rows, "v.", info.tensor[V], "v_heads", info.tensor[V].heads);
     rows.number("", "table", unsigned(info.table), info.angles == AngleSource::cos_sin_cache,
                 "only cos and sin of the caller have a type");
     section_rows(rows, "sections.", info.sections, info.positions == PositionSource::axis_ids,

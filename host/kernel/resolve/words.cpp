@@ -105,9 +105,9 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
             written[written_count++] = {name, where.buffer, where.offset,
                                         where.offset + where.range};
     };
-    write_scales("q_scales_out", call.q_scales_out, resolved.q.scales_out.has_value());
-    write_scales("k_scales_out", call.k_scales_out, resolved.k.scales_out.has_value());
-    write_scales("v_scales_out", call.v_scales_out, resolved.v.scales_out.has_value());
+    write_scales("q_scales_out", call.scales_out[Q], resolved.q.scales_out.has_value());
+    write_scales("k_scales_out", call.scales_out[K], resolved.k.scales_out.has_value());
+    write_scales("v_scales_out", call.scales_out[V], resolved.v.scales_out.has_value());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorRows& rows = *tensors[i];
         if (rows.tensor.heads == 0) continue;

@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::size_t max_kernels = 64;
 
-auto fields(const HeadFormat& width) {
-    const auto& [in, out, head_dim, rotary_offset] = width;
-    return std::tuple(in, out, head_dim, rotary_offset);
-}
 auto fields(const Window& window) {
     const auto& [offset, rotary_dim] = window;
     return std::tuple(offset, rotary_dim);
@@ -37,18 +33,22 @@ auto fields(const Finish& finish) {
                       store_scale, scale_floor, scale_layout);
 }
 
+auto fields(const TensorInfo& tensor) {
+    const auto& [in, out, head_dim, rotary_offset, heads, ops] = tensor;
+    return std::tuple(in, out, head_dim, rotary_offset, heads, fields(ops));
+}
+
 /// The structured binding fails to compile if a field is added to KernelInfo, until it is compared
 /// too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
-        const auto& [pairing, rotary_dim, q, k, v, angles, positions, mapping, pairing_out,
+        const auto& [pairing, rotary_dim, tensor, angles, positions, mapping, pairing_out,
                      scatter_k, windows, sections, phase, head_groups, table, channel_angles,
-                     conversion, q_heads, k_heads, v_heads, q_finish, k_finish, v_finish,
-                     two_parameter_sets] = info;
-        return std::tuple(pairing, rotary_dim, fields(q), fields(k), fields(v), angles, positions,
-                          mapping, pairing_out, scatter_k, fields(sections), phase, head_groups,
-                          table, channel_angles, conversion, q_heads, k_heads, v_heads,
-                          fields(q_finish), fields(k_finish), fields(v_finish), two_parameter_sets);
+                     conversion, two_parameter_sets] = info;
+        return std::tuple(pairing, rotary_dim, fields(tensor[Q]), fields(tensor[K]),
+                          fields(tensor[V]), angles, positions, mapping, pairing_out, scatter_k,
+                          fields(sections), phase, head_groups, table, channel_angles, conversion,
+                          two_parameter_sets);
     };
     return fields_of(a) == fields_of(b) &&
            std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),

@@ -55,7 +55,7 @@ Json features_of(const DeviceRef& device) {
 std::string text_of(const Geometry& geometry, const KernelInfo& info) {
     return fmt::format(
         "{} channels at a time, {} bytes; workgroups of {}: {} along a row, {} heads, {} tokens",
-        geometry.unit_elements, geometry.unit_elements * element_bytes(info.q.in),
+        geometry.unit_elements, geometry.unit_elements * element_bytes(info.tensor[Q].in),
         geometry.workgroup_size(), geometry.step_lanes, geometry.head_lanes, geometry.group_tokens);
 }
 
@@ -66,7 +66,7 @@ Json choices_of(DeviceUnderTest& device) {
     for (const Element element : elements) {
         KernelInfo info;
         info.rotary_dim = 128;
-        info.q = info.k = {.in = element, .out = element, .head_dim = 128};
+        info.tensor[Q] = info.tensor[K] = {.in = element, .out = element, .head_dim = 128};
         const std::string name = fmt::format("{}, Q and K of 128 channels", name_of(element));
         try {
             const Kernel* kernel = device.kernel_for(info);

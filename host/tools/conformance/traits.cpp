@@ -36,10 +36,10 @@ std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probe
     const AnglePlan plan = value_of(plan_cos_sin_cache(1, count, 1, Element::f32));
     DeviceUnderTest::KernelCall call;
     call.info.rotary_dim = 2;
-    call.info.q = {.head_dim = 2};
+    call.info.tensor[Q] = {.head_dim = 2};
     call.info.angles = AngleSource::cos_sin_cache;
     call.call.tokens = count;
-    call.call.q_in = call.call.q_out = {.where = rows.whole(), .heads = 1};
+    call.call.in[Q] = call.call.out[Q] = {.where = rows.whole(), .heads = 1};
     call.call.angles = {.plan = &plan, .buffer = cos.whole(), .sin = sin.whole()};
     device.rotate(call);
     std::vector<Answer> answers(count);
@@ -172,7 +172,7 @@ std::uint32_t subgroup_size_of(const DeviceRef& device) {
 /// Conversion::native, all except those that it does not promise to preserve.
 void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     const KernelInfo info = {.rotary_dim = 2,
-                             .q = {.in = Element::f16, .out = Element::f16, .head_dim = 2},
+                             .tensor = {{.in = Element::f16, .out = Element::f16, .head_dim = 2}},
                              .angles = AngleSource::computed,
                              .conversion = Conversion::native};
     try {

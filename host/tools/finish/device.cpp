@@ -55,9 +55,11 @@ KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const
         return present ? std::optional(inputs.rotate.element) : std::nullopt;
     };
     KernelInfo info = value_of(kernel_info(rotation, plan, stored(Q), stored(K)), Subject::device);
-    const OfEachTensor<HeadFormat*> formats = {&info.q, &info.k, &info.v};
-    const OfEachTensor<std::uint32_t*> heads = {&info.q_heads, &info.k_heads, &info.v_heads};
-    const OfEachTensor<Finish*> finishes = {&info.q_finish, &info.k_finish, &info.v_finish};
+    const OfEachTensor<TensorInfo*> formats = {&info.tensor[Q], &info.tensor[K], &info.tensor[V]};
+    const OfEachTensor<std::uint32_t*> heads = {&info.tensor[Q].heads, &info.tensor[K].heads,
+                                                &info.tensor[V].heads};
+    const OfEachTensor<Finish*> finishes = {&info.tensor[Q].ops, &info.tensor[K].ops,
+                                            &info.tensor[V].ops};
     for (const TensorIndex which : every_tensor) {
         if (!stored(which)) {
             continue;
@@ -166,20 +168,20 @@ Work prepare(const FinishOptions& options, const FinishInputs& inputs, Device& d
             scales = tensor.scales.whole();
         }
     };
-    place(Q, call.q_in, call.q_out, call.q_scales_out);
-    place(K, call.k_in, call.k_out, call.k_scales_out);
-    place(V, call.v_in, call.v_out, call.v_scales_out);
+    place(Q, call.in[Q], call.out[Q], call.scales_out[Q]);
+    place(K, call.in[K], call.out[K], call.scales_out[K]);
+    place(V, call.in[V], call.out[V], call.scales_out[V]);
     place_positions(given, device, work);
     if (const std::vector<float> floats = parameters_of(inputs, info); !floats.empty()) {
         work.parameters = buffer_of(device, floats.data(), floats.size() * sizeof(float));
         call.parameters = work.parameters.whole();
     }
-    if (info.q_finish.scale_tokens) {
+    if (info.tensor[Q].ops.scale_tokens) {
         work.scales = buffer_of(device, inputs.q_scale_tokens.data(),
                                 inputs.q_scale_tokens.size() * sizeof(float));
-        call.q_scale_tokens = work.scales.whole();
+        call.scale_tokens[Q] = work.scales.whole();
     }
-    call.q_scale = info.q_finish.scale_call ? inputs.q_scale : 1;
+    call.q_scale = info.tensor[Q].ops.scale_call ? inputs.q_scale : 1;
     return work;
 }
 

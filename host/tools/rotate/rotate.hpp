@@ -19,8 +19,6 @@ namespace vkrope::tools {
 
 /// The tensors of a rotation, in the order in which they are read, written and reported. V is never
 /// rotated, only moved.
-enum TensorIndex : std::size_t { Q, K, V };
-inline constexpr TensorIndex every_tensor[] = {Q, K, V};
 template <class T>
 using OfEachTensor = std::array<T, std::size(every_tensor)>;
 

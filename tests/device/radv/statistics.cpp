@@ -215,8 +215,8 @@ struct Case {
 std::vector<Case> cases() {
     std::vector<Case> all;
     const auto plain = [](Element element, AngleSource angles) {
-        const HeadFormat width{element, element, 128, 0};
-        return KernelInfo{.rotary_dim = 128, .q = width, .k = width, .angles = angles};
+        const TensorInfo width{element, element, 128, 0};
+        return KernelInfo{.rotary_dim = 128, .tensor = {width, width}, .angles = angles};
     };
     constexpr AngleSource factored = AngleSource::factored_texture;
     all.push_back({"f32", plain(Element::f32, factored)});

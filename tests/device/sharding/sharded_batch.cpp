@@ -162,8 +162,8 @@ void Shard::put(const Tensors& part, Tensors& whole) const {
 }
 
 Tensors Shard::rotate(Device& device, const Tensors& part) const {
-    const HeadFormat width{local_.element, local_.element, local_.head_dim, 0};
-    KernelInfo info{.rotary_dim = local_.head_dim, .q = width, .k = width};
+    const TensorInfo width{local_.element, local_.element, local_.head_dim, 0};
+    KernelInfo info{.rotary_dim = local_.head_dim, .tensor = {width, width}};
     info.positions = split_ == Split::heads ? PositionSource::implicit : PositionSource::ids;
     const Owned<Kernel> kernel(value_of(create(device.ref(), info)));
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
@@ -174,8 +174,8 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
     Buffer q = uploaded(device, part.q), k = uploaded(device, part.k), ids;
 
     Call call{.batch = local_.sequences, .tokens = local_.tokens};
-    call.q_in = call.q_out = {.where = q.whole(), .heads = local_.q_heads};
-    call.k_in = call.k_out = {.where = k.whole(), .heads = local_.k_heads};
+    call.in[Q] = call.out[Q] = {.where = q.whole(), .heads = local_.q_heads};
+    call.in[K] = call.out[K] = {.where = k.whole(), .heads = local_.k_heads};
     call.angles = table.angles();
     if (split_ == Split::heads) {
         call.positions = {.first = local_.first_position, .batch_stride = broadcast};

@@ -219,16 +219,16 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
               .direction = tuple.direction,
               .gain = tuple.gain};
     if (tuple.q) {
-        call.q_in = tensor_of(prepared.q.in, buffer, prepared.q.in_byte);
-        call.q_out = tensor_of(prepared.q.out, buffer, prepared.q.out_byte);
+        call.in[Q] = tensor_of(prepared.q.in, buffer, prepared.q.in_byte);
+        call.out[Q] = tensor_of(prepared.q.out, buffer, prepared.q.out_byte);
     }
     if (tuple.k) {
-        call.k_in = tensor_of(prepared.k.in, buffer, prepared.k.in_byte);
-        call.k_out = tensor_of(prepared.k.out, buffer, prepared.k.out_byte);
+        call.in[K] = tensor_of(prepared.k.in, buffer, prepared.k.in_byte);
+        call.out[K] = tensor_of(prepared.k.out, buffer, prepared.k.out_byte);
     }
     if (tuple.v != PlaceOfV::absent) {
-        call.v_in = tensor_of(prepared.v.in, buffer, prepared.v.in_byte);
-        call.v_out = tensor_of(prepared.v.out, buffer, prepared.v.out_byte);
+        call.in[V] = tensor_of(prepared.v.in, buffer, prepared.v.in_byte);
+        call.out[V] = tensor_of(prepared.v.out, buffer, prepared.v.out_byte);
     }
     const auto part = [&](std::uint64_t byte, std::uint64_t bytes) {
         return VkDescriptorBufferInfo{buffer.buffer, byte, bytes};
@@ -262,9 +262,9 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
             call.parameters = part(prepared.parameters_byte, numbers.parameters.filled.size());
         const auto factors = part(prepared.factors_byte, std::uint64_t{shape.rows()} * 4);
         const bool v = tuple.v != PlaceOfV::absent;
-        if (tuple.q && numbers.q_finish.scale_tokens) call.q_scale_tokens = factors;
-        if (tuple.k && numbers.k_finish.scale_tokens) call.k_scale_tokens = factors;
-        if (v && numbers.v_finish.scale_tokens) call.v_scale_tokens = factors;
+        if (tuple.q && numbers.q_finish.scale_tokens) call.scale_tokens[Q] = factors;
+        if (tuple.k && numbers.k_finish.scale_tokens) call.scale_tokens[K] = factors;
+        if (v && numbers.v_finish.scale_tokens) call.scale_tokens[V] = factors;
         if (tuple.q) call.q_scale = numbers.q_scale;
     }
     return call;

@@ -165,24 +165,30 @@ void fill(Numbers& numbers, const Shape& shape, std::uint32_t table_rows, Random
 
 KernelInfo info_of(const Numbers& numbers) {
     const Formats& w = numbers.formats();
-    KernelInfo info{
-        .pairing = numbers.pairing,
-        .rotary_dim = w.rotary_dim,
-        .q = {numbers.q_in, numbers.q_out, w.q_head_dim, w.q_offset},
-        .k = {numbers.k_in, numbers.k_out, w.k_head_dim, w.k_offset},
-        .v = numbers.v ? HeadFormat{numbers.v_in, numbers.v_out, w.k_head_dim, 0} : HeadFormat{},
-        .positions = numbers.ids() ? PositionSource::ids : PositionSource::implicit,
-        .scatter_k = numbers.scatter,
-        .q_finish = numbers.q_finish,
-        .k_finish = numbers.k_finish,
-        .v_finish = numbers.v_finish};
+    KernelInfo info{.pairing = numbers.pairing,
+                    .rotary_dim = w.rotary_dim,
+                    .tensor = {{.in = numbers.q_in,
+                                .out = numbers.q_out,
+                                .head_dim = w.q_head_dim,
+                                .rotary_offset = w.q_offset,
+                                .ops = numbers.q_finish},
+                               {.in = numbers.k_in,
+                                .out = numbers.k_out,
+                                .head_dim = w.k_head_dim,
+                                .rotary_offset = w.k_offset,
+                                .ops = numbers.k_finish},
+                               numbers.v ? TensorInfo{numbers.v_in, numbers.v_out, w.k_head_dim, 0,
+                                                      0, numbers.v_finish}
+                                         : TensorInfo{}},
+                    .positions = numbers.ids() ? PositionSource::ids : PositionSource::implicit,
+                    .scatter_k = numbers.scatter};
     if (numbers.pairing_out != numbers.pairing || numbers.ids())
         info.pairing_out = numbers.pairing_out;  // otherwise left at its default
     std::copy(w.windows.begin(), w.windows.end(), info.windows);
     if (!numbers.finishes) return info;
-    info.q_heads = numbers.shape.q_heads();
-    info.k_heads = numbers.shape.groups;
-    if (numbers.v) info.v_heads = numbers.shape.groups;
+    info.tensor[Q].heads = numbers.shape.q_heads();
+    info.tensor[K].heads = numbers.shape.groups;
+    if (numbers.v) info.tensor[V].heads = numbers.shape.groups;
     return info;
 }
 

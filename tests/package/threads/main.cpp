@@ -55,21 +55,21 @@ constexpr Kind kinds[] = {{"f32", vkrope::Element::f32, false, factored},
 vkrope::KernelInfo info_of(const Kind& kind) {
     vkrope::KernelInfo info;
     info.rotary_dim = head_dim;
-    info.q = info.k = {kind.element, kind.element, head_dim, 0};
+    info.tensor[vkrope::Q] = info.tensor[vkrope::K] = {kind.element, kind.element, head_dim, 0};
     info.angles = kind.angles;
     info.conversion = kind.conversion;
     if (!kind.norms) return info;
-    info.q_heads = q_heads;
-    info.k_heads = k_heads;
-    info.q_finish.norm.kind = vkrope::NormKind::rms;
-    info.q_finish.norm.span = vkrope::NormSpan::token;
-    info.q_finish.norm.weight = vkrope::ParameterShape::head_channel;
-    info.q_finish.norm.eps = 1e-6f;
-    info.q_finish.scale_tokens = true;
-    info.k_finish.norm.kind = vkrope::NormKind::layer;
-    info.k_finish.norm.place = vkrope::NormPlace::after;
-    info.k_finish.norm.weight = vkrope::ParameterShape::channel;
-    info.k_finish.norm.eps = 1e-5f;
+    info.tensor[vkrope::Q].heads = q_heads;
+    info.tensor[vkrope::K].heads = k_heads;
+    info.tensor[vkrope::Q].ops.norm.kind = vkrope::NormKind::rms;
+    info.tensor[vkrope::Q].ops.norm.span = vkrope::NormSpan::token;
+    info.tensor[vkrope::Q].ops.norm.weight = vkrope::ParameterShape::head_channel;
+    info.tensor[vkrope::Q].ops.norm.eps = 1e-6f;
+    info.tensor[vkrope::Q].ops.scale_tokens = true;
+    info.tensor[vkrope::K].ops.norm.kind = vkrope::NormKind::layer;
+    info.tensor[vkrope::K].ops.norm.place = vkrope::NormPlace::after;
+    info.tensor[vkrope::K].ops.norm.weight = vkrope::ParameterShape::channel;
+    info.tensor[vkrope::K].ops.norm.eps = 1e-5f;
     return info;
 }
 
@@ -131,20 +131,21 @@ vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_
                               vkrope::element_bytes(shared.kind.element);
     vkrope::Call call;
     call.tokens = tokens;
-    call.q_in.where = x.whole();
-    call.q_in.heads = q_heads;
-    call.k_in.where = {x.handle, keys, x.bytes - keys};
-    call.k_in.heads = k_heads;
-    call.q_in.token_stride = call.k_in.token_stride = (q_heads + k_heads) * head_dim;
-    call.q_out = call.q_in;
-    call.k_out = call.k_in;
+    call.in[vkrope::Q].where = x.whole();
+    call.in[vkrope::Q].heads = q_heads;
+    call.in[vkrope::K].where = {x.handle, keys, x.bytes - keys};
+    call.in[vkrope::K].heads = k_heads;
+    call.in[vkrope::Q].token_stride = call.in[vkrope::K].token_stride = (q_heads + k_heads) *
+                                                                        head_dim;
+    call.out[vkrope::Q] = call.in[vkrope::Q];
+    call.out[vkrope::K] = call.in[vkrope::K];
     call.positions.first = std::int32_t(index);
     call.direction = index % 3 == 2 ? vkrope::Direction::inverse : vkrope::Direction::forward;
     call.angles = shared.angles;
     if (shared.kind.norms) {
         const auto& [buffer, bytes] = shared.norms;
         call.parameters = {buffer.handle, 0, bytes};
-        call.q_scale_tokens = {buffer.handle, bytes, buffer.bytes - bytes};
+        call.scale_tokens[vkrope::Q] = {buffer.handle, bytes, buffer.bytes - bytes};
     }
     return call;
 }
@@ -289,7 +290,7 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles,
 bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
     vkrope::KernelInfo info;
     info.rotary_dim = head_dim;
-    info.q = {kind.element, kind.element, head_dim, 0};
+    info.tensor[vkrope::Q] = {kind.element, kind.element, head_dim, 0};
     info.conversion = kind.conversion;
     const auto made = vkrope::create(gpu.ref(), info);
     vkrope::destroy(made.value);

@@ -121,8 +121,8 @@ VkPhysicalDeviceFloatControlsProperties all_float_controls() {
 }
 
 KernelInfo kernel_info(AngleSource angles) {
-    const HeadFormat width{Element::f16, Element::f16, 128, 0};
-    return {.rotary_dim = 128, .q = width, .k = width, .angles = angles};
+    const TensorInfo width{Element::f16, Element::f16, 128, 0};
+    return {.rotary_dim = 128, .tensor = {width, width}, .angles = angles};
 }
 
 const AnglePlan& angle_plan(AngleSource angles) {
@@ -159,10 +159,10 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angle
         return Tensor{.where = {buffer, 0, VkDeviceSize{tokens} * heads * 128 * 2}, .heads = heads};
     };
     Call call{.tokens = tokens};
-    call.q_in = tensor(host.q, 8);
-    call.q_out = tensor(host.q_out, 8);
-    call.k_in = tensor(host.k, 2);
-    call.k_out = tensor(host.k_out, 2);
+    call.in[Q] = tensor(host.q, 8);
+    call.out[Q] = tensor(host.q_out, 8);
+    call.in[K] = tensor(host.k, 2);
+    call.out[K] = tensor(host.k_out, 2);
     call.angles.plan = &angle_plan(angles);
     if (angles == AngleSource::direct_texture || angles == AngleSource::factored_texture) {
         call.angles.view = host.view;
@@ -173,24 +173,24 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angle
 }
 
 KernelInfo with_v(KernelInfo info) {
-    info.v = info.k;
+    info.tensor[V] = info.tensor[K];
     return info;
 }
 
 Call with_v(const KernelHost& host, Call call) {
-    call.v_in = call.k_in;
-    call.v_out = call.k_out;
-    call.v_in.where.buffer = host.v;
-    call.v_out.where.buffer = host.v_out;
+    call.in[V] = call.in[K];
+    call.out[V] = call.out[K];
+    call.in[V].where.buffer = host.v;
+    call.out[V].where.buffer = host.v_out;
     return call;
 }
 
 KernelInfo with_finish(KernelInfo info, Finish finish, std::uint32_t q_heads, std::uint32_t k_heads,
                        std::uint32_t v_heads) {
-    if (info.q.head_dim != 0) info.q_finish = finish, info.q_heads = q_heads;
+    if (info.tensor[Q].head_dim != 0) info.tensor[Q].ops = finish, info.tensor[Q].heads = q_heads;
     finish.scale_call = false;
-    if (info.k.head_dim != 0) info.k_finish = finish, info.k_heads = k_heads;
-    if (info.v.head_dim != 0) info.v_finish = finish, info.v_heads = v_heads;
+    if (info.tensor[K].head_dim != 0) info.tensor[K].ops = finish, info.tensor[K].heads = k_heads;
+    if (info.tensor[V].head_dim != 0) info.tensor[V].ops = finish, info.tensor[V].heads = v_heads;
     return info;
 }
 
@@ -202,10 +202,10 @@ Call with_finish(const KernelHost& host, const KernelInfo& info, Call call) {
                    : VkDescriptorBufferInfo{};
     };
     // Not at multiples of what a device binds at.
-    call.q_scale_tokens = factors(info.q_finish, call.q_in, 0xc0000 + 4);
-    call.k_scale_tokens = factors(info.k_finish, call.k_in, 0xd0000 + 12);
-    call.v_scale_tokens = factors(info.v_finish, call.v_in, 0xe0000 + 8);
-    if (info.q_finish.scale_call) call.q_scale = 0.5f;
+    call.scale_tokens[Q] = factors(info.tensor[Q].ops, call.in[Q], 0xc0000 + 4);
+    call.scale_tokens[K] = factors(info.tensor[K].ops, call.in[K], 0xd0000 + 12);
+    call.scale_tokens[V] = factors(info.tensor[V].ops, call.in[V], 0xe0000 + 8);
+    if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
     const std::size_t parameter_bytes = plan_parameters(info)->bytes;
     if (parameter_bytes != 0) call.parameters = {host.words, 0xf0000 + 16, parameter_bytes};
     return call;

@@ -111,14 +111,14 @@ struct Case {
     KernelInfo info() const {
         KernelInfo info = kernel_info(AngleSource::factored_texture);
         info.mapping = mapping;
-        if (tensors == Tensors::q) info.k = {};
+        if (tensors == Tensors::q) info.tensor[K] = {};
         info.scatter_k = tensors == Tensors::scatter;
         return info;
     }
 
     Call call(const KernelHost& host) const {
         Call call = kernel_call(host, 7, AngleSource::factored_texture);
-        if (tensors == Tensors::q) call.k_in = call.k_out = {};
+        if (tensors == Tensors::q) call.in[K] = call.out[K] = {};
         if (tensors == Tensors::scatter)
             call.paged_cache.slot_mapping = {host.words, 256, 7 * sizeof(std::int32_t)};
         return call;

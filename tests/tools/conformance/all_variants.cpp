@@ -17,13 +17,15 @@ struct Asked {
 KernelInfo info_of(const std::uint32_t (&width)[3], Element element) {
     KernelInfo info = {
         .rotary_dim = width[0],
-        .q = {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}};
-    info.k = info.q;
+        .tensor = {
+            {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}}};
+    info.tensor[K] = info.tensor[Q];
     return info;
 }
 
 KernelInfo with_v(KernelInfo info) {
-    info.v = {.in = info.k.in, .out = info.k.out, .head_dim = info.k.head_dim};
+    info.tensor[V] = {
+        .in = info.tensor[K].in, .out = info.tensor[K].out, .head_dim = info.tensor[K].head_dim};
     return info;
 }
 
@@ -34,8 +36,8 @@ void add_element_infos(std::vector<Asked>& all) {
                 for (const bool alike : {true, false}) {
                     for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
                         KernelInfo info = info_of(width, in);
-                        info.q.out = out;
-                        info.k = alike ? info.q : info.k;
+                        info.tensor[Q].out = out;
+                        info.tensor[K] = alike ? info.tensor[Q] : info.tensor[K];
                         info.mapping = mapping;
                         all.push_back({.info = info});
                         all.push_back({.info = info, .limits = {.storage_buffers = 4}});
@@ -76,12 +78,14 @@ void add_angle_infos(std::vector<Asked>& all) {
                         for (const Pairing pairing : pairings) {
                             info.mapping = mapping;
                             info.pairing = pairing;
-                            info.q = info.k =
-                                info_of(width, element == Element::bf16 ? Element::f16 : element).q;
+                            info.tensor[Q] = info.tensor[K] =
+                                info_of(width, element == Element::bf16 ? Element::f16 : element)
+                                    .tensor[Q];
                             all.push_back({.info = info});
-                            info.q = info.k = info_of(width, element == Element::f16 ? Element::f32
-                                                                                     : Element::f16)
-                                                  .q;
+                            info.tensor[Q] = info.tensor[K] = info_of(width, element == Element::f16
+                                                                                 ? Element::f32
+                                                                                 : Element::f16)
+                                                                  .tensor[Q];
                             all.push_back({.info = info});
                         }
                     }
@@ -183,7 +187,7 @@ void add_step_infos(std::vector<Asked>& all) {
     all.push_back({.info = info});
     info = info_of(long_row, Element::f32);
     info.mapping = Mapping::gpu;
-    info.q_heads = info.k_heads = 16;
+    info.tensor[Q].heads = info.tensor[K].heads = 16;
     all.push_back({.info = info});
     info = info_of(one_step, Element::f32);
     info.mapping = Mapping::cpu;
@@ -231,9 +235,9 @@ void add_value_infos(std::vector<Asked>& all) {
                 for (const bool has_q : {false, true}) {
                     KernelInfo info = with_v(info_of(of[0], Element::f32));
                     info.mapping = mapping;
-                    info.k_heads = info.v_heads = heads;
-                    info.q_heads = has_q ? heads : 0;
-                    info.q = has_q ? info.q : HeadFormat{};
+                    info.tensor[K].heads = info.tensor[V].heads = heads;
+                    info.tensor[Q].heads = has_q ? heads : 0;
+                    info.tensor[Q] = has_q ? info.tensor[Q] : TensorInfo{};
                     all.push_back({.info = info});
                 }
             }
@@ -244,8 +248,8 @@ void add_value_infos(std::vector<Asked>& all) {
                     KernelInfo info = with_v(info_of(widths[0], Element::f32));
                     info.mapping = mapping;
                     info.conversion = conversion;
-                    info.v.in = in;
-                    info.v.out = out;
+                    info.tensor[V].in = in;
+                    info.tensor[V].out = out;
                     all.push_back({.info = info});
                 }
             }
@@ -272,8 +276,9 @@ Aspects all_aspects(DeviceUnderTest& device) {
                 Use use = use_of(kernel, *part, kernel.pipelines[part->first_pipeline + i]);
                 add_aspects(use, aspects);
                 if (asked.info.pairing_out.value_or(asked.info.pairing) == asked.info.pairing) {
-                    use.q_in_place = use.info.q.in == use.info.q.out;
-                    use.k_in_place = use.info.k.in == use.info.k.out && !use.info.scatter_k;
+                    use.q_in_place = use.info.tensor[Q].in == use.info.tensor[Q].out;
+                    use.k_in_place = use.info.tensor[K].in == use.info.tensor[K].out &&
+                                     !use.info.scatter_k;
                     add_aspects(use, aspects);
                 }
             }

@@ -39,10 +39,11 @@ void add_steps(const Use& use, Aspects& aspects) {
                                steps > geometry.step_lanes ? "several" : "one",
                                all ? "all heads" : "a batch",
                                geometry.group_tokens == 1 ? "one token" : "several tokens"));
-    const auto copies = [&use](const HeadFormat& width, bool used, bool in_place) {
+    const auto copies = [&use](const TensorInfo& width, bool used, bool in_place) {
         return used && !in_place && width.head_dim > use.info.rotary_dim;
     };
-    if (copies(use.info.q, use.q, use.q_in_place) || copies(use.info.k, use.k, use.k_in_place)) {
+    if (copies(use.info.tensor[Q], use.q, use.q_in_place) ||
+        copies(use.info.tensor[K], use.k, use.k_in_place)) {
         aspects.insert("steps  copying: " + how);
     }
 }
@@ -51,7 +52,7 @@ void add_steps(const Use& use, Aspects& aspects) {
 bool beside_k(const Use& use) {
     const Geometry& geometry = use.geometry;
     return geometry.q_batch != 0 && geometry.steps_together == 1 &&
-           use.info.v.head_dim == use.info.rotary_dim &&
+           use.info.tensor[V].head_dim == use.info.rotary_dim &&
            use.info.rotary_dim == 2 * geometry.unit_elements * geometry.step_lanes;
 }
 
@@ -63,7 +64,7 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
                        : geometry.k_batch == 1 ? "one head"
                                                : "several heads";
     const std::string how = fmt::format("{}, {}", access_of(geometry), unit_of(geometry));
-    const auto elements_as = [&](const char* where, const HeadFormat& width) {
+    const auto elements_as = [&](const char* where, const TensorInfo& width) {
         aspects.insert(fmt::format("V  {}, {} to {}, conversion {}", where, name_of(width.in),
                                    name_of(width.out), use.conversion));
     };
@@ -73,21 +74,21 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
         aspects.insert(fmt::format("V  {}: a lane of {}", where, lane));
         aspects.insert(
             fmt::format("V  {}{}{}", where, geometry.k_batch == 0 ? " of all heads" : "", pages));
-        elements_as("with K", info.v);
+        elements_as("with K", info.tensor[V]);
     }
     if (use.v_alone && use.apart) {
         aspects.insert(fmt::format("V  alone, as the only tensor: a lane of {}, {}", lane,
                                    access_of(geometry)));
-        elements_as("alone", info.q);
+        elements_as("alone", info.tensor[Q]);
     } else if (use.v_alone) {
         aspects.insert(fmt::format("V  alone, as K: a lane of {}, {}", lane, how));
         aspects.insert(fmt::format("V  alone, as K: a lane of {}{}", lane, pages));
-        elements_as("alone", info.k);
+        elements_as("alone", info.tensor[K]);
     }
 }
 
 void add_accesses(const Use& use, Aspects& aspects) {
-    const auto add = [&](const HeadFormat& width, const char* tensor, bool used, bool in_place) {
+    const auto add = [&](const TensorInfo& width, const char* tensor, bool used, bool in_place) {
         if (!used) {
             return;
         }
@@ -103,8 +104,9 @@ void add_accesses(const Use& use, Aspects& aspects) {
         aspects.insert(fmt::format("elements  {} to {}, conversion {}", name_of(width.in),
                                    name_of(width.out), use.conversion));
     };
-    add(use.info.q, use.apart ? "the only tensor" : "Q of two tensors", use.q, use.q_in_place);
-    add(use.info.k, "K of two tensors", use.k, use.k_in_place);
+    add(use.info.tensor[Q], use.apart ? "the only tensor" : "Q of two tensors", use.q,
+        use.q_in_place);
+    add(use.info.tensor[K], "K of two tensors", use.k, use.k_in_place);
     if (use.info.scatter_k && use.k) {
         aspects.insert(
             fmt::format("access  pages: {}, {}", access_of(use.geometry), unit_of(use.geometry)));
@@ -204,11 +206,11 @@ Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
             .apart = kernel.separate_dispatches,
             .counts = kernel.binds.has(shader::binding_status),
             .conversion = kernel.conversion,
-            .q = part.info.q.head_dim != 0,
-            .k = part.info.k.head_dim != 0,
+            .q = part.info.tensor[Q].head_dim != 0,
+            .k = part.info.tensor[K].head_dim != 0,
             .q_in_place = false,
             .k_in_place = false,
-            .v_joins = !alone && part.info.v.head_dim != 0,
+            .v_joins = !alone && part.info.tensor[V].head_dim != 0,
             .v_alone = alone};
 }
 

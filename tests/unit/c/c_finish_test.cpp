@@ -34,16 +34,16 @@ TEST_CASE("C: a kernel's parameters are planned and filled as in C++") {
     vkrope_error error;
     REQUIRE(vkrope_plan_parameters(&info, &plan, &error) == VKROPE_SUCCESS);
 
-    vkrope::KernelInfo in_cpp{.rotary_dim = 8, .q = {{}, {}, 8, 0}, .q_heads = 2};
-    in_cpp.q_finish = {.bias = vkrope::ParameterShape::channel,
-                       .norm = {.kind = vkrope::NormKind::rms,
-                                .eps = 1e-6f,
-                                .weight = vkrope::ParameterShape::head_channel,
-                                .weight_offset = 1}};
+    vkrope::KernelInfo in_cpp{.rotary_dim = 8, .tensor = {{.head_dim = 8, .heads = 2}}};
+    in_cpp.tensor[vkrope::Q].ops = {.bias = vkrope::ParameterShape::channel,
+                                    .norm = {.kind = vkrope::NormKind::rms,
+                                             .eps = 1e-6f,
+                                             .weight = vkrope::ParameterShape::head_channel,
+                                             .weight_offset = 1}};
     const auto planned = vkrope::plan_parameters(in_cpp);
     REQUIRE(bool(planned));
     CHECK(plan.bytes == planned->bytes);
-    CHECK(plan.q.weight.offset == planned->q.weight.offset);
+    CHECK(plan.q.weight.offset == planned->tensor[vkrope::Q].weight.offset);
     CHECK(plan.q.weight.count == 16);
     CHECK(plan.q.weight.added == 1);
     CHECK(plan.k.bias.shape == VKROPE_PARAMETER_NONE);
@@ -59,8 +59,8 @@ TEST_CASE("C: a kernel's parameters are planned and filled as in C++") {
     CHECK(vkrope_fill_parameters(&plan, &sources, memory.data(), plan.bytes, &error) ==
           VKROPE_SUCCESS);
     vkrope::ParameterSources in_cpp_sources;
-    in_cpp_sources.q.bias = {bias.data(), {}, bias.size()};
-    in_cpp_sources.q.weight = {weight.data(), {}, weight.size()};
+    in_cpp_sources.tensor[vkrope::Q].bias = {bias.data(), {}, bias.size()};
+    in_cpp_sources.tensor[vkrope::Q].weight = {weight.data(), {}, weight.size()};
     CHECK(vkrope::fill_parameters(planned.value, in_cpp_sources, wanted.data(), plan.bytes));
     CHECK(memory == wanted);
     CHECK(memory[8] == 1.5f);
@@ -145,18 +145,24 @@ TEST_CASE("C: given scales are planned and filled as in C++, and Hadamard blocks
     REQUIRE(vkrope_plan_parameters(&info, &plan, &error) == VKROPE_SUCCESS);
 
     using vkrope::Element, vkrope::StoreScale;
-    vkrope::KernelInfo in_cpp{.rotary_dim = 8,
-                              .q = {Element::f32, Element::e4m3fn, 64, 0},
-                              .v = {Element::f32, Element::int8, 64, 0},
-                              .q_heads = 2,
-                              .v_heads = 3,
-                              .q_finish = {.hadamard = 64, .store_scale = StoreScale::given},
-                              .v_finish = {.store_scale = StoreScale::given_head}};
+    vkrope::KernelInfo in_cpp{
+        .rotary_dim = 8,
+        .tensor = {{.in = Element::f32,
+                    .out = Element::e4m3fn,
+                    .head_dim = 64,
+                    .heads = 2,
+                    .ops = {.hadamard = 64, .store_scale = StoreScale::given}},
+                   {},
+                   {.in = Element::f32,
+                    .out = Element::int8,
+                    .head_dim = 64,
+                    .heads = 3,
+                    .ops = {.store_scale = StoreScale::given_head}}}};
     const auto planned = vkrope::plan_parameters(in_cpp);
     REQUIRE(bool(planned));
     CHECK(plan.bytes == planned->bytes);
-    CHECK(plan.q.store_scale.offset == planned->q.store_scale.offset);
-    CHECK(plan.v.store_scale.offset == planned->v.store_scale.offset);
+    CHECK(plan.q.store_scale.offset == planned->tensor[vkrope::Q].store_scale.offset);
+    CHECK(plan.v.store_scale.offset == planned->tensor[vkrope::V].store_scale.offset);
     CHECK(plan.q.store_scale.count == 1);
     CHECK(plan.k.store_scale.count == 0);
     CHECK(plan.v.store_scale.count == 3);
@@ -172,8 +178,8 @@ TEST_CASE("C: given scales are planned and filled as in C++, and Hadamard blocks
     CHECK(vkrope_fill_parameters(&plan, &sources, memory.data(), plan.bytes, &error) ==
           VKROPE_SUCCESS);
     vkrope::ParameterSources in_cpp_sources;
-    in_cpp_sources.q.store_scale = {&q_scale, {}, 1};
-    in_cpp_sources.v.store_scale = {v_scales, {}, 3};
+    in_cpp_sources.tensor[vkrope::Q].store_scale = {&q_scale, {}, 1};
+    in_cpp_sources.tensor[vkrope::V].store_scale = {v_scales, {}, 3};
     CHECK(vkrope::fill_parameters(planned.value, in_cpp_sources, wanted.data(), plan.bytes));
     CHECK(memory == wanted);
     CHECK(memory[plan.q.store_scale.offset] == 4);

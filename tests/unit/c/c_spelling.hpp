@@ -71,6 +71,7 @@ inline const Table types_in_c = {
     {"Rotation", "rotation_info"},
     {"DeviceFeature", "device_features"},
     {"LongRopeScaling", "longrope_scaling"},
+    {"TensorInfo", "head_format"},
 };
 
 // C++ enumerator -> C enumerator. The others differ by a prefix.

@@ -49,13 +49,13 @@ TEST_CASE("kernel_info: a model with one position a token") {
     const KernelInfo info = info_of(llama, Element::bf16, Element::f16);
     CHECK(info.pairing == Pairing::half_split);
     CHECK(info.rotary_dim == 128);
-    CHECK(info.q == HeadFormat{Element::bf16, Element::bf16, 128, 0});
-    CHECK(info.k == HeadFormat{Element::f16, Element::f16, 128, 0});
+    CHECK(same_format(info.tensor[Q], TensorInfo{Element::bf16, Element::bf16, 128, 0}));
+    CHECK(same_format(info.tensor[K], TensorInfo{Element::f16, Element::f16, 128, 0}));
     CHECK(info.angles == AngleSource::factored_texture);
     CHECK(info.positions == PositionSource::implicit);
     CHECK(info.sections.axes == 0);
-    CHECK(info_of(llama, Element::f32, {}).k.head_dim == 0);
-    CHECK(info_of(llama, {}, Element::f32).q.head_dim == 0);
+    CHECK(info_of(llama, Element::f32, {}).tensor[K].head_dim == 0);
+    CHECK(info_of(llama, {}, Element::f32).tensor[Q].head_dim == 0);
     CHECK(kernel_info(llama, plan_of(llama, AngleSource::computed), Element::f32, {})->angles ==
           AngleSource::computed);
 }
@@ -93,10 +93,10 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
     const Rotation deepseek = read("deepseek-v2-lite.json");
     REQUIRE(deepseek.head_dim == 64);
     const KernelInfo info = info_of(deepseek);
-    CHECK(info.q ==
-          HeadFormat{Element::f16, Element::f16, 192, 128});  // qk_nope_head_dim + qk_rope_head_dim
-    CHECK(info.k ==
-          HeadFormat{Element::f16, Element::f16, 576, 512});  // kv_lora_rank + qk_rope_head_dim
+    CHECK(same_format(info.tensor[Q], TensorInfo{Element::f16, Element::f16, 192,
+                                                 128}));  // qk_nope_head_dim + qk_rope_head_dim
+    CHECK(same_format(info.tensor[K], TensorInfo{Element::f16, Element::f16, 576,
+                                                 512}));  // kv_lora_rank + qk_rope_head_dim
     CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
     CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
     Rotation partial{.head_dim = 80,
@@ -119,7 +119,7 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
 
     const auto buffer = fake<VkBuffer>(1);
     Call call{.tokens = 1};
-    call.q_in = call.q_out = {.where = {buffer, 0, 256}, .heads = 1};
+    call.in[Q] = call.out[Q] = {.where = {buffer, 0, 256}, .heads = 1};
     call.positions.ids = {buffer, 256, 12};
     call.positions.axis_stride = 1;
     call.angles = {.plan = &plan, .view = fake<VkImageView>(2)};

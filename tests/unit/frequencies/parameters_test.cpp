@@ -15,16 +15,16 @@ namespace {
 
 KernelInfo info() {
     KernelInfo of{.rotary_dim = 6};
-    of.q = {Element::f16, Element::f16, 6, 0};
-    of.k = of.v = of.q;
-    of.q_heads = 3;
-    of.q_finish = {.bias = ParameterShape::head_channel,
-                   .norm = {.kind = NormKind::layer,
-                            .eps = 1e-5f,
-                            .weight = ParameterShape::channel,
-                            .weight_offset = 1,
-                            .bias = ParameterShape::channel}};
-    of.v_finish.bias = ParameterShape::channel;
+    of.tensor[Q] = {Element::f16, Element::f16, 6, 0};
+    of.tensor[K] = of.tensor[V] = of.tensor[Q];
+    of.tensor[Q].heads = 3;
+    of.tensor[Q].ops = {.bias = ParameterShape::head_channel,
+                        .norm = {.kind = NormKind::layer,
+                                 .eps = 1e-5f,
+                                 .weight = ParameterShape::channel,
+                                 .weight_offset = 1,
+                                 .bias = ParameterShape::channel}};
+    of.tensor[V].ops.bias = ParameterShape::channel;
     return of;
 }
 
@@ -34,10 +34,10 @@ ParameterSources sources() {
     static const std::uint16_t halves[] = {0x3c00, 0xc000, 0x0001, 0x8000, 0x7c00, 0x0400};
     static const std::uint16_t brains[] = {0x3f80, 0xbf80, 0x0000, 0x8000, 0x4000, 0x7f80};
     ParameterSources all;
-    all.q = {{eighteen.data(), Element::f32, 18},
-             {halves, Element::f16, 6},
-             {six.data(), Element::f32, 6}};
-    all.v.bias = {brains, Element::bf16, 6};
+    all.tensor[Q] = {{eighteen.data(), Element::f32, 18},
+                     {halves, Element::f16, 6},
+                     {six.data(), Element::f32, 6}};
+    all.tensor[V].bias = {brains, Element::bf16, 6};
     return all;
 }
 
@@ -46,15 +46,17 @@ ParameterSources sources() {
 TEST_CASE("parameters: items follow each other from multiples of 16 bytes on") {
     const auto plan = plan_parameters(info());
     REQUIRE(bool(plan));
-    CHECK(plan->q.bias.offset == 0);
-    CHECK(plan->q.bias.count == 18);
-    CHECK(plan->q.weight.offset == 20);
-    CHECK(plan->q.weight.added == 1);
-    CHECK(plan->q.norm_bias.offset == 28);
-    CHECK(plan->k.bias.shape == ParameterShape::none);
-    CHECK(plan->v.bias.offset == 36);
+    CHECK(plan->tensor[Q].bias.offset == 0);
+    CHECK(plan->tensor[Q].bias.count == 18);
+    CHECK(plan->tensor[Q].weight.offset == 20);
+    CHECK(plan->tensor[Q].weight.added == 1);
+    CHECK(plan->tensor[Q].norm_bias.offset == 28);
+    CHECK(plan->tensor[K].bias.shape == ParameterShape::none);
+    CHECK(plan->tensor[V].bias.offset == 36);
     CHECK(plan->bytes == 44 * 4);
-    CHECK(plan_parameters({.rotary_dim = 2, .q = {Element::f32, Element::f32, 2, 0}})->bytes == 0);
+    CHECK(
+        plan_parameters({.rotary_dim = 2, .tensor = {{Element::f32, Element::f32, 2, 0}}})->bytes ==
+        0);
 }
 
 TEST_CASE("parameters: sources of every type are widened, and the offset of a weight is added") {
@@ -79,41 +81,41 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
         test::check_error(fill_parameters(plan, changed, memory.data(), plan.bytes),
                           Code::invalid_argument, words);
     };
-    refuses("q.bias.count 17 18", [](ParameterSources& s) { s.q.bias.count = 17; });
-    refuses("q.weight.data null 6", [](ParameterSources& s) { s.q.weight = {}; });
-    refuses("k.weight", [](ParameterSources& s) { s.k.weight = s.q.weight; });
-    refuses("v.bias.element 3", [](ParameterSources& s) { s.v.bias.element = Element(3); });
+    refuses("q.bias.count 17 18", [](ParameterSources& s) { s.tensor[Q].bias.count = 17; });
+    refuses("q.weight.data null 6", [](ParameterSources& s) { s.tensor[Q].weight = {}; });
+    refuses("k.weight", [](ParameterSources& s) { s.tensor[K].weight = s.tensor[Q].weight; });
+    refuses("v.bias.element 3", [](ParameterSources& s) { s.tensor[V].bias.element = Element(3); });
     CHECK_FALSE(fill_parameters(plan, sources(), memory.data(), plan.bytes - 4));
     CHECK_FALSE(fill_parameters(plan, sources(), nullptr, plan.bytes));
     KernelInfo wrong = info();
-    wrong.q_heads = 0;
+    wrong.tensor[Q].heads = 0;
     test::check_error(plan_parameters(wrong).status, Code::invalid_argument,
                       "q_finish.bias head_dim] q_heads 0");
     wrong = info();
-    wrong.v.head_dim = 0;
+    wrong.tensor[V].head_dim = 0;
     test::check_error(plan_parameters(wrong).status, Code::invalid_argument,
                       "v_finish.bias 1 v.head_dim 0");
 }
 
 TEST_CASE("parameters: scales of quantised outputs, which must be finite and not 0") {
     KernelInfo of = info();
-    of.k_heads = 5;
-    of.q_finish.store_scale = StoreScale::given;
-    of.k_finish.store_scale = StoreScale::given_head;
-    of.v_finish.store_scale = StoreScale::made;
+    of.tensor[K].heads = 5;
+    of.tensor[Q].ops.store_scale = StoreScale::given;
+    of.tensor[K].ops.store_scale = StoreScale::given_head;
+    of.tensor[V].ops.store_scale = StoreScale::made;
     const ParameterPlan plan = plan_parameters(of).value;
-    CHECK(plan.q.store_scale.shape == ParameterShape::tensor);
-    CHECK(plan.q.store_scale.offset == 36);
-    CHECK(plan.q.store_scale.count == 1);
-    CHECK(plan.k.store_scale.shape == ParameterShape::head);
-    CHECK(plan.k.store_scale.offset == 40);
-    CHECK(plan.k.store_scale.count == 5);
-    CHECK(plan.v.store_scale.shape == ParameterShape::none);
+    CHECK(plan.tensor[Q].store_scale.shape == ParameterShape::tensor);
+    CHECK(plan.tensor[Q].store_scale.offset == 36);
+    CHECK(plan.tensor[Q].store_scale.count == 1);
+    CHECK(plan.tensor[K].store_scale.shape == ParameterShape::head);
+    CHECK(plan.tensor[K].store_scale.offset == 40);
+    CHECK(plan.tensor[K].store_scale.count == 5);
+    CHECK(plan.tensor[V].store_scale.shape == ParameterShape::none);
     std::vector<float> memory(plan.bytes / 4, 99.f), scales = {0.5f, -2, 3, 4, 5};
     const float one = 0.25f;
     ParameterSources all = sources();
-    all.q.store_scale = {&one, Element::f32, 1};
-    all.k.store_scale = {scales.data(), Element::f32, 5};
+    all.tensor[Q].store_scale = {&one, Element::f32, 1};
+    all.tensor[K].store_scale = {scales.data(), Element::f32, 5};
     REQUIRE(bool(fill_parameters(plan, all, memory.data(), plan.bytes)));
     CHECK(memory[36] == 0.25f);
     CHECK(memory[37] == 0);
@@ -124,11 +126,11 @@ TEST_CASE("parameters: scales of quantised outputs, which must be finite and not
     scales[3] = __builtin_inff();
     test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes), Code::invalid_argument,
                       "k.store_scale[3] inf");
-    of.k_heads = 0;
+    of.tensor[K].heads = 0;
     test::check_error(plan_parameters(of).status, Code::invalid_argument,
                       "k_finish.store_scale 2 k_heads 0");
     of = info();
-    of.v_finish.store_scale = StoreScale(5);
+    of.tensor[V].ops.store_scale = StoreScale(5);
     test::check_error(plan_parameters(of).status, Code::invalid_argument, "v_finish.store_scale 5");
 }
 

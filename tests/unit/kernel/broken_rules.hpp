@@ -18,8 +18,7 @@ inline constexpr StorageLimits limits{.offset_alignment = 64, .range = 1u << 20}
 
 inline KernelInfo info() {
     return {.rotary_dim = 16,
-            .q = {Element::f16, Element::f16, 16, 0},
-            .k = {Element::f16, Element::f16, 16, 0},
+            .tensor = {{Element::f16, Element::f16, 16, 0}, {Element::f16, Element::f16, 16, 0}},
             .angles = AngleSource::direct_texture,
             .positions = PositionSource::ids};
 }
@@ -45,8 +44,8 @@ inline Tensor tensor(VkBuffer buffer, std::uint32_t heads, VkDeviceSize offset =
 /// Valid: 2 sequences of 4 tokens, 4 and 2 heads of 16 channels, in place.
 inline Call call() {
     Call c{.batch = 2, .tokens = 4};
-    c.q_in = c.q_out = tensor(q_buffer, 4);
-    c.k_in = c.k_out = tensor(k_buffer, 2);
+    c.in[Q] = c.out[Q] = tensor(q_buffer, 4);
+    c.in[K] = c.out[K] = tensor(k_buffer, 2);
     c.positions.ids = {other_buffer, 0, 64};
     c.angles = {.plan = &the_plan, .view = fake<VkImageView>(9)};
     return c;

@@ -16,13 +16,12 @@ namespace vkrope {
 namespace {
 
 KernelInfo info() {
-    const HeadFormat format = {Element::f32, Element::f32, 64, 0};
+    const TensorInfo format = {Element::f32, Element::f32, 64, 0};
+    TensorInfo normed = format;
+    normed.ops.norm = {.kind = NormKind::rms, .eps = 1e-6f};
     return {.rotary_dim = 64,
-            .q = format,
-            .k = format,
-            .v = format,
-            .angles = AngleSource::direct_texture,
-            .q_finish = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}}};
+            .tensor = {normed, format, format},
+            .angles = AngleSource::direct_texture};
 }
 
 AnglePlan angle_plan() {
@@ -50,60 +49,63 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
     CHECK(check(device(), info()));
     const float nan = std::nanf("");
     const Code bad = Code::invalid_argument;
-    refuses(bad, "q_finish.norm.eps 0 1e-20 1", [](KernelInfo& i) { i.q_finish.norm.eps = 0; });
+    refuses(bad, "q_finish.norm.eps 0 1e-20 1",
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.eps = 0; });
     refuses(bad, "q_finish.norm.eps 9.99e-21 1e-20 1",
-            [](KernelInfo& i) { i.q_finish.norm.eps = 9.99e-21f; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.eps = 9.99e-21f; });
     refuses(bad, "q_finish.norm.eps nan 1e-20 1",
-            [=](KernelInfo& i) { i.q_finish.norm.eps = nan; });
-    refuses(bad, "q_finish.norm.kind 3", [](KernelInfo& i) { i.q_finish.norm.kind = NormKind(3); });
+            [=](KernelInfo& i) { i.tensor[Q].ops.norm.eps = nan; });
+    refuses(bad, "q_finish.norm.kind 3",
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.kind = NormKind(3); });
     refuses(bad, "q_finish.norm.kind none",
-            [](KernelInfo& i) { i.q_finish.norm.kind = NormKind::none; });
-    refuses(bad, "q_finish.norm.span 2", [](KernelInfo& i) { i.q_finish.norm.span = NormSpan(2); });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.kind = NormKind::none; });
+    refuses(bad, "q_finish.norm.span 2",
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.span = NormSpan(2); });
     refuses(bad, "q_finish.norm.place 2",
-            [](KernelInfo& i) { i.q_finish.norm.place = NormPlace(2); });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.place = NormPlace(2); });
     refuses(bad, "q_finish.norm.weight 3",
-            [](KernelInfo& i) { i.q_finish.norm.weight = ParameterShape(3); });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.weight = ParameterShape(3); });
     refuses(bad, "q_finish.norm.weight head_dim] q_heads 0",
-            [](KernelInfo& i) { i.q_finish.norm.weight = ParameterShape::head_channel; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.weight = ParameterShape::head_channel; });
     refuses(bad, "q_finish.norm.weight_offset 1 norm.weight none",
-            [](KernelInfo& i) { i.q_finish.norm.weight_offset = 1; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.weight_offset = 1; });
     refuses(bad, "q_finish.norm.bias 1",
-            [](KernelInfo& i) { i.q_finish.norm.bias = ParameterShape::channel; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.bias = ParameterShape::channel; });
     refuses(bad, "q_finish.norm.span token q_heads 0",
-            [](KernelInfo& i) { i.q_finish.norm.span = NormSpan::token; });
-    refuses(bad, "k_finish.clip -1", [](KernelInfo& i) { i.k_finish.clip = -1; });
-    refuses(bad, "v_finish.scale 0", [](KernelInfo& i) { i.v_finish.scale = 0; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.span = NormSpan::token; });
+    refuses(bad, "k_finish.clip -1", [](KernelInfo& i) { i.tensor[K].ops.clip = -1; });
+    refuses(bad, "v_finish.scale 0", [](KernelInfo& i) { i.tensor[V].ops.scale = 0; });
     refuses(bad, "k_finish.scale_call true q_scale",
-            [](KernelInfo& i) { i.k_finish.scale_call = true; });
+            [](KernelInfo& i) { i.tensor[K].ops.scale_call = true; });
     refuses(bad, "two_parameter_sets true", [](KernelInfo& i) {
-        i.q_finish = i.k_finish = i.v_finish = {};
+        i.tensor[Q].ops = i.tensor[K].ops = i.tensor[V].ops = {};
         i.two_parameter_sets = true;
     });
     refuses(bad, "v_finish v.head_dim 0", [](KernelInfo& i) {
-        i.v = {};
-        i.v_finish.bias = ParameterShape::channel;
+        i.tensor[V] = {};
+        i.tensor[V].ops.bias = ParameterShape::channel;
     });
     refuses(Code::not_supported, "q.head_dim 4098 4096",
-            [](KernelInfo& i) { i.q.head_dim = 4098; });
+            [](KernelInfo& i) { i.tensor[Q].head_dim = 4098; });
     refuses(Code::not_supported, "q_heads 1025 1024", [](KernelInfo& i) {
-        i.q_heads = 1025;
-        i.q_finish.norm.span = NormSpan::token;
+        i.tensor[Q].heads = 1025;
+        i.tensor[Q].ops.norm.span = NormSpan::token;
     });
 }
 
 TEST_CASE("record: rules of parameters and scales") {
     const AnglePlan plan = angle_plan();
     KernelInfo of = info();
-    of.q_finish.norm.weight = ParameterShape::channel;
-    of.q_finish.scale_call = of.q_finish.scale_tokens = true;
-    of.q_finish.scale = 2;
+    of.tensor[Q].ops.norm.weight = ParameterShape::channel;
+    of.tensor[Q].ops.scale_call = of.tensor[Q].ops.scale_tokens = true;
+    of.tensor[Q].ops.scale = 2;
     Call good{.batch = 2,
               .tokens = 4,
               .positions = {.batch_stride = broadcast},
               .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
-    good.q_in = good.q_out = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 64 * 4}, .heads = 1};
+    good.in[Q] = good.out[Q] = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 64 * 4}, .heads = 1};
     good.parameters = {fake<VkBuffer>(2), 16, 256};
-    good.q_scale_tokens = {fake<VkBuffer>(2), 512, 32};
+    good.scale_tokens[Q] = {fake<VkBuffer>(2), 512, 32};
     good.q_scale = 0.25f;
     const auto resolved = resolve(of, {}, good);
     INFO(resolved.status.what);
@@ -118,7 +120,7 @@ TEST_CASE("record: rules of parameters and scales") {
     refuses_call("parameters.buffer null", [](Call& c) { c.parameters = {}; });
     refuses_call("parameters.offset 4 16", [](Call& c) { c.parameters.offset = 4; });
     refuses_call("parameters.range 252 256", [](Call& c) { c.parameters.range = 252; });
-    refuses_call("q_scale_tokens.range 28 32", [](Call& c) { c.q_scale_tokens.range = 28; });
+    refuses_call("q_scale_tokens.range 28 32", [](Call& c) { c.scale_tokens[Q].range = 28; });
     refuses_call("q_scale 0", [](Call& c) { c.q_scale = 0; });
     refuses_call("q_out parameters", [](Call& c) {
         c.parameters = {fake<VkBuffer>(1), 1024, 256};
@@ -133,86 +135,88 @@ TEST_CASE("record: rules of parameters and scales") {
     CHECK(resolve(of, {}, good).status);
     of.two_parameter_sets = false;
     good.first_set_tokens = 0;
-    of.q_finish.scale_call = false;
+    of.tensor[Q].ops.scale_call = false;
     refuses_call("q_scale 0.25 q_finish.scale_call", [](Call&) {});
     good.q_scale = 1;
-    of.q_finish.scale_tokens = false;
+    of.tensor[Q].ops.scale_tokens = false;
     refuses_call("q_scale_tokens", [](Call&) {});
 }
 
 TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their scales") {
     const Code bad = Code::invalid_argument;
-    refuses(bad, "q.in 3 f32 f16 bf16", [](KernelInfo& i) { i.q.in = Element::e4m3fn; });
-    refuses(bad, "k.out 11", [](KernelInfo& i) { i.k.out = Element(11); });
+    refuses(bad, "q.in 3 f32 f16 bf16", [](KernelInfo& i) { i.tensor[Q].in = Element::e4m3fn; });
+    refuses(bad, "k.out 11", [](KernelInfo& i) { i.tensor[K].out = Element(11); });
     refuses(bad, "k.head_dim 80 32 k.out 32", [](KernelInfo& i) {
-        i.k.head_dim = 80;
-        i.k.out = Element::q8_0;
+        i.tensor[K].head_dim = 80;
+        i.tensor[K].out = Element::q8_0;
     });
     for (const std::uint32_t block : {1u, 3u, 48u, 1024u})
         refuses(bad, "k_finish.hadamard " + std::to_string(block) + " 2 512",
-                [=](KernelInfo& i) { i.k_finish.hadamard = block; });
+                [=](KernelInfo& i) { i.tensor[K].ops.hadamard = block; });
     refuses(bad, "k_finish.hadamard 128 head_dim 64",
-            [](KernelInfo& i) { i.k_finish.hadamard = 128; });
+            [](KernelInfo& i) { i.tensor[K].ops.hadamard = 128; });
     refuses(bad, "v_finish.store_scale 5",
-            [](KernelInfo& i) { i.v_finish.store_scale = StoreScale(5); });
+            [](KernelInfo& i) { i.tensor[V].ops.store_scale = StoreScale(5); });
     refuses(bad, "v_finish.store_scale 1 e4m3fn e5m2 int8 v.out 6", [](KernelInfo& i) {
-        i.v.out = Element::q8_0;
-        i.v_finish.store_scale = StoreScale::given;
+        i.tensor[V].out = Element::q8_0;
+        i.tensor[V].ops.store_scale = StoreScale::given;
     });
     refuses(bad, "v_finish.store_scale 3 v_heads 0", [](KernelInfo& i) {
-        i.v.out = Element::int8;
-        i.v_finish.store_scale = StoreScale::made;
+        i.tensor[V].out = Element::int8;
+        i.tensor[V].ops.store_scale = StoreScale::made;
     });
     refuses(bad, "v_finish.store_scale 4 v_heads 0", [](KernelInfo& i) {
-        i.v.out = Element::int8;
-        i.v_finish.store_scale = StoreScale::made_power_of_two;
+        i.tensor[V].out = Element::int8;
+        i.tensor[V].ops.store_scale = StoreScale::made_power_of_two;
     });
     refuses(bad, "v_finish.scale_floor 3e+38 2^127", [](KernelInfo& i) {
-        i.v.out = Element::int8;
-        i.v_heads = 2;
-        i.v_finish = {.store_scale = StoreScale::made_power_of_two, .scale_floor = 3e38f};
+        i.tensor[V].out = Element::int8;
+        i.tensor[V].heads = 2;
+        i.tensor[V].ops = {.store_scale = StoreScale::made_power_of_two, .scale_floor = 3e38f};
     });
     refuses(bad, "v_finish.store_scale 2 v_heads 0", [](KernelInfo& i) {
-        i.v.out = Element::e5m2;
-        i.v_finish.store_scale = StoreScale::given_head;
+        i.tensor[V].out = Element::e5m2;
+        i.tensor[V].ops.store_scale = StoreScale::given_head;
     });
     refuses(bad, "k_finish.scale_floor 0.5 0 store_scale",
-            [](KernelInfo& i) { i.k_finish.scale_floor = 0.5f; });
+            [](KernelInfo& i) { i.tensor[K].ops.scale_floor = 0.5f; });
     refuses(bad, "k_finish.scale_layout 2",
-            [](KernelInfo& i) { i.k_finish.scale_layout = ScaleLayout(2); });
+            [](KernelInfo& i) { i.tensor[K].ops.scale_layout = ScaleLayout(2); });
     refuses(bad, "k_finish.scale_layout 1",
-            [](KernelInfo& i) { i.k_finish.scale_layout = ScaleLayout::pages_heads; });
+            [](KernelInfo& i) { i.tensor[K].ops.scale_layout = ScaleLayout::pages_heads; });
     refuses(bad, "v_finish v.head_dim 0", [](KernelInfo& i) {
-        i.v = {};
-        i.v_finish.hadamard = 2;
+        i.tensor[V] = {};
+        i.tensor[V].ops.hadamard = 2;
     });
     KernelInfo good = info();
-    good.k.out = Element::e4m3fn;
-    good.k_heads = 3;
+    good.tensor[K].out = Element::e4m3fn;
+    good.tensor[K].heads = 3;
     good.scatter_k = true;
-    good.k_finish = {.hadamard = 64,
-                     .store_scale = StoreScale::made,
-                     .scale_floor = 1e-6f,
-                     .scale_layout = ScaleLayout::pages_heads};
+    good.tensor[K].ops = {.hadamard = 64,
+                          .store_scale = StoreScale::made,
+                          .scale_floor = 1e-6f,
+                          .scale_layout = ScaleLayout::pages_heads};
     CHECK(check(device(), good));
 }
 
 TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     const AnglePlan plan = angle_plan();
     KernelInfo of = info();
-    of.q.out = Element::q8_0;
-    of.k.out = Element::int8;
-    of.k_heads = 2;
-    of.k_finish.store_scale = StoreScale::made;
+    of.tensor[Q].out = Element::q8_0;
+    of.tensor[K].out = Element::int8;
+    of.tensor[K].heads = 2;
+    of.tensor[K].ops.store_scale = StoreScale::made;
     Call good{.batch = 2,
               .tokens = 4,
               .positions = {.batch_stride = broadcast},
               .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
-    good.q_in = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 3 * 64 * 4}, .heads = 3};
-    good.q_out = {.where = {fake<VkBuffer>(2), 2, 2 * 4 * 3 * 68}, .heads = 3, .buffer_size = 2000};
-    good.k_in = {.where = {fake<VkBuffer>(3), 0, 2 * 4 * 2 * 64 * 4}, .heads = 2};
-    good.k_out = {.where = {fake<VkBuffer>(4), 1, 2 * 4 * 2 * 64}, .heads = 2, .buffer_size = 2000};
-    good.k_scales_out = {fake<VkBuffer>(5), 4, 2 * 4 * 2 * 4};
+    good.in[Q] = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 3 * 64 * 4}, .heads = 3};
+    good.out[Q] = {
+        .where = {fake<VkBuffer>(2), 2, 2 * 4 * 3 * 68}, .heads = 3, .buffer_size = 2000};
+    good.in[K] = {.where = {fake<VkBuffer>(3), 0, 2 * 4 * 2 * 64 * 4}, .heads = 2};
+    good.out[K] = {
+        .where = {fake<VkBuffer>(4), 1, 2 * 4 * 2 * 64}, .heads = 2, .buffer_size = 2000};
+    good.scales_out[K] = {fake<VkBuffer>(5), 4, 2 * 4 * 2 * 4};
     const auto resolved = resolve(of, {}, good);
     INFO(resolved.status.what);
     REQUIRE(bool(resolved.status));
@@ -228,27 +232,27 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
         change(changed);
         test::check_error(resolve(of, {}, changed).status, Code::invalid_argument, words);
     };
-    refuses_call("q_out.head_stride 72 32", [](Call& c) { c.q_out.head_stride = 72; });
-    refuses_call("q_out.head_stride 32 64", [](Call& c) { c.q_out.head_stride = 32; });
-    refuses_call("q_out.where.offset 1 2", [](Call& c) { c.q_out.where.offset = 1; });
+    refuses_call("q_out.head_stride 72 32", [](Call& c) { c.out[Q].head_stride = 72; });
+    refuses_call("q_out.head_stride 32 64", [](Call& c) { c.out[Q].head_stride = 32; });
+    refuses_call("q_out.where.offset 1 2", [](Call& c) { c.out[Q].where.offset = 1; });
     refuses_call("q_out.where.range 1631 1632 q_out.batch_stride 0 768",
-                 [](Call& c) { c.q_out.where.range = 1631; });
-    refuses_call("q_in q_out", [](Call& c) { c.q_out.where.buffer = c.q_in.where.buffer; });
-    refuses_call("k_scales_out.buffer null", [](Call& c) { c.k_scales_out = {}; });
-    refuses_call("k_scales_out.range 60 64", [](Call& c) { c.k_scales_out.range = 60; });
-    refuses_call("q_scales_out store_scale", [](Call& c) { c.q_scales_out = c.k_scales_out; });
+                 [](Call& c) { c.out[Q].where.range = 1631; });
+    refuses_call("q_in q_out", [](Call& c) { c.out[Q].where.buffer = c.in[Q].where.buffer; });
+    refuses_call("k_scales_out.buffer null", [](Call& c) { c.scales_out[K] = {}; });
+    refuses_call("k_scales_out.range 60 64", [](Call& c) { c.scales_out[K].range = 60; });
+    refuses_call("q_scales_out store_scale", [](Call& c) { c.scales_out[Q] = c.scales_out[K]; });
     refuses_call("k_out k_scales_out", [](Call& c) {
-        c.k_scales_out = {c.k_out.where.buffer, 512, 64};
+        c.scales_out[K] = {c.out[K].where.buffer, 512, 64};
     });
     refuses_call("q_in k_scales_out", [](Call& c) {
-        c.k_scales_out = {c.q_in.where.buffer, 512, 64};
+        c.scales_out[K] = {c.in[Q].where.buffer, 512, 64};
     });
     refuses_call("out_of_range k_scales_out", [](Call& c) {
-        c.out_of_range = {c.k_scales_out.buffer, 8, 4};
+        c.out_of_range = {c.scales_out[K].buffer, 8, 4};
     });
-    of.q.out = of.q.in;
-    of.k_finish.store_scale = StoreScale::none;
-    good.q_out = good.q_in;
+    of.tensor[Q].out = of.tensor[Q].in;
+    of.tensor[K].ops.store_scale = StoreScale::none;
+    good.out[Q] = good.in[Q];
     refuses_call("k_scales_out store_scale", [](Call&) {});
 }
 
@@ -273,9 +277,10 @@ TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 
                     if (span == NormSpan::token && heads == 0) continue;
                     KernelInfo of = info();
                     of.rotary_dim = 2;
-                    of.q.head_dim = of.k.head_dim = of.v.head_dim = head_dim;
-                    of.q_heads = of.k_heads = of.v_heads = heads;
-                    of.q_finish.norm.span = span;
+                    of.tensor[Q].head_dim = of.tensor[K].head_dim = of.tensor[V].head_dim =
+                        head_dim;
+                    of.tensor[Q].heads = of.tensor[K].heads = of.tensor[V].heads = heads;
+                    of.tensor[Q].ops.norm.span = span;
                     const Geometry g = geometry_for(of, access, Load::few_tokens, {});
                     CAPTURE(head_dim);
                     CAPTURE(heads);
@@ -293,9 +298,9 @@ TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 
 TEST_CASE("geometry: rows that are stored together may fill the 16 KiB") {
     const auto stores = [](Element out, std::uint32_t head_dim, Load load) {
         KernelInfo of = info();
-        of.q_finish = {};
-        of.q = of.k = of.v = {Element::f16, out, head_dim};
-        of.q_heads = of.k_heads = of.v_heads = 8;
+        of.tensor[Q].ops = {};
+        of.tensor[Q] = of.tensor[K] = of.tensor[V] = {Element::f16, out, head_dim};
+        of.tensor[Q].heads = of.tensor[K].heads = of.tensor[V].heads = 8;
         of.rotary_dim = 64;
         return std::pair{of, geometry_for(of, shader::access_wide, load, {})};
     };

@@ -9,8 +9,8 @@ namespace {
 
 KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim,
                 std::uint32_t offset = 0) {
-    const HeadFormat width{element, element, head_dim, offset};
-    return {.rotary_dim = rotary_dim, .q = width, .k = width};
+    const TensorInfo width{element, element, head_dim, offset};
+    return {.rotary_dim = rotary_dim, .tensor = {width, width}};
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ TEST_CASE("a unit is what the widest access holds of the smallest element") {
     CHECK(unit_elements(info(Element::f32, 128, 128), shader::access_word) == 1);
     CHECK(unit_elements(info(Element::f16, 128, 128), shader::access_narrow) == 1);
     KernelInfo mixed = info(Element::f32, 128, 128);
-    mixed.k.out = Element::f16;
+    mixed.tensor[K].out = Element::f16;
     CHECK(unit_elements(mixed, shader::access_wide) == 8);
 }
 
@@ -59,7 +59,8 @@ TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
     CHECK(shape_of(open, {.z = 3, .tokens = 100, .q_heads = 32, .k_heads = 8}).groups[2] == 3);
     CHECK(shape_of(open, {.z = 1, .tokens = 1, .q_heads = 33, .k_heads = 8}).groups[1] == 2);
     CHECK(shape_of(open, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 4);
-    llama.q_heads = llama.k_heads = 32;  // known heads: K's heads share their angles, too
+    llama.tensor[Q].heads = llama.tensor[K].heads =
+        32;  // known heads: K's heads share their angles, too
     const Geometry known = geometry_for(llama, shader::access_wide, Load::many_tokens, limits);
     CHECK(known.k_batch == 4);
     CHECK(shape_of(known, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 1);
@@ -75,8 +76,8 @@ TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as 
     const auto lanes = [](std::uint32_t head_dim, std::uint32_t heads, Load load,
                           std::uint32_t batch = 4) {
         KernelInfo of = info(Element::f16, head_dim, head_dim);  // steps of 16
-        of.q_heads = heads;
-        of.k_heads = 8;
+        of.tensor[Q].heads = heads;
+        of.tensor[K].heads = 8;
         const Geometry g = geometry_for(of, shader::access_wide, load, {.batch = batch});
         if (g.workgroup_size() == 128) CHECK(g.q_batch == batch);
         return g.workgroup_size();
@@ -90,33 +91,33 @@ TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as 
     CHECK(lanes(4096, 8, Load::many_tokens) == 128);    // two steps a lane
     // Many steps do not stand for heads.
     KernelInfo one = info(Element::f16, 16384, 16384);
-    one.q_heads = one.k_heads = 1;
+    one.tensor[Q].heads = one.tensor[K].heads = 1;
     CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {}) ==
           geometry_for(one, shader::access_wide, Load::few_tokens, {}));
     // A device may have no such workgroups.
     one = info(Element::f16, 128, 128);
-    one.q_heads = one.k_heads = 64;
+    one.tensor[Q].heads = one.tensor[K].heads = 64;
     CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {.workgroup_invocations = 64})
               .workgroup_size() == 64);
 }
 
 TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave lanes idle") {
     KernelInfo key = info(Element::f16, 576, 64, 512);  // MLA: one head, 4 steps that rotate
-    key.q = {};
-    key.k_heads = 1;
+    key.tensor[Q] = {};
+    key.tensor[K].heads = 1;
     const Geometry one_head = geometry_for(key, shader::access_wide, Load::many_tokens, {});
     CHECK(one_head.step_lanes == 4);
     CHECK(one_head.head_lanes == 1);
     CHECK(one_head.group_tokens == 16);
     CHECK(shape_of(one_head, {.z = 1, .tokens = 33, .k_heads = 1}).groups[0] == 3);
     KernelInfo many = info(Element::f16, 192, 64, 128);
-    many.q_heads = 128;
-    many.k = {};
+    many.tensor[Q].heads = 128;
+    many.tensor[K] = {};
     const Geometry heads = geometry_for(many, shader::access_wide, Load::many_tokens, {});
     CHECK(heads.head_lanes == 32);  // 128 lanes, of four heads each
     CHECK(heads.group_tokens == 1);
     CHECK(shape_of(heads, {.z = 1, .tokens = 1, .q_heads = 128}).groups[1] == 1);
-    many.q_heads = 3;
+    many.tensor[Q].heads = 3;
     CHECK(geometry_for(many, shader::access_wide, Load::few_tokens, {}).head_lanes == 4);
 }
 
@@ -170,7 +171,7 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
 TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it takes K's lanes") {
     const DispatchLimits limits;
     KernelInfo alone = info(Element::f16, 128, 0);  // a K that is not rotated
-    alone.q = {};
+    alone.tensor[Q] = {};
     const Geometry gpu = geometry_for(alone, shader::access_wide, Load::few_tokens, limits);
     CHECK(gpu.step_lanes == 8);  // 16 channels per lane
     CHECK(gpu.workgroup_size() == 64);
@@ -179,14 +180,14 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     CHECK(max_heads(alone, processor, limits) == 16384 / 4);
     KernelInfo beside = info(Element::f16, 128, 128);
     const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
-    beside.v = beside.k;
+    beside.tensor[V] = beside.tensor[K];
     CHECK(geometry_for(beside, shader::access_wide, Load::few_tokens, limits) == without);
     // Its units must not cross the end of a row, whatever its element type.
-    beside.v.head_dim = 124;
+    beside.tensor[V].head_dim = 124;
     CHECK_FALSE(formats_allow(beside, shader::access_wide));
     CHECK(formats_allow(beside, shader::access_word));
     KernelInfo floats = info(Element::f32, 128, 128);
-    floats.v = {Element::f32, Element::f16, 128, 0};
+    floats.tensor[V] = {Element::f32, Element::f16, 128, 0};
     CHECK(unit_elements(floats, shader::access_wide) == 8);
 }
 
@@ -208,9 +209,9 @@ TEST_CASE("on a processor a step of word access has as many words as the windows
 
 TEST_CASE("rows that the lanes of a GPU store together have gaps where there is room for them") {
     KernelInfo stored = info(Element::f16, 128, 128);
-    stored.q_heads = 32;
-    stored.k_heads = 8;
-    stored.k.out = Element::q8_0;
+    stored.tensor[Q].heads = 32;
+    stored.tensor[K].heads = 8;
+    stored.tensor[K].out = Element::q8_0;
     const auto gaps = [](const KernelInfo& of, Load load) {
         const Geometry geometry = geometry_for(of, shader::access_wide, load, {});
         CHECK(geometry.finish == shader::finish_shared);
@@ -219,18 +220,18 @@ TEST_CASE("rows that the lanes of a GPU store together have gaps where there is 
     CHECK(gaps(stored, Load::few_tokens));
     CHECK_FALSE(gaps(stored, Load::processor));  // a lane has a row for itself
     KernelInfo longest = info(Element::f32, 4096, 64);
-    longest.k.out = Element::q8_0;
+    longest.tensor[K].out = Element::q8_0;
     CHECK_FALSE(gaps(longest, Load::few_tokens));
     KernelInfo normed = info(Element::f16, 128, 128);
-    normed.q_finish.norm.kind = NormKind::rms;
+    normed.tensor[Q].ops.norm.kind = NormKind::rms;
     CHECK_FALSE(gaps(normed, Load::few_tokens));  // nothing is stored together
 }
 
 TEST_CASE("on a GPU a lane finishes several heads, one after the other, if tokens are many") {
     KernelInfo normed = info(Element::f16, 128, 128);
-    normed.q_heads = 32;
-    normed.k_heads = 8;
-    normed.q_finish.norm.kind = NormKind::rms;
+    normed.tensor[Q].heads = 32;
+    normed.tensor[K].heads = 8;
+    normed.tensor[Q].ops.norm.kind = NormKind::rms;
     const auto of = [&](Load load, std::uint32_t batch = 4) {
         return geometry_for(normed, shader::access_wide, load, {.batch = batch});
     };
@@ -246,7 +247,7 @@ TEST_CASE("on a GPU a lane finishes several heads, one after the other, if token
     CHECK(workgroups(1023, 32) == 4);
     CHECK(workgroups(1024, 32) == 1);  // 65 536 lanes are left
     CHECK(workgroups(1024, 33) == 2);
-    normed.q_finish.norm.span = NormSpan::token;  // one row, of one workgroup
+    normed.tensor[Q].ops.norm.span = NormSpan::token;  // one row, of one workgroup
     CHECK(of(Load::many_tokens).rounds == 1);
 }
 

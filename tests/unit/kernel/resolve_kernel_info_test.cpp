@@ -16,14 +16,17 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef& d, KernelInfo&) { d.enabled = 64; }, "device.enabled 0x40");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 0; }, "rotary_dim 0");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 15; }, "rotary_dim 15");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}; }, "q.head_dim k.head_dim 0");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.head_dim = 1; }, "q.head_dim 1");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.head_dim = 65535; }, "k.head_dim 65535");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.rotary_offset = 1; }, "k.rotary_offset 1");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.rotary_offset = 4294967295u; },
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q] = i.tensor[K] = {}; },
+                  "q.head_dim k.head_dim 0");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].head_dim = 1; }, "q.head_dim 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].head_dim = 65535; },
+                  "k.head_dim 65535");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].rotary_offset = 1; },
+                  "k.rotary_offset 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].rotary_offset = 4294967295u; },
                   "q.rotary_offset");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.q.in = Element(7); }, "q.in 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.k.out = Element(11); }, "k.out 11");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].in = Element(7); }, "q.in 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].out = Element(11); }, "k.out 11");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::by_default; },
@@ -32,12 +35,15 @@ TEST_CASE("create: each broken rule is named") {
                   "positions 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion 3");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.v.head_dim = 1; }, "v.head_dim 1");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.head_dim = 16, .rotary_offset = 2}; },
-                  "v.rotary_offset 2");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.v = {.in = Element(7), .head_dim = 16}; },
-                  "v.in 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.q = i.k = {}, i.v.head_dim = 16; },
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[V].head_dim = 1; }, "v.head_dim 1");
+    breaks_create(
+        [](DeviceRef&, KernelInfo& i) { i.tensor[V] = {.head_dim = 16, .rotary_offset = 2}; },
+        "v.rotary_offset 2");
+    breaks_create(
+        [](DeviceRef&, KernelInfo& i) { i.tensor[V] = {.in = Element(7), .head_dim = 16}; },
+        "v.in 7");
+    breaks_create([](DeviceRef&,
+                     KernelInfo& i) { i.tensor[Q] = i.tensor[K] = {}, i.tensor[V].head_dim = 16; },
                   "q.head_dim k.head_dim 0");
 }
 
@@ -71,7 +77,7 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
     good.angles = AngleSource::computed;
     good.phase = true;
     good.head_groups = 4;
-    good.q_heads = 8;
+    good.tensor[Q].heads = 8;
     good.positions = PositionSource::axis_ids;
     good.sections = {.order = SectionOrder::sum, .axes = 8};
     CHECK(check(device(), good));
@@ -88,7 +94,9 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
     breaks([](KernelInfo& i) { i.head_groups = 65536; }, "head_groups 65536");
     breaks([](KernelInfo& i) { i.head_groups = 2; }, "head_groups 2 3");
     breaks(
-        [](KernelInfo& i) { i.angles = AngleSource::computed, i.head_groups = 4, i.k_heads = 6; },
+        [](KernelInfo& i) {
+            i.angles = AngleSource::computed, i.head_groups = 4, i.tensor[K].heads = 6;
+        },
         "k_heads 6 head_groups 4");
     breaks(
         [](KernelInfo& i) {
@@ -102,7 +110,7 @@ TEST_CASE("head groups: a norm over a token is refused at create(), not by each 
     breaks_create(
         [](DeviceRef&, KernelInfo& i) {
             i.angles = AngleSource::computed, i.head_groups = 2;
-            i.k_finish.norm = {.kind = NormKind::rms, .span = NormSpan::token, .eps = 1e-6f};
+            i.tensor[K].ops.norm = {.kind = NormKind::rms, .span = NormSpan::token, .eps = 1e-6f};
         },
         "head_groups 2 k_finish 1", Code::not_supported);
 }

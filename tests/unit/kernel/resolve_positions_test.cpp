@@ -120,7 +120,7 @@ TEST_CASE("ids: a stride of 0 is packed; what is shared says broadcast") {
     expect(resolve(implicit, limits, c).status, Code::invalid_argument,
            "positions.batch_stride 0 batch 2 broadcast");
     c.batch = 1;
-    c.q_in.batch_stride = c.q_out.batch_stride = 0;
+    c.in[Q].batch_stride = c.out[Q].batch_stride = 0;
     CHECK(resolve(implicit, limits, c));
 }
 

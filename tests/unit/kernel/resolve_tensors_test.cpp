@@ -6,11 +6,11 @@ namespace vkrope {
 
 TEST_CASE("V: its rows are wherever the caller says, wider or narrower than those that rotate") {
     KernelInfo i = info();
-    i.v = {Element::f32, Element::bf16, 8, 0};  // fewer channels than rotary_dim
+    i.tensor[V] = {Element::f32, Element::bf16, 8, 0};  // fewer channels than rotary_dim
     CHECK(check(device(), i));
     Call c = call();
-    c.v_in = tensor(v_buffer, 3);
-    c.v_out = tensor(v_buffer, 3, 2048, 1024);
+    c.in[V] = tensor(v_buffer, 3);
+    c.out[V] = tensor(v_buffer, 3, 2048, 1024);
     const auto resolved = resolve(i, limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
@@ -25,17 +25,18 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
         change(changed, broken);
         expect(resolve(changed, limits, broken).status, Code::invalid_argument, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.v = {}; }, "v_in.heads 3");
-    breaks([](KernelInfo& k, Call&) { k.v_heads = 2; }, "v_in.heads 3 v_heads 2");
-    breaks([](KernelInfo&, Call& b) { b.v_out.heads = 2; }, "v_out.heads 2 v_in.heads 3");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where.buffer = nullptr; }, "v_out.where.buffer null");
-    breaks([](KernelInfo&, Call& b) { b.v_in.where.range = 4; }, "v_in.where.range 4");
-    breaks([](KernelInfo&, Call& b) { b.v_out.token_stride = -1; }, "v_out.token_stride -1");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where.offset = 64; }, "v_in v_out");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.q_out.where; }, "q_out v_out");
-    breaks([](KernelInfo&, Call& b) { b.v_out.where = b.k_out.where; }, "k_out v_out");
-    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.k_out.where; }, "k_out v_in");
-    breaks([](KernelInfo&, Call& b) { b.v_in.where = b.q_out.where; }, "q_out v_in");
+    breaks([](KernelInfo& k, Call&) { k.tensor[V] = {}; }, "v_in.heads 3");
+    breaks([](KernelInfo& k, Call&) { k.tensor[V].heads = 2; }, "v_in.heads 3 v_heads 2");
+    breaks([](KernelInfo&, Call& b) { b.out[V].heads = 2; }, "v_out.heads 2 v_in.heads 3");
+    breaks([](KernelInfo&, Call& b) { b.out[V].where.buffer = nullptr; },
+           "v_out.where.buffer null");
+    breaks([](KernelInfo&, Call& b) { b.in[V].where.range = 4; }, "v_in.where.range 4");
+    breaks([](KernelInfo&, Call& b) { b.out[V].token_stride = -1; }, "v_out.token_stride -1");
+    breaks([](KernelInfo&, Call& b) { b.out[V].where.offset = 64; }, "v_in v_out");
+    breaks([](KernelInfo&, Call& b) { b.out[V].where = b.out[Q].where; }, "q_out v_out");
+    breaks([](KernelInfo&, Call& b) { b.out[V].where = b.out[K].where; }, "k_out v_out");
+    breaks([](KernelInfo&, Call& b) { b.in[V].where = b.out[K].where; }, "k_out v_in");
+    breaks([](KernelInfo&, Call& b) { b.in[V].where = b.out[Q].where; }, "q_out v_in");
     breaks(
         [](KernelInfo&, Call& b) {
             b.out_of_range = {v_buffer, 2048, 4};
@@ -44,36 +45,36 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
     breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 0, 4}; }, "v_in out_of_range");
     breaks(
         [](KernelInfo&, Call& b) {
-            b.v_out.where = {other_buffer, 0, 1024};
+            b.out[V].where = {other_buffer, 0, 1024};
         },
         "v_out positions.ids");
     // In place with another pairing, which does not concern V.
     KernelInfo other = i;
-    other.v.in = Element::bf16;
+    other.tensor[V].in = Element::bf16;
     other.pairing_out = Pairing::interleaved;
     Call in_place = c;
-    in_place.q_out = tensor(q_buffer, 4, 4096), in_place.k_out = tensor(k_buffer, 2, 4096);
-    in_place.v_in = in_place.v_out;
+    in_place.out[Q] = tensor(q_buffer, 4, 4096), in_place.out[K] = tensor(k_buffer, 2, 4096);
+    in_place.in[V] = in_place.out[V];
     const auto same = resolve(other, limits, in_place);
     INFO(same.status.what);
     REQUIRE(same);
     CHECK(same->v.in_place);
     // V alone.
-    in_place.q_in = in_place.q_out = in_place.k_in = in_place.k_out = {};
+    in_place.in[Q] = in_place.out[Q] = in_place.in[K] = in_place.out[K] = {};
     CHECK(resolve(other, limits, in_place));
 }
 
 TEST_CASE(
     "V in pages: the caches may share a buffer, and a slot that one of them lacks is outside") {
     KernelInfo i = info();
-    i.v = i.k;
+    i.tensor[V] = i.tensor[K];
     i.scatter_k = true;
     Call c = call();
     // [pages, K and V, 4 rows, 2 heads, 16 channels] in f16
     constexpr VkDeviceSize half_page = 4 * 2 * 16 * 2, buffer = 5 * 2 * half_page;
-    c.k_out = tensor(other_buffer, 2, 1024, buffer - half_page);
-    c.v_in = tensor(v_buffer, 2);
-    c.v_out = tensor(other_buffer, 2, 1024 + half_page, buffer - half_page);
+    c.out[K] = tensor(other_buffer, 2, 1024, buffer - half_page);
+    c.in[V] = tensor(v_buffer, 2);
+    c.out[V] = tensor(other_buffer, 2, 1024 + half_page, buffer - half_page);
     c.paged_cache.slot_mapping = {other_buffer, 64, 2 * 4 * 4};
     c.paged_cache.page_size = 4;
     c.paged_cache.page_stride = 2 * half_page / 2;
@@ -83,22 +84,22 @@ TEST_CASE(
     CHECK(resolved->k.pages == 5);
     CHECK(resolved->v.pages == 5);
     Call shorter = c;
-    shorter.v_out.where.range -= 2 * half_page;
+    shorter.out[V].where.range -= 2 * half_page;
     const auto fewer = resolve(i, limits, shorter);
     REQUIRE(fewer);
     CHECK(fewer->k.pages == 4);
     CHECK(fewer->v.pages == 4);
     Call reaches = c;
-    reaches.v_out.where.offset -= 32;
+    reaches.out[V].where.offset -= 32;
     expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out v_out");
     Call strided = c;
-    strided.v_out.token_stride = 32;
+    strided.out[V].token_stride = 32;
     expect(resolve(i, limits, strided).status, Code::invalid_argument,
            "v_out.token_stride 32 paged_cache 0");
     // Rules that only V breaks name V.
     Call short_rows = c;
-    short_rows.v_in.heads = short_rows.v_out.heads = 3;
-    short_rows.v_out.where = {v_buffer, 2048, buffer};
+    short_rows.in[V].heads = short_rows.out[V].heads = 3;
+    short_rows.out[V].where = {v_buffer, 2048, buffer};
     short_rows.paged_cache.row_stride = 32;
     expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
            "v_out paged_cache.row_stride 32 48");
@@ -107,7 +108,7 @@ TEST_CASE(
            "paged_cache.page_size 1 row_stride 32 v_out");
     // V alone has slots, too.
     Call alone = c;
-    alone.k_in = alone.k_out = {};
+    alone.in[K] = alone.out[K] = {};
     CHECK(resolve(i, limits, alone));
     alone.paged_cache.slot_mapping = {};
     expect(resolve(i, limits, alone).status, Code::invalid_argument,
@@ -115,73 +116,75 @@ TEST_CASE(
 }
 
 TEST_CASE("record: each broken rule of a tensor is named") {
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.heads = 3; }, "q_out.heads 3");
-    breaks_record([](KernelInfo& i, Call&) { i.k = {}; }, "k_in.heads 2");
-    breaks_record([](KernelInfo&, Call& c) { c.k_in.where.buffer = VK_NULL_HANDLE; },
+    breaks_record([](KernelInfo&, Call& c) { c.out[Q].heads = 3; }, "q_out.heads 3");
+    breaks_record([](KernelInfo& i, Call&) { i.tensor[K] = {}; }, "k_in.heads 2");
+    breaks_record([](KernelInfo&, Call& c) { c.in[K].where.buffer = VK_NULL_HANDLE; },
                   "k_in.where.buffer");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = VK_WHOLE_SIZE; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.range = VK_WHOLE_SIZE; },
                   "q_in.where.range VK_WHOLE_SIZE");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.offset = 1; }, "q_in.where.offset 1");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.offset = 1; }, "q_in.where.offset 1");
     breaks_record(
         [](KernelInfo&, Call& c) {
-            c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
+            c.in[Q].where = c.out[Q].where = {q_buffer, 2, 1024};
         },
         "q_in 1026");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 1020; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.range = 1020; },
                   "q_in.where.range 1020 1024");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = -1; }, "q_in.token_stride -1");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = INT64_MAX; }, "q_in");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = INT64_MAX / 2; }, "q_in");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.batch_stride = c.q_out.batch_stride = 8; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = -1; }, "q_in.token_stride -1");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].batch_stride = INT64_MAX; }, "q_in");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = INT64_MAX / 2; }, "q_in");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].batch_stride = c.out[Q].batch_stride = 8; },
                   "q_out.batch_stride 8");
-    breaks_record([](KernelInfo&, Call& c) { c.k_in = c.k_out = c.q_in; }, "q_out k_out");
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.where.offset = 64; }, "q_in q_out");
+    breaks_record([](KernelInfo&, Call& c) { c.in[K] = c.out[K] = c.in[Q]; }, "q_out k_out");
+    breaks_record([](KernelInfo&, Call& c) { c.out[Q].where.offset = 64; }, "q_in q_out");
     breaks_record(
-        [](KernelInfo&, Call& c) { c.q_in.token_stride = 64, c.q_out.token_stride = 128; },
+        [](KernelInfo&, Call& c) { c.in[Q].token_stride = 64, c.out[Q].token_stride = 128; },
         "q_in q_out");
     // A stride of 0 is named with its packed value; a stride that was given is not.
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.token_stride = 128; },
+    breaks_record([](KernelInfo&, Call& c) { c.out[Q].token_stride = 128; },
                   "q_in.token_stride 0 64 q_out's 128");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 64; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].head_stride = c.out[Q].head_stride = 64; },
                   "q_out.token_stride 0 64");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = c.q_out.head_stride = 80; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].head_stride = c.out[Q].head_stride = 80; },
                   "q_out.token_stride 0 64 208 q_out.head_stride 80");
     breaks_record(
         [](KernelInfo&, Call& c) {
-            c.q_in.head_stride = c.q_out.head_stride = 64;
-            c.q_in.token_stride = c.q_out.token_stride = 16;
+            c.in[Q].head_stride = c.out[Q].head_stride = 64;
+            c.in[Q].token_stride = c.out[Q].token_stride = 16;
         },
         "q_out.batch_stride 0 64");
     // Rows that reach too far: the error names the stride that was given, unless a stride of 0 must
     // step over it.
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.token_stride = 600; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = 600; },
                   "8528 q_in.token_stride 600");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.head_stride = 640; }, "q_in.token_stride 0 64");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.where.range = 64; }, "q_in.batch_stride 0 256");
-    breaks_record([](KernelInfo& i, Call&) { i.q.out = Element::bf16; }, "q_in q_out");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].head_stride = 640; },
+                  "q_in.token_stride 0 64");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.range = 64; },
+                  "q_in.batch_stride 0 256");
+    breaks_record([](KernelInfo& i, Call&) { i.tensor[Q].out = Element::bf16; }, "q_in q_out");
     breaks_record(
         [](KernelInfo&, Call& c) {
-            c.k_out = tensor(q_buffer, 2, 4096 - 1024, 4096);
-            c.q_in.where.range = c.q_out.where.range = 8192;
-            c.q_in.token_stride = c.q_out.token_stride = 512;
+            c.out[K] = tensor(q_buffer, 2, 4096 - 1024, 4096);
+            c.in[Q].where.range = c.out[Q].where.range = 8192;
+            c.in[Q].token_stride = c.out[Q].token_stride = 512;
         },
         "overlap");
-    breaks_record([](KernelInfo&, Call& c) { c.q_out.head_stride = broadcast; },
+    breaks_record([](KernelInfo&, Call& c) { c.out[Q].head_stride = broadcast; },
                   "q_out.head_stride broadcast");
     breaks_record(
         [](KernelInfo&, Call& c) {
-            c.q_in.head_stride = broadcast;
-            c.q_in.heads_per_group = 2;
+            c.in[Q].head_stride = broadcast;
+            c.in[Q].heads_per_group = 2;
         },
         "q_in.heads_per_group 2");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.heads_per_group = 3; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].heads_per_group = 3; },
                   "q_in.heads_per_group 3 4");
-    breaks_record([](KernelInfo&, Call& c) { c.k_in.group_stride = 64; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[K].group_stride = 64; },
                   "k_in.group_stride 64 heads_per_group");
     breaks_record(
         [](KernelInfo&, Call& c) {
-            c.q_in.heads_per_group = c.q_out.heads_per_group = 2;
-            c.q_in.group_stride = c.q_out.group_stride = 24;
+            c.in[Q].heads_per_group = c.out[Q].heads_per_group = 2;
+            c.in[Q].group_stride = c.out[Q].group_stride = 24;
         },
         "q_out.group_stride 24 32");
     breaks_record([](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; },
@@ -192,7 +195,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     KernelInfo i = info();
     i.scatter_k = true;
     Call good = call();
-    good.k_out = tensor(
+    good.out[K] = tensor(
         other_buffer, 2, 1024,
         5 * 4 * 32 * 2 + 63);  // five pages of four rows of two heads, and not quite one more
     good.paged_cache.slot_mapping = {other_buffer, 64, 2 * 4 * 4};
@@ -233,7 +236,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         "paged_cache.page_size 1 page_stride 128 k_out");
     breaks(
         [](KernelInfo&, Call& c) {
-            c.paged_cache.page_size = 1, c.paged_cache.row_stride = 16, c.k_out.head_stride = 64;
+            c.paged_cache.page_size = 1, c.paged_cache.row_stride = 16, c.out[K].head_stride = 64;
         },
         "paged_cache.page_size 1 row_stride 16");
     breaks(
@@ -259,15 +262,15 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
            "paged_cache.page_stride 127 128");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = -2; },
            "paged_cache.page_stride -2");
-    breaks([](KernelInfo&, Call& c) { c.k_out.token_stride = 32; },
+    breaks([](KernelInfo&, Call& c) { c.out[K].token_stride = 32; },
            "k_out.token_stride 32 paged_cache 0");
-    breaks([](KernelInfo&, Call& c) { c.k_out.where = c.k_in.where; }, "k_in k_out");
+    breaks([](KernelInfo&, Call& c) { c.out[K].where = c.in[K].where; }, "k_in k_out");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.offset = 1024; },
            "k_out paged_cache.slot_mapping");
     breaks_create(
         [](DeviceRef&, KernelInfo& k) {
             k.scatter_k = true;
-            k.k = {};
+            k.tensor[K] = {};
         },
         "scatter_k k.head_dim 0");
 }
@@ -286,42 +289,42 @@ TEST_CASE("rows that alternate are apart, at every level") {
     c.tokens = 5;
     c.positions.ids.range = 5 * 4;
     c.positions.batch_stride = broadcast;
-    c.q_in = c.q_out = plane(0, 4);
-    c.k_in = c.k_out = plane(4, 1);
+    c.in[Q] = c.out[Q] = plane(0, 4);
+    c.in[K] = c.out[K] = plane(4, 1);
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
     CHECK(resolved->q.group_heads == 4);
     CHECK(resolved->k.group_heads == 8);  // groups of one head are heads
     CHECK(resolved->k.in.head == 6 * 16);
-    c.k_in = c.k_out = plane(3, 1);
+    c.in[K] = c.out[K] = plane(3, 1);
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
            "q_out k_out q_out.batch_stride 0 3840");
     // A common mistake with packed QKV: the error names the token stride that was forgotten, of
     // either tensor.
-    c.k_in = c.k_out = plane(4, 1);
-    c.k_in.token_stride = c.k_out.token_stride = 0;
+    c.in[K] = c.out[K] = plane(4, 1);
+    c.in[K].token_stride = c.out[K].token_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
            "k_out.token_stride 0 128 688");
-    c.k_in = c.k_out = plane(4, 1);
-    c.q_in.token_stride = c.q_out.token_stride = 0;
-    c.q_in.heads_per_group = c.q_out.heads_per_group = 0;
-    c.q_in.group_stride = c.q_out.group_stride = 0;
+    c.in[K] = c.out[K] = plane(4, 1);
+    c.in[Q].token_stride = c.out[Q].token_stride = 0;
+    c.in[Q].heads_per_group = c.out[Q].heads_per_group = 0;
+    c.in[Q].group_stride = c.out[Q].group_stride = 0;
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
            "q_out k_out q_out.token_stride 0 512");
-    c.q_in = c.q_out = plane(0, 4);
+    c.in[Q] = c.out[Q] = plane(0, 4);
     // K at the end of a group, so that relative to Q it crosses the end of the period.
-    c.k_in = c.k_out = plane(5, 1);
+    c.in[K] = c.out[K] = plane(5, 1);
     CHECK(resolve(info(), limits, c));
-    c.q_in = c.q_out = plane(1, 4);
-    c.k_in = c.k_out = plane(0, 1);
+    c.in[Q] = c.out[Q] = plane(1, 4);
+    c.in[K] = c.out[K] = plane(0, 1);
     CHECK(resolve(info(), limits, c));
     // Out of place into a plane of the same buffer.
-    c.k_in = c.k_out = {};
-    c.q_in = plane(0, 2);
-    c.q_out = plane(2, 2);
+    c.in[K] = c.out[K] = {};
+    c.in[Q] = plane(0, 2);
+    c.out[Q] = plane(2, 2);
     CHECK(resolve(info(), limits, c));
-    c.q_out = plane(1, 2);
+    c.out[Q] = plane(1, 2);
     expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in q_out");
 }
 

@@ -61,12 +61,12 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
         "positions.ids out_of_range");
     breaks_record(
         [](KernelInfo&, Call& c) {
-            c.q_out.where.buffer = other_buffer;
-            c.q_out.where.offset = 64;
+            c.out[Q].where.buffer = other_buffer;
+            c.out[Q].where.offset = 64;
             c.out_of_range = {q_buffer, 8, 4};
         },
         "q_in out_of_range");
-    breaks_record([](KernelInfo&, Call& c) { c.q_in.buffer_size = c.q_out.buffer_size = 4092; },
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].buffer_size = c.out[Q].buffer_size = 4092; },
                   "q_in.buffer_size 4092");
     breaks_record(
         [](KernelInfo&, Call& c) {
@@ -88,10 +88,10 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
 TEST_CASE(
     "rows that end in the middle of a word need to know that the buffer has the whole of it") {
     Call c = call();
-    c.q_in.where = c.q_out.where = {q_buffer, 2, 1024};
-    c.q_in.buffer_size = c.q_out.buffer_size = 1027;
+    c.in[Q].where = c.out[Q].where = {q_buffer, 2, 1024};
+    c.in[Q].buffer_size = c.out[Q].buffer_size = 1027;
     expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in 1026");
-    c.q_in.buffer_size = c.q_out.buffer_size = 1028;
+    c.in[Q].buffer_size = c.out[Q].buffer_size = 1028;
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
@@ -110,8 +110,8 @@ TEST_CASE(
         t.token_stride = 8 * 16;
         return t;
     };
-    c.q_in = c.q_out = plane(0, 4);
-    c.k_in = c.k_out = plane(4, 2);
+    c.in[Q] = c.out[Q] = plane(0, 4);
+    c.in[K] = c.out[K] = plane(4, 2);
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
@@ -119,14 +119,14 @@ TEST_CASE(
     CHECK(bound(resolved->q.in, c).offset == 0);
     CHECK(bound(resolved->k.in, c).offset == 128);
     // With one head more, Q reaches into K.
-    c.q_in.heads = c.q_out.heads = 5;
+    c.in[Q].heads = c.out[Q].heads = 5;
     expect(resolve(info(), limits, c).status, Code::invalid_argument, "overlap");
 }
 
 TEST_CASE("a call without tokens, sequences or tensors needs no buffers") {
     for (const Call& c :
          {Call{},
-          Call{.batch = 0, .tokens = 5, .q_in = tensor(q_buffer, 4), .q_out = tensor(q_buffer, 4)},
+          Call{.batch = 0, .tokens = 5, .in = {tensor(q_buffer, 4)}, .out = {tensor(q_buffer, 4)}},
           Call{.tokens = 5}}) {
         const auto resolved = resolve(info(), limits, c);
         CHECK(resolved);

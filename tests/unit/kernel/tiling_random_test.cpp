@@ -55,7 +55,7 @@ void draw(Tuple& t, Random& random) {
     const std::uint32_t head_dim = random.of(dims);
     const Element elements[] = {Element::f32, Element::f16};
     const Element from = random.of(elements), to = random.one_in(4) ? random.of(elements) : from;
-    t.info = {.rotary_dim = head_dim / 2 * 2, .q = {from, to, head_dim, 0}};
+    t.info = {.rotary_dim = head_dim / 2 * 2, .tensor = {{from, to, head_dim, 0}}};
     // At most 2^40 bytes in total, in any shape.
     std::uint64_t left =
         (std::uint64_t{1} << (10 + random.below(31))) / (std::uint64_t{head_dim} * 4) + 1;
@@ -153,7 +153,7 @@ void draw(Tuple& t, Random& random) {
     std::uint32_t access = std::uint32_t(random.below(3));
     if (!formats_allow(t.info, access)) access = shader::access_narrow;
     constexpr Load loads[] = {Load::many_tokens, Load::few_tokens, Load::processor};
-    t.info.q_heads = random.one_in(2) ? t.whole.heads : 0;
+    t.info.tensor[Q].heads = random.one_in(2) ? t.whole.heads : 0;
     t.geometry = geometry_for(t.info, access, random.of(loads), t.dispatch);
     t.work = {.z = t.whole.batch, .tokens = t.whole.tokens, .q_heads = t.whole.heads};
 }

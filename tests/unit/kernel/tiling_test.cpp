@@ -14,7 +14,7 @@ namespace {
 struct Packed : Tuple {
     Packed(std::uint32_t batch, std::uint32_t tokens, std::uint32_t heads,
            std::uint64_t first = 0) {
-        info = {.rotary_dim = 128, .q = {Element::f16, Element::f16, 128, 0}};
+        info = {.rotary_dim = 128, .tensor = {{Element::f16, Element::f16, 128, 0}}};
         whole = {.batch = batch, .heads = heads, .tokens = tokens};
         group_heads = heads;
         views[0] = {.first_byte = first,

@@ -256,24 +256,24 @@ TEST_CASE("finish of a model: one call makes its kernel") {
     REQUIRE(plan);
     auto info = kernel_info(rotation, plan.value, Element::bf16, Element::bf16, Element::f16);
     REQUIRE_MESSAGE(info, info.status.what);
-    CHECK(info->q_finish.norm.weight == channel);
-    CHECK(info->v_finish.norm.kind == rms);
-    CHECK(info->v == HeadFormat{Element::f16, Element::f16, 64, 0});
-    CHECK(info->q_heads == 8);
-    CHECK(info->v_heads == 2);
+    CHECK(info->tensor[Q].ops.norm.weight == channel);
+    CHECK(info->tensor[V].ops.norm.kind == rms);
+    CHECK(same_format(info->tensor[V], TensorInfo{Element::f16, Element::f16, 64, 0}));
+    CHECK(info->tensor[Q].heads == 8);
+    CHECK(info->tensor[V].heads == 2);
     const auto parameters = plan_parameters(info.value);
     REQUIRE_MESSAGE(parameters, parameters.status.what);
     CHECK(parameters->bytes == 2 * 64 * 4);
     info = kernel_info(rotation, plan.value, Element::bf16, std::nullopt, std::nullopt);
     REQUIRE_MESSAGE(info, info.status.what);
-    CHECK(info->k_finish.norm.kind == none);
-    CHECK(info->v.head_dim == 0);
+    CHECK(info->tensor[K].ops.norm.kind == none);
+    CHECK(info->tensor[V].head_dim == 0);
     // Without V, too.
     info = kernel_info(rotation, plan.value, Element::bf16, Element::bf16);
     REQUIRE_MESSAGE(info, info.status.what);
-    CHECK(info->q_finish.norm.kind == rms);
-    CHECK(info->k_finish.norm.weight == channel);
-    CHECK(info->k_heads == 2);
-    CHECK(info->v_finish.norm.kind == none);
-    CHECK(info->v_heads == 0);
+    CHECK(info->tensor[Q].ops.norm.kind == rms);
+    CHECK(info->tensor[K].ops.norm.weight == channel);
+    CHECK(info->tensor[K].heads == 2);
+    CHECK(info->tensor[V].ops.norm.kind == none);
+    CHECK(info->tensor[V].heads == 0);
 }

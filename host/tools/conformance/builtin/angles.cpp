@@ -14,8 +14,8 @@ constexpr std::uint32_t tokens = 24, head_dim = 40, rotary_dim = 28;
 Trial from_source(AngleSource source, Element element, Pairing pairing = Pairing::half_split) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.info.rotary_dim = rotary_dim;
-    trial.info.q.rotary_offset = 6;
-    trial.info.k = trial.info.q;
+    trial.info.tensor[Q].rotary_offset = 6;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.angles = source;
     trial.shape.q_per_group = 3;
     return trial;
@@ -141,7 +141,7 @@ void add_far(Checks& checks, AngleSource source) {
     checks.add(name + "_windows", [=](DeviceUnderTest& device, Findings& findings) {
         for (const Pairing pairing : pairings) {
             Trial trial = far_trial(source, Element::bf16, pairing, 4);
-            trial.info.q.rotary_offset = trial.info.k.rotary_offset = 2;
+            trial.info.tensor[Q].rotary_offset = trial.info.tensor[K].rotary_offset = 2;
             const Window windows[] = {{.offset = 0, .rotary_dim = 8},
                                       {.offset = 10, .rotary_dim = 4},
                                       {.offset = 16, .rotary_dim = 16}};
@@ -172,7 +172,7 @@ void add_far(Checks& checks, AngleSource source) {
                                                                       : 0x7fc0;
                 for (std::size_t i = 0; i < q_elements(trial); ++i) {
                     const std::size_t row = i / head_dim, channel = i % head_dim,
-                                      offset = trial.info.q.rotary_offset;
+                                      offset = trial.info.tensor[Q].rotary_offset;
                     const bool outside = channel < offset || channel >= offset + rotary_dim;
                     if (outside || channel - offset == row % rotary_dim) {
                         store(element, trial.q, i, quiet | static_cast<std::uint32_t>(1 + i % 61));

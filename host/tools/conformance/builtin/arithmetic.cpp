@@ -30,7 +30,7 @@ Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
 /// Calls visit(token, pair, first, second) with the elements of each pair of Q, packed.
 template <class Visit>
 void each_pair(const Trial& trial, Visit visit) {
-    const std::uint32_t D = trial.info.q.head_dim, pairs = trial.info.rotary_dim / 2;
+    const std::uint32_t D = trial.info.tensor[Q].head_dim, pairs = trial.info.rotary_dim / 2;
     const bool half = trial.info.pairing == Pairing::half_split;
     for (std::size_t row = 0; row < q_elements(trial) / D; ++row) {
         for (std::size_t j = 0; j < pairs; ++j) {

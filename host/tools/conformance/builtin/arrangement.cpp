@@ -93,15 +93,15 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
 
 Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim,
               std::uint64_t k_head_dim, std::uint64_t v_head_dim) {
-    const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Q = q_head_dim,
-                        K = k_head_dim;
+    const std::uint64_t S = shape.tokens, G = shape.groups, P = shape.q_per_group, Dq = q_head_dim,
+                        Dk = k_head_dim;
     const bool has_v = v_head_dim != 0;
-    const std::uint64_t H = has_v ? shape.v_heads() : G, V = has_v ? v_head_dim : K;
+    const std::uint64_t H = has_v ? shape.v_heads() : G, Dv = has_v ? v_head_dim : Dk;
     Piece piece;
     reference::Tensor &q = piece.q.rows, &k = piece.k.rows, &v = piece.v.rows;
-    q = alike(arrangement, shape, shape.q_heads(), Q);
-    k = alike(arrangement, shape, G, K);
-    v = alike(arrangement, shape, H, V);
+    q = alike(arrangement, shape, shape.q_heads(), Dq);
+    k = alike(arrangement, shape, G, Dk);
+    v = alike(arrangement, shape, H, Dv);
     bool one_after_the_other = true, v_after_k = true;
     switch (arrangement) {
         case Arrangement::bshd:
@@ -109,52 +109,52 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
             piece.q.strides_by_rule = piece.k.strides_by_rule = piece.v.strides_by_rule = true;
             break;
         case Arrangement::grouped_qkv: {
-            const std::uint64_t group = P * Q + K + (H == G ? V : 0);
-            q = strided(q, S * G * group, G * group, Q);
+            const std::uint64_t group = P * Dq + Dk + (H == G ? Dv : 0);
+            q = strided(q, S * G * group, G * group, Dq);
             q.heads_per_group = P;
             q.group_stride = group;
             k = strided(k, S * G * group, G * group, group);
-            piece.k.first = P * Q;
+            piece.k.first = P * Dq;
             one_after_the_other = false;
             if (H == G) {  // V with another number of heads is not in a group
                 v = strided(v, S * G * group, G * group, group);
-                piece.v.first = P * Q + K;
+                piece.v.first = P * Dq + Dk;
                 v_after_k = false;
             }
             break;
         }
         case Arrangement::groups_first:
-            q = strided(q, G * S * P * Q, P * Q, Q);
+            q = strided(q, G * S * P * Dq, P * Dq, Dq);
             q.heads_per_group = P;
-            q.group_stride = S * P * Q;
-            k = strided(k, G * S * K, K, K);
+            q.group_stride = S * P * Dq;
+            k = strided(k, G * S * Dk, Dk, Dk);
             k.heads_per_group = 1;
-            k.group_stride = S * K;
-            v = strided(v, H * S * V, V, V);
+            k.group_stride = S * Dk;
+            v = strided(v, H * S * Dv, Dv, Dv);
             v.heads_per_group = 1;
-            v.group_stride = S * V;
+            v.group_stride = S * Dv;
             break;
         case Arrangement::packed_qkv: {
-            const std::uint64_t token = G * P * Q + G * K + H * V;
-            q = strided(q, S * token, token, Q);
-            k = strided(k, S * token, token, K);
-            v = strided(v, S * token, token, V);
-            piece.k.first = G * P * Q;
-            piece.v.first = piece.k.first + G * K;
+            const std::uint64_t token = G * P * Dq + G * Dk + H * Dv;
+            q = strided(q, S * token, token, Dq);
+            k = strided(k, S * token, token, Dk);
+            v = strided(v, S * token, token, Dv);
+            piece.k.first = G * P * Dq;
+            piece.v.first = piece.k.first + G * Dk;
             one_after_the_other = v_after_k = false;
             break;
         }
         case Arrangement::packed_kv: {
-            const std::uint64_t token = G * K + H * V;
-            k = strided(k, S * token, token, K);
-            v = strided(v, S * token, token, V);
+            const std::uint64_t token = G * Dk + H * Dv;
+            k = strided(k, S * token, token, Dk);
+            v = strided(v, S * token, token, Dv);
             v_after_k = false;
             break;
         }
         case Arrangement::odd_offsets: piece.q.first = 3; break;
         case Arrangement::odd_pairs: piece.q.first = 6; break;
-        case Arrangement::slice_of_heads: piece.q.first = Q; break;
-        case Arrangement::broadcast: k = strided(k, S * K, K, 0); break;
+        case Arrangement::slice_of_heads: piece.q.first = Dq; break;
+        case Arrangement::broadcast: k = strided(k, S * Dk, Dk, 0); break;
         default: break;
     }
     const auto behind = [&](const Placed& placed, std::uint64_t odd_offset, std::uint64_t odd_pair,
@@ -166,18 +166,18 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
                                                                      : 0);
     };
     if (one_after_the_other) {
-        piece.k.first = behind(piece.q, 1, 2, K);
+        piece.k.first = behind(piece.q, 1, 2, Dk);
     }
     if (arrangement == Arrangement::packed_kv) {
-        piece.v.first = piece.k.first + G * K;
+        piece.v.first = piece.k.first + G * Dk;
     } else if (has_v && v_after_k) {
-        piece.v.first = behind(piece.k, 5, 4, V);
+        piece.v.first = behind(piece.k, 5, 4, Dv);
     }
     // Unused space at the end: the planes of an absent V, the heads after a slice.
     piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
-                     3 * std::max({Q, K, V}) + G * K;
+                     3 * std::max({Dq, Dk, Dv}) + G * Dk;
     if (has_v) {
-        piece.elements = std::max(piece.elements, piece.v.first + span_of(v) + 3 * V);
+        piece.elements = std::max(piece.elements, piece.v.first + span_of(v) + 3 * Dv);
     }
     return piece;
 }

@@ -13,8 +13,8 @@ Trial with_sections(const Sections& sections, Element element, Pairing pairing,
                     AngleSource source) {
     Trial trial = trial_of(element, 48, tokens, pairing);
     trial.info.rotary_dim = 2 * pairs;
-    trial.info.q.rotary_offset = 4;
-    trial.info.k = trial.info.q;
+    trial.info.tensor[Q].rotary_offset = 4;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.angles = source;
     trial.info.positions = PositionSource::axis_ids;
     trial.info.sections = sections;

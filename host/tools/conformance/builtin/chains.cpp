@@ -32,8 +32,8 @@ void hold_chain(DeviceUnderTest& device, Element element, Pairing pairing, bool 
         std::vector<Call> calls;
         for (const auto& [from, to] : in_place ? way_in_place : way_apart) {
             Call call = {.tokens = tokens};
-            call.q_in = {.where = buffers[from].whole(), .heads = heads};
-            call.q_out = {.where = buffers[to].whole(), .heads = heads};
+            call.in[Q] = {.where = buffers[from].whole(), .heads = heads};
+            call.out[Q] = {.where = buffers[to].whole(), .heads = heads};
             call.positions.first = static_cast<std::int32_t>(7 * calls.size() + 1);
             call.angles = table.angles();
             calls.push_back(call);

@@ -18,7 +18,7 @@ Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) 
     constexpr std::uint32_t pairs = 64;
     const auto rows = static_cast<std::uint32_t>((bits.size() + pairs - 1) / pairs);
     Trial trial = trial_of(in, 2 * pairs, 1);
-    trial.info.q.out = out;
+    trial.info.tensor[Q].out = out;
     trial.shape.batch = rows;
     trial.table_rows = 1;
     trial.q.resize(q_elements(trial) * element_bytes(in));
@@ -42,7 +42,7 @@ void each_conversion(DeviceUnderTest& device, Trial trial, Try attempt) {
 
 void hold_identity(DeviceUnderTest& device, const Trial& trial,
                    const std::vector<std::uint32_t>& bits, Findings& findings) {
-    const Element in = trial.info.q.in, out = trial.info.q.out;
+    const Element in = trial.info.tensor[Q].in, out = trial.info.tensor[Q].out;
     const Rotated rotated = run(device, trial, findings);
     const bool flushes = device.traits().flushes_subnormals;
     for (std::size_t i = 0; i < bits.size(); ++i) {
@@ -103,7 +103,7 @@ struct RoundedTwice {
 RoundedTwice rounded_twice(Element element) {
     RoundedTwice found = {.trial = trial_of(Element::f32, 16, 8), .once = {}};
     Trial& trial = found.trial;
-    trial.info.q.out = element;
+    trial.info.tensor[Q].out = element;
     trial.first = 1;
     trial.inv_freq.assign(8, 1);  // no angle is so small that one product is negligible
     trial.q.resize(q_elements(trial) * sizeof(float));
@@ -157,9 +157,9 @@ void add_elements(Checks& checks) {
                                           static_cast<std::size_t>(out);
                            Trial trial = trial_of(in, 48, 16, pairings[i % 2]);
                            trial.info.rotary_dim = 24;
-                           trial.info.q.rotary_offset = 8;
-                           trial.info.q.out = out;
-                           trial.info.k = trial.info.q;
+                           trial.info.tensor[Q].rotary_offset = 8;
+                           trial.info.tensor[Q].out = out;
+                           trial.info.tensor[K] = trial.info.tensor[Q];
                            trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
                            trial.q = random_bits(in, q_elements(trial), 5);
                            trial.k = random_elements(in, q_elements(trial), 6);
@@ -170,9 +170,9 @@ void add_elements(Checks& checks) {
     }
     checks.add("k_has_types_of_its_own", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = trial_of(Element::f32, 32, 16);
-        trial.info.k = {.in = Element::f32, .out = Element::f16, .head_dim = 32};
+        trial.info.tensor[K] = {.in = Element::f32, .out = Element::f16, .head_dim = 32};
         run(device, trial, findings);
-        trial.info.k = {.in = Element::bf16, .out = Element::bf16, .head_dim = 32};
+        trial.info.tensor[K] = {.in = Element::bf16, .out = Element::bf16, .head_dim = 32};
         run(device, trial, findings);
     });
     for (const Element in : {Element::f16, Element::bf16}) {

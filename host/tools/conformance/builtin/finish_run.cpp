@@ -76,20 +76,18 @@ Bytes input_of(const Scene& scene, std::uint32_t heads, std::uint32_t seed) {
 }
 
 KernelInfo kernel_of(const Scene& scene, const Way& way) {
-    const HeadFormat format = {scene.in, scene.out, scene.head_dim, scene.rotary_offset};
+    const TensorInfo format = {scene.in, scene.out, scene.head_dim, scene.rotary_offset};
     KernelInfo info = {.pairing = scene.pairing,
                        .rotary_dim = scene.rotary_dim,
-                       .q = format,
-                       .k = format,
-                       .v = {scene.in, scene.out, scene.head_dim, 0}};
+                       .tensor = {format, format, {scene.in, scene.out, scene.head_dim, 0}}};
     info.angles = AngleSource::direct_buffer;
     info.mapping = way.mapping;
     info.scatter_k = way.slots;
-    info.q_heads = q_heads;
-    info.k_heads = info.v_heads = k_heads;
-    info.q_finish = scene.q;
-    info.k_finish = scene.k;
-    info.v_finish = scene.v;
+    info.tensor[Q].heads = q_heads;
+    info.tensor[K].heads = info.tensor[V].heads = k_heads;
+    info.tensor[Q].ops = scene.q;
+    info.tensor[K].ops = scene.k;
+    info.tensor[V].ops = scene.v;
     return info;
 }
 
@@ -106,7 +104,7 @@ Parameters parameters_of(const KernelInfo& info) {
         return item.count == 0 ? ParameterSource{}
                                : ParameterSource{numbers.data(), Element::f32, numbers.size()};
     };
-    const TensorParameters* items[] = {&plan.q, &plan.k, &plan.v};
+    const TensorParameters* items[] = {&plan.tensor[Q], &plan.tensor[K], &plan.tensor[V]};
     for (std::size_t i = 0; i < 3; ++i) {
         sources[i].bias = fill(items[i]->bias, made.tensors[i].bias);
         sources[i].weight = fill(items[i]->weight, made.tensors[i].weight);
@@ -164,24 +162,24 @@ Outputs run(DeviceUnderTest& device, const Scene& scene, const Way& way) {
     const auto scaled = [&scales](const Finish& finish) {
         return finish.scale_tokens ? scales.whole() : VkDescriptorBufferInfo{};
     };
-    of.q_scale_tokens = scaled(scene.q);
-    of.k_scale_tokens = scaled(scene.k);
-    of.v_scale_tokens = scaled(scene.v);
+    of.scale_tokens[Q] = scaled(scene.q);
+    of.scale_tokens[K] = scaled(scene.k);
+    of.scale_tokens[V] = scaled(scene.v);
     if (way.slots) {
         of.paged_cache.slot_mapping = mapping.whole();
     }
-    const Placed q = place(device, scene, way, input_of(scene, q_heads, 1), q_heads, of.q_in,
-                           of.q_out),
-                 k = place(device, scene, way, input_of(scene, k_heads, 2), k_heads, of.k_in,
-                           of.k_out),
-                 v = place(device, scene, way, input_of(scene, k_heads, 3), k_heads, of.v_in,
-                           of.v_out);
+    const Placed q = place(device, scene, way, input_of(scene, q_heads, 1), q_heads, of.in[Q],
+                           of.out[Q]),
+                 k = place(device, scene, way, input_of(scene, k_heads, 2), k_heads, of.in[K],
+                           of.out[K]),
+                 v = place(device, scene, way, input_of(scene, k_heads, 3), k_heads, of.in[V],
+                           of.out[V]);
     const auto made = [](const Finish& finish, const Placed& placed) {
         return is_made(finish.store_scale) ? placed.scales.whole() : VkDescriptorBufferInfo{};
     };
-    of.q_scales_out = made(scene.q, q);
-    of.k_scales_out = made(scene.k, k);
-    of.v_scales_out = made(scene.v, v);
+    of.scales_out[Q] = made(scene.q, q);
+    of.scales_out[K] = made(scene.k, k);
+    of.scales_out[V] = made(scene.v, v);
     device.rotate(call);
     const auto fetched_scales = [&](const Finish& finish, const Placed& placed,
                                     std::uint32_t heads) {

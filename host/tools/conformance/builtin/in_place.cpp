@@ -22,8 +22,8 @@ void add_in_place(Checks& checks) {
                                      Arrangement::odd_offsets}) {
                                    Trial trial = trial_of(element, rows.head_dim, 9, pairing);
                                    trial.info.rotary_dim = rows.rotary_dim;
-                                   trial.info.q.rotary_offset = rows.offset;
-                                   trial.info.k = trial.info.q;
+                                   trial.info.tensor[Q].rotary_offset = rows.offset;
+                                   trial.info.tensor[K] = trial.info.tensor[Q];
                                    trial.shape = {
                                        .batch = 2, .tokens = 9, .groups = 3, .q_per_group = 1};
                                    trial.in = trial.out = arrangement;
@@ -43,8 +43,8 @@ void add_in_place(Checks& checks) {
         for (const bool in_place : {false, true}) {
             Trial trial = trial_of(Element::f16, 16, 6, Pairing::interleaved);
             trial.info.rotary_dim = 8;
-            trial.info.q.rotary_offset = 4;
-            trial.info.k = trial.info.q;
+            trial.info.tensor[Q].rotary_offset = 4;
+            trial.info.tensor[K] = trial.info.tensor[Q];
             trial.info.positions = PositionSource::ids;
             trial.ids = {1, 40, -40, 39, -39, INT32_MAX};
             trial.table_rows = 40;

@@ -9,8 +9,8 @@ namespace {
 Trial small(Element element, std::uint32_t head_dim, bool flat) {
     Trial trial = trial_of(element, head_dim, 3);
     trial.info.rotary_dim = head_dim / 4 * 2;
-    trial.info.q.rotary_offset = 1;
-    trial.info.k = trial.info.q;
+    trial.info.tensor[Q].rotary_offset = 1;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = flat ? Shape{.batch = 1, .tokens = 6, .groups = 2, .q_per_group = 2}
                        : Shape{.batch = 2, .tokens = 3, .groups = 2, .q_per_group = 2};
     trial.first = 7;

@@ -30,7 +30,7 @@ constexpr Layout layouts[] = {
 
 Trial of_layout(const Layout& layout) {
     Trial trial = trial_of(layout.element, 64, 160);
-    trial.info.k = trial.info.q;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.angles = layout.source;
     trial.info.positions = PositionSource::ids;
     trial.shape = {.batch = 2, .tokens = 160, .groups = 2, .q_per_group = 2};
@@ -89,7 +89,7 @@ void add_limits(Checks& checks) {
             for (const std::uint32_t head_dim : {32u, 9u}) {
                 Trial trial = trial_of(element, head_dim, 20);
                 trial.info.rotary_dim = 8;
-                trial.info.k = trial.info.q;
+                trial.info.tensor[K] = trial.info.tensor[Q];
                 trial.in = trial.out = Arrangement::packed_qkv;
                 trial.in_place = true;
                 const Rotated whole = run(device, trial, findings);

@@ -20,7 +20,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
     DeviceUnderTest::KernelCall call = {.info = mapped(Mapping::gpu, element),
                                         .call = {.tokens = tokens}};
     const Shape shape = {.batch = 1, .tokens = tokens, .groups = 1, .q_per_group = 19};
-    Piece piece = arrange(rows, shape, call.info.q.head_dim, call.info.k.head_dim);
+    Piece piece = arrange(rows, shape, call.info.tensor[Q].head_dim, call.info.tensor[K].head_dim);
     piece.q.rows.type = piece.k.rows.type = type_of(element);
     const std::size_t bytes = (piece.elements * element_bytes(element) + 3) / 4 * 4;
     // Repeats a few values with a period that makes nearby rows differ.
@@ -46,10 +46,10 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
             tensor.token_stride = static_cast<std::int64_t>(placed.rows.token_stride);
             return tensor;
         };
-        call.call.q_in = from(piece.q, in);
-        call.call.q_out = from(piece.q, out);
-        call.call.k_in = from(piece.k, in);
-        call.call.k_out = from(piece.k, out);
+        call.call.in[Q] = from(piece.q, in);
+        call.call.out[Q] = from(piece.q, out);
+        call.call.in[K] = from(piece.k, in);
+        call.call.out[K] = from(piece.k, out);
         call.call.tokens = count;
         call.call.positions.first = static_cast<std::int32_t>(first);
         device.rotate(call);
@@ -94,13 +94,13 @@ void add_mappings(Checks& checks) {
     checks.add("mapping_gpu_known_heads", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(Element::f32, 32, 32);
         trial.info.mapping = Mapping::gpu;
-        trial.info.q_heads = 32;
-        trial.info.k_heads = 16;
+        trial.info.tensor[Q].heads = 32;
+        trial.info.tensor[K].heads = 16;
         trial.shape = {.batch = 1, .tokens = 515, .groups = 16, .q_per_group = 2};
         trial.in = trial.out = Arrangement::odd_offsets;
         trial.table_rows = 2048;
         const Rotated known = run(device, trial, findings);
-        trial.info.q_heads = trial.info.k_heads = 0;
+        trial.info.tensor[Q].heads = trial.info.tensor[K].heads = 0;
         const Rotated open = run(device, trial, findings);
         findings.hold(known.q == open.q && known.k == open.k,
                       "a kernel that knows its heads gives different bits");

@@ -78,7 +78,7 @@ Shape shape_along(Along along) {
 
 Trial near_trial(const Access& access, Along along) {
     Trial trial = trial_of(access.element, head_dim, 1);
-    trial.info.k = trial.info.q;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = shape_along(along);
     trial.first = 3;
     trial.q = random_elements(access.element, q_elements(trial), 101);
@@ -147,10 +147,10 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     call.call.angles = table.angles();
     call.call.positions = {.first = static_cast<std::int32_t>(trial.first),
                            .batch_stride = broadcast};
-    call.call.q_in = tensor(in, false);
-    call.call.q_out = tensor(out, false);
-    call.call.k_in = tensor(in, true);
-    call.call.k_out = tensor(out, true);
+    call.call.in[Q] = tensor(in, false);
+    call.call.out[Q] = tensor(out, false);
+    call.call.in[K] = tensor(in, true);
+    call.call.out[K] = tensor(out, true);
     device.rotate(call);
     for (const bool key : {false, true}) {
         for (const std::uint64_t row : {0, 1}) {

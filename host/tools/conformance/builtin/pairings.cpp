@@ -12,8 +12,8 @@ Trial two_tensors(Element element, Pairing pairing, std::uint32_t head_dim,
                   std::uint32_t rotary_dim, std::uint32_t offset) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.info.rotary_dim = rotary_dim;
-    trial.info.q.rotary_offset = offset;
-    trial.info.k = trial.info.q;
+    trial.info.tensor[Q].rotary_offset = offset;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 2, .q_per_group = 3};
     trial.first = 3;
     return trial;
@@ -92,8 +92,8 @@ void add_pairings(Checks& checks) {
         checks.add(fmt::format("latent_attention_{}", name_of(pairing)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_tensors(Element::bf16, pairing, 192, 64, 128);
-                       trial.info.k.head_dim = 576;
-                       trial.info.k.rotary_offset = 512;
+                       trial.info.tensor[K].head_dim = 576;
+                       trial.info.tensor[K].rotary_offset = 512;
                        run(device, trial, findings);
                    });
     }
@@ -110,7 +110,7 @@ void add_pairings(Checks& checks) {
     for (const bool key : {false, true}) {
         checks.add(key ? "k_alone" : "q_alone", [=](DeviceUnderTest& device, Findings& findings) {
             Trial trial = two_tensors(Element::f16, Pairing::interleaved, 64, 64, 0);
-            (key ? trial.info.q : trial.info.k) = {};
+            (key ? trial.info.tensor[Q] : trial.info.tensor[K]) = {};
             run(device, trial, findings);
         });
     }

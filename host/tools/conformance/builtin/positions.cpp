@@ -13,7 +13,7 @@ constexpr std::int64_t lowest = INT32_MIN, highest = INT32_MAX;
 
 Trial two_sequences(std::uint32_t tokens, PositionSource source) {
     Trial trial = trial_of(Element::f16, 32, tokens);
-    trial.info.k = trial.info.q;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.positions = source;
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 2};
     return trial;
@@ -164,25 +164,26 @@ void add_positions(Checks& checks) {
                        trial.ids_64 = wide;
                        run(device, trial, findings);
                    });
-        checks.add(fmt::format("ids_of_{}_bits_outside", bits), [=](DeviceUnderTest& device,
-                                                                    Findings& findings) {
-            for (const Element element : elements) {
-                Trial trial = two_sequences(8, PositionSource::ids);
-                trial.info.q.in = trial.info.q.out = trial.info.k.in = trial.info.k.out = element;
-                trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
-                             1, -1, 2,  100, -100, 3, 65535,   4};
-                trial.ids_64 = wide;
-                if (wide) {  // their low words are in range
-                    trial.ids[1] = (std::int64_t{1} << 32) + 5;
-                    trial.ids[5] = (std::int64_t{1} << 32) - 7;
-                    trial.ids[8] = INT64_MIN;
-                }
-                const Rotated rotated = run(device, trial, findings);
-                findings.hold(
-                    !has_counter(device, trial.info) || rotated.outside == (wide ? 10u : 7u),
-                    "{} tokens are counted as outside", rotated.outside);
-            }
-        });
+        checks.add(fmt::format("ids_of_{}_bits_outside", bits),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       for (const Element element : elements) {
+                           Trial trial = two_sequences(8, PositionSource::ids);
+                           trial.info.tensor[Q].in = trial.info.tensor[Q].out =
+                               trial.info.tensor[K].in = trial.info.tensor[K].out = element;
+                           trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
+                                        1, -1, 2,  100, -100, 3, 65535,   4};
+                           trial.ids_64 = wide;
+                           if (wide) {  // their low words are in range
+                               trial.ids[1] = (std::int64_t{1} << 32) + 5;
+                               trial.ids[5] = (std::int64_t{1} << 32) - 7;
+                               trial.ids[8] = INT64_MIN;
+                           }
+                           const Rotated rotated = run(device, trial, findings);
+                           findings.hold(!has_counter(device, trial.info) ||
+                                             rotated.outside == (wide ? 10u : 7u),
+                                         "{} tokens are counted as outside", rotated.outside);
+                       }
+                   });
         checks.add(fmt::format("offsets_of_{}_bits", bits), [=](DeviceUnderTest& device,
                                                                 Findings& findings) {
             std::vector<std::int64_t> offsets = {0, -1000, highest - 130, highest, lowest + 5};

@@ -144,8 +144,8 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
         AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
     Buffer& result = in_place ? in : out;
     DeviceUnderTest::KernelCall call = {.info = trial.info, .call = {.tokens = tokens}};
-    call.call.q_in = {.where = in.whole(), .heads = heads};
-    call.call.q_out = {.where = result.whole(), .heads = heads};
+    call.call.in[Q] = {.where = in.whole(), .heads = heads};
+    call.call.out[Q] = {.where = result.whole(), .heads = heads};
     call.call.positions.ids = ids.whole();
     call.call.angles = table.angles();
     Recording recording(device, call);

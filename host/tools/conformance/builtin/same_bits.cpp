@@ -131,12 +131,12 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
     DeviceUnderTest::KernelCall call;
     call.info = {.pairing = of.pairing,
                  .rotary_dim = head_dim,
-                 .q = {.in = of.element, .out = of.element, .head_dim = head_dim},
+                 .tensor = {{.in = of.element, .out = of.element, .head_dim = head_dim}},
                  .angles = of.source,
                  .positions = PositionSource::ids,
                  .conversion = round.conversion};
     call.call.tokens = tokens;
-    call.call.q_in = call.call.q_out = {.where = buffer.whole(), .heads = heads};
+    call.call.in[Q] = call.call.out[Q] = {.where = buffer.whole(), .heads = heads};
     call.call.positions.ids = positions.whole();
     call.call.angles = table.angles();
     call.call.direction = round.direction;

@@ -140,16 +140,16 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     }
     std::uint64_t slots_byte = 0;
     if (info.scatter_k) {
-        k.out = arrange_pages(shape, shape.groups, info.k.head_dim, trial.page_size,
+        k.out = arrange_pages(shape, shape.groups, info.tensor[K].head_dim, trial.page_size,
                               trial.pages_by_head);
-        k.out.rows.type = type_of(info.k.out);
+        k.out.rows.type = type_of(info.tensor[K].out);
         reference::Cache& cache = *k.out.rows.cache;
         cache.slot_mapping = random_slots(cache, shape.rows(), random);
         k.out_byte = memory.take(span_of(k.out.rows) * TensorRows::size(k.out));
-        if (info.v.head_dim > 0) {
-            v.out = arrange_pages(shape, shape.v_heads(), info.v.head_dim, trial.page_size,
+        if (info.tensor[V].head_dim > 0) {
+            v.out = arrange_pages(shape, shape.v_heads(), info.tensor[V].head_dim, trial.page_size,
                                   trial.pages_by_head);
-            v.out.rows.type = type_of(info.v.out);
+            v.out.rows.type = type_of(info.tensor[V].out);
             v.out.rows.cache->slot_mapping = cache.slot_mapping;
             if (trial.pages_by_head) {  // both caches share the strides of pages and rows
                 v.out.rows.head_stride = k.out.rows.head_stride;
@@ -170,15 +170,15 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const std::uint64_t counter_byte = memory.take(4);
 
     const auto seed = static_cast<std::uint32_t>(random());
-    const bool has_q = info.q.head_dim > 0 && !trial.only_v,
-               has_k = info.k.head_dim > 0 && !trial.only_v;
-    const bool has_v = info.v.head_dim > 0;
+    const bool has_q = info.tensor[Q].head_dim > 0 && !trial.only_v,
+               has_k = info.tensor[K].head_dim > 0 && !trial.only_v;
+    const bool has_v = info.tensor[V].head_dim > 0;
     if (has_q) {
         fill(q,
              trial.q.empty()
-                 ? random_elements(info.q.in,
-                                   std::size_t{shape.rows()} * shape.q_heads() * info.q.head_dim,
-                                   seed)
+                 ? random_elements(
+                       info.tensor[Q].in,
+                       std::size_t{shape.rows()} * shape.q_heads() * info.tensor[Q].head_dim, seed)
                  : trial.q,
              memory);
         let_change(q, memory);
@@ -186,15 +186,17 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     if (has_k) {
         fill(k,
              trial.k.empty()
-                 ? random_elements(info.k.in,
-                                   std::size_t{shape.rows()} * shape.groups * info.k.head_dim,
-                                   seed + 1)
+                 ? random_elements(
+                       info.tensor[K].in,
+                       std::size_t{shape.rows()} * shape.groups * info.tensor[K].head_dim, seed + 1)
                  : trial.k,
              memory);
         let_change(k, memory);
     }
     if (has_v) {
-        fill(v, trial.v.empty() ? random_elements(info.v.in, v_elements(trial), seed + 2) : trial.v,
+        fill(v,
+             trial.v.empty() ? random_elements(info.tensor[V].in, v_elements(trial), seed + 2)
+                             : trial.v,
              memory);
         if (!trial.in_place || info.scatter_k) {  // in place the data stays where it is
             let_change(v, memory);
@@ -217,16 +219,16 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     call.call.direction = trial.direction;
     call.call.gain = trial.gain;
     if (has_q) {
-        call.call.q_in = tensor_of(q.in, whole, q.in_byte);
-        call.call.q_out = tensor_of(q.out, whole, q.out_byte);
+        call.call.in[Q] = tensor_of(q.in, whole, q.in_byte);
+        call.call.out[Q] = tensor_of(q.out, whole, q.out_byte);
     }
     if (has_k) {
-        call.call.k_in = tensor_of(k.in, whole, k.in_byte);
-        call.call.k_out = tensor_of(k.out, whole, k.out_byte);
+        call.call.in[K] = tensor_of(k.in, whole, k.in_byte);
+        call.call.out[K] = tensor_of(k.out, whole, k.out_byte);
     }
     if (has_v) {
-        call.call.v_in = tensor_of(v.in, whole, v.in_byte);
-        call.call.v_out = tensor_of(v.out, whole, v.out_byte);
+        call.call.in[V] = tensor_of(v.in, whole, v.in_byte);
+        call.call.out[V] = tensor_of(v.out, whole, v.out_byte);
     }
     Positions& where = call.call.positions;
     if (implicit) {
@@ -298,10 +300,10 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
         return packed_rows(tensor, memory.after);
     };
     if (has_q) {
-        rotated.q = hold(q, operation_of(trial, info.q, flushes), 'Q');
+        rotated.q = hold(q, operation_of(trial, info.tensor[Q], flushes), 'Q');
     }
     if (has_k) {
-        rotated.k = hold(k, operation_of(trial, info.k, flushes), 'K');
+        rotated.k = hold(k, operation_of(trial, info.tensor[K], flushes), 'K');
     }
     if (has_v) {
         rotated.v = hold(v, move_of(trial), 'V');
@@ -322,7 +324,8 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
     Trial trial;
     trial.info.pairing = pairing;
     trial.info.rotary_dim = head_dim;
-    trial.info.q = {.in = element, .out = element, .head_dim = head_dim, .rotary_offset = 0};
+    trial.info.tensor[Q] = {
+        .in = element, .out = element, .head_dim = head_dim, .rotary_offset = 0};
     trial.shape.tokens = tokens;
     return trial;
 }
@@ -350,11 +353,11 @@ std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowes
 }
 
 std::size_t q_elements(const Trial& trial) {
-    return std::size_t{trial.shape.rows()} * trial.shape.q_heads() * trial.info.q.head_dim;
+    return std::size_t{trial.shape.rows()} * trial.shape.q_heads() * trial.info.tensor[Q].head_dim;
 }
 
 std::size_t v_elements(const Trial& trial) {
-    return std::size_t{trial.shape.rows()} * trial.shape.v_heads() * trial.info.v.head_dim;
+    return std::size_t{trial.shape.rows()} * trial.shape.v_heads() * trial.info.tensor[V].head_dim;
 }
 
 }  // namespace vkrope::conformance

@@ -8,10 +8,10 @@ namespace vkrope::conformance {
 void place(const Trial& trial, Arrangement arrangement, bool output, Memory& memory, TensorRows& q,
            TensorRows& k, TensorRows& v) {
     const KernelInfo& info = trial.info;
-    const Piece piece = arrange(arrangement, trial.shape, std::max(info.q.head_dim, 1u),
-                                std::max(info.k.head_dim, 1u), info.v.head_dim);
+    const Piece piece = arrange(arrangement, trial.shape, std::max(info.tensor[Q].head_dim, 1u),
+                                std::max(info.tensor[K].head_dim, 1u), info.tensor[V].head_dim);
     std::map<std::size_t, std::uint64_t> pieces;  // keyed by element size in bytes
-    const auto put = [&](const Placed& placed, const HeadFormat& width, TensorRows& tensor) {
+    const auto put = [&](const Placed& placed, const TensorInfo& width, TensorRows& tensor) {
         const Element type = output ? width.out : width.in;
         const auto [found, is_new] = pieces.try_emplace(element_bytes(type));
         if (is_new) {
@@ -21,10 +21,10 @@ void place(const Trial& trial, Arrangement arrangement, bool output, Memory& mem
         (output ? tensor.out : tensor.in).rows.type = type_of(type);
         (output ? tensor.out_byte : tensor.in_byte) = found->second;
     };
-    put(piece.q, info.q, q);
-    put(piece.k, info.k, k);
-    if (info.v.head_dim > 0) {
-        put(piece.v, info.v, v);
+    put(piece.q, info.tensor[Q], q);
+    put(piece.k, info.tensor[K], k);
+    if (info.tensor[V].head_dim > 0) {
+        put(piece.v, info.tensor[V], v);
     }
 }
 

@@ -55,7 +55,7 @@ reference::CosSin ExactAngles::at(std::size_t token, std::size_t pair) const {
     return angle;
 }
 
-reference::Operation operation_of(const Trial& trial, const HeadFormat& width, bool flushes) {
+reference::Operation operation_of(const Trial& trial, const TensorInfo& width, bool flushes) {
     const KernelInfo& info = trial.info;
     reference::Operation operation;
     operation.interleaved = info.pairing == Pairing::interleaved;

@@ -27,7 +27,7 @@ class ExactAngles {
 };
 
 /// The operation on Q or K.
-reference::Operation operation_of(const Trial& trial, const HeadFormat& width, bool flushes);
+reference::Operation operation_of(const Trial& trial, const TensorInfo& width, bool flushes);
 
 /// The operation on V, which rotates nothing.
 reference::Operation move_of(const Trial& trial);

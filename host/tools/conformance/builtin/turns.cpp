@@ -12,8 +12,8 @@ constexpr std::int32_t rows_covered = 5000;  // of tables: positions with two co
 Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t groups = 2) {
     Trial trial = trial_of(element, 48, 7, pairing);
     trial.info.rotary_dim = 40;
-    trial.info.q.rotary_offset = 4;
-    trial.info.k = trial.info.q;
+    trial.info.tensor[Q].rotary_offset = 4;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.angles = source;
     trial.info.positions = PositionSource::ids;
     trial.shape = {.batch = 2, .tokens = 7, .groups = groups, .q_per_group = 2};
@@ -210,8 +210,8 @@ void add_head_groups(Checks& checks) {
                        trial.in = trial.out = rows.value;
                        run(device, trial, findings);
                        trial.in_place = true;
-                       trial.info.q_heads = 8;
-                       trial.info.k_heads = 4;
+                       trial.info.tensor[Q].heads = 8;
+                       trial.info.tensor[K].heads = 4;
                        run(device, trial, findings);
                    });
     }
@@ -222,11 +222,12 @@ void add_head_groups(Checks& checks) {
                            Trial trial = grouped(Element::f16, Pairing::interleaved, 2);
                            trial.info.mapping = mapping;
                            trial.info.scatter_k = true;
-                           trial.info.v = {.in = Element::f16, .out = Element::f16, .head_dim = 48};
+                           trial.info.tensor[V] = {
+                               .in = Element::f16, .out = Element::f16, .head_dim = 48};
                            trial.page_size = 4;
                            trial.pages_by_head = by_head;
                            Trial without = trial;
-                           without.info.v = {};
+                           without.info.tensor[V] = {};
                            run(device, without, findings);
                            add_phases(trial, 72);
                            run(device, trial, findings);

@@ -79,7 +79,7 @@ void add_own_dispatches(Checks& checks) {
         checks.add(fmt::format("other_head_dim_{}", device_of(mapping)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = whole_rows(Element::f16, mapping);
-                       trial.info.v.head_dim = mapping == Mapping::gpu ? 48 : 9;
+                       trial.info.tensor[V].head_dim = mapping == Mapping::gpu ? 48 : 9;
                        run_each_access(device, trial, Dispatch::of_its_own, findings);
                        trial.in_place = true;
                        trial.in = Arrangement::packed_qkv;
@@ -163,7 +163,7 @@ void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& fi
     trial.ids = random_positions(trial.shape.rows(), -70, 70,
                                  32);  // some are out of range: their V is moved all the same
     trial.pages_by_head = by_head;
-    const bool joins = trial.info.v.head_dim == trial.info.k.head_dim;
+    const bool joins = trial.info.tensor[V].head_dim == trial.info.tensor[K].head_dim;
     for (const std::uint32_t page_size : {1u, 4u}) {
         if (page_size == 1 && by_head && !joins) {
             continue;  // pages of one row have the stride of packed rows, which both caches share
@@ -206,7 +206,7 @@ void add_pages(Checks& checks) {
                     partial_rows);
                 add(
                     "other_head_dim", !by_head && !gpu && element == Element::f16,
-                    [](Trial& trial) { trial.info.v.head_dim = 16; }, whole_rows);
+                    [](Trial& trial) { trial.info.tensor[V].head_dim = 16; }, whole_rows);
             }
         }
     }
@@ -216,7 +216,8 @@ void add_pages(Checks& checks) {
 /// it, natively.
 void hold_elements(DeviceUnderTest& device, Trial trial, Findings& findings) {
     for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
-        const bool half = trial.info.v.in == Element::f16 || trial.info.v.out == Element::f16;
+        const bool half = trial.info.tensor[V].in == Element::f16 ||
+                          trial.info.tensor[V].out == Element::f16;
         if (conversion == Conversion::native && !(half && device.traits().converts_f16)) {
             continue;  // the check elements/native gives the reason
         }
@@ -233,8 +234,8 @@ void add_conversions(Checks& checks) {
         for (const Element out : elements) {
             const std::string name = fmt::format("{}_to_{}", name_of(in), name_of(out));
             const auto converting = [=](Trial trial) {
-                trial.info.v.in = in;
-                trial.info.v.out = out;
+                trial.info.tensor[V].in = in;
+                trial.info.tensor[V].out = out;
                 return trial;
             };
             // Uses a single kind of access, because compiling each kernel takes time. Q and K keep
@@ -243,7 +244,7 @@ void add_conversions(Checks& checks) {
                 Trial trial = converting(
                     three_tensors(in == Element::f32 ? Element::bf16 : Element::f32, 9, 4, 1,
                                   Mapping::by_device));
-                trial.info.q = {};
+                trial.info.tensor[Q] = {};
                 trial.shape.tokens = 24;
                 hold_elements(device, trial, findings);
             });
@@ -272,7 +273,7 @@ void add_conversions(Checks& checks) {
                 fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     Trial trial = whole_rows(in, Mapping::by_device);
-                    trial.info.v.out = out;
+                    trial.info.tensor[V].out = out;
                     trial.shape = {
                         .batch = 1, .tokens = (1u << 16) / 32, .groups = 1, .q_per_group = 1};
                     trial.table_rows = trial.shape.tokens + 3;
@@ -305,11 +306,11 @@ void add_several_heads(Checks& checks) {
             Trial trial = make(Element::f32, Mapping::gpu);
             trial.shape = {.batch = 1, .tokens = 1030, .groups = groups, .q_per_group = 2};
             if (!has_q) {
-                trial.info.q = {};
+                trial.info.tensor[Q] = {};
             }
             if (known) {
-                trial.info.q_heads = has_q ? trial.shape.q_heads() : 0;
-                trial.info.k_heads = trial.info.v_heads = groups;
+                trial.info.tensor[Q].heads = has_q ? trial.shape.q_heads() : 0;
+                trial.info.tensor[K].heads = trial.info.tensor[V].heads = groups;
             }
             trial.in = trial.out = Arrangement::odd_offsets;
             trial.table_rows = 2048;

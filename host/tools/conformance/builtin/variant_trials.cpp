@@ -25,7 +25,7 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
     const KernelInfo& info = trial.info;
     const bool in_place = !info.scatter_k &&
                           info.pairing_out.value_or(info.pairing) == info.pairing &&
-                          info.q.in == info.q.out;
+                          info.tensor[Q].in == info.tensor[Q].out;
     for (const NamedArrangement& rows : widest_first) {
         trial.in = trial.out = rows.value;
         trial.in_place = false;
@@ -43,8 +43,8 @@ Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t aroun
                   Pairing pairing) {
     Trial trial = trial_of(element, rotary_dim + around, 5, pairing);
     trial.info.rotary_dim = rotary_dim;
-    trial.info.q.rotary_offset = around / 2;
-    trial.info.k = trial.info.q;
+    trial.info.tensor[Q].rotary_offset = around / 2;
+    trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = {.batch = 2, .tokens = 5, .groups = 2, .q_per_group = 1};
     trial.first = 3;
     return trial;

@@ -23,7 +23,7 @@ void cut_into_windows(Trial& trial, std::uint32_t count) {
         at += rotary_dim;
         left -= rotary_dim;
     }
-    trial.info.q.rotary_offset = trial.info.k.rotary_offset = 8;
+    trial.info.tensor[Q].rotary_offset = trial.info.tensor[K].rotary_offset = 8;
 }
 
 /// Pairings in and out and window count of trial `i`: four consecutive numbers cover all of them.
@@ -119,7 +119,8 @@ void add_mixed_elements(Checks& checks) {
             for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
                 Trial trial = two_tensors(half ? Element::f32 : Element::f16, rotary_dim, 64,
                                           pairing);
-                trial.info.q.out = trial.info.k.in = half ? Element::f16 : Element::f32;
+                trial.info.tensor[Q].out = trial.info.tensor[K].in = half ? Element::f16
+                                                                          : Element::f32;
                 trial.info.mapping = rotary_dim == 56 ? Mapping::cpu : Mapping::by_device;
                 run_each_access(device, trial, findings);
             }
@@ -134,7 +135,7 @@ void add_elements_beside_f16(Checks& checks) {
         checks.add(fmt::format("{}_beside_f16", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_tensors(element, 32, 32);
-                       trial.info.k.in = trial.info.k.out = Element::f16;
+                       trial.info.tensor[K].in = trial.info.tensor[K].out = Element::f16;
                        trial.info.conversion = device.traits().converts_f16 ? Conversion::native
                                                                             : Conversion::integer;
                        run_each_access(device, trial, findings);

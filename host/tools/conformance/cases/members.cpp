@@ -34,7 +34,7 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
     ParameterSources sources, second;
     KernelInfo& info = call.info;
     Call& to = call.call;
-    const auto add = [&](const Part* part, HeadFormat& format, std::uint32_t& heads, Finish& finish,
+    const auto add = [&](const Part* part, TensorInfo& format, std::uint32_t& heads, Finish& finish,
                          TensorParameterSources& source, TensorParameterSources& second_source,
                          VkDescriptorBufferInfo& scale_tokens, VkDescriptorBufferInfo& scales_out) {
         if (part == nullptr) {
@@ -61,12 +61,12 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
             call.call.paged_cache = resident.finish.cache()->paged;
         }
     };
-    add(members.q, info.q, info.q_heads, info.q_finish, sources.q, second.q, to.q_scale_tokens,
-        to.q_scales_out);
-    add(members.k, info.k, info.k_heads, info.k_finish, sources.k, second.k, to.k_scale_tokens,
-        to.k_scales_out);
-    add(members.v, info.v, info.v_heads, info.v_finish, sources.v, second.v, to.v_scale_tokens,
-        to.v_scales_out);
+    add(members.q, info.tensor[Q], info.tensor[Q].heads, info.tensor[Q].ops, sources.tensor[Q],
+        second.tensor[Q], to.scale_tokens[Q], to.scales_out[Q]);
+    add(members.k, info.tensor[K], info.tensor[K].heads, info.tensor[K].ops, sources.tensor[K],
+        second.tensor[K], to.scale_tokens[K], to.scales_out[K]);
+    add(members.v, info.tensor[V], info.tensor[V].heads, info.tensor[V].ops, sources.tensor[V],
+        second.tensor[V], to.scale_tokens[V], to.scales_out[V]);
     // Tensors without parameters have no sets.
     info.two_parameter_sets = to.first_set_tokens != 0 && value_of(plan_parameters(info)).bytes > 0;
     to.first_set_tokens = info.two_parameter_sets ? to.first_set_tokens : 0;

@@ -271,9 +271,9 @@ class Run {
             call.call.batch = step;
             call.call.tokens = shape.tokens;
             call.call.positions = positions.of(first, pass.axis);
-            place(description_, members.q, first, call.call.q_in, call.call.q_out);
-            place(description_, members.k, first, call.call.k_in, call.call.k_out);
-            place(description_, members.v, first, call.call.v_in, call.call.v_out);
+            place(description_, members.q, first, call.call.in[Q], call.call.out[Q]);
+            place(description_, members.k, first, call.call.in[K], call.call.out[K]);
+            place(description_, members.v, first, call.call.in[V], call.call.out[V]);
             const bool several = members.v != nullptr ||
                                  (members.q != nullptr && members.k != nullptr);
             if (several && device_.accepts(call.info, call.call).code == Code::invalid_argument) {
@@ -294,14 +294,14 @@ class Run {
         const CaseAngles angles = CaseAngles::exact(device_, rotation, Gain::apply, shape.tokens);
         DeviceUnderTest::KernelCall call = {.info = {.rotary_dim = 2}, .call = {}};
         call.info.angles = angles.source();
-        call.info.k.head_dim = 2;
+        call.info.tensor[K].head_dim = 2;
         call.call.angles = angles.angles();
         call.call.batch = shape.batch;
         call.call.tokens = shape.tokens;
         call.call.positions.batch_stride = broadcast;
         const Part part = {.resident = &v, .plane = 0};
         const Buffer parameters = add_formats(device_, description_, call, {.v = &part}, 0);
-        place(description_, &part, 0, call.call.v_in, call.call.v_out);
+        place(description_, &part, 0, call.call.in[V], call.call.out[V]);
         const std::vector<float> zeros(std::size_t{2} * shape.batch * shape.tokens);
         const Buffer from = device_.upload(zeros.data(), zeros.size() * sizeof(float));
         const std::uint64_t rows = v.output.initial.size() /
@@ -309,8 +309,8 @@ class Run {
         const std::vector<float> room(
             std::max<std::size_t>(zeros.size(), rows * v.tensor.head_dim));
         const Buffer to = device_.upload(room.data(), room.size() * sizeof(float));
-        call.call.k_in = {.where = from.whole(), .heads = 1};
-        call.call.k_out = {.where = to.whole(), .heads = 1};
+        call.call.in[K] = {.where = from.whole(), .heads = 1};
+        call.call.out[K] = {.where = to.whole(), .heads = 1};
         device_.rotate(call);
     }
 

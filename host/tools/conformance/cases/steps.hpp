@@ -12,8 +12,6 @@
 namespace vkrope::conformance {
 
 /// The tensors of a case. V is never rotated.
-enum TensorIndex : std::size_t { Q, K, V };
-inline constexpr TensorIndex every_tensor[] = {Q, K, V};
 inline constexpr const char* tensor_names[] = {"q", "k", "v"};
 template <class T>
 using OfEachTensor = std::array<T, std::size(every_tensor)>;

@@ -58,8 +58,8 @@ vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table,
                         std::int32_t first_position) {
     vkrope::Call call;
     call.tokens = tokens;
-    call.q_in = call.q_out = heads_of(qkv, 0, q_heads);
-    call.k_in = call.k_out = heads_of(qkv, q_heads, k_heads);
+    call.in[vkrope::Q] = call.out[vkrope::Q] = heads_of(qkv, 0, q_heads);
+    call.in[vkrope::K] = call.out[vkrope::K] = heads_of(qkv, q_heads, k_heads);
     call.positions.first = first_position;
     call.angles = table.angles();
     return call;
@@ -119,7 +119,8 @@ int main(int argc, char** argv) {
     // of Vulkan 1.2.
     if (gpu.ref().enabled & vkrope::shader_float16) {
         auto half = info.value;
-        half.q.in = half.q.out = half.k.in = half.k.out = vkrope::Element::f16;
+        half.tensor[vkrope::Q].in = half.tensor[vkrope::Q].out = half.tensor[vkrope::K].in =
+            half.tensor[vkrope::K].out = vkrope::Element::f16;
         half.conversion = vkrope::Conversion::native;
         check(vkrope::own(vkrope::create(gpu.ref(), half)).status, "create, native f16");
     }

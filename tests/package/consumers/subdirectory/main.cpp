@@ -54,7 +54,7 @@ void with_a_device() {
     const VkCommandPool pool = gpu.make_command_pool();
     const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
     vkrope::KernelInfo info;
-    info.rotary_dim = info.k.head_dim = head_dim;
+    info.rotary_dim = info.tensor[vkrope::K].head_dim = head_dim;
     const auto kernel = vkrope::create(gpu.ref(), info);
     check(kernel.status, "create");
     vkrope::DescriptorArena* arena = nullptr;
@@ -73,9 +73,9 @@ void with_a_device() {
     engine::Table table = engine::upload_table(gpu, commands, rotation, position + 1);
     vkrope::Call call;
     call.tokens = 1;
-    call.k_in.where = row.whole();
-    call.k_in.heads = 1;
-    call.k_out = call.k_in;
+    call.in[vkrope::K].where = row.whole();
+    call.in[vkrope::K].heads = 1;
+    call.out[vkrope::K] = call.in[vkrope::K];
     call.positions.first = position;
     call.angles = table.angles();
     check(vkrope::record(commands, kernel.value, call, arena), "record");

@@ -57,10 +57,8 @@ vkrope::Status rotate(VkCommandBuffer commands, const Made& made, const Tables& 
     const vkrope::Tensor q{.where = buffers.q, .heads = 4}, k{.where = buffers.k, .heads = 2};
     return vkrope::record(commands, made.kernel,
                           {.tokens = tokens,
-                           .q_in = q,
-                           .q_out = q,
-                           .k_in = k,
-                           .k_out = k,
+                           .in = {q, k},
+                           .out = {q, k},
                            .positions = {.ids = buffers.ids},
                            .angles = tables[layer.table].angles()},
                           made.arena);
@@ -72,8 +70,8 @@ vkrope::Status shift_cache(VkCommandBuffer commands, const Made& made, const Tab
     const vkrope::Tensor cache{.where = buffers.cache, .heads = 2};
     return vkrope::record(commands, made.kernel,
                           {.tokens = cells,
-                           .k_in = cache,
-                           .k_out = cache,
+                           .in = {{}, cache},
+                           .out = {{}, cache},
                            .positions = {.ids = buffers.ids},
                            .angles = tables[layer.table].angles(),
                            .gain = vkrope::Gain::omit},
@@ -91,8 +89,8 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back(
         {"tables", make_tables(gpu, model, vkrope::AngleSource::factored_texture, 131072, tables)});
     const Made made(gpu.ref, {.rotary_dim = model.rope[0].rotary_dim,
-                              .q = {.head_dim = model.rope[0].head_dim},
-                              .k = {.head_dim = model.rope[0].head_dim},
+                              .tensor = {{.head_dim = model.rope[0].head_dim},
+                                         {.head_dim = model.rope[0].head_dim}},
                               .angles = tables[0].plan.source,
                               .positions = vkrope::PositionSource::ids});
     taken.push_back({"kernel", made.status});

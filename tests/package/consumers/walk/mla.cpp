@@ -13,13 +13,14 @@ constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope
 
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
-    return {.pairing = vkrope::Pairing::interleaved,
-            .rotary_dim = rope.rotary_dim,
-            .q = {vkrope::Element::bf16, vkrope::Element::bf16, q_dim, rope.q_rotary_offset},
-            .k = {vkrope::Element::bf16, vkrope::Element::bf16, row_dim, rope.k_rotary_offset},
-            .angles = source,
-            .positions = vkrope::PositionSource::ids,
-            .scatter_k = true};
+    return {
+        .pairing = vkrope::Pairing::interleaved,
+        .rotary_dim = rope.rotary_dim,
+        .tensor = {{vkrope::Element::bf16, vkrope::Element::bf16, q_dim, rope.q_rotary_offset},
+                   {vkrope::Element::bf16, vkrope::Element::bf16, row_dim, rope.k_rotary_offset}},
+        .angles = source,
+        .positions = vkrope::PositionSource::ids,
+        .scatter_k = true};
 }
 
 // Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are
@@ -29,10 +30,8 @@ vkrope::Status mla_layer(VkCommandBuffer commands, const Made& made, const Table
     const vkrope::Tensor q{.where = buffers.q, .heads = heads};
     return vkrope::record(commands, made.kernel,
                           {.tokens = tokens,
-                           .q_in = q,
-                           .q_out = q,
-                           .k_in = {.where = buffers.k, .heads = 1},
-                           .k_out = {.where = buffers.cache, .heads = 1},
+                           .in = {q, {.where = buffers.k, .heads = 1}},
+                           .out = {q, {.where = buffers.cache, .heads = 1}},
                            .positions = {.ids = buffers.ids},
                            .angles = table.angles(),
                            .paged_cache = {.slot_mapping = buffers.slot_mapping,
@@ -53,14 +52,16 @@ vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const T
     k.range -= nope_dim * 2;
     return vkrope::record(commands, window.kernel,
                           {.tokens = tokens,
-                           .k_in = {.where = kv_a,
+                           .in = {{},
+                                  {.where = kv_a,
+                                   .heads = heads,
+                                   .token_stride = row_dim,
+                                   .head_stride = vkrope::broadcast}},
+                           .out = {{},
+                                   {.where = k,
                                     .heads = heads,
-                                    .token_stride = row_dim,
-                                    .head_stride = vkrope::broadcast},
-                           .k_out = {.where = k,
-                                     .heads = heads,
-                                     .token_stride = std::int64_t{heads} * q_dim,
-                                     .head_stride = q_dim},
+                                    .token_stride = std::int64_t{heads} * q_dim,
+                                    .head_stride = q_dim}},
                            .positions = {.ids = buffers.ids},
                            .angles = table.angles()},
                           window.arena);
@@ -77,11 +78,12 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
                          return mla_layer(commands, made, model.table, gpu.buffers);
                      })});
-    const Made window(gpu.ref, {.pairing = vkrope::Pairing::interleaved,
-                                .rotary_dim = rope_dim,
-                                .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0},
-                                .angles = AngleSource::computed,
-                                .positions = vkrope::PositionSource::ids});
+    const Made window(gpu.ref,
+                      {.pairing = vkrope::Pairing::interleaved,
+                       .rotary_dim = rope_dim,
+                       .tensor = {{}, {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0}},
+                       .angles = AngleSource::computed,
+                       .positions = vkrope::PositionSource::ids});
     taken.push_back({"window kernel", window.status});
     taken.push_back({"expand", gpu.run([&](VkCommandBuffer commands) {
                          return expand_k_pe(commands, window, model.table, gpu.buffers);

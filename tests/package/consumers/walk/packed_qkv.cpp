@@ -30,9 +30,9 @@ constexpr Half unwritten = 0x5a5a;  // what the caches hold before
 vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
                                                const vkrope::AnglePlan& plan) {
     auto info = vkrope::kernel_info(rope, plan, vkrope::Element::f16, vkrope::Element::f16);
-    info->v = {vkrope::Element::f16, vkrope::Element::f16, rope.head_dim};
-    info->q_heads = q_heads;
-    info->k_heads = info->v_heads = kv_heads;
+    info->tensor[vkrope::V] = {vkrope::Element::f16, vkrope::Element::f16, rope.head_dim};
+    info->tensor[vkrope::Q].heads = q_heads;
+    info->tensor[vkrope::K].heads = info->tensor[vkrope::V].heads = kv_heads;
     return info;
 }
 
@@ -49,12 +49,11 @@ struct Tensors {
 
 vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
     return {.tokens = tokens,
-            .q_in = slice(tensors.packed, 0, q_heads),
-            .q_out = {.where = tensors.q, .heads = q_heads},
-            .k_in = slice(tensors.packed, q_heads, kv_heads),
-            .k_out = {.where = tensors.k_cache, .heads = kv_heads},
-            .v_in = slice(tensors.packed, q_heads + kv_heads, kv_heads),
-            .v_out = {.where = tensors.v_cache, .heads = kv_heads},
+            .in = {slice(tensors.packed, 0, q_heads), slice(tensors.packed, q_heads, kv_heads),
+                   slice(tensors.packed, q_heads + kv_heads, kv_heads)},
+            .out = {{.where = tensors.q, .heads = q_heads},
+                    {.where = tensors.k_cache, .heads = kv_heads},
+                    {.where = tensors.v_cache, .heads = kv_heads}},
             .positions = {.first = first_position},
             .angles = table.angles(),
             .paged_cache = {.slot_mapping = tensors.slot_mapping, .page_size = page_size},
@@ -66,12 +65,8 @@ vkrope::Call in_place(const VkDescriptorBufferInfo& packed, const Table& table) 
     const vkrope::Tensor q = slice(packed, 0, q_heads), k = slice(packed, q_heads, kv_heads);
     const vkrope::Tensor v = slice(packed, q_heads + kv_heads, kv_heads);
     return {.tokens = tokens,
-            .q_in = q,
-            .q_out = q,
-            .k_in = k,
-            .k_out = k,
-            .v_in = v,
-            .v_out = v,
+            .in = {q, k, v},
+            .out = {q, k, v},
             .positions = {.first = first_position},
             .angles = table.angles()};
 }

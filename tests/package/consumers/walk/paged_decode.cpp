@@ -11,8 +11,8 @@ constexpr std::uint32_t head_dim = 128, q_heads = 32, k_heads = 8, page_size = 1
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
-            .q = {vkrope::Element::f32, vkrope::Element::f32, rope.head_dim, 0},
-            .k = {vkrope::Element::f32, vkrope::Element::f16, rope.head_dim, 0},
+            .tensor = {{vkrope::Element::f32, vkrope::Element::f32, rope.head_dim, 0},
+                       {vkrope::Element::f32, vkrope::Element::f16, rope.head_dim, 0}},
             .angles = source,
             .positions = vkrope::PositionSource::ids,
             .scatter_k = true};
@@ -25,19 +25,19 @@ vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Tabl
     VkDescriptorBufferInfo cache = buffers.cache;
     cache.range = sequences * row * 2;
     cache.offset += layer * cache.range;
-    return vkrope::record(commands, made.kernel,
-                          {.tokens = sequences,
-                           .q_in = {.where = buffers.q, .heads = q_heads},
-                           .q_out = {.where = buffers.q, .heads = q_heads},
-                           .k_in = {.where = buffers.k, .heads = k_heads},
-                           .k_out = {.where = cache, .heads = k_heads, .head_stride = head_dim},
-                           .positions = {.ids = buffers.ids},
-                           .angles = table.angles(),
-                           .paged_cache = {.slot_mapping = buffers.slot_mapping,
-                                           .page_size = page_size,
-                                           .page_stride = page_size * row,
-                                           .row_stride = row}},
-                          made.arena);
+    return vkrope::record(
+        commands, made.kernel,
+        {.tokens = sequences,
+         .in = {{.where = buffers.q, .heads = q_heads}, {.where = buffers.k, .heads = k_heads}},
+         .out = {{.where = buffers.q, .heads = q_heads},
+                 {.where = cache, .heads = k_heads, .head_stride = head_dim}},
+         .positions = {.ids = buffers.ids},
+         .angles = table.angles(),
+         .paged_cache = {.slot_mapping = buffers.slot_mapping,
+                         .page_size = page_size,
+                         .page_stride = page_size * row,
+                         .row_stride = row}},
+        made.arena);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource
                                vkrope::PositionSource positions) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
-            .q = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
-            .k = {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
+            .tensor = {{vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
+                       {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0}},
             .angles = source,
             .positions = positions,
             .sections = positions == vkrope::PositionSource::axis_ids ? rope.sections
@@ -38,15 +38,10 @@ vkrope::Status prefill_chunk(VkCommandBuffer commands, const Made& made, const T
     keys.range -= q_heads * head_dim * 2;
     const vkrope::Tensor q{.where = buffers.q, .heads = q_heads, .token_stride = packed_row};
     const vkrope::Tensor k{.where = keys, .heads = k_heads, .token_stride = packed_row};
-    return vkrope::record(commands, made.kernel,
-                          {.tokens = n,
-                           .q_in = q,
-                           .q_out = q,
-                           .k_in = k,
-                           .k_out = k,
-                           .positions = slice,
-                           .angles = table.angles()},
-                          made.arena);
+    return vkrope::record(
+        commands, made.kernel,
+        {.tokens = n, .in = {q, k}, .out = {q, k}, .positions = slice, .angles = table.angles()},
+        made.arena);
 }
 
 // The three axes of a text token agree: one row of ids serves all.
@@ -56,10 +51,8 @@ vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& t
         k{.where = buffers.k, .heads = k_heads};
     return vkrope::record(commands, made.kernel,
                           {.tokens = sequences,
-                           .q_in = q,
-                           .q_out = q,
-                           .k_in = k,
-                           .k_out = k,
+                           .in = {q, k},
+                           .out = {q, k},
                            .positions = {.ids = buffers.ids, .axis_stride = vkrope::broadcast},
                            .angles = table.angles()},
                           made.arena);
@@ -72,10 +65,8 @@ vkrope::Status vision_block(VkCommandBuffer commands, const Made& made, const Ta
         k{.where = buffers.k, .heads = vision_heads};
     return vkrope::record(commands, made.kernel,
                           {.tokens = patches,
-                           .q_in = q,
-                           .q_out = q,
-                           .k_in = k,
-                           .k_out = k,
+                           .in = {q, k},
+                           .out = {q, k},
                            .positions = {.ids = buffers.ids},
                            .angles = turns.angles()},
                           made.arena);

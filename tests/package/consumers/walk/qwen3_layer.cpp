@@ -36,14 +36,15 @@ vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
                                                vkrope::Element cache) {
     auto info = vkrope::kernel_info(rope, plan, vkrope::Element::f16, vkrope::Element::f16,
                                     vkrope::Element::f16);
-    info->q_finish.scale_call = true;
+    auto& [q, k, v] = info->tensor;
+    q.ops.scale_call = true;
     info->scatter_k = true;
-    info->k.out = info->v.out = cache;
+    k.out = v.out = cache;
     const bool quantised = vkrope::is_quantised(cache);
     const vkrope::HadamardBlocks blocks = vkrope::hadamard_of_llama_cpp(head_dim, quantised,
                                                                         head_dim, quantised);
-    info->q_finish.hadamard = info->k_finish.hadamard = blocks.q_and_k;
-    info->v_finish.hadamard = blocks.v;
+    q.ops.hadamard = k.ops.hadamard = blocks.q_and_k;
+    v.ops.hadamard = blocks.v;
     return info;
 }
 
@@ -57,9 +58,9 @@ vkrope::Result<std::vector<std::byte>> parameters_of(const vkrope::KernelInfo& i
     const auto plan = vkrope::plan_parameters(info);
     if (!plan) return {plan.status, {}};
     std::vector<std::byte> content(plan->bytes);
-    vkrope::ParameterSources sources;
-    sources.q.weight = {layer.q_norm.data(), vkrope::Element::f32, layer.q_norm.size()};
-    sources.k.weight = {layer.k_norm.data(), vkrope::Element::f32, layer.k_norm.size()};
+    const vkrope::ParameterSources sources{
+        .tensor = {{.weight = {layer.q_norm.data(), vkrope::Element::f32, layer.q_norm.size()}},
+                   {.weight = {layer.k_norm.data(), vkrope::Element::f32, layer.k_norm.size()}}}};
     return {vkrope::fill_parameters(plan.value, sources, content.data(), content.size()), content};
 }
 
@@ -76,12 +77,11 @@ struct Tensors {
 
 vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
     return {.tokens = tokens,
-            .q_in = slice(tensors.packed, 0, q_heads),
-            .q_out = {.where = tensors.q, .heads = q_heads},
-            .k_in = slice(tensors.packed, q_heads, kv_heads),
-            .k_out = {.where = tensors.k_cache, .heads = kv_heads},
-            .v_in = slice(tensors.packed, q_heads + kv_heads, kv_heads),
-            .v_out = {.where = tensors.v_cache, .heads = kv_heads},
+            .in = {slice(tensors.packed, 0, q_heads), slice(tensors.packed, q_heads, kv_heads),
+                   slice(tensors.packed, q_heads + kv_heads, kv_heads)},
+            .out = {{.where = tensors.q, .heads = q_heads},
+                    {.where = tensors.k_cache, .heads = kv_heads},
+                    {.where = tensors.v_cache, .heads = kv_heads}},
             .positions = {.first = first_position},
             .angles = table.angles(),
             .paged_cache = {.slot_mapping = tensors.slot_mapping, .page_size = page_size},
@@ -242,7 +242,8 @@ struct Outcome {
 
 // Bytes of the heads of a token in a cache.
 std::size_t cache_row(const vkrope::KernelInfo& info) {
-    return kv_row / vkrope::block_channels(info.k.out) * vkrope::element_bytes(info.k.out);
+    return kv_row / vkrope::block_channels(info.tensor[vkrope::K].out) *
+           vkrope::element_bytes(info.tensor[vkrope::K].out);
 }
 
 vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Half>& given,
@@ -250,7 +251,8 @@ vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Ha
     if (std::memcmp(got.packed.data(), given.data(), got.packed.size()) != 0)
         return wrong("the inputs have changed");
     const std::size_t row = cache_row(info), head = row / kv_heads;
-    const auto stored = vkrope::is_quantised(info.k.out) ? stored_q8_0 : stored_halves;
+    const auto stored = vkrope::is_quantised(info.tensor[vkrope::K].out) ? stored_q8_0
+                                                                         : stored_halves;
     bool named[rows] = {};
     for (std::uint32_t t = 0; t < tokens; ++t) {
         const Half* token = &given[t * packed_row];
@@ -263,7 +265,7 @@ vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Ha
             const Row q = finished(t, layer.q_norm, softmax_scale,
                                    token + std::size_t{h} * head_dim);
             if (vkrope::Status s = is_near(name("Q", h), stored_halves(&got.q[out]),
-                                           transformed(q, info.q_finish.hadamard));
+                                           transformed(q, info.tensor[vkrope::Q].ops.hadamard));
                 !s)
                 return s;
         }
@@ -273,16 +275,18 @@ vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Ha
         for (std::uint32_t h = 0; h < kv_heads; ++h) {
             const Half *k = token + std::size_t{q_heads + h} * head_dim, *v = k + kv_row;
             const std::size_t to = std::size_t(slot) * row + h * head;
+            if (vkrope::Status s = is_near(name("K", h), stored(&got.k_cache[to]),
+                                           transformed(finished(t, layer.k_norm, 1, k),
+                                                       info.tensor[vkrope::K].ops.hadamard));
+                !s)
+                return s;
             if (vkrope::Status s = is_near(
-                    name("K", h), stored(&got.k_cache[to]),
-                    transformed(finished(t, layer.k_norm, 1, k), info.k_finish.hadamard));
+                    name("V", h), stored(&got.v_cache[to]),
+                    transformed(as_it_is(v), info.tensor[vkrope::V].ops.hadamard));
                 !s)
                 return s;
-            if (vkrope::Status s = is_near(name("V", h), stored(&got.v_cache[to]),
-                                           transformed(as_it_is(v), info.v_finish.hadamard));
-                !s)
-                return s;
-            if (!vkrope::is_quantised(info.k.out) && std::memcmp(v, &got.v_cache[to], head) != 0)
+            if (!vkrope::is_quantised(info.tensor[vkrope::K].out) &&
+                std::memcmp(v, &got.v_cache[to], head) != 0)
                 return wrong(name("V", h) + " did not arrive as it was");
         }
     }

@@ -36,8 +36,7 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::Element in,
                                vkrope::Element out, vkrope::AngleSource source) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
-            .q = {in, out, D, 0},
-            .k = {in, out, D, 0},
+            .tensor = {{in, out, D, 0}, {in, out, D, 0}},
             .angles = source,
             .positions = vkrope::PositionSource::ids};
 }
@@ -50,10 +49,8 @@ vkrope::Status forward(VkCommandBuffer commands, const Made& bf16_in_place, cons
     return vkrope::record(commands, bf16_in_place.kernel,
                           {.batch = batch,
                            .tokens = seq,
-                           .q_in = q,
-                           .q_out = q,
-                           .k_in = k,
-                           .k_out = k,
+                           .in = {q, k},
+                           .out = {q, k},
                            .positions = positions,
                            .angles = table.angles()},
                           bf16_in_place.arena);
@@ -62,18 +59,17 @@ vkrope::Status forward(VkCommandBuffer commands, const Made& bf16_in_place, cons
 // The transpose: the attention factor multiplies again, and is not divided out.
 vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const Table& table,
                         const Buffers& buffers, const vkrope::Positions& positions) {
-    return vkrope::record(commands, f32_to_bf16.kernel,
-                          {.batch = batch,
-                           .tokens = seq,
-                           .q_in = gradient(buffers.q, groups * per_group),
-                           .q_out = plane(buffers.cache, 0, per_group),
-                           .k_in = gradient(buffers.k, groups),
-                           .k_out = plane(buffers.cache, per_group, 1),
-                           .positions = positions,
-                           .angles = table.angles(),
-                           .direction = vkrope::Direction::inverse,
-                           .gain = vkrope::Gain::apply},
-                          f32_to_bf16.arena);
+    return vkrope::record(
+        commands, f32_to_bf16.kernel,
+        {.batch = batch,
+         .tokens = seq,
+         .in = {gradient(buffers.q, groups * per_group), gradient(buffers.k, groups)},
+         .out = {plane(buffers.cache, 0, per_group), plane(buffers.cache, per_group, 1)},
+         .positions = positions,
+         .angles = table.angles(),
+         .direction = vkrope::Direction::inverse,
+         .gain = vkrope::Gain::apply},
+        f32_to_bf16.arena);
 }
 
 }  // namespace
