@@ -43,6 +43,27 @@ VKROPE_CONSTANT position_binding_status = 1;
 VKROPE_CONSTANT position_binding_source = 2;  // 64-bit ids, or cu_seqlens
 VKROPE_CONSTANT position_binding_offsets = 3;
 
+// The specialisation constants of a tensor's finish, t = q, k or v: VKROPE_TENSOR_CONSTANTS(X, t,
+// first) is X(id, name, default) for each, from id `first` on.
+#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                                       \
+    X(first + 0, t##_steps, 0)                 /* step_* */                                        \
+    X(first + 1, t##_row_heads, 1)             /* heads that a norm takes as one row */            \
+    X(first + 2, t##_inverse_n, 0)             /* f32 bits: 1 / channels of such a row */          \
+    X(first + 3, t##_eps, 0)                   /* f32 bits */                                      \
+    X(first + 4, t##_clip, 0)                  /* f32 bits */                                      \
+    X(first + 5, t##_factor, 0)                /* f32 bits; step_scale */                          \
+    X(first + 6, t##_bias, 0)                  /* shape_* */                                       \
+    X(first + 7, t##_bias_at, 0)               /* floats from the start of the parameters */       \
+    X(first + 8, t##_weight, 0)                /* shape_* */                                       \
+    X(first + 9, t##_weight_at, 0)                                                                 \
+    X(first + 10, t##_norm_bias, 0)            /* shape_* */                                       \
+    X(first + 11, t##_norm_bias_at, 0)                                                             \
+    X(first + 12, t##_hadamard, 0)             /* levels: log2 of the channels of a block */       \
+    X(first + 13, t##_store_scale, 0)          /* store_scale_* */                                 \
+    X(first + 14, t##_store_scale_at, 0)       /* floats from the start of the parameters */       \
+    X(first + 15, t##_scale_floor, 0)          /* f32 bits */                                      \
+    X(first + 16, t##_scale_heads, 1)          /* heads of the call: scales of a token */
+
 // Specialisation constants: they differ between kernels, or between the pipelines of a kernel.
 // X(id, name, default), in the order of ids. Id 0 is the workgroup size:
 // step_lanes * head_lanes * group_tokens.
@@ -99,57 +120,9 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(50, finish, 0)      /* finish_*: who takes the steps of q_steps, k_steps, v_steps */         \
     X(51, norms_held, 1)  /* rows of a tensor whose norms a lane holds */                          \
     X(52, exchanged, 1)   /* floats of sums that the lanes of a workgroup share */                 \
-    X(53, q_steps, 0)     /* step_* */                                                             \
-    X(54, q_row_heads, 1) /* heads that a norm takes as one row */                                 \
-    X(55, q_inverse_n, 0) /* f32 bits: 1 / channels of such a row */                               \
-    X(56, q_eps, 0)       /* f32 bits */                                                           \
-    X(57, q_clip, 0)      /* f32 bits */                                                           \
-    X(58, q_factor, 0)    /* f32 bits; step_scale */                                               \
-    X(59, q_bias, 0)      /* shape_* */                                                            \
-    X(60, q_bias_at, 0)   /* floats from the start of the parameters */                            \
-    X(61, q_weight, 0)    /* shape_* */                                                            \
-    X(62, q_weight_at, 0)                                                                          \
-    X(63, q_norm_bias, 0) /* shape_* */                                                            \
-    X(64, q_norm_bias_at, 0)                                                                       \
-    X(65, q_hadamard, 0)       /* levels: log2 of the channels of a block */                       \
-    X(66, q_store_scale, 0)    /* store_scale_* */                                                 \
-    X(67, q_store_scale_at, 0) /* floats from the start of the parameters */                       \
-    X(68, q_scale_floor, 0)    /* f32 bits */                                                      \
-    X(69, q_scale_heads, 1)    /* heads of the call: scales of a token */                          \
-    X(70, k_steps, 0)                                                                              \
-    X(71, k_row_heads, 1)                                                                          \
-    X(72, k_inverse_n, 0)                                                                          \
-    X(73, k_eps, 0)                                                                                \
-    X(74, k_clip, 0)                                                                               \
-    X(75, k_factor, 0)                                                                             \
-    X(76, k_bias, 0)                                                                               \
-    X(77, k_bias_at, 0)                                                                            \
-    X(78, k_weight, 0)                                                                             \
-    X(79, k_weight_at, 0)                                                                          \
-    X(80, k_norm_bias, 0)                                                                          \
-    X(81, k_norm_bias_at, 0)                                                                       \
-    X(82, k_hadamard, 0)                                                                           \
-    X(83, k_store_scale, 0)                                                                        \
-    X(84, k_store_scale_at, 0)                                                                     \
-    X(85, k_scale_floor, 0)                                                                        \
-    X(86, k_scale_heads, 1)                                                                        \
-    X(87, v_steps, 0)                                                                              \
-    X(88, v_row_heads, 1)                                                                          \
-    X(89, v_inverse_n, 0)                                                                          \
-    X(90, v_eps, 0)                                                                                \
-    X(91, v_clip, 0)                                                                               \
-    X(92, v_factor, 0)                                                                             \
-    X(93, v_bias, 0)                                                                               \
-    X(94, v_bias_at, 0)                                                                            \
-    X(95, v_weight, 0)                                                                             \
-    X(96, v_weight_at, 0)                                                                          \
-    X(97, v_norm_bias, 0)                                                                          \
-    X(98, v_norm_bias_at, 0)                                                                       \
-    X(99, v_hadamard, 0)                                                                           \
-    X(100, v_store_scale, 0)                                                                       \
-    X(101, v_store_scale_at, 0)                                                                    \
-    X(102, v_scale_floor, 0)                                                                       \
-    X(103, v_scale_heads, 1)                                                                       \
+    VKROPE_TENSOR_CONSTANTS(X, q, 53)                                                              \
+    VKROPE_TENSOR_CONSTANTS(X, k, 70)                                                              \
+    VKROPE_TENSOR_CONSTANTS(X, v, 87)                                                              \
     X(104, heads_together, 1)    /* finish_shared: heads whose units a lane exchanges at once */   \
     X(105, staged, 1)            /* words of rows that the lanes of a workgroup store together */  \
     X(106, phase, 0)             /* 1: a phase is added to the angle of each pair */               \
@@ -349,9 +322,13 @@ struct Constants {
     uint workgroup_size = 1;
 #define VKROPE_MEMBER(id, name, otherwise) uint name = otherwise;
     VKROPE_CONSTANTS(VKROPE_MEMBER)
-#undef VKROPE_MEMBER
 };
-#define VKROPE_IN_ORDER(id, name, otherwise) static_assert(offsetof(Constants, name) == 4 * id);
+// Those of one tensor's finish: in Constants from q_steps, k_steps or v_steps on.
+struct TensorConstants {
+    VKROPE_TENSOR_CONSTANTS(VKROPE_MEMBER, t, 0)
+};
+#undef VKROPE_MEMBER
+#define VKROPE_IN_ORDER(id, name, otherwise) static_assert(offsetof(Constants, name) == 4 * (id));
 VKROPE_CONSTANTS(VKROPE_IN_ORDER)
 #undef VKROPE_IN_ORDER
 inline constexpr uint constant_count = sizeof(Constants) / 4;
