@@ -399,39 +399,29 @@ TEST_CASE("finish: tokens of two streams take parameters of their own") {
 // Lanes that have rows for themselves wait for each other where a tensor takes the place of
 // another.
 TEST_CASE("finish: tensors with sums and rows of other sizes follow each other") {
-    const auto of = [](Element out, std::uint32_t dim) {
-        return HeadFormat{Element::f16, out, dim, 0};
+    const auto of = [](Element out, std::uint32_t dim, std::uint32_t heads, const Finish& ops) {
+        return TensorInfo{Element::f16, out, dim, 0, heads, ops};
+    };
+    const auto scene_of = [](const KernelInfo& info) {
+        return Scene{.info = info,
+                     .tokens = 70,
+                     .q_heads = info.tensor[Q].heads,
+                     .k_heads = info.tensor[K].heads,
+                     .v_heads = info.tensor[V].heads};
     };
     const Norm of_tokens = {.kind = NormKind::rms, .span = NormSpan::token, .eps = 1e-6f};
-    const auto scene_of = [](KernelInfo info, std::uint32_t heads) {
-        info.q_heads = info.k_heads = info.v_heads = heads;
-        return Scene{
-            .info = info, .tokens = 70, .q_heads = heads, .k_heads = heads, .v_heads = heads};
-    };
     const Finish biased = {.bias = ParameterShape::channel, .norm = rms()};
     const Finish made = {.store_scale = StoreScale::made};
-    const Scene scenes[] = {scene_of({.rotary_dim = 64,
-                                      .q = of(Element::f16, 64),
-                                      .k = of(Element::f16, 64),
-                                      .v = of(Element::q8_0, 64),
-                                      .q_finish = {.norm = of_tokens},
-                                      .k_finish = biased},
-                                     4),
-                            scene_of({.rotary_dim = 16,
-                                      .q = of(Element::f16, 16),
-                                      .k = of(Element::f16, 16),
-                                      .v = of(Element::f16, 8),
-                                      .q_finish = {.norm = of_tokens},
-                                      .k_finish = biased},
-                                     8),
-                            scene_of({.rotary_dim = 16,
-                                      .q = of(Element::int8, 32),
-                                      .k = of(Element::int8, 16),
-                                      .v = of(Element::int8, 8),
-                                      .q_finish = made,
-                                      .k_finish = made,
-                                      .v_finish = made},
-                                     4)};
+    const Scene scenes[] = {
+        scene_of({.rotary_dim = 64,
+                  .tensor = {of(Element::f16, 64, 4, {.norm = of_tokens}),
+                             of(Element::f16, 64, 4, biased), of(Element::q8_0, 64, 4, {})}}),
+        scene_of({.rotary_dim = 16,
+                  .tensor = {of(Element::f16, 16, 8, {.norm = of_tokens}),
+                             of(Element::f16, 16, 8, biased), of(Element::f16, 8, 8, {})}}),
+        scene_of({.rotary_dim = 16,
+                  .tensor = {of(Element::int8, 32, 4, made), of(Element::int8, 16, 4, made),
+                             of(Element::int8, 8, 4, made)}})};
     for (const Scene& scene : scenes) {
         const Results wide = carry_out(scene, {});
         for (const Way way : {Way{.mapping = Mapping::gpu}, Way{.mapping = Mapping::gpu, .lead = 1},

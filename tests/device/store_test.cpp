@@ -488,16 +488,17 @@ TEST_CASE("store: random blocks, in both mappings and at offsets of 0 and 2 byte
     for (const Element out : stores) {
         CAPTURE(int(out));
         const bool alone = block_channels(out) == 1;
-        Scene scene = {.info = {.rotary_dim = 2,
-                                .q = width(Element::f32, Element::f32, head_dim),
-                                .v = width(Element::f32, out, head_dim),
-                                .v_heads = heads},
-                       .tokens = alone ? tokens / 32 : tokens,
-                       .q_heads = 1,
-                       .v_heads = heads};
-        if (alone)
-            scene.info.v_finish.store_scale = out == Element::int8 ? StoreScale::made
-                                                                   : StoreScale::given;
+        const StoreScale scale = !alone                 ? StoreScale::none
+                                 : out == Element::int8 ? StoreScale::made
+                                                        : StoreScale::given;
+        Scene scene = {
+            .info = {.rotary_dim = 2,
+                     .tensor = {width(Element::f32, Element::f32, head_dim),
+                                {},
+                                {Element::f32, out, head_dim, 0, heads, {.store_scale = scale}}}},
+            .tokens = alone ? tokens / 32 : tokens,
+            .q_heads = 1,
+            .v_heads = heads};
         const std::size_t count = std::size_t{scene.tokens} * heads * head_dim;
         scene.v = bytes_of(std::vector(numbers.begin(), numbers.begin() + std::ptrdiff_t(count)));
         check_stores(scene,
