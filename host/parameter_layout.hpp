@@ -38,16 +38,15 @@ constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterPlan
         item = {shape, std::uint32_t(floats), std::uint32_t(count), added};
         floats += (count + 3) / 4 * 4;
     };
-    const auto tensor = [&place](TensorParameters& of, const Finish& finish, std::uint32_t head_dim,
-                                 std::uint32_t heads) {
-        place(of.bias, finish.bias, head_dim, heads, 0);
-        place(of.weight, finish.norm.weight, head_dim, heads, finish.norm.weight_offset);
-        place(of.norm_bias, finish.norm.bias, head_dim, heads, 0);
-        place(of.store_scale, shape_of(finish.store_scale), head_dim, heads, 0);
-    };
-    tensor(plan.tensor[Q], info.tensor[Q].ops, info.tensor[Q].head_dim, info.tensor[Q].heads);
-    tensor(plan.tensor[K], info.tensor[K].ops, info.tensor[K].head_dim, info.tensor[K].heads);
-    tensor(plan.tensor[V], info.tensor[V].ops, info.tensor[V].head_dim, info.tensor[V].heads);
+    for (const TensorIndex t : every_tensor) {
+        TensorParameters& item = plan.tensor[t];
+        const TensorInfo& of = info.tensor[t];
+        const Norm& norm = of.ops.norm;
+        place(item.bias, of.ops.bias, of.head_dim, of.heads, 0);
+        place(item.weight, norm.weight, of.head_dim, of.heads, norm.weight_offset);
+        place(item.norm_bias, norm.bias, of.head_dim, of.heads, 0);
+        place(item.store_scale, shape_of(of.ops.store_scale), of.head_dim, of.heads, 0);
+    }
     plan.bytes = std::size_t(floats * 4);
     return floats;
 }

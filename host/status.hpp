@@ -27,6 +27,15 @@ error(Code code, const char* format, ...) noexcept {
     return status;
 }
 
+/// The names of a tensor in errors, and of its fields of a KernelInfo and a Call.
+struct TensorNames {
+    const char *name, *heads, *in, *out, *scale_tokens, *scales_out;
+};
+inline constexpr TensorNames names_of[tensor_count] = {
+    {"q", "q_heads", "q_in", "q_out", "q_scale_tokens", "q_scales_out"},
+    {"k", "k_heads", "k_in", "k_out", "k_scale_tokens", "k_scales_out"},
+    {"v", "v_heads", "v_in", "v_out", "v_scale_tokens", "v_scales_out"}};
+
 /// Name of a VkResult that creating, submitting or waiting may return; null for others.
 constexpr const char* result_name(VkResult result) noexcept {
     switch (result) {

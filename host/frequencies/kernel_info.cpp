@@ -63,25 +63,24 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
     info.pairing = rotation.pairing;
     info.rotary_dim = rotation.rotary_dim;
     const ModelFinish& finish = rotation.finish;
-    if (q) {
-        info.tensor[Q] = {*q, *q, row_channels(rotation, rotation.q_rotary_offset),
-                          rotation.q_rotary_offset};
-        info.tensor[Q].ops = finish.q;
-    }
-    if (k) {
-        info.tensor[K] = {*k, *k, row_channels(rotation, rotation.k_rotary_offset),
-                          rotation.k_rotary_offset};
-        info.tensor[K].ops = finish.k;
-    }
-    if (v) {
-        info.tensor[V] = {*v, *v, row_channels(rotation, rotation.k_rotary_offset), 0};
-        info.tensor[V].ops = finish.v;
-    }
-    if (has_finish(info.tensor[Q].ops) || has_finish(info.tensor[K].ops) ||
-        has_finish(info.tensor[V].ops)) {
-        info.tensor[Q].heads = q ? finish.q_heads : 0;
-        info.tensor[K].heads = k ? finish.k_heads : 0;
-        info.tensor[V].heads = v ? finish.k_heads : 0;
+    const struct {
+        std::optional<Element> type;
+        std::uint32_t rotary_offset, heads;
+        const Finish& ops;
+    } tensors[tensor_count] = {{q, rotation.q_rotary_offset, finish.q_heads, finish.q},
+                               {k, rotation.k_rotary_offset, finish.k_heads, finish.k},
+                               {v, rotation.k_rotary_offset, finish.k_heads, finish.v}};
+    const bool any = std::any_of(std::begin(tensors), std::end(tensors),
+                                 [](const auto& of) { return of.type && has_finish(of.ops); });
+    for (const TensorIndex t : every_tensor) {
+        const auto& [type, rotary_offset, heads, ops] = tensors[t];
+        if (!type) continue;
+        info.tensor[t] = {.in = *type,
+                          .out = *type,
+                          .head_dim = row_channels(rotation, rotary_offset),
+                          .rotary_offset = t == V ? 0 : rotary_offset,
+                          .heads = any ? heads : 0,
+                          .ops = ops};
     }
     std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
     info.angles = plan.source;

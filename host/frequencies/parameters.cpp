@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Plans and fills the parameter buffer of a kernel: weights, biases and scales as f32.
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "parameter_layout.hpp"
 #include "status.hpp"
@@ -43,26 +46,29 @@ Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t hea
                  tensor, unsigned(scale), tensor);
 }
 
-Status check_shapes(const char* tensor, const Finish& finish, std::uint32_t head_dim,
-                    std::uint32_t heads) noexcept {
-    if (Status s = check_shape(tensor, "bias", finish.bias, head_dim, heads); !s) return s;
-    if (Status s = check_shape(tensor, "norm.weight", finish.norm.weight, head_dim, heads); !s)
+Status check_shapes(const char* tensor, const TensorInfo& of) noexcept {
+    const Finish& ops = of.ops;
+    if (Status s = check_shape(tensor, "bias", ops.bias, of.head_dim, of.heads); !s) return s;
+    if (Status s = check_shape(tensor, "norm.weight", ops.norm.weight, of.head_dim, of.heads); !s)
         return s;
-    if (Status s = check_shape(tensor, "norm.bias", finish.norm.bias, head_dim, heads); !s)
+    if (Status s = check_shape(tensor, "norm.bias", ops.norm.bias, of.head_dim, of.heads); !s)
         return s;
-    return check_store_scale(tensor, finish.store_scale, head_dim, heads);
+    if (Status s = check_store_scale(tensor, ops.store_scale, of.head_dim, of.heads); !s) return s;
+    if (ops.norm.weight_offset <= 1) return {};
+    return error(Code::invalid_argument, "%s_finish.norm.weight_offset is %u: it must be 0 or 1",
+                 tensor, ops.norm.weight_offset);
 }
 
 // An item of a plan, its source, and its name in errors.
 struct Filled {
-    const ParameterItem& item;
-    const ParameterSource& source;
+    const ParameterItem* item;
+    const ParameterSource* source;
     const char *tensor, *field;
 };
 
 Status check_source(const Filled& of, std::uint64_t end) noexcept {
-    const ParameterItem& item = of.item;
-    const ParameterSource& source = of.source;
+    const ParameterItem& item = *of.item;
+    const ParameterSource& source = *of.source;
     if (item.count == 0 && (source.data || source.count != 0))
         return error(Code::invalid_argument, "%s.%s is given: the plan has none", of.tensor,
                      of.field);
@@ -100,14 +106,14 @@ float widened(Element element, const unsigned char* at) noexcept {
 }
 
 float number(const Filled& of, std::uint32_t index) noexcept {
-    const auto* source = static_cast<const unsigned char*>(of.source.data);
-    return widened(of.source.element,
-                   source + std::size_t{index} * element_bytes(of.source.element));
+    const auto* source = static_cast<const unsigned char*>(of.source->data);
+    return widened(of.source->element,
+                   source + std::size_t{index} * element_bytes(of.source->element));
 }
 
 // A scale must be finite and not 0.
 Status check_scales(const Filled& of) noexcept {
-    for (std::uint32_t i = 0; i < of.item.count; ++i) {
+    for (std::uint32_t i = 0; i < of.item->count; ++i) {
         const float scale = number(of, i);
         if (std::isfinite(scale) && scale != 0) continue;
         return error(Code::invalid_argument, "%s.%s[%u] is %g: a scale must be finite and not 0",
@@ -117,10 +123,10 @@ Status check_scales(const Filled& of) noexcept {
 }
 
 void fill(const Filled& of, unsigned char* memory) noexcept {
-    for (std::uint32_t i = 0; i < (of.item.count + 3) / 4 * 4; ++i) {  // with the gap behind it
-        float value = i < of.item.count ? number(of, i) : 0;
-        if (of.item.added != 0) value += float(of.item.added);
-        std::memcpy(memory + 4 * (std::size_t{of.item.offset} + i), &value, sizeof value);
+    for (std::uint32_t i = 0; i < (of.item->count + 3) / 4 * 4; ++i) {  // with the gap behind it
+        float value = i < of.item->count ? number(of, i) : 0;
+        if (of.item->added != 0) value += float(of.item->added);
+        std::memcpy(memory + 4 * (std::size_t{of.item->offset} + i), &value, sizeof value);
     }
 }
 
@@ -142,21 +148,9 @@ HadamardBlocks hadamard_of_llama_cpp(std::uint32_t k_head_dim, bool k_quantised,
 
 Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
     Result<ParameterPlan> result;
-    const struct {
-        const char* name;
-        const Finish& finish;
-        std::uint32_t head_dim, heads;
-    } tensors[] = {{"q", info.tensor[Q].ops, info.tensor[Q].head_dim, info.tensor[Q].heads},
-                   {"k", info.tensor[K].ops, info.tensor[K].head_dim, info.tensor[K].heads},
-                   {"v", info.tensor[V].ops, info.tensor[V].head_dim, info.tensor[V].heads}};
-    for (const auto& [name, finish, head_dim, heads] : tensors) {
-        if (result.status = check_shapes(name, finish, head_dim, heads); !result.status)
+    for (const TensorIndex t : every_tensor) {
+        if (result.status = check_shapes(names_of[t].name, info.tensor[t]); !result.status)
             return result;
-        if (finish.norm.weight_offset <= 1) continue;
-        result.status = error(Code::invalid_argument,
-                              "%s_finish.norm.weight_offset is %u: it must be 0 or 1", name,
-                              finish.norm.weight_offset);
-        return result;
     }
     const std::uint64_t floats = lay_out_parameters(info, result.value) *
                                  (info.two_parameter_sets ? 2 : 1);
@@ -174,23 +168,21 @@ Status fill_parameters(const ParameterPlan& plan, const ParameterSources& source
                      memory);
     if (bytes < plan.bytes)
         return error(Code::invalid_argument, "bytes is %zu: the plan has %zu", bytes, plan.bytes);
-    const Filled items[] = {
-        {plan.tensor[Q].bias, sources.tensor[Q].bias, "q", "bias"},
-        {plan.tensor[Q].weight, sources.tensor[Q].weight, "q", "weight"},
-        {plan.tensor[Q].norm_bias, sources.tensor[Q].norm_bias, "q", "norm_bias"},
-        {plan.tensor[Q].store_scale, sources.tensor[Q].store_scale, "q", "store_scale"},
-        {plan.tensor[K].bias, sources.tensor[K].bias, "k", "bias"},
-        {plan.tensor[K].weight, sources.tensor[K].weight, "k", "weight"},
-        {plan.tensor[K].norm_bias, sources.tensor[K].norm_bias, "k", "norm_bias"},
-        {plan.tensor[K].store_scale, sources.tensor[K].store_scale, "k", "store_scale"},
-        {plan.tensor[V].bias, sources.tensor[V].bias, "v", "bias"},
-        {plan.tensor[V].weight, sources.tensor[V].weight, "v", "weight"},
-        {plan.tensor[V].norm_bias, sources.tensor[V].norm_bias, "v", "norm_bias"},
-        {plan.tensor[V].store_scale, sources.tensor[V].store_scale, "v", "store_scale"},
-    };
+    constexpr std::uint32_t item_count = 4;  // of a tensor
+    std::array<Filled, tensor_count * item_count> items;
+    for (const TensorIndex t : every_tensor) {
+        const TensorParameters& of = plan.tensor[t];
+        const TensorParameterSources& from = sources.tensor[t];
+        const char* name = names_of[t].name;
+        const Filled own[item_count] = {{&of.bias, &from.bias, name, "bias"},
+                                        {&of.weight, &from.weight, name, "weight"},
+                                        {&of.norm_bias, &from.norm_bias, name, "norm_bias"},
+                                        {&of.store_scale, &from.store_scale, name, "store_scale"}};
+        std::copy(std::begin(own), std::end(own), items.begin() + t * item_count);
+    }
     for (const Filled& item : items) {
         if (Status s = check_source(item, plan.bytes / 4); !s) return s;
-        if (item.item.shape != ParameterShape::tensor && item.item.shape != ParameterShape::head)
+        if (item.item->shape != ParameterShape::tensor && item.item->shape != ParameterShape::head)
             continue;
         if (Status s = check_scales(item); !s) return s;
     }

@@ -37,34 +37,27 @@ std::uint32_t store_scale_of(const Finish& finish) {
                                              : shader::store_scale_none;
 }
 
-// The constants of a tensor's finish; `first` is its first one.
-void set_finish(const Finish& finish, const TensorInfo& format, std::uint32_t heads,
-                const TensorParameters& parameters, shader::uint& first) {
-    const std::uint32_t of_row = row_heads(finish, heads);
-    const float inverse_n = float(1 / (double(of_row) * format.head_dim));
+shader::TensorConstants finish_of(const TensorInfo& tensor, const TensorParameters& parameters) {
+    const Finish& ops = tensor.ops;
+    const std::uint32_t of_row = row_heads(tensor);
     const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
-    const std::uint32_t values[] = {steps_of(finish, format),
-                                    of_row,
-                                    bits(inverse_n),
-                                    bits(finish.norm.eps),
-                                    bits(finish.clip),
-                                    bits(finish.scale),
-                                    std::uint32_t(parameters.bias.shape),
-                                    parameters.bias.offset,
-                                    std::uint32_t(parameters.weight.shape),
-                                    parameters.weight.offset,
-                                    std::uint32_t(parameters.norm_bias.shape),
-                                    parameters.norm_bias.offset,
-                                    hadamard_levels(finish),
-                                    store_scale_of(finish),
-                                    parameters.store_scale.offset,
-                                    bits(finish.scale_floor),
-                                    heads};
-    static_assert(offsetof(shader::Constants, k_steps) - offsetof(shader::Constants, q_steps) ==
-                      sizeof values &&
-                  offsetof(shader::Constants, v_steps) - offsetof(shader::Constants, k_steps) ==
-                      sizeof values);
-    if (format.head_dim != 0) std::memcpy(&first, values, sizeof values);
+    return {.t_steps = steps_of(tensor),
+            .t_row_heads = of_row,
+            .t_inverse_n = bits(float(1 / (double(of_row) * tensor.head_dim))),
+            .t_eps = bits(ops.norm.eps),
+            .t_clip = bits(ops.clip),
+            .t_factor = bits(ops.scale),
+            .t_bias = std::uint32_t(parameters.bias.shape),
+            .t_bias_at = parameters.bias.offset,
+            .t_weight = std::uint32_t(parameters.weight.shape),
+            .t_weight_at = parameters.weight.offset,
+            .t_norm_bias = std::uint32_t(parameters.norm_bias.shape),
+            .t_norm_bias_at = parameters.norm_bias.offset,
+            .t_hadamard = hadamard_levels(ops),
+            .t_store_scale = store_scale_of(ops),
+            .t_store_scale_at = parameters.store_scale.offset,
+            .t_scale_floor = bits(ops.scale_floor),
+            .t_scale_heads = tensor.heads};
 }
 
 }  // namespace
@@ -145,12 +138,15 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
                                  : 0,
         .staged_gaps = geometry.staged_gaps};
     if (geometry.finish == shader::finish_none) return constants;
-    set_finish(info.tensor[Q].ops, info.tensor[Q], info.tensor[Q].heads, part.parameters.tensor[Q],
-               constants.q_steps);
-    set_finish(info.tensor[K].ops, info.tensor[K], info.tensor[K].heads, part.parameters.tensor[K],
-               constants.k_steps);
-    set_finish(info.tensor[V].ops, info.tensor[V], info.tensor[V].heads, part.parameters.tensor[V],
-               constants.v_steps);
+    constexpr std::size_t first = offsetof(shader::Constants, q_steps),
+                          block = sizeof(shader::TensorConstants);
+    static_assert(offsetof(shader::Constants, k_steps) == first + block &&
+                  offsetof(shader::Constants, v_steps) == first + 2 * block);
+    for (const TensorIndex t : every_tensor) {
+        if (info.tensor[t].head_dim == 0) continue;
+        const shader::TensorConstants own = finish_of(info.tensor[t], part.parameters.tensor[t]);
+        std::memcpy(reinterpret_cast<char*>(&constants) + first + t * block, &own, block);
+    }
     return constants;
 }
 

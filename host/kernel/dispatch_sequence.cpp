@@ -57,76 +57,48 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     Offsets offsets;
     std::uint32_t in_place = 0;
     // What the shader sees as Q, as K, or as a V beside a K, whose strides V has.
-    struct Seen {
+    const struct {
         std::uint32_t& heads;
         shader::RowLayout &in, &out;
-        std::uint32_t first_offset, in_place_flag, scales_offset, scales_out_offset;
-        VkDescriptorBufferInfo &scales, &scales_out;
-    };
-    static_assert(shader::offset_q_out == shader::offset_q_in + 1 &&
-                  shader::offset_k_out == shader::offset_k_in + 1 &&
-                  shader::offset_v_out == shader::offset_v_in + 1);
-    const Seen as_q = {work.q_heads,
-                       push.q_in,
-                       push.q_out,
-                       shader::offset_q_in,
-                       shader::flag_q_in_place,
-                       shader::offset_q_scales,
-                       shader::offset_q_scales_out,
-                       bindings.q_scales,
-                       bindings.q_scales_out};
-    const Seen as_k = {work.k_heads,
-                       push.k_in,
-                       push.k_out,
-                       shader::offset_k_in,
-                       shader::flag_k_in_place,
-                       shader::offset_k_scales,
-                       shader::offset_k_scales_out,
-                       bindings.k_scales,
-                       bindings.k_scales_out};
-    const Seen as_v = {work.k_heads,
-                       push.k_in,
-                       push.k_out,
-                       shader::offset_v_in,
-                       0,
-                       shader::offset_v_scales,
-                       offset_v_scales_out,
-                       bindings.v_scales,
-                       bindings.v_scales_out};
-    const bool together = job.q + job.k + job.v > 1;
-    const auto tensor = [&](const ResolvedTensor& of, const Seen& seen, VkDescriptorBufferInfo& in,
-                            VkDescriptorBufferInfo& out) {
+        std::uint32_t in_offset, out_offset, in_place_flag, scales_offset, scales_out_offset;
+    } seen_as[tensor_count] = {
+        {work.q_heads, push.q_in, push.q_out, shader::offset_q_in, shader::offset_q_out,
+         shader::flag_q_in_place, shader::offset_q_scales, shader::offset_q_scales_out},
+        {work.k_heads, push.k_in, push.k_out, shader::offset_k_in, shader::offset_k_out,
+         shader::flag_k_in_place, shader::offset_k_scales, shader::offset_k_scales_out},
+        {work.k_heads, push.k_in, push.k_out, shader::offset_v_in, shader::offset_v_out, 0,
+         shader::offset_v_scales, offset_v_scales_out}};
+    for (const TensorIndex t : every_tensor) {
+        if (!job.has[t]) continue;
+        const ResolvedTensor& of = resolved.tensor[t];
+        const TensorIndex index = kernel.separate_dispatches ? Q : t == V && !job.has[K] ? K : t;
+        const auto& seen = seen_as[index];
         const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
         Box own = box;
-        if (together)
+        if (job.together())
             own.count.heads =
                 group_heads;  // they share a tiling only if it does not split the heads of a group
         seen.heads = own.count.heads;
-        in = place(of.in, group_heads, own, z_is_group, kernel.storage_limits, seen.in,
-                   offsets.of[seen.first_offset]);
-        out = place(of.out, group_heads, own, z_is_group, kernel.storage_limits, seen.out,
-                    offsets.of[seen.first_offset + 1]);
+        bindings.read[read_in + t] = place(of.in, group_heads, own, z_is_group,
+                                           kernel.storage_limits, seen.in,
+                                           offsets.of[seen.in_offset]);
+        bindings.written[written_out + t] = place(of.out, group_heads, own, z_is_group,
+                                                  kernel.storage_limits, seen.out,
+                                                  offsets.of[seen.out_offset]);
         if (of.in_place) in_place |= seen.in_place_flag;
         shader::RowLayout packed;  // the shader knows it
         if (of.scales)
-            seen.scales = place(*of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
-                                offsets.of[seen.scales_offset]);
-        if (!of.scales_out) return;
+            bindings.read[read_scales + index] = place(*of.scales, 1, box, z_is_group,
+                                                       kernel.storage_limits, packed,
+                                                       offsets.of[seen.scales_offset]);
+        if (!of.scales_out) continue;
         Box tokens = box;  // of all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
-        seen.scales_out = place(*of.scales_out, 1, tokens, false, kernel.storage_limits, packed,
-                                offsets.of[seen.scales_out_offset]);
-    };
-    if (job.q) tensor(resolved.q, as_q, bindings.q_in, bindings.q_out);
-    if (job.k)
-        tensor(resolved.k, kernel.separate_dispatches ? as_q : as_k, bindings.k_in, bindings.k_out);
-    if (job.v)
-        tensor(resolved.v,
-               job.k                        ? as_v
-               : kernel.separate_dispatches ? as_q
-                                            : as_k,
-               bindings.v_in, bindings.v_out);
+        bindings.written[written_scales + index] = place(*of.scales_out, 1, tokens, false,
+                                                         kernel.storage_limits, packed,
+                                                         offsets.of[seen.scales_out_offset]);
+    }
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 
     // Each token is counted in one box: the box of its first heads and, if the cache is split, of
@@ -141,7 +113,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
     push.flags = in_place | offsets.of[offset_v_scales_out] * shader::flag_v_scales_out |
-                 (job.k && job.v ? shader::flag_v : 0) |
+                 (job.has[K] && job.has[V] ? shader::flag_v : 0) |
                  (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) |
@@ -150,20 +122,20 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                  (call.positions.int64 ? shader::flag_ids_64 : 0) |
                  first_head * shader::flag_first_head;
     push.q_scale = std::bit_cast<std::uint32_t>(resolved.q_scale);
-    bindings.parameters = resolved.parameters;
+    bindings.read[read_parameters] = resolved.parameters;
     offsets.of[shader::offset_parameters] = resolved.parameters_offset;
     push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
     push.first_position = std::uint32_t(call.positions.first) + box.first.tokens +
                           box.first.batch * resolved.position_step;
     shader::RowLayout ids = {}, slots = {};
     if (resolved.ids.buffer) {
-        bindings.ids = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits, ids,
-                             offsets.of[shader::offset_ids]);
+        bindings.read[read_ids] = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits,
+                                        ids, offsets.of[shader::offset_ids]);
     }
-    if ((job.k || job.v) && resolved.slot_mapping.buffer) {
-        bindings.slot_mapping = place(resolved.slot_mapping, 1, box, z_is_group,
-                                      kernel.storage_limits, slots,
-                                      offsets.of[shader::offset_slots]);
+    if ((job.has[K] || job.has[V]) && resolved.slot_mapping.buffer) {
+        bindings.read[read_slot_mapping] = place(resolved.slot_mapping, 1, box, z_is_group,
+                                                 kernel.storage_limits, slots,
+                                                 offsets.of[shader::offset_slots]);
     }
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
@@ -177,9 +149,9 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.slot_first = box.first.pages * resolved.page_size + box.first.rows;
     push.slot_rows = (box.count.pages - 1) * resolved.page_size + box.count.rows;
     if (push.flags & (shader::flag_count_positions | shader::flag_count_slots))
-        bindings.status = resolved.status;
-    bindings.table = resolved.table;
-    bindings.table_sin = resolved.table_sin;
+        bindings.written[written_status] = resolved.status;
+    bindings.read[read_table] = resolved.table;
+    bindings.read[read_table_sin] = resolved.table_sin;
     offsets.of[shader::offset_status] = resolved.status_offset;
     offsets.of[shader::offset_table] = resolved.table_offset;
     offsets.pack(push.offsets);
@@ -199,15 +171,6 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
 
 // ---- Barriers between dispatches of one call ----
 
-using BindingOf = VkDescriptorBufferInfo Bindings::*;
-constexpr BindingOf read_bindings[] = {
-    &Bindings::q_in,         &Bindings::k_in,     &Bindings::v_in,      &Bindings::ids,
-    &Bindings::slot_mapping, &Bindings::table,    &Bindings::table_sin, &Bindings::parameters,
-    &Bindings::q_scales,     &Bindings::k_scales, &Bindings::v_scales};
-constexpr BindingOf written_bindings[] = {
-    &Bindings::q_out,        &Bindings::k_out,        &Bindings::v_out,       &Bindings::status,
-    &Bindings::q_scales_out, &Bindings::k_scales_out, &Bindings::v_scales_out};
-
 bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) noexcept {
     return a.buffer == b.buffer && a.buffer && a.offset < b.offset + b.range &&
            b.offset < a.offset + a.range;
@@ -217,24 +180,22 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
 // may still lie in overlapping ranges, as in packed QKV, or because a binding starts below its
 // first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
-    for (const BindingOf written : written_bindings) {
-        if (!(earlier.*written).buffer && !(later.*written).buffer) continue;
-        for (const BindingOf read : read_bindings) {
-            if (overlap(earlier.*written, later.*read) || overlap(earlier.*read, later.*written))
-                return true;
+    for (std::uint32_t i = 0; i < written_places; ++i) {
+        const VkDescriptorBufferInfo &before = earlier.written[i], &after = later.written[i];
+        if (!before.buffer && !after.buffer) continue;
+        for (std::uint32_t r = 0; r < read_places; ++r) {
+            if (overlap(before, later.read[r]) || overlap(earlier.read[r], after)) return true;
         }
-        for (const BindingOf other : written_bindings) {
-            if (overlap(earlier.*written, later.*other)) return true;
+        for (const VkDescriptorBufferInfo& other : later.written) {
+            if (overlap(before, other)) return true;
         }
     }
     return false;
 }
 
-// Extends `hull` to contain `bindings`, member by member: a call has one buffer for each member.
+// Extends `hull` to contain `bindings`, place by place: a call has one buffer for each place.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
-    const auto one = [&](BindingOf member) {
-        const VkDescriptorBufferInfo& next = bindings.*member;
-        VkDescriptorBufferInfo& all = hull.*member;
+    const auto one = [](VkDescriptorBufferInfo& all, const VkDescriptorBufferInfo& next) {
         if (!next.buffer) return;
         if (!all.buffer) {
             all = next;
@@ -244,8 +205,8 @@ void extend(Bindings& hull, const Bindings& bindings) noexcept {
         all.offset = std::min(all.offset, next.offset);
         all.range = end - all.offset;
     };
-    for (const BindingOf member : read_bindings) one(member);
-    for (const BindingOf member : written_bindings) one(member);
+    for (std::uint32_t i = 0; i < read_places; ++i) one(hull.read[i], bindings.read[i]);
+    for (std::uint32_t i = 0; i < written_places; ++i) one(hull.written[i], bindings.written[i]);
 }
 
 }  // namespace

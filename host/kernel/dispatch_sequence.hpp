@@ -7,13 +7,16 @@
 
 namespace vkrope {
 
-/// Buffers that a dispatch binds; unused members have no buffer.
+/// Places in Bindings::read and Bindings::written; each of the first two is for Q, K and V.
+inline constexpr std::uint32_t read_in = 0, read_scales = 3, read_ids = 6, read_slot_mapping = 7,
+                               read_table = 8, read_table_sin = 9, read_parameters = 10,
+                               read_places = 11;
+inline constexpr std::uint32_t written_out = 0, written_scales = 3, written_status = 6,
+                               written_places = 7;
+
+/// Buffers that a dispatch binds; unused ones are null.
 struct Bindings {
-    VkDescriptorBufferInfo q_in = {}, k_in = {}, v_in = {}, ids = {}, slot_mapping = {}, table = {},
-                           table_sin = {}, parameters = {}, q_scales = {}, k_scales = {},
-                           v_scales = {};  ///< read
-    VkDescriptorBufferInfo q_out = {}, k_out = {}, v_out = {}, status = {}, q_scales_out = {},
-                           k_scales_out = {}, v_scales_out = {};  ///< written
+    VkDescriptorBufferInfo read[read_places] = {}, written[written_places] = {};
 };
 
 /// One box of a job.

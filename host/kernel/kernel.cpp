@@ -37,7 +37,8 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
         };
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
-        if (!processor && &part == &kernel.q && !kernel.separate_dispatches && !(many == last))
+        if (!processor && &part == &kernel.part[Q] && !kernel.separate_dispatches &&
+            !(many == last))
             kernel.pipelines[kernel.pipeline_count++] = {&part, many};
         kernel.pipelines[kernel.pipeline_count++] = {&part, last};
     }
@@ -54,49 +55,37 @@ bool v_may_join(const KernelInfo& info) {
 
 // V alone is a K that does not rotate, or a Q with `separate_dispatches`.
 void make_part_of_v(Kernel& kernel, bool processor) {
-    KernelInfo& info = kernel.v.info;
-    info.tensor[Q] = info.tensor[K] = info.tensor[V] = {};
-    info.tensor[Q].heads = info.tensor[K].heads = info.tensor[V].heads = 0;
-    (kernel.separate_dispatches ? info.tensor[Q] : info.tensor[K]) = kernel.info.tensor[V];
-    (kernel.separate_dispatches ? info.tensor[Q].heads
-                                : info.tensor[K].heads) = kernel.info.tensor[V].heads;
-    info.tensor[Q].ops = info.tensor[K].ops = info.tensor[V].ops = {};
-    (kernel.separate_dispatches ? info.tensor[Q].ops
-                                : info.tensor[K].ops) = kernel.info.tensor[V].ops;
-    (kernel.separate_dispatches ? kernel.v.parameters.tensor[Q]
-                                : kernel.v.parameters.tensor[K]) = kernel.q.parameters.tensor[V];
-    info.rotary_dim = 0;
-    for (Window& window : info.windows) window = {};
-    choose_geometries(kernel, kernel.v, processor);
+    Part& part = kernel.part[V];
+    const TensorIndex seen = kernel.separate_dispatches ? Q : K;
+    for (TensorInfo& tensor : part.info.tensor) tensor = {};
+    part.info.tensor[seen] = kernel.info.tensor[V];
+    part.parameters.tensor[seen] = kernel.part[Q].parameters.tensor[V];
+    part.info.rotary_dim = 0;
+    for (Window& window : part.info.windows) window = {};
+    choose_geometries(kernel, part, processor);
 }
 
 // Q, K and V in one part, or each in its own; K shares Q's part if their formats and heads are the
 // same.
 void make_parts(Kernel& kernel, bool processor) {
+    const TensorInfo(&tensor)[tensor_count] = kernel.info.tensor;
+    Part &q = kernel.part[Q], &k = kernel.part[K];
     kernel.pipeline_count = 0;
-    kernel.q = kernel.k = kernel.v = {kernel.info, {}};
-    lay_out_parameters(kernel.info, kernel.q.parameters);
-    if (!kernel.v_joins) {
-        kernel.q.info.tensor[V] = kernel.k.info.tensor[V] = {};
-        kernel.q.info.tensor[V].ops = kernel.k.info.tensor[V].ops = {};
-    }
-    if (kernel.info.tensor[V].head_dim != 0) make_part_of_v(kernel, processor);
-    if (!kernel.separate_dispatches) return choose_geometries(kernel, kernel.q, processor);
-    kernel.q.info.tensor[K] = {};
-    kernel.k.info.tensor[Q] = kernel.info.tensor[K];
-    kernel.k.info.tensor[Q].heads = kernel.info.tensor[K].heads;
-    kernel.k.info.tensor[K] = {};
-    kernel.k.info.tensor[Q].ops = kernel.info.tensor[K].ops;
-    kernel.k.parameters.tensor[Q] = kernel.q.parameters.tensor[K];
-    kernel.q.info.tensor[K].ops = kernel.k.info.tensor[K].ops = {};
-    if (kernel.info.tensor[Q].head_dim != 0) choose_geometries(kernel, kernel.q, processor);
-    if (kernel.info.tensor[K].head_dim == 0) return;
-    if (kernel.info.tensor[Q].head_dim != 0 &&
-        same_format(kernel.info.tensor[Q], kernel.info.tensor[K]) &&
-        kernel.info.tensor[Q].heads == kernel.info.tensor[K].heads && !kernel.needs.any) {
-        kernel.k = kernel.q;
+    for (Part& part : kernel.part) part = {kernel.info, {}};
+    lay_out_parameters(kernel.info, q.parameters);
+    if (!kernel.v_joins) q.info.tensor[V] = k.info.tensor[V] = {};
+    if (tensor[V].head_dim != 0) make_part_of_v(kernel, processor);
+    if (!kernel.separate_dispatches) return choose_geometries(kernel, q, processor);
+    q.info.tensor[K] = k.info.tensor[K] = {};
+    k.info.tensor[Q] = tensor[K];
+    k.parameters.tensor[Q] = q.parameters.tensor[K];
+    if (tensor[Q].head_dim != 0) choose_geometries(kernel, q, processor);
+    if (tensor[K].head_dim == 0) return;
+    if (tensor[Q].head_dim != 0 && same_format(tensor[Q], tensor[K]) &&
+        tensor[Q].heads == tensor[K].heads && !kernel.needs.any) {
+        k = q;
     } else {
-        choose_geometries(kernel, kernel.k, processor);
+        choose_geometries(kernel, k, processor);
     }
 }
 
@@ -134,8 +123,7 @@ Status choose_conversion(Kernel& kernel) {
     const bool by_itself = kernel.info.conversion == Conversion::by_device && possible &&
                            !kernel.cpu_device;
     if ((kernel.info.conversion != Conversion::native && !by_itself) ||
-        !(has_f16(kernel.info.tensor[Q]) || has_f16(kernel.info.tensor[K]) ||
-          has_f16(kernel.info.tensor[V])))
+        !any_tensor(kernel.info, has_f16))
         return {};
     kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native
                                                                   : shader::conversion_normals;

@@ -34,8 +34,9 @@ struct Kernel : Program {
     bool separate_dispatches = false;  ///< each tensor has a part of its own
     bool v_joins = false;              ///< K's part also takes V, in calls where V has K's strides
     std::uint32_t conversion = 0;      ///< shader::conversion_*
-    Part q, k;                         ///< without `separate_dispatches`, q is used for both
-    Part v;                            ///< of V alone
+    /// Without `separate_dispatches`, the part of Q is K's too, and a V's that joins; the part of V
+    /// is for V alone.
+    Part part[tensor_count];
     std::uint32_t storage_buffers_to_count = 0;  ///< needed by a dispatch that counts
     Pipeline pipelines[max_pipelines];
     std::uint32_t pipeline_count = 0;

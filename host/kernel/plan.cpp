@@ -24,10 +24,12 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
 
 // The work as the shader sees it: with `separate_dispatches`, each tensor is a Q; V has K's heads.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
-    const std::uint32_t k_heads = job.k ? call.k.heads : job.v ? call.v.heads : 0;
+    const std::uint32_t k_heads = job.has[K]   ? call.tensor[K].heads
+                                  : job.has[V] ? call.tensor[V].heads
+                                               : 0;
     return {.z = call.batch,
             .tokens = call.tokens,
-            .q_heads = job.q                        ? call.q.heads
+            .q_heads = job.has[Q]                   ? call.tensor[Q].heads
                        : kernel.separate_dispatches ? k_heads
                                                     : 0,
             .k_heads = kernel.separate_dispatches ? 0 : k_heads};
@@ -46,12 +48,10 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     const Work work = work_of(kernel, call, job);
     for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
-        if ((job.q && !tensor_allows(call.q, geometry.access)) ||
-            (job.k && !tensor_allows(call.k, geometry.access)) ||
-            (job.v && !tensor_allows(call.v, geometry.access)) ||
-            ((job.q || job.k) && !angles_allow(kernel, call, geometry.access))) {
-            continue;
-        }
+        bool allowed = !(job.has[Q] || job.has[K]) || angles_allow(kernel, call, geometry.access);
+        for (const TensorIndex t : every_tensor)
+            allowed = allowed && (!job.has[t] || tensor_allows(call.tensor[t], geometry.access));
+        if (!allowed) continue;
         const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;
         const DispatchShape shape = shape_of(geometry, work);
         const std::uint64_t lanes = std::uint64_t{shape.groups[0]} * shape.groups[1] *
@@ -60,26 +60,6 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
         return pipelines[i];
     }
     return pipelines[job.part->pipeline_count - 1];
-}
-
-// A tensor of a call, and its names in errors.
-struct Named {
-    const ResolvedTensor& tensor;
-    const Finish& finish;
-    const char *in, *out, *scales, *scales_out;
-    bool scattered;
-};
-Named named_q(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.q, kernel.info.tensor[Q].ops, "q_in", "q_out", "q_scale_tokens", "q_scales_out",
-            false};
-}
-Named named_k(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.k, kernel.info.tensor[K].ops, "k_in", "k_out", "k_scale_tokens", "k_scales_out",
-            true};
-}
-Named named_v(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    return {call.v, kernel.info.tensor[V].ops, "v_in", "v_out", "v_scale_tokens", "v_scales_out",
-            true};
 }
 
 // Whether the parameters or the made scales of a tensor depend on the head.
@@ -92,43 +72,46 @@ bool differs_by_head(const Finish& finish) noexcept {
 
 // A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that
 // are counted from one number in a dispatch.
-Status check_heads(const Job& job, const Named& named, const Tiling& tiling) noexcept {
+Status check_heads(const Job& job, TensorIndex index, const Finish& finish,
+                   const Tiling& tiling) noexcept {
+    const char* const name = names_of[index].in;
     const Geometry& geometry = job.pipeline->geometry;
     const Counts &whole = tiling.whole, &box = tiling.box;
-    const bool token = named.finish.norm.span == NormSpan::token;
+    const bool token = finish.norm.span == NormSpan::token;
     if (token && whole.groups > 1)
         return error(Code::not_supported,
                      "%s has %u groups of heads: a norm over a token takes heads of one stride",
-                     named.in, whole.groups);
+                     name, whole.groups);
     const bool too_long = geometry.finish == shader::finish_owned &&
                           owned_iterations(job.part->info, geometry).row > max_iterations;
     if (token && (box.heads != whole.heads || too_long))
         return error(Code::limit_exceeded,
                      "%s has %u heads: a norm over a token needs all in one dispatch, which has %u "
                      "on this device",
-                     named.in, whole.heads, too_long ? 0 : box.heads);
-    if (!differs_by_head(named.finish) || box.groups == 1 || box.heads == whole.heads) return {};
+                     name, whole.heads, too_long ? 0 : box.heads);
+    if (!differs_by_head(finish) || box.groups == 1 || box.heads == whole.heads) return {};
     return error(Code::limit_exceeded,
                  "%s has groups of %u heads: with parameters of each head a dispatch takes whole "
                  "groups, here it takes %u heads",
-                 named.in, whole.heads, box.heads);
+                 name, whole.heads, box.heads);
 }
 
 Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job,
-                           const Named& named, std::uint32_t group_heads) noexcept {
-    const ResolvedTensor& tensor = named.tensor;
+                           TensorIndex index, std::uint32_t group_heads) noexcept {
+    const ResolvedTensor& tensor = call.tensor[index];
+    const TensorNames& names = names_of[index];
     Bound bound;
-    bound.add(named.in, tensor.in);
-    bound.add(named.out, tensor.out);
+    bound.add(names.in, tensor.in);
+    bound.add(names.out, tensor.out);
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
-    if (named.scattered && call.slot_mapping.buffer)
+    if (index != Q && call.slot_mapping.buffer)
         bound.add("paged_cache.slot_mapping", call.slot_mapping);
     if (tensor.scales) {
-        bound.add(named.scales, *tensor.scales);
+        bound.add(names.scale_tokens, *tensor.scales);
         bound.packed_tokens = true;
     }
     if (tensor.scales_out) {
-        bound.add(named.scales_out, *tensor.scales_out);
+        bound.add(names.scales_out, *tensor.scales_out);
         bound.packed_tokens = bound.packed_tokens || tensor.scales_out->page_size == 0;
     }
     const Counts whole = {.batch = call.batch,
@@ -140,7 +123,7 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     Result<Tiling> tiling = tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
                                  kernel.storage_limits, kernel.dispatch_limits);
     if (tiling && job.pipeline->geometry.finish != shader::finish_none)
-        tiling.status = check_heads(job, named, tiling.value);
+        tiling.status = check_heads(job, index, kernel.info.tensor[index].ops, tiling.value);
     return tiling;
 }
 
@@ -159,34 +142,29 @@ bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
 // Tiles the tensors of a job together: in one dispatch for each sequence or group of heads, or in
 // one for all. Returns false if a tensor does not fit or steps along z differently.
 bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
-    const struct {
-        bool present;
-        Named named;
-    } tensors[] = {{job.q, named_q(kernel, call)},
-                   {job.k, named_k(kernel, call)},
-                   {job.v, named_v(kernel, call)}};
     std::uint32_t groups = 1;
-    for (const auto& [present, named] : tensors) {
-        if (present) groups = std::max(groups, named.tensor.heads / named.tensor.group_heads);
+    for (const TensorIndex t : every_tensor) {
+        const ResolvedTensor& tensor = call.tensor[t];
+        if (job.has[t]) groups = std::max(groups, tensor.heads / tensor.group_heads);
     }
     bool first = true;
-    for (const auto& [present, named] : tensors) {
-        if (!present) continue;
-        const std::uint32_t heads = named.tensor.heads,
-                            own_groups = heads / named.tensor.group_heads;
+    for (const TensorIndex t : every_tensor) {
+        if (!job.has[t]) continue;
+        const std::uint32_t heads = call.tensor[t].heads,
+                            own_groups = heads / call.tensor[t].group_heads;
         if (heads % groups != 0 || (own_groups != groups && own_groups != 1)) return false;
-        const Result<Tiling> tiling = tile_tensor(kernel, call, job, named, heads / groups);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, job, t, heads / groups);
         if (!tiling) return false;
         const Counts &box = tiling->box, &whole = tiling->whole;
         if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows)
             return false;
         // A dispatch has one number for the first head of all of its tensors.
-        if (differs_by_head(named.finish) && box.groups != whole.groups) return false;
+        if (differs_by_head(kernel.info.tensor[t].ops) && box.groups != whole.groups) return false;
         Counts& shared = job.tiling.box;
         if (first) job.tiling = tiling.value;
         if (box.batch != shared.batch || box.groups != shared.groups || box.tokens != shared.tokens)
             return false;
-        if (named.scattered) {
+        if (t != Q) {
             job.tiling.whole.pages = shared.pages = box.pages;
             job.tiling.whole.rows = shared.rows = box.rows;
         }
@@ -208,47 +186,41 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         return result;
     }
     const bool counts = call.status.buffer != VK_NULL_HANDLE;
-    bool q = call.q.heads != 0, k = call.k.heads != 0;
+    bool left[tensor_count];  // tensors without a job
+    for (const TensorIndex t : every_tensor) left[t] = call.tensor[t].heads != 0;
     // A V in place without a finish needs no copy; alone, its tokens are still counted.
-    const bool v_changes = !call.v.in_place || has_finish(kernel.info.tensor[V].ops);
-    bool v = call.v.heads != 0 && (v_changes || (counts && !q && !k));
-    const bool slots_of_k = k;  // the first tensor with slots counts those outside the cache
+    const bool v_changes = !call.tensor[V].in_place || has_finish(kernel.info.tensor[V].ops);
+    left[V] = left[V] && (v_changes || (counts && !left[Q] && !left[K]));
+    // The first tensor with slots counts those outside the cache.
+    const TensorIndex counts_slots = left[K] ? K : V;
     const auto add = [&](Job job) {
         job.counts_positions = counts && jobs.count == 0;  // a token counts once
-        job.counts_slots = counts && call.slot_mapping.buffer && (slots_of_k ? job.k : job.v);
+        job.counts_slots = counts && call.slot_mapping.buffer && job.has[counts_slots];
+        for (const TensorIndex t : every_tensor) left[t] = left[t] && !job.has[t];
         jobs.of[jobs.count++] = job;
     };
-    const bool v_joins = v && k && kernel.v_joins && lies_as_k(call.v, call.k);
+    const bool v_joins = left[V] && left[K] && kernel.v_joins &&
+                         lies_as_k(call.tensor[V], call.tensor[K]);
     const struct {
         bool possible, q, v;
-    } pairs[] = {{v_joins, q, true}, {q && k, q, false}, {v_joins && q, false, true}};
-    for (const auto& [possible, with_q, with_v] : pairs) {
+    } pairs[] = {{v_joins, left[Q], true},
+                 {left[Q] && left[K], left[Q], false},
+                 {v_joins && left[Q], false, true}};
+    for (const auto& [possible, q, v] : pairs) {
         if (kernel.separate_dispatches || !possible) continue;
-        Job together = {.part = &kernel.q, .q = with_q, .k = k, .v = with_v, .tiling = {}};
+        Job together = {.part = &kernel.part[Q], .has = {q, left[K], v}, .tiling = {}};
         together.pipeline = &choose_pipeline(kernel, call, together);
         if (!tile_together(kernel, call, together)) continue;
         add(together);
-        q = q && !with_q;
-        k = false;
-        v = v && !with_v;
         break;
     }
-    const struct {
-        bool present;
-        Job job;
-        Named named;
-    } alone[] = {
-        {q, {.part = &kernel.q, .q = true, .tiling = {}}, named_q(kernel, call)},
-        {k,
-         {.part = kernel.separate_dispatches ? &kernel.k : &kernel.q, .k = true, .tiling = {}},
-         named_k(kernel, call)},
-        {v, {.part = &kernel.v, .v = true, .tiling = {}}, named_v(kernel, call)}};
-    for (const auto& [present, of, named] : alone) {
-        if (!present) continue;
-        Job job = of;
+    for (const TensorIndex t : every_tensor) {
+        if (!left[t]) continue;
+        Job job = {.part = &kernel.part[t == K && !kernel.separate_dispatches ? Q : t],
+                   .tiling = {}};
+        job.has[t] = true;
         job.pipeline = &choose_pipeline(kernel, call, job);
-        const Result<Tiling> tiling = tile_tensor(kernel, call, job, named,
-                                                  named.tensor.group_heads);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, job, t, call.tensor[t].group_heads);
         if (result.status = tiling.status; !result.status) return result;
         job.tiling = tiling.value;
         add(job);

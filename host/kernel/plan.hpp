@@ -13,9 +13,11 @@ namespace vkrope {
 struct Job {
     const Part* part = nullptr;
     const Pipeline* pipeline = nullptr;
-    bool q = false, k = false, v = false;
+    bool has[tensor_count] = {};
     bool counts_positions = false, counts_slots = false;
     Tiling tiling;
+
+    bool together() const noexcept { return has[Q] + has[K] + has[V] > 1; }
 };
 
 struct Jobs {

@@ -8,24 +8,17 @@ namespace vkrope {
 
 namespace {
 
-struct Tensor3 {
-    const TensorInfo& format;
-    const Finish& finish;
-    std::uint32_t heads;
-};
-
 template <class Use>
 void for_tensors(const KernelInfo& info, const Use& use) {
-    for (const Tensor3& tensor : {Tensor3{info.tensor[Q], info.tensor[Q].ops, info.tensor[Q].heads},
-                                  {info.tensor[K], info.tensor[K].ops, info.tensor[K].heads},
-                                  {info.tensor[V], info.tensor[V].ops, info.tensor[V].heads}}) {
-        if (tensor.format.head_dim != 0) use(tensor);
+    for (const TensorInfo& tensor : info.tensor) {
+        if (tensor.head_dim != 0) use(tensor);
     }
 }
 
 }  // namespace
 
-std::uint32_t steps_of(const Finish& finish, const TensorInfo& format) noexcept {
+std::uint32_t steps_of(const TensorInfo& tensor) noexcept {
+    const Finish& finish = tensor.ops;
     const Norm& norm = finish.norm;
     std::uint32_t steps = 0;
     const auto add = [&steps](bool has, std::uint32_t step) { steps |= has ? step : 0; };
@@ -34,9 +27,9 @@ std::uint32_t steps_of(const Finish& finish, const TensorInfo& format) noexcept 
     add(norm.span == NormSpan::token, shader::step_token);
     add(norm.kind != NormKind::none && norm.place == NormPlace::before, shader::step_before);
     add(norm.place == NormPlace::after, shader::step_after);
-    add(norm.round_between && format.in != Element::f32, shader::step_rounds);
+    add(norm.round_between && tensor.in != Element::f32, shader::step_rounds);
     // 2^28 squares of halves are finite; a bias or a rotation may make them larger.
-    add(format.in == Element::f16 && finish.bias == ParameterShape::none &&
+    add(tensor.in == Element::f16 && finish.bias == ParameterShape::none &&
             norm.place == NormPlace::before,
         shader::step_one_sum);
     add(finish.clip != 0, shader::step_clip);
@@ -46,22 +39,22 @@ std::uint32_t steps_of(const Finish& finish, const TensorInfo& format) noexcept 
     return has_finish(finish) ? steps : 0;
 }
 
-std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept {
-    return finish.norm.span == NormSpan::token ? heads : 1;
+std::uint32_t row_heads(const TensorInfo& tensor) noexcept {
+    return tensor.ops.norm.span == NormSpan::token ? tensor.heads : 1;
 }
 
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept {
     std::uint64_t most = 0;
-    for_tensors(info, [&](const Tensor3& tensor) {
-        if (tensor.finish.norm.kind == NormKind::none) return;
-        const bool token = tensor.finish.norm.span == NormSpan::token;
+    for_tensors(info, [&](const TensorInfo& tensor) {
+        if (tensor.ops.norm.kind == NormKind::none) return;
+        const bool token = tensor.ops.norm.span == NormSpan::token;
         const std::uint64_t lane_heads = token ? divide_up(tensor.heads, geometry.head_lanes) : 1;
         const std::uint64_t rows = geometry.head_lanes *
                                    std::min<std::uint64_t>(lane_heads, geometry.heads_together);
-        const std::uint64_t units = tensor.format.head_dim / geometry.unit_elements;
+        const std::uint64_t units = tensor.head_dim / geometry.unit_elements;
         const std::uint64_t sums = geometry.group_tokens *
                                    (rows * units + (token ? tensor.heads : 0));
-        const bool one = (steps_of(tensor.finish, tensor.format) & shader::step_one_sum) != 0;
+        const bool one = (steps_of(tensor) & shader::step_one_sum) != 0;
         most = std::max(most, one ? sums : 2 * sums);
     });
     return most;
@@ -69,19 +62,18 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
 
 std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept {
     std::uint64_t most = 0;
-    for_tensors(info, [&](const Tensor3& tensor) {
-        if (!stores_together(tensor.finish, tensor.format)) return;
+    for_tensors(info, [&](const TensorInfo& tensor) {
+        if (!stores_together(tensor)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
         // What each lane tells the others of its row: its part of a scale, or of a block's.
         using namespace shader;
-        const auto type = uint(tensor.format.out);
+        const auto type = uint(tensor.out);
         const bool in_blocks = type >= element_q8_0;
-        const uint block_lanes = VKROPE_BLOCK_LANES(type, tensor.format.head_dim,
-                                                    geometry.step_lanes);
-        const uint words = in_blocks && block_lanes > 1         ? VKROPE_SHOWN_WORDS(type)
-                           : is_made(tensor.finish.store_scale) ? 1
-                                                                : 0;
-        const std::uint64_t row_words = VKROPE_ROW_WORDS(std::uint64_t{tensor.format.head_dim},
+        const uint block_lanes = VKROPE_BLOCK_LANES(type, tensor.head_dim, geometry.step_lanes);
+        const uint words = in_blocks && block_lanes > 1      ? VKROPE_SHOWN_WORDS(type)
+                           : is_made(tensor.ops.store_scale) ? 1
+                                                             : 0;
+        const std::uint64_t row_words = VKROPE_ROW_WORDS(std::uint64_t{tensor.head_dim},
                                                          geometry.staged_gaps ? 1u : 0u);
         most = std::max(most, rows * row_words + words * geometry.workgroup_size());
     });
@@ -95,9 +87,9 @@ std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noe
 
 Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) noexcept {
     Iterations most;
-    for_tensors(info, [&](const Tensor3& tensor) {
-        const Norm& norm = tensor.finish.norm;
-        const std::uint64_t units = tensor.format.head_dim / geometry.unit_elements;
+    for_tensors(info, [&](const TensorInfo& tensor) {
+        const Norm& norm = tensor.ops.norm;
+        const std::uint64_t units = tensor.head_dim / geometry.unit_elements;
         const std::uint64_t steps = units / 2 + 1;
         const std::uint64_t rounds = norm.kind == NormKind::none    ? 0
                                      : norm.kind == NormKind::layer ? 3

@@ -9,26 +9,25 @@
 namespace vkrope {
 
 /// Whether the lanes of a row store it together.
-inline bool stores_together(const Finish& finish, const TensorInfo& format) noexcept {
-    return format.head_dim != 0 && (finish.hadamard != 0 || is_quantised(format.out));
+inline bool stores_together(const TensorInfo& tensor) noexcept {
+    return tensor.head_dim != 0 && (tensor.ops.hadamard != 0 || is_quantised(tensor.out));
 }
 inline bool stores_together(const KernelInfo& info) noexcept {
-    return stores_together(info.tensor[Q].ops, info.tensor[Q]) ||
-           stores_together(info.tensor[K].ops, info.tensor[K]) ||
-           stores_together(info.tensor[V].ops, info.tensor[V]);
+    return any_tensor(info, [](const TensorInfo& tensor) { return stores_together(tensor); });
 }
 
 /// Whether a tensor of a kernel has a finish or a quantised output.
 inline bool has_finish(const KernelInfo& info) noexcept {
-    return has_finish(info.tensor[Q].ops) || has_finish(info.tensor[K].ops) ||
-           has_finish(info.tensor[V].ops) || stores_together(info);
+    return any_tensor(info, [](const TensorInfo& tensor) {
+        return has_finish(tensor.ops) || stores_together(tensor);
+    });
 }
 
 /// shader::step_* of a tensor.
-std::uint32_t steps_of(const Finish& finish, const TensorInfo& format) noexcept;
+std::uint32_t steps_of(const TensorInfo& tensor) noexcept;
 
-/// Heads that a norm takes as one row: 1, or all of `heads`.
-std::uint32_t row_heads(const Finish& finish, std::uint32_t heads) noexcept;
+/// Heads that a norm takes as one row: 1, or all.
+std::uint32_t row_heads(const TensorInfo& tensor) noexcept;
 
 /// Floats of sums that the lanes of a workgroup exchange for one tensor at a time.
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept;

@@ -16,7 +16,7 @@ bool all_f32(const TensorInfo& format) {
 }
 
 bool all_f32(const KernelInfo& info) {
-    return all_f32(info.tensor[Q]) && all_f32(info.tensor[K]) && all_f32(info.tensor[V]);
+    return !any_tensor(info, [](const TensorInfo& tensor) { return !all_f32(tensor); });
 }
 
 // A unit must not straddle the borders of a window or its middle.
@@ -174,9 +174,8 @@ std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
 }
 
 bool has_norm_of_token(const KernelInfo& info) {
-    return info.tensor[Q].ops.norm.span == NormSpan::token ||
-           info.tensor[K].ops.norm.span == NormSpan::token ||
-           info.tensor[V].ops.norm.span == NormSpan::token;
+    return any_tensor(
+        info, [](const TensorInfo& tensor) { return tensor.ops.norm.span == NormSpan::token; });
 }
 
 // A lane owns the rows of a token: it holds their norms, then takes each step in all heads.

@@ -2,6 +2,9 @@
 // How a call maps to workgroups and lanes: pure arithmetic, no Vulkan call.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+
 #include "divide_up.hpp"
 #include "interface.h"
 #include "vkrope/kernel.hpp"
@@ -67,6 +70,12 @@ struct Work {
 struct DispatchShape {
     std::uint32_t groups[3] = {0, 0, 0};
 };
+
+/// Whether `is` is true of a tensor of a kernel.
+template <class Is>
+bool any_tensor(const KernelInfo& info, const Is& is) noexcept {
+    return std::any_of(std::begin(info.tensor), std::end(info.tensor), is);
+}
 
 /// Elements per unit for this kind of access.
 std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept;

@@ -132,9 +132,10 @@ Status check_store_scale(const char* tensor, const Finish& finish, Element out, 
                  tensor, unsigned(finish.scale_layout));
 }
 
-Status check_finish(const char* tensor, const Finish& finish, const TensorInfo& format,
-                    std::uint32_t heads, bool scatters) noexcept {
-    const std::uint32_t head_dim = format.head_dim;
+Status check_finish(TensorIndex index, const TensorInfo& of, bool scatters) noexcept {
+    const char* const tensor = names_of[index].name;
+    const Finish& finish = of.ops;
+    const std::uint32_t head_dim = of.head_dim, heads = of.heads;
     if (head_dim == 0 && (has_finish(finish) || finish.store_scale != StoreScale::none))
         return error(Code::invalid_argument, "%s_finish is given: %s.head_dim is 0, there is no %s",
                      tensor, tensor, tensor);
@@ -147,28 +148,19 @@ Status check_finish(const char* tensor, const Finish& finish, const TensorInfo& 
     if (!std::isfinite(finish.scale) || finish.scale == 0)
         return error(Code::invalid_argument, "%s_finish.scale is %g: it must be finite and not 0",
                      tensor, double(finish.scale));
-    if (finish.scale_call && tensor[0] != 'q')
+    if (finish.scale_call && index != Q)
         return error(Code::invalid_argument, "%s_finish.scale_call is true: only Q has a q_scale",
                      tensor);
     if (Status s = check_hadamard(tensor, finish.hadamard, head_dim); !s) return s;
-    return check_store_scale(tensor, finish, format.out, heads, scatters);
+    return check_store_scale(tensor, finish, of.out, heads, scatters);
 }
 
 }  // namespace
 
 Status check_finish(const KernelInfo& info) noexcept {
-    if (Status s = check_finish("q", info.tensor[Q].ops, info.tensor[Q], info.tensor[Q].heads,
-                                false);
-        !s)
-        return s;
-    if (Status s = check_finish("k", info.tensor[K].ops, info.tensor[K], info.tensor[K].heads,
-                                info.scatter_k);
-        !s)
-        return s;
-    if (Status s = check_finish("v", info.tensor[V].ops, info.tensor[V], info.tensor[V].heads,
-                                info.scatter_k);
-        !s)
-        return s;
+    for (const TensorIndex t : every_tensor) {
+        if (Status s = check_finish(t, info.tensor[t], t != Q && info.scatter_k); !s) return s;
+    }
     if (!info.two_parameter_sets || finish_needs(info).parameter_bytes != 0) return {};
     return error(Code::invalid_argument,
                  "two_parameter_sets is true: the kernel has no weights, biases or given scales");
@@ -239,24 +231,18 @@ Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
                       const StorageLimits& limits, const Call& call,
                       ResolvedCall& resolved) noexcept {
     if (Status s = resolve_scale(info.tensor[Q].ops, call, resolved); !s) return s;
-    const struct {
-        const char* name;
-        bool present;
-        const Finish& finish;
-        const VkDescriptorBufferInfo& where;
-        const char* out_name;
-        const VkDescriptorBufferInfo& out;
-        ResolvedTensor& tensor;
-    } tensors[] = {{"q_scale_tokens", call.in[Q].heads != 0, info.tensor[Q].ops,
-                    call.scale_tokens[Q], "q_scales_out", call.scales_out[Q], resolved.q},
-                   {"k_scale_tokens", call.in[K].heads != 0, info.tensor[K].ops,
-                    call.scale_tokens[K], "k_scales_out", call.scales_out[K], resolved.k},
-                   {"v_scale_tokens", call.in[V].heads != 0, info.tensor[V].ops,
-                    call.scale_tokens[V], "v_scales_out", call.scales_out[V], resolved.v}};
-    for (const auto& [name, present, finish, where, out_name, out, tensor] : tensors) {
-        if (!present) continue;
-        if (Status s = resolve_scale_tokens(name, finish, where, call, tensor.scales); !s) return s;
-        if (Status s = resolve_scales_out(out_name, finish, out, call, tensor); !s) return s;
+    for (const TensorIndex t : every_tensor) {
+        if (call.in[t].heads == 0) continue;
+        const Finish& ops = info.tensor[t].ops;
+        ResolvedTensor& tensor = resolved.tensor[t];
+        if (Status s = resolve_scale_tokens(names_of[t].scale_tokens, ops, call.scale_tokens[t],
+                                            call, tensor.scales);
+            !s)
+            return s;
+        if (Status s = resolve_scales_out(names_of[t].scales_out, ops, call.scales_out[t], call,
+                                          tensor);
+            !s)
+            return s;
     }
     if (parameter_bytes == 0) return {};
     if (info.two_parameter_sets &&

@@ -114,21 +114,16 @@ Status check_angles(const KernelInfo& info) noexcept {
         return error(Code::invalid_argument,
                      "head_groups is %u: angles must be computed, but it is %u", info.head_groups,
                      unsigned(info.angles));
-    const struct {
-        const char* name;
-        std::uint32_t heads;
-        const Finish& finish;
-    } tensors[] = {{"q_heads", info.tensor[Q].heads, info.tensor[Q].ops},
-                   {"k_heads", info.tensor[K].heads, info.tensor[K].ops}};
-    for (const auto& [name, heads, finish] : tensors) {
-        if (finish.norm.span == NormSpan::token)
+    for (const TensorIndex t : {Q, K}) {
+        const TensorInfo& of = info.tensor[t];
+        if (of.ops.norm.span == NormSpan::token)
             return error(Code::not_supported,
-                         "head_groups is %u: with a norm over a token (%.1s_finish) it must be 1",
-                         info.head_groups, name);
-        if (heads % info.head_groups != 0)
+                         "head_groups is %u: with a norm over a token (%s_finish) it must be 1",
+                         info.head_groups, names_of[t].name);
+        if (of.heads % info.head_groups != 0)
             return error(Code::invalid_argument,
-                         "%s is %u: it must be a multiple of head_groups, %u", name, heads,
-                         info.head_groups);
+                         "%s is %u: it must be a multiple of head_groups, %u", names_of[t].heads,
+                         of.heads, info.head_groups);
     }
     return {};
 }
@@ -175,9 +170,9 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.table > Element::bf16)
         return error(Code::invalid_argument, "table is %u: not a valid element type",
                      unsigned(info.table));
-    if (Status s = check_format("q", info.tensor[Q], info, true); !s) return s;
-    if (Status s = check_format("k", info.tensor[K], info, true); !s) return s;
-    if (Status s = check_format("v", info.tensor[V], info, false); !s) return s;
+    for (const TensorIndex t : every_tensor) {
+        if (Status s = check_format(names_of[t].name, info.tensor[t], info, t != V); !s) return s;
+    }
     return check_finish(info);
 }
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <iterator>
-#include <utility>
 
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
@@ -15,20 +13,19 @@ namespace vkrope {
 namespace {
 
 // Input and output of a tensor are both present, or neither is.
-Status check_present(const char* name, const TensorInfo& format, std::uint32_t heads,
-                     const Tensor& in, const Tensor& out) noexcept {
+Status check_present(const TensorNames& names, const TensorInfo& info, const Tensor& in,
+                     const Tensor& out) noexcept {
     if (in.heads != out.heads)
-        return error(Code::invalid_argument, "%s_out.heads is %u: it must be %s_in.heads, %u", name,
-                     out.heads, name, in.heads);
-    if (in.heads != 0 && format.head_dim == 0) {
+        return error(Code::invalid_argument, "%s.heads is %u: it must be %s.heads, %u", names.out,
+                     out.heads, names.in, in.heads);
+    if (in.heads != 0 && info.head_dim == 0) {
         return error(Code::invalid_argument,
-                     "%s_in.heads is %u: the kernel was created without %s (head_dim 0)", name,
-                     in.heads, name);
+                     "%s.heads is %u: the kernel was created without %s (head_dim 0)", names.in,
+                     in.heads, names.name);
     }
-    if (in.heads != 0 && heads != 0 && in.heads != heads) {
-        return error(Code::invalid_argument,
-                     "%s_in.heads is %u: the kernel was created for %s_heads %u", name, in.heads,
-                     name, heads);
+    if (in.heads != 0 && info.heads != 0 && in.heads != info.heads) {
+        return error(Code::invalid_argument, "%s.heads is %u: the kernel was created for %s %u",
+                     names.in, in.heads, names.heads, info.heads);
     }
     return {};
 }
@@ -65,18 +62,10 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
         return {error(Code::invalid_argument, "direction is %u: not a valid direction",
                       unsigned(call.direction)),
                 {}};
-    if (Status s = check_present("q", info.tensor[Q], info.tensor[Q].heads, call.in[Q],
-                                 call.out[Q]);
-        !s)
-        return {s, {}};
-    if (Status s = check_present("k", info.tensor[K], info.tensor[K].heads, call.in[K],
-                                 call.out[K]);
-        !s)
-        return {s, {}};
-    if (Status s = check_present("v", info.tensor[V], info.tensor[V].heads, call.in[V],
-                                 call.out[V]);
-        !s)
-        return {s, {}};
+    for (const TensorIndex t : every_tensor) {
+        if (Status s = check_present(names_of[t], info.tensor[t], call.in[t], call.out[t]); !s)
+            return {s, {}};
+    }
     if (Status s = check_unused(info, needs.parameter_bytes, call); !s) return {s, {}};
     const bool empty = call.in[Q].heads == 0 && call.in[K].heads == 0 && call.in[V].heads == 0;
     if (call.tokens == 0 || call.batch == 0 || empty) return result;
@@ -84,53 +73,42 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
     resolved.tokens = call.tokens;
 
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
-                             const TensorInfo& format, View& view) {
+                             std::uint32_t head_dim, View& view) {
         if (tensor.heads != 0) {
             view.element_bytes = element_bytes(element);
             view.offset_bytes = is_quantised(element) ? 1 : view.element_bytes;
             view.channels = block_channels(element);
-            view.head_dim = view.channels == 1 ? format.head_dim : format.head_dim / view.channels;
+            view.head_dim = view.channels == 1 ? head_dim : head_dim / view.channels;
         }
         return TensorRows{name, tensor, call.batch, call.tokens, view};
     };
-    TensorRows q_in = rows_of("q_in", call.in[Q], info.tensor[Q].in, info.tensor[Q], resolved.q.in);
-    TensorRows q_out = rows_of("q_out", call.out[Q], info.tensor[Q].out, info.tensor[Q],
-                               resolved.q.out);
-    TensorRows k_in = rows_of("k_in", call.in[K], info.tensor[K].in, info.tensor[K], resolved.k.in);
-    TensorRows k_out = rows_of("k_out", call.out[K], info.tensor[K].out, info.tensor[K],
-                               resolved.k.out);
-    TensorRows v_in = rows_of("v_in", call.in[V], info.tensor[V].in, info.tensor[V], resolved.v.in);
-    TensorRows v_out = rows_of("v_out", call.out[V], info.tensor[V].out, info.tensor[V],
-                               resolved.v.out);
-    v_out.cache_name = "v_out: paged_cache";  // its strides may suit K and be too short for V
+    const auto both = [&](TensorIndex t) {
+        const TensorInfo& of = info.tensor[t];
+        ResolvedTensor& to = resolved.tensor[t];
+        return InAndOut{rows_of(names_of[t].in, call.in[t], of.in, of.head_dim, to.in),
+                        rows_of(names_of[t].out, call.out[t], of.out, of.head_dim, to.out)};
+    };
+    InAndOut rows[tensor_count] = {both(Q), both(K), both(V)};
+    rows[V].out.cache_name = "v_out: paged_cache";  // its strides may suit K and be too short for V
     if (Status s = resolve_slots(info, call, resolved); !s) return {s, {}};
     const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
-    if (call.in[Q].heads != 0) {
-        if (Status s = resolve_tensor(info, info.tensor[Q], nullptr, true, q_in, q_out, resolved.q);
+    for (const TensorIndex t : every_tensor) {
+        if (call.in[t].heads == 0) continue;
+        if (Status s = resolve_tensor(info, t, t == Q ? nullptr : cache, rows[t],
+                                      resolved.tensor[t]);
             !s)
             return {s, {}};
     }
-    if (call.in[K].heads != 0) {
-        if (Status s = resolve_tensor(info, info.tensor[K], cache, true, k_in, k_out, resolved.k);
-            !s)
-            return {s, {}};
+    if (call.in[K].heads != 0 && call.in[V].heads != 0) {  // a slot outside either is out of range
+        std::uint32_t &of_k = resolved.tensor[K].pages, &of_v = resolved.tensor[V].pages;
+        of_k = of_v = std::min(of_k, of_v);
     }
-    if (call.in[V].heads != 0) {
-        if (Status s = resolve_tensor(info, info.tensor[V], cache, false, v_in, v_out, resolved.v);
-            !s)
-            return {s, {}};
-    }
-    if (call.in[K].heads != 0 &&
-        call.in[V].heads != 0)  // a slot outside either cache is out of range
-        resolved.k.pages = resolved.v.pages = std::min(resolved.k.pages, resolved.v.pages);
-    const std::pair<const TensorRows&, const TensorRows&> tensors[] = {
-        {q_in, q_out}, {k_in, k_out}, {v_in, v_out}};
-    for (std::size_t i = 0; i < std::size(tensors); ++i) {
-        const auto& [a_in, a_out] = tensors[i];
-        for (std::size_t j = a_in.tensor.heads == 0 ? std::size(tensors) : i + 1;
-             j < std::size(tensors); ++j) {
-            const auto& [b_in, b_out] = tensors[j];
-            if (b_in.tensor.heads == 0) continue;
+    for (std::uint32_t i = 0; i < tensor_count; ++i) {
+        if (call.in[i].heads == 0) continue;
+        const auto& [a_in, a_out] = rows[i];
+        for (std::uint32_t j = i + 1; j < tensor_count; ++j) {
+            if (call.in[j].heads == 0) continue;
+            const auto& [b_in, b_out] = rows[j];
             if (!disjoint(a_out, b_out)) return {overlap_of(a_out, b_out), {}};
             if (!disjoint(a_in, b_out)) return {overlap_of(a_in, b_out), {}};
             if (!disjoint(a_out, b_in)) return {overlap_of(a_out, b_in), {}};
@@ -149,8 +127,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
             !s)
             return {s, {}};
     }
-    result.status = check_words_apart(call, resolved,
-                                      {&q_out, &k_out, &v_out, &q_in, &k_in, &v_in});
+    result.status = check_words_apart(call, resolved, rows);
     return result;
 }
 

@@ -22,7 +22,7 @@ struct ResolvedTensor {
 /// A call that breaks no rule.
 struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  ///< tokens 0: there is nothing to do
-    ResolvedTensor q, k, v;
+    ResolvedTensor tensor[tensor_count];
     View ids, slot_mapping;  ///< unused ones have no buffer
     VkDescriptorBufferInfo table = {}, table_sin = {},
                            status = {};  ///< as bound; unused ones are null

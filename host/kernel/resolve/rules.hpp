@@ -2,21 +2,22 @@
 // The rules of a call, by subject; resolve() applies one after the other.
 #pragma once
 
-#include <array>
-
 #include "interface.h"
 #include "kernel/geometry/overlap.hpp"
 #include "kernel/resolve/resolve.hpp"
 
 namespace vkrope {
 
+/// The rows of Q, K or V.
+struct InAndOut {
+    TensorRows in, out;
+};
+
 /// Resolves a tensor that is present: sets the buffer and strides of both views.
 ///
-/// cache    the cache that the output is; null: the output has a row per token
-/// rotates  false for V
-Status resolve_tensor(const KernelInfo& info, const TensorInfo& format, const PagedCache* cache,
-                      bool rotates, TensorRows& in, TensorRows& out,
-                      ResolvedTensor& resolved) noexcept;
+/// cache  the cache that the output is; null: the output has a row per token
+Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
+                      InAndOut& rows, ResolvedTensor& resolved) noexcept;
 
 Status check_finish(const KernelInfo& info) noexcept;
 
@@ -50,8 +51,8 @@ Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept;
 
 /// Checks that ids, slots and table do not overlap the outputs, and that the counter overlaps no
-/// other buffer of the call. `tensors`: outputs, then inputs.
+/// other buffer of the call.
 Status check_words_apart(const Call& call, const ResolvedCall& resolved,
-                         const std::array<const TensorRows*, 6>& tensors) noexcept;
+                         const InAndOut (&rows)[tensor_count]) noexcept;
 
 }  // namespace vkrope

@@ -278,15 +278,16 @@ Status place(TensorRows& rows) noexcept {
 
 }  // namespace
 
-Status resolve_tensor(const KernelInfo& info, const TensorInfo& format, const PagedCache* cache,
-                      bool rotates, TensorRows& in, TensorRows& out,
-                      ResolvedTensor& resolved) noexcept {
+Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
+                      InAndOut& rows, ResolvedTensor& resolved) noexcept {
+    const bool rotates = index != V;
+    auto& [in, out] = rows;
     if (Status s = resolve_strides(in, true); !s) return s;
     if (Status s = place(in); !s) return s;
     if (Status s = cache ? resolve_cache(*cache, out) : resolve_strides(out, false); !s) return s;
     if (Status s = place(out); !s) return s;
     if (Status s = check_no_self_overlap(out); !s) return s;
-    const Result<bool> same = check_in_place(info, format, in, out, rotates);
+    const Result<bool> same = check_in_place(info, info.tensor[index], in, out, rotates);
     resolved.in_place = same.value;
     resolved.heads = in.tensor.heads;
     resolved.group_heads = std::gcd(resolved.in.heads_per_group, resolved.out.heads_per_group);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The one rule for fields that only some kernels use: such a field is an error where it is given
 // and would have no effect. One row for each; a test goes through all fields of all structs.
+#include <cstring>
+
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -34,9 +36,12 @@ class Unused {
 
     Status status() const noexcept {
         if (!why_) return {};
+        const std::size_t length = std::strlen(owner_);
+        const char* const dot = length == 0 || owner_[length - 1] == '>' ? "" : ".";
         if (is_number_)
-            return error(Code::invalid_argument, "%s%s is %.10g: %s", owner_, field_, value_, why_);
-        return error(Code::invalid_argument, "%s%s is given: %s", owner_, field_, why_);
+            return error(Code::invalid_argument, "%s%s%s is %.10g: %s", owner_, dot, field_, value_,
+                         why_);
+        return error(Code::invalid_argument, "%s%s%s is given: %s", owner_, dot, field_, why_);
     }
 
    private:
@@ -60,7 +65,7 @@ void tensor_rows(Unused& rows, const char* owner, const Tensor& of) noexcept {
 void position_rows(Unused& rows, const KernelInfo& info, const Positions& of) noexcept {
     const bool ids = info.positions != PositionSource::implicit;
     const bool axes = info.positions == PositionSource::axis_ids;
-    const char* const owner = "positions.";
+    const char* const owner = "positions";
     const char* const implicit = "the kernel was created for implicit positions";
     rows.number(owner, "first", of.first, !ids, "the kernel was created for ids");
     rows.buffer(owner, "ids", of.ids, ids, implicit);
@@ -87,9 +92,9 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
     const char* const no_buffer = "the kernel was created for angles in a texture";
     const char* const no_cache = "the kernel was not created for cos and sin of the caller";
     if (!of.plan || of.plan->source != info.angles) return;  // an error of its own
-    rows.given("angles.", "view", of.view, texture, no_texture);
-    rows.buffer("angles.", "buffer", of.buffer, !texture, no_buffer);
-    rows.buffer("angles.", "sin", of.sin, cache, no_cache);
+    rows.given("angles", "view", of.view, texture, no_texture);
+    rows.buffer("angles", "buffer", of.buffer, !texture, no_buffer);
+    rows.buffer("angles", "sin", of.sin, cache, no_cache);
     const AnglePlan& plan = *of.plan;
     const char* const owner = "angles.plan->";
     rows.number(owner, "format", unsigned(plan.format), texture, no_texture);
@@ -99,14 +104,14 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
     rows.number(owner, "row_texels", plan.row_texels, texture, no_texture);
     rows.number(owner, "element", unsigned(plan.element), cache, no_cache);
     rows.number(owner, "row_stride", plan.row_stride, cache, no_cache);
-    section_rows(rows, "angles.plan->sections.", plan.sections, !cache && plan.sections.axes != 0,
+    section_rows(rows, "angles.plan->sections", plan.sections, !cache && plan.sections.axes != 0,
                  cache ? "cos and sin of the caller have no sections" : "its axes are 0");
 }
 
 void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
     if (info.scatter_k && (call.in[K].heads != 0 || call.in[V].heads != 0)) return;  // all are used
     const PagedCache& of = call.paged_cache;
-    const char* const owner = "paged_cache.";
+    const char* const owner = "paged_cache";
     const char* const why = info.scatter_k ? "the call has neither K nor V"
                                            : "the kernel was created without scatter_k";
     rows.buffer(owner, "slot_mapping", of.slot_mapping, false, why);
@@ -117,14 +122,14 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
     rows.number(owner, "batch_stride", of.batch_stride, false, why);
 }
 
-void scale_rows(Unused& rows, const Finish& finish, bool present, const char* tokens,
-                const VkDescriptorBufferInfo& scale_tokens, const char* out,
+void scale_rows(Unused& rows, const Finish& finish, bool present, const TensorNames& names,
+                const VkDescriptorBufferInfo& scale_tokens,
                 const VkDescriptorBufferInfo& scales_out) noexcept {
     const char* const absent = "its tensor is absent from the call";
     rows.buffer(
-        "", tokens, scale_tokens, present && finish.scale_tokens,
+        "", names.scale_tokens, scale_tokens, present && finish.scale_tokens,
         present ? "the kernel was created without scale_tokens, a factor for each token" : absent);
-    rows.buffer("", out, scales_out, present && is_made(finish.store_scale),
+    rows.buffer("", names.scales_out, scales_out, present && is_made(finish.store_scale),
                 present ? "the kernel was created without store_scale made" : absent);
 }
 
@@ -133,12 +138,10 @@ void scale_rows(Unused& rows, const Finish& finish, bool present, const char* to
 Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                     const Call& call) noexcept {
     Unused rows;
-    tensor_rows(rows, "q_in.", call.in[Q]);
-    tensor_rows(rows, "q_out.", call.out[Q]);
-    tensor_rows(rows, "k_in.", call.in[K]);
-    tensor_rows(rows, "k_out.", call.out[K]);
-    tensor_rows(rows, "v_in.", call.in[V]);
-    tensor_rows(rows, "v_out.", call.out[V]);
+    for (const TensorIndex t : every_tensor) {
+        tensor_rows(rows, names_of[t].in, call.in[t]);
+        tensor_rows(rows, names_of[t].out, call.out[t]);
+    }
     position_rows(rows, info, call.positions);
     angle_rows(rows, info, call.angles);
     cache_rows(rows, info, call);
@@ -152,42 +155,36 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                 "the kernel was created without weights, biases and given scales");
     rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,
                 "the kernel was created with one set of parameters");
-    const bool q = call.in[Q].heads != 0, k = call.in[K].heads != 0, v = call.in[V].heads != 0;
+    const bool q = call.in[Q].heads != 0;
     rows.number(
         "", "q_scale", call.q_scale, q && info.tensor[Q].ops.scale_call,
         q ? "the kernel was created without q_finish.scale_call" : "Q is absent from the call",
         1.0f);
-    scale_rows(rows, info.tensor[Q].ops, q, "q_scale_tokens", call.scale_tokens[Q], "q_scales_out",
-               call.scales_out[Q]);
-    scale_rows(rows, info.tensor[K].ops, k, "k_scale_tokens", call.scale_tokens[K], "k_scales_out",
-               call.scales_out[K]);
-    scale_rows(rows, info.tensor[V].ops, v, "v_scale_tokens", call.scale_tokens[V], "v_scales_out",
-               call.scales_out[V]);
+    for (const TensorIndex t : every_tensor)
+        scale_rows(rows, info.tensor[t].ops, call.in[t].heads != 0, names_of[t],
+                   call.scale_tokens[t], call.scales_out[t]);
     return rows.status();
 }
 
 namespace {
 
-void format_rows(Unused& rows, const char* owner, const TensorInfo& of, const char* heads_field,
-                 std::uint32_t heads) noexcept {
+void format_rows(Unused& rows, const TensorNames& names, const TensorInfo& of) noexcept {
     const bool used = of.head_dim != 0;
     const char* const why = "its tensor's head_dim is 0, so the kernel does not handle it";
-    rows.number(owner, "in", unsigned(of.in), used, why);
-    rows.number(owner, "out", unsigned(of.out), used, why);
-    rows.number(owner, "rotary_offset", of.rotary_offset, used, why);
-    rows.number("", heads_field, heads, used, why);
+    rows.number(names.name, "in", unsigned(of.in), used, why);
+    rows.number(names.name, "out", unsigned(of.out), used, why);
+    rows.number(names.name, "rotary_offset", of.rotary_offset, used, why);
+    rows.number("", names.heads, of.heads, used, why);
 }
 
 }  // namespace
 
 Status check_unused(const KernelInfo& info) noexcept {
     Unused rows;
-    format_rows(rows, "q.", info.tensor[Q], "q_heads", info.tensor[Q].heads);
-    format_rows(rows, "k.", info.tensor[K], "k_heads", info.tensor[K].heads);
-    format_rows(rows, "v.", info.tensor[V], "v_heads", info.tensor[V].heads);
+    for (const TensorIndex t : every_tensor) format_rows(rows, names_of[t], info.tensor[t]);
     rows.number("", "table", unsigned(info.table), info.angles == AngleSource::cos_sin_cache,
                 "only cos and sin of the caller have a type");
-    section_rows(rows, "sections.", info.sections, info.positions == PositionSource::axis_ids,
+    section_rows(rows, "sections", info.sections, info.positions == PositionSource::axis_ids,
                  "positions are not on several axes, so there are no sections");
     return rows.status();
 }

@@ -73,7 +73,7 @@ Words words_of(const char* name, const VkDescriptorBufferInfo& where,
 }  // namespace
 
 Status check_words_apart(const Call& call, const ResolvedCall& resolved,
-                         const std::array<const TensorRows*, 6>& tensors) noexcept {
+                         const InAndOut (&rows)[tensor_count]) noexcept {
     const auto overlap = [](const char* a, const char* b) {
         return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
     };
@@ -92,33 +92,31 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     read_words("angles.buffer", call.angles.buffer, resolved.table);
     read_words("angles.sin", call.angles.sin, resolved.table_sin);
     read_words("parameters", call.parameters, resolved.parameters);
-    if (resolved.q.scales) read_view("q_scale_tokens", *resolved.q.scales);
-    if (resolved.k.scales) read_view("k_scale_tokens", *resolved.k.scales);
-    if (resolved.v.scales) read_view("v_scale_tokens", *resolved.v.scales);
+    for (const TensorIndex t : every_tensor) {
+        if (resolved.tensor[t].scales)
+            read_view(names_of[t].scale_tokens, *resolved.tensor[t].scales);
+    }
     Words written[4];
     std::size_t written_count = 0;
     if (resolved.status.buffer)
         written[written_count++] = words_of("out_of_range", call.out_of_range, resolved.status);
-    const auto write_scales = [&](const char* name, const VkDescriptorBufferInfo& where,
-                                  bool present) {
-        if (present)
-            written[written_count++] = {name, where.buffer, where.offset,
+    for (const TensorIndex t : every_tensor) {
+        const VkDescriptorBufferInfo& where = call.scales_out[t];
+        if (resolved.tensor[t].scales_out)
+            written[written_count++] = {names_of[t].scales_out, where.buffer, where.offset,
                                         where.offset + where.range};
-    };
-    write_scales("q_scales_out", call.scales_out[Q], resolved.q.scales_out.has_value());
-    write_scales("k_scales_out", call.scales_out[K], resolved.k.scales_out.has_value());
-    write_scales("v_scales_out", call.scales_out[V], resolved.v.scales_out.has_value());
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const TensorRows& rows = *tensors[i];
-        if (rows.tensor.heads == 0) continue;
-        const Words tensor = {rows.name, rows.tensor.where.buffer, rows.first_byte(),
-                              rows.end_byte()};
-        for (std::size_t w = 0; w < written_count; ++w) {
-            if (written[w].overlaps(tensor)) return overlap(rows.name, written[w].name);
-        }
-        const bool is_output = i < tensors.size() / 2;
-        for (std::size_t w = 0; w < count && is_output; ++w) {
-            if (read[w].overlaps(tensor)) return overlap(rows.name, read[w].name);
+    }
+    for (const bool is_output : {true, false}) {
+        for (const InAndOut& both : rows) {
+            const TensorRows& of = is_output ? both.out : both.in;
+            if (of.tensor.heads == 0) continue;
+            const Words tensor = {of.name, of.tensor.where.buffer, of.first_byte(), of.end_byte()};
+            for (std::size_t w = 0; w < written_count; ++w) {
+                if (written[w].overlaps(tensor)) return overlap(of.name, written[w].name);
+            }
+            for (std::size_t w = 0; w < count && is_output; ++w) {
+                if (read[w].overlaps(tensor)) return overlap(of.name, read[w].name);
+            }
         }
     }
     for (std::size_t i = 0; i < written_count; ++i) {

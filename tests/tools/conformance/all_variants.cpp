@@ -271,9 +271,9 @@ Aspects all_aspects(DeviceUnderTest& device) {
     Aspects aspects;
     for (const Asked& asked : all) {
         const Kernel& kernel = *device.kernel_for(asked.info, asked.limits);
-        for (const Part* part : {&kernel.q, &kernel.k, &kernel.v}) {
-            for (std::uint32_t i = 0; i < part->pipeline_count; ++i) {
-                Use use = use_of(kernel, *part, kernel.pipelines[part->first_pipeline + i]);
+        for (const Part& part : kernel.part) {
+            for (std::uint32_t i = 0; i < part.pipeline_count; ++i) {
+                Use use = use_of(kernel, part, kernel.pipelines[part.first_pipeline + i]);
                 add_aspects(use, aspects);
                 if (asked.info.pairing_out.value_or(asked.info.pairing) == asked.info.pairing) {
                     use.q_in_place = use.info.tensor[Q].in == use.info.tensor[Q].out;

@@ -34,12 +34,12 @@ void add_call(const Kernel& kernel, const Call& call, const std::string& id, Rea
     for (std::uint32_t i = 0; i < jobs->count; ++i) {
         const Job& job = jobs->of[i];
         Use use = use_of(kernel, *job.part, *job.pipeline);
-        const bool first_is_k = kernel.separate_dispatches && job.k;
-        use.q = kernel.separate_dispatches || job.q;
-        use.k = !kernel.separate_dispatches && job.k;
-        use.v_joins = job.v && !use.v_alone;
-        use.q_in_place = first_is_k ? resolved->k.in_place : resolved->q.in_place;
-        use.k_in_place = resolved->k.in_place;
+        const bool first_is_k = kernel.separate_dispatches && job.has[K];
+        use.q = kernel.separate_dispatches || job.has[Q];
+        use.k = !kernel.separate_dispatches && job.has[K];
+        use.v_joins = job.has[V] && !use.v_alone;
+        use.q_in_place = first_is_k ? resolved->tensor[K].in_place : resolved->tensor[Q].in_place;
+        use.k_in_place = resolved->tensor[K].in_place;
         add_aspects(use, aspects);
     }
     for (const std::string& aspect : aspects) {

@@ -200,7 +200,7 @@ void add_aspects(const Use& use, Aspects& aspects) {
 }
 
 Use use_of(const Kernel& kernel, const Part& part, const Pipeline& pipeline) {
-    const bool alone = &part == &kernel.v;
+    const bool alone = &part == &kernel.part[V];
     return {.info = part.info,
             .geometry = pipeline.geometry,
             .apart = kernel.separate_dispatches,

@@ -220,13 +220,13 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     const auto resolved = resolve(of, {}, good);
     INFO(resolved.status.what);
     REQUIRE(bool(resolved.status));
-    CHECK(resolved->q.out.head_dim == 2);
-    CHECK(resolved->q.out.head == 2);
-    CHECK(resolved->q.out.token == 6);
-    CHECK(resolved->q.out.element_bytes == 34);
-    CHECK(resolved->k.out.head == 64);
-    CHECK(resolved->k.scales_out->element_bytes == 8);
-    CHECK(resolved->k.scales_out->batch == 4);
+    CHECK(resolved->tensor[Q].out.head_dim == 2);
+    CHECK(resolved->tensor[Q].out.head == 2);
+    CHECK(resolved->tensor[Q].out.token == 6);
+    CHECK(resolved->tensor[Q].out.element_bytes == 34);
+    CHECK(resolved->tensor[K].out.head == 64);
+    CHECK(resolved->tensor[K].scales_out->element_bytes == 8);
+    CHECK(resolved->tensor[K].scales_out->batch == 4);
     const auto refuses_call = [&](const char* words, const auto& change) {
         Call changed = good;
         change(changed);
@@ -258,9 +258,9 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
 
 TEST_CASE("steps: one sum of squares is enough for halves that nothing makes larger") {
     const auto one_sum = [](Element in, ParameterShape bias, NormPlace place) {
-        const Finish finish = {.bias = bias,
-                               .norm = {.kind = NormKind::rms, .place = place, .eps = 1e-6f}};
-        return (steps_of(finish, {in, Element::f32, 64, 0}) & shader::step_one_sum) != 0;
+        const Finish ops = {.bias = bias,
+                            .norm = {.kind = NormKind::rms, .place = place, .eps = 1e-6f}};
+        return (steps_of({.in = in, .head_dim = 64, .ops = ops}) & shader::step_one_sum) != 0;
     };
     CHECK(one_sum(Element::f16, ParameterShape::none, NormPlace::before));
     CHECK_FALSE(one_sum(Element::f16, ParameterShape::channel, NormPlace::before));

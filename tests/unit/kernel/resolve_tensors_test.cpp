@@ -14,11 +14,11 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
     const auto resolved = resolve(i, limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->v.heads == 3);
-    CHECK_FALSE(resolved->v.in_place);
-    CHECK(resolved->v.in.element_bytes == 4);
-    CHECK(resolved->v.out.element_bytes == 2);
-    CHECK(resolved->v.out.token == 3 * 8);
+    CHECK(resolved->tensor[V].heads == 3);
+    CHECK_FALSE(resolved->tensor[V].in_place);
+    CHECK(resolved->tensor[V].in.element_bytes == 4);
+    CHECK(resolved->tensor[V].out.element_bytes == 2);
+    CHECK(resolved->tensor[V].out.token == 3 * 8);
     const auto breaks = [&](auto change, const char* names) {
         KernelInfo changed = i;
         Call broken = c;
@@ -58,7 +58,7 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
     const auto same = resolve(other, limits, in_place);
     INFO(same.status.what);
     REQUIRE(same);
-    CHECK(same->v.in_place);
+    CHECK(same->tensor[V].in_place);
     // V alone.
     in_place.in[Q] = in_place.out[Q] = in_place.in[K] = in_place.out[K] = {};
     CHECK(resolve(other, limits, in_place));
@@ -81,14 +81,14 @@ TEST_CASE(
     const auto resolved = resolve(i, limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->k.pages == 5);
-    CHECK(resolved->v.pages == 5);
+    CHECK(resolved->tensor[K].pages == 5);
+    CHECK(resolved->tensor[V].pages == 5);
     Call shorter = c;
     shorter.out[V].where.range -= 2 * half_page;
     const auto fewer = resolve(i, limits, shorter);
     REQUIRE(fewer);
-    CHECK(fewer->k.pages == 4);
-    CHECK(fewer->v.pages == 4);
+    CHECK(fewer->tensor[K].pages == 4);
+    CHECK(fewer->tensor[V].pages == 4);
     Call reaches = c;
     reaches.out[V].where.offset -= 32;
     expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out v_out");
@@ -203,9 +203,9 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     const auto resolved = resolve(i, limits, good);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->k.pages == 5);
-    CHECK(resolved->k.out.batch == 128);
-    CHECK(resolved->k.out.token == 32);
+    CHECK(resolved->tensor[K].pages == 5);
+    CHECK(resolved->tensor[K].out.batch == 128);
+    CHECK(resolved->tensor[K].out.token == 32);
     CHECK(resolved->slot_mapping.batch == 4);
     const auto breaks = [&](auto change, const char* names) {
         KernelInfo changed = i;
@@ -294,9 +294,9 @@ TEST_CASE("rows that alternate are apart, at every level") {
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->q.group_heads == 4);
-    CHECK(resolved->k.group_heads == 8);  // groups of one head are heads
-    CHECK(resolved->k.in.head == 6 * 16);
+    CHECK(resolved->tensor[Q].group_heads == 4);
+    CHECK(resolved->tensor[K].group_heads == 8);  // groups of one head are heads
+    CHECK(resolved->tensor[K].in.head == 6 * 16);
     c.in[K] = c.out[K] = plane(3, 1);
     expect(resolve(info(), limits, c).status, Code::invalid_argument,
            "q_out k_out q_out.batch_stride 0 3840");

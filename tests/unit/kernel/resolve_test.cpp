@@ -10,13 +10,13 @@ TEST_CASE("a valid kernel and a valid call pass") {
     const auto resolved = resolve(info(), limits, call());
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->q.in_place);
-    CHECK(resolved->k.in_place);
-    CHECK(resolved->q.in.head == 16);
-    CHECK(resolved->q.in.token == 64);
-    CHECK(resolved->q.in.batch == 256);
-    CHECK(resolved->k.in.token == 32);
-    CHECK(bound(resolved->q.in, call()).range == 2 * 4 * 4 * 16 * 2);
+    CHECK(resolved->tensor[Q].in_place);
+    CHECK(resolved->tensor[K].in_place);
+    CHECK(resolved->tensor[Q].in.head == 16);
+    CHECK(resolved->tensor[Q].in.token == 64);
+    CHECK(resolved->tensor[Q].in.batch == 256);
+    CHECK(resolved->tensor[K].in.token == 32);
+    CHECK(bound(resolved->tensor[Q].in, call()).range == 2 * 4 * 4 * 16 * 2);
 }
 
 TEST_CASE("record: each broken rule of positions, angles and the counter is named") {
@@ -95,7 +95,7 @@ TEST_CASE(
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(bound(resolved->q.in, c).range == 1028);
+    CHECK(bound(resolved->tensor[Q].in, c).range == 1028);
 }
 
 TEST_CASE(
@@ -115,9 +115,9 @@ TEST_CASE(
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
     REQUIRE(resolved);
-    CHECK(resolved->q.in_place);
-    CHECK(bound(resolved->q.in, c).offset == 0);
-    CHECK(bound(resolved->k.in, c).offset == 128);
+    CHECK(resolved->tensor[Q].in_place);
+    CHECK(bound(resolved->tensor[Q].in, c).offset == 0);
+    CHECK(bound(resolved->tensor[K].in, c).offset == 128);
     // With one head more, Q reaches into K.
     c.in[Q].heads = c.out[Q].heads = 5;
     expect(resolve(info(), limits, c).status, Code::invalid_argument, "overlap");
