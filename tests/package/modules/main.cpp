@@ -25,7 +25,7 @@ struct NamedKernel {
 /// Q and K of 128 channels of this type.
 KernelInfo q_and_k(Element element, AngleSource angles) {
     KernelInfo info = kernel_info(angles);
-    info.q.in = info.q.out = info.k.in = info.k.out = element;
+    for (const TensorIndex n : {Q, K}) info.tensor[n].in = info.tensor[n].out = element;
     return info;
 }
 
@@ -59,7 +59,7 @@ std::vector<NamedKernel> kernels_of(Element element) {
     info.scatter_k = true;
     add("scatter", info);
     info = with_v(computed);
-    info.v.out = element == Element::f32 ? Element::bf16 : Element::f32;
+    info.tensor[V].out = element == Element::f32 ? Element::bf16 : Element::f32;
     info.pairing_out = Pairing::interleaved;
     add("v_apart", info);
     info = cache;
@@ -90,9 +90,9 @@ std::vector<NamedKernel> kernels_of(Element element) {
                   {"e5m2", Element::e5m2}, {"int8", Element::int8}};
     for (const auto& store : stores) {
         info = computed;
-        info.q = {};
-        info.k.out = store.type;
-        info.k_finish.hadamard = 128;
+        info.tensor[Q] = {};
+        info.tensor[K].out = store.type;
+        info.tensor[K].ops.hadamard = 128;
         add(store.name, info);
     }
     return all;
