@@ -2,6 +2,7 @@
 #include "kernel/plan.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "kernel/geometry/finish.hpp"
 #include "status.hpp"
@@ -48,10 +49,12 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     const Work work = work_of(kernel, call, job);
     for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
-        bool allowed = !(job.has[Q] || job.has[K]) || angles_allow(kernel, call, geometry.access);
-        for (const TensorIndex t : every_tensor)
-            allowed = allowed && (!job.has[t] || tensor_allows(call.tensor[t], geometry.access));
-        if (!allowed) continue;
+        const auto refuses = [&](TensorIndex t) {
+            return job.has[t] && !tensor_allows(call.tensor[t], geometry.access);
+        };
+        if (std::any_of(std::begin(every_tensor), std::end(every_tensor), refuses) ||
+            ((job.has[Q] || job.has[K]) && !angles_allow(kernel, call, geometry.access)))
+            continue;
         const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;
         const DispatchShape shape = shape_of(geometry, work);
         const std::uint64_t lanes = std::uint64_t{shape.groups[0]} * shape.groups[1] *

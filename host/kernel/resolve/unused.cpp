@@ -10,6 +10,10 @@ namespace vkrope {
 
 namespace {
 
+bool is_given(const VkDescriptorBufferInfo& of) noexcept {
+    return of.buffer || (of.offset | of.range) != 0;
+}
+
 // The first field that is given and not used. Every call goes through these rows: one costs a
 // comparison, and nothing is made of it but an error.
 class Unused {
@@ -31,7 +35,7 @@ class Unused {
     void buffer(const char* owner, const char* field, const VkDescriptorBufferInfo& of, bool used,
                 const char* why) noexcept {
         if (used) return;
-        given(owner, field, of.buffer || (of.offset | of.range) != 0, false, why);
+        given(owner, field, is_given(of), false, why);
     }
 
     Status status() const noexcept {
@@ -51,7 +55,6 @@ class Unused {
 };
 
 void tensor_rows(Unused& rows, const char* owner, const Tensor& of) noexcept {
-    if (of.heads != 0) return;  // all are used
     const char* const why = "its heads are 0, so the tensor is absent from the call";
     rows.buffer(owner, "where", of.where, false, why);
     rows.number(owner, "token_stride", of.token_stride, false, why);
@@ -125,6 +128,7 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
 void scale_rows(Unused& rows, const Finish& finish, bool present, const TensorNames& names,
                 const VkDescriptorBufferInfo& scale_tokens,
                 const VkDescriptorBufferInfo& scales_out) noexcept {
+    if (!is_given(scale_tokens) && !is_given(scales_out)) return;
     const char* const absent = "its tensor is absent from the call";
     rows.buffer(
         "", names.scale_tokens, scale_tokens, present && finish.scale_tokens,
@@ -139,6 +143,7 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                     const Call& call) noexcept {
     Unused rows;
     for (const TensorIndex t : every_tensor) {
+        if (call.in[t].heads != 0) continue;  // all are used
         tensor_rows(rows, names_of[t].in, call.in[t]);
         tensor_rows(rows, names_of[t].out, call.out[t]);
     }

@@ -106,6 +106,7 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
             written[written_count++] = {names_of[t].scales_out, where.buffer, where.offset,
                                         where.offset + where.range};
     }
+    if (count + written_count == 0) return {};
     for (const bool is_output : {true, false}) {
         for (const InAndOut& both : rows) {
             const TensorRows& of = is_output ? both.out : both.in;
