@@ -114,8 +114,6 @@ harmless "$logs/out"
 refuse 3 'no such device' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy \
     --device 'no such device'
 harmless "$logs/err"
-works "$vkrope" accuracy --model model.json
-harmless "$logs/out"
 works "$conformance" --filter $check --json report.json
 harmless report.json
 harmless "$logs/err"
