@@ -23,14 +23,14 @@ namespace {
 /// `largest`: a number beside the boundary between two codes may take either.
 double largest_step(Element type, double largest) {
     switch (type) {
-        case Element::e4m3fn: return largest / 8;
-        case Element::e5m2: return largest / 4;
-        case Element::int8: return 1;  // its scale is 1
-        case Element::q8_0: return largest / 127;
-        case Element::q4_0: return largest / 8;
-        case Element::q4_1: return 2 * largest / 15;
-        case Element::q5_0: return largest / 16;
-        case Element::q5_1: return 2 * largest / 31;
+        case VKROPE_E4M3FN: return largest / 8;
+        case VKROPE_E5M2: return largest / 4;
+        case VKROPE_INT8: return 1;  // its scale is 1
+        case VKROPE_Q8_0: return largest / 127;
+        case VKROPE_Q4_0: return largest / 8;
+        case VKROPE_Q4_1: return 2 * largest / 15;
+        case VKROPE_Q5_0: return largest / 16;
+        case VKROPE_Q5_1: return 2 * largest / 31;
         default: return 0;
     }
 }
@@ -43,18 +43,18 @@ FinishLayer::FinishLayer(Device& device, const FinishShape& shape, const FinishT
     Rotation rotation{.pairing = shape.pairing, .head_dim = dim, .rotary_dim = dim};
     rotation.inv_freq.resize(dim / 2);
     check(default_inv_freq(10000, dim, rotation.inv_freq.data()), Subject::device);
-    table_ = value_of(AngleTable::make(device, rotation, AngleSource::by_default, shape.tokens),
+    table_ = value_of(AngleTable::make(device, rotation, VKROPE_ANGLES_AUTOMATIC, shape.tokens),
                       Subject::device);
     make_tensors();
-    if (shape.norm != NormKind::none)
+    if (shape.norm != VKROPE_NORM_NONE)
         norm_ = {.kind = shape.norm,
                  .span = shape.span,
                  .eps = 1e-6f,
-                 .weight = shape.span == NormSpan::token ? ParameterShape::head_channel
-                                                         : ParameterShape::channel};
+                 .weight = shape.span == VKROPE_NORM_SPAN_TOKEN ? VKROPE_PARAMETER_HEAD_CHANNEL
+                                                         : VKROPE_PARAMETER_CHANNEL};
     make_whole();
     make_passes();
-    if (shape.pairing == Pairing::half_split) make_ggml_way();
+    if (shape.pairing == VKROPE_HALF_SPLIT) make_ggml_way();
 }
 
 double FinishLayer::bytes_of_passes() const {
@@ -130,7 +130,7 @@ double FinishLayer::distance(const std::vector<std::byte>& others) {
         std::vector<float> made;
         if (is_quantised(type)) {
             const auto store = reference::Store(std::uint32_t(type) -
-                                                std::uint32_t(Element::e4m3fn));
+                                                std::uint32_t(VKROPE_E4M3FN));
             return reference::dequantise(store,
                                          {reinterpret_cast<const std::uint8_t*>(bytes), size});
         }
@@ -265,7 +265,7 @@ void FinishLayer::make(Pass& pass) {
     if (value_of(plan_parameters(pass.info), Subject::device).bytes != 0)
         pass.call.parameters = parameters_.whole();
     pass.kernel.reset(value_of(create(device_.ref(), pass.info), Subject::device));
-    if (!(device_.ref().enabled & push_descriptor))
+    if (!(device_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
         pass.arena.reset(value_of(create_arena(pass.kernel.get(), 4), Subject::device));
 }
 
@@ -299,7 +299,7 @@ void FinishLayer::make_passes() {
         make(pass);
         passes_.push_back(std::move(pass));
     };
-    if (norm_.kind != NormKind::none) {
+    if (norm_.kind != VKROPE_NORM_NONE) {
         for (Placed* placed : {&q_, &k_}) {
             Pass pass = moves(placed->heads, placed->in, placed->normed, element);
             pass.info.tensor[V].ops.norm = norm_;

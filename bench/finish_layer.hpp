@@ -15,9 +15,9 @@ namespace vkrope::bench {
 struct FinishShape {
     const char *name, *model;
     std::uint32_t tokens, q_heads, k_heads, head_dim;
-    NormKind norm = NormKind::rms;
-    NormSpan span = NormSpan::head;
-    Pairing pairing = Pairing::half_split;
+    NormKind norm = VKROPE_NORM_RMS;
+    NormSpan span = VKROPE_NORM_SPAN_HEAD;
+    Pairing pairing = VKROPE_HALF_SPLIT;
 };
 
 /// Types of the input, of a pass's result, and of the caches of K and V.
@@ -66,7 +66,7 @@ class FinishLayer {
         std::size_t out_bytes = 0;
     };
     struct Pass {
-        KernelInfo info;
+        KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         Call call;
         bool waits = false;  ///< for the pass before it
         bool turns = false;  ///< it is the rotation

@@ -22,14 +22,14 @@ constexpr FinishShape finish_shapes[] = {
     {"decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128},
     {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
     {"decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256},
-    {"prefill_olmo2_7b", "OLMo 2 7B", 512, 32, 32, 128, NormKind::rms, NormSpan::token},
-    {"decode_olmo2_7b", "OLMo 2 7B", 1, 32, 32, 128, NormKind::rms, NormSpan::token},
-    {"image_flux", "Flux, a quarter of 1024 x 1024", 1152, 24, 24, 128, NormKind::rms,
-     NormSpan::head, Pairing::interleaved}};
+    {"prefill_olmo2_7b", "OLMo 2 7B", 512, 32, 32, 128, VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN},
+    {"decode_olmo2_7b", "OLMo 2 7B", 1, 32, 32, 128, VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN},
+    {"image_flux", "Flux, a quarter of 1024 x 1024", 1152, 24, 24, 128, VKROPE_NORM_RMS,
+     VKROPE_NORM_SPAN_HEAD, VKROPE_INTERLEAVED}};
 constexpr FinishShape cache_shapes[] = {
-    {"prefill_llama3_1_8b", "Llama 3.1 8B", 512, 32, 8, 128, NormKind::none},
-    {"long_llama3_1_8b", "Llama 3.1 8B", 8192, 32, 8, 128, NormKind::none},
-    {"decode_llama3_1_8b", "Llama 3.1 8B", 1, 32, 8, 128, NormKind::none},
+    {"prefill_llama3_1_8b", "Llama 3.1 8B", 512, 32, 8, 128, VKROPE_NORM_NONE},
+    {"long_llama3_1_8b", "Llama 3.1 8B", 8192, 32, 8, 128, VKROPE_NORM_NONE},
+    {"decode_llama3_1_8b", "Llama 3.1 8B", 1, 32, 8, 128, VKROPE_NORM_NONE},
     {"prefill_qwen3_8b", "Qwen3 8B", 512, 32, 8, 128},
     {"decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128},
     {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
@@ -55,7 +55,7 @@ void check_ways(Device& device, FinishLayer& layer, Element element) {
     if (layer.results() == passes)
         fail(ExitCode::verification_failed, "the other steps changed no element");
     timed(device, layer, &FinishLayer::record_fused);
-    if (element == Element::f32 && layer.results() != passes)
+    if (element == VKROPE_F32 && layer.results() != passes)
         fail(ExitCode::verification_failed,
              "the one dispatch and the passes that it replaces have other bits");
     if (layer.has_ggml_way()) {
@@ -103,7 +103,7 @@ void Bench::register_finishes() {
         if (!fits_device(shape)) continue;
         for (const auto& [word, cache] : tools::stored_elements) {
             if (is_quantised(cache))
-                row(fmt::format("cache/{}/{}", shape.name, word), shape, {Element::f32, cache});
+                row(fmt::format("cache/{}/{}", shape.name, word), shape, {VKROPE_F32, cache});
         }
     }
 }

@@ -77,9 +77,9 @@ class Scratch {
 struct Kind {
     const char* name;
     Shape shape;
-    Mapping mapping = Mapping::by_device;
+    Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
     std::optional<NormSpan> norm = {};  ///< of Q and K: RMS with a weight
-    Element cache = Element::f16;       ///< quantised: of K and V, with Hadamard transforms
+    Element cache = VKROPE_F16;       ///< quantised: of K and V, with Hadamard transforms
 };
 
 /// Only plain kernels have a call to record here; finish/ and cache/ time the others.
@@ -88,15 +88,15 @@ bool is_plain(const Kind& kind) {
 }
 
 KernelInfo info_of(const Kind& kind) {
-    KernelInfo info = kernel_info(kind.shape, Element::f16, AngleSource::factored_texture,
+    KernelInfo info = kernel_info(kind.shape, VKROPE_F16, VKROPE_ANGLES_FACTORED_TEXTURE,
                                   kind.mapping);
     if (kind.norm) {
-        const bool token = *kind.norm == NormSpan::token;
+        const bool token = *kind.norm == VKROPE_NORM_SPAN_TOKEN;
         info.tensor[Q].ops.norm = info.tensor[K].ops.norm = {
-            .kind = NormKind::rms,
+            .kind = VKROPE_NORM_RMS,
             .span = *kind.norm,
             .eps = 1e-6f,
-            .weight = token ? ParameterShape::head_channel : ParameterShape::channel};
+            .weight = token ? VKROPE_PARAMETER_HEAD_CHANNEL : VKROPE_PARAMETER_CHANNEL};
     }
     if (is_quantised(kind.cache)) {
         info.tensor[K].out = kind.cache;
@@ -121,23 +121,23 @@ std::vector<Kind> kinds() {
     q.tokens = 16;  // the host cost does not depend on it
     const Shape q_and_k = q, scatter = named("decode_b1");
     q.k_heads = 0;
-    const Mapping gpu = Mapping::gpu, by_device = Mapping::by_device;
+    const Mapping gpu = VKROPE_MAPPING_GPU, by_device = VKROPE_MAPPING_AUTOMATIC;
     return {{"q", q},
             {"q_and_k", q_and_k},
             {"scatter", scatter},
             {"gpu_mapping", q_and_k, gpu},
-            {"norms", q_and_k, by_device, NormSpan::head},
-            {"norms_of_tokens", q_and_k, by_device, NormSpan::token},
-            {"norms_gpu_mapping", q_and_k, gpu, NormSpan::head},
-            {"q8_0", scatter, by_device, {}, Element::q8_0},
-            {"norms_q8_0", scatter, by_device, NormSpan::head, Element::q8_0}};
+            {"norms", q_and_k, by_device, VKROPE_NORM_SPAN_HEAD},
+            {"norms_of_tokens", q_and_k, by_device, VKROPE_NORM_SPAN_TOKEN},
+            {"norms_gpu_mapping", q_and_k, gpu, VKROPE_NORM_SPAN_HEAD},
+            {"q8_0", scatter, by_device, {}, VKROPE_Q8_0},
+            {"norms_q8_0", scatter, by_device, VKROPE_NORM_SPAN_HEAD, VKROPE_Q8_0}};
 }
 
 void time_record(benchmark::State& state, Device& device, const Shape& shape,
-                 Mapping mapping = Mapping::by_device) {
-    const Layer layer(device, shape, Element::f16, true);
+                 Mapping mapping = VKROPE_MAPPING_AUTOMATIC) {
+    const Layer layer(device, shape, VKROPE_F16, true);
     constexpr std::uint32_t batch = 64;
-    Rope rope(device, layer, AngleSource::by_default, batch, mapping);
+    Rope rope(device, layer, VKROPE_ANGLES_AUTOMATIC, batch, mapping);
     Scratch scratch(device);
     while (state.KeepRunningBatch(batch)) {
         const VkCommandBuffer commands = scratch.begin();
@@ -243,7 +243,7 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
 void time_fill(benchmark::State& state) {
     const Rotation rotation = rotation_of(shapes()[0]);
     const AnglePlan plan = value_of(
-        plan_angles(rotation, AngleSource::factored_texture, 131072, 16384), Subject::device);
+        plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, 131072, 16384), Subject::device);
     std::vector<std::byte> memory(plan.bytes);
     for (auto _ : state) {
         const double start = now();
@@ -257,7 +257,7 @@ void time_fill(benchmark::State& state) {
 
 void Bench::register_host_rows() {
     for (const Shape& shape : shapes()) {
-        if (reduced(shape, Element::f16, memory()).tokens != shape.tokens) continue;
+        if (reduced(shape, VKROPE_F16, memory()).tokens != shape.tokens) continue;
         add("host/record/" + shape.name, [this, &shape](benchmark::State& state) {
             row_ = {};
             set_up_.clear();

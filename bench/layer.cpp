@@ -97,9 +97,9 @@ KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, 
     info.tensor[Q] = {element, element, shape.q_head_dim, shape.q_offset};
     if (shape.k_heads != 0) info.tensor[K] = {element, element, shape.k_head_dim, shape.k_offset};
     info.angles = angles;
-    info.positions = shape.numbering == Numbering::ascending ? PositionSource::implicit
-                     : shape.sections.axes == 0              ? PositionSource::ids
-                                                             : PositionSource::axis_ids;
+    info.positions = shape.numbering == Numbering::ascending ? VKROPE_POSITIONS_IMPLICIT
+                     : shape.sections.axes == 0              ? VKROPE_POSITIONS_IDS
+                                                             : VKROPE_POSITIONS_AXIS_IDS;
     info.scatter_k = shape.scatters();
     std::copy(shape.windows.begin(), shape.windows.end(), info.windows);
     info.sections = shape.sections;
@@ -131,7 +131,7 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
     if (shape.scatters())
         call_.paged_cache = {.slot_mapping = slots_.whole(), .page_size = shape.page_size};
     call_.angles = table_.angles();
-    if (device.ref().enabled & push_descriptor) return;
+    if (device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return;
     // One more than a call needs, because Q and K separately may take one dispatch more than
     // together.
     const std::uint64_t sets = value_of(dispatches(kernel_.get(), call_), Subject::device) + 1;

@@ -49,7 +49,7 @@ class Rope {
    public:
     /// The layer must outlive it. A command buffer takes at most `calls` calls.
     Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1,
-         Mapping mapping = Mapping::by_device);
+         Mapping mapping = VKROPE_MAPPING_AUTOMATIC);
 
     /// Must be called before a new command buffer is recorded.
     void begin() noexcept { reset(arena_.get()); }
@@ -75,6 +75,6 @@ class Rope {
 
 /// Returns the KernelInfo for create().
 KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles,
-                       Mapping mapping = Mapping::by_device);
+                       Mapping mapping = VKROPE_MAPPING_AUTOMATIC);
 
 }  // namespace vkrope::bench

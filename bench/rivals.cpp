@@ -29,7 +29,7 @@ const char* word_for(Way way) noexcept {
 std::vector<float> cpu_table(const Shape& shape) {
     const Rotation rotation = rotation_of(shape);
     const AnglePlan plan = value_of(
-        plan_angles(rotation, AngleSource::direct_buffer, shape.tokens, 0), Subject::device);
+        plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, shape.tokens, 0), Subject::device);
     std::vector<float> table(plan.bytes / sizeof(float));
     check(fill_angles(rotation, plan, table.data(), plan.bytes), Subject::device);
     return table;
@@ -59,7 +59,7 @@ Rival::Rival(Device& device, const Shape& shape, Element element, Way way)
     }
     if (way == Way::ncnn) {
         texture_ = value_of(AngleTable::make(device, rotation_of(shape),
-                                             AngleSource::direct_texture, shape.max_position),
+                                             VKROPE_ANGLES_DIRECT_TEXTURE, shape.max_position),
                             Subject::device);
         push_.fold_log2 = texture_.plan().fold_log2;
         push_.row_texels = texture_.plan().row_texels;
@@ -78,7 +78,7 @@ Status Rival::record(VkCommandBuffer commands, const Rotated& q, const Rotated& 
         descriptors.view = texture_.angles().view;
         const std::uint64_t rows = (way_ == Way::ncnn ? divide_up(push_.heads, 4) : push_.heads) *
                                    push_.tokens;
-        const std::uint64_t row = shape_.rotary_dim / 2 / (element_ == Element::f32 ? 1 : 2),
+        const std::uint64_t row = shape_.rotary_dim / 2 / (element_ == VKROPE_F32 ? 1 : 2),
                             size = shader_.workgroup_size();
         const auto groups = [&](std::uint64_t invocations) { return divide_up(invocations, size); };
         shader_.record(commands, descriptors, &push_,
@@ -89,7 +89,7 @@ Status Rival::record(VkCommandBuffer commands, const Rotated& q, const Rotated& 
 
 Idle::Idle(Device& device, std::uint32_t workgroup_size) {
     const std::vector<std::uint32_t> constants = {std::uint32_t(Way::ggml_along_x),
-                                                  std::uint32_t(Element::f32), 2};
+                                                  std::uint32_t(VKROPE_F32), 2};
     shader_ = value_of(Shader::make(device, module, constants, sizeof(RivalPush), "idle",
                                     {.size = workgroup_size}),
                        Subject::device);

@@ -18,7 +18,7 @@ using tools::fail;
 using tools::Subject;
 using tools::value_of;
 
-constexpr Element all_elements[] = {Element::f32, Element::f16, Element::bf16};
+constexpr Element all_elements[] = {VKROPE_F32, VKROPE_F16, VKROPE_BF16};
 
 std::string name_of(Element element) {
     return tools::word_for(tools::elements, element);
@@ -149,7 +149,7 @@ Bench::Row Bench::rope_row(const Shape& shape, Element element, AngleSource angl
 
 Bench::Row Bench::unfused_row(const Shape& shape, Element element) {
     Row row = empty_row(shape, element, shape.scatters());
-    const auto rope = std::make_shared<Rope>(device_, *row.layer, AngleSource::by_default);
+    const auto rope = std::make_shared<Rope>(device_, *row.layer, VKROPE_ANGLES_AUTOMATIC);
     row.record = recording(rope, &Rope::record_unfused);
     row.ours = recording(rope, &Rope::record);
     row.bound_u = error_bound(rope->angles(), 1);
@@ -157,7 +157,7 @@ Bench::Row Bench::unfused_row(const Shape& shape, Element element) {
 }
 
 Bench::Row Bench::rival_row(const Shape& shape, Element element, Way way) {
-    Row row = rope_row(shape, element, AngleSource::by_default, false);
+    Row row = rope_row(shape, element, VKROPE_ANGLES_AUTOMATIC, false);
     const auto rival = std::make_shared<Rival>(device_, shape, element, way);
     row.ours = std::move(row.record);
     const Rival::Rotated q = {row.layer->in(false), row.layer->out(false), shape.q_heads},
@@ -231,7 +231,7 @@ void Bench::time_empty(benchmark::State& state, const Shape& shape, Element elem
     row_ = {};
     set_up_.clear();
     Layer layer(device_, shape, element, shape.scatters());
-    Rope rope(device_, layer, AngleSource::by_default);
+    Rope rope(device_, layer, VKROPE_ANGLES_AUTOMATIC);
     const Rope::Grid grid = rope.grid();
     Idle idle(device_, grid.workgroup_size);
     const auto empty = [&](VkCommandBuffer commands) {
@@ -273,11 +273,11 @@ void Bench::time_cpu(benchmark::State& state, const Shape& shape, Element elemen
                                           start + std::ptrdiff_t(count * element_bytes(element)));
         };
         const Checked checked = verify(shape, element, key, read,
-                                       error_bound(AngleSource::direct_buffer, 1));
+                                       error_bound(VKROPE_ANGLES_DIRECT_BUFFER, 1));
         if (!checked.failure.empty())
             fail(ExitCode::verification_failed, "{}: {}", key ? "K" : "Q", checked.failure);
     }
-    row_ = rope_row(shape, element, AngleSource::by_default, false);
+    row_ = rope_row(shape, element, VKROPE_ANGLES_AUTOMATIC, false);
     value_of(time_ns(device_, row_.record), Subject::device);
     std::vector<double> times, ours;
     for (auto _ : state) {
@@ -335,10 +335,10 @@ void Bench::register_ropes() {
 
 void Bench::register_growth() {
     const auto add_growth = [this](const Shape& shape) {
-        if (!fits(shape, Element::f16)) return;
+        if (!fits(shape, VKROPE_F16)) return;
         add_row(
             shape.name,
-            [=, this] { return rope_row(shape, Element::f16, AngleSource::by_default, false); },
+            [=, this] { return rope_row(shape, VKROPE_F16, VKROPE_ANGLES_AUTOMATIC, false); },
             &Bench::time_rotation);
     };
     for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4)

@@ -57,7 +57,7 @@ const std::vector<Shape>& table() {
                         .rotary_dim = 64,
                         .q_offset = 128,
                         .k_offset = 512,
-                        .pairing = Pairing::interleaved,
+                        .pairing = VKROPE_INTERLEAVED,
                         .max_position = 1024});
         made.push_back({.name = "partial_neox_20b",
                         .model = "GPT-NeoX 20B",
@@ -101,7 +101,7 @@ const std::vector<Shape>& table() {
                         .q_head_dim = 256,
                         .k_head_dim = 256,
                         .rotary_dim = 64,
-                        .pairing = Pairing::interleaved,
+                        .pairing = VKROPE_INTERLEAVED,
                         .max_position = 2048});
         return made;
     }();
@@ -128,7 +128,7 @@ void number_text_image(std::uint32_t tokens, std::vector<std::int32_t>& ids) {
 }  // namespace
 
 bool Shape::plain() const {
-    return numbering == Numbering::ascending && pairing == Pairing::half_split && batch == 1 &&
+    return numbering == Numbering::ascending && pairing == VKROPE_HALF_SPLIT && batch == 1 &&
            q_head_dim == rotary_dim && k_head_dim == rotary_dim && !scatters();
 }
 

@@ -27,7 +27,7 @@ struct Shape {
     std::uint32_t q_head_dim = 0, k_head_dim = 0;
     std::uint32_t rotary_dim = 0;
     std::uint32_t q_offset = 0, k_offset = 0;  // first rotated channel
-    Pairing pairing = Pairing::half_split;
+    Pairing pairing = VKROPE_HALF_SPLIT;
     double base = 10000;
     std::uint64_t max_position = 0;  // of the table
     Numbering numbering = Numbering::ascending;

@@ -41,7 +41,7 @@ std::vector<std::uint32_t> axis_of_pairs(const Sections& sections, std::size_t p
 
 reference::Operation operation_of(const Shape& shape, bool key) {
     reference::Operation operation;
-    operation.interleaved = shape.pairing == Pairing::interleaved;
+    operation.interleaved = shape.pairing == VKROPE_INTERLEAVED;
     operation.rotary_offset = key ? shape.k_offset : shape.q_offset;
     operation.inv_freq = rotation_of(shape).inv_freq;
     for (const Window& window : shape.windows)

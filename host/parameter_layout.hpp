@@ -3,22 +3,23 @@
 // frequencies tier plans and fills it, the kernel tier reads it.
 #pragma once
 
+#include "defaults.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope {
 
 /// Whether a tensor has a bias, norm, clip, scale or Hadamard transform.
 constexpr bool has_finish(const Finish& finish) noexcept {
-    return finish.norm.kind != NormKind::none || finish.bias != ParameterShape::none ||
-           finish.clip != 0 || finish.scale != 1 || finish.scale_call || finish.scale_tokens ||
+    return finish.norm.kind != VKROPE_NORM_NONE || finish.bias != VKROPE_PARAMETER_NONE ||
+           finish.clip != 0 || scale_of(finish) != 1 || finish.scale_call || finish.scale_tokens ||
            finish.hadamard != 0;
 }
 
 /// Shape of a scale that the caller gives.
 constexpr ParameterShape shape_of(StoreScale scale) noexcept {
-    return scale == StoreScale::given        ? ParameterShape::tensor
-           : scale == StoreScale::given_head ? ParameterShape::head
-                                             : ParameterShape::none;
+    return scale == VKROPE_STORE_SCALE_GIVEN        ? VKROPE_PARAMETER_TENSOR
+           : scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? VKROPE_PARAMETER_HEAD
+                                             : VKROPE_PARAMETER_NONE;
 }
 
 /// Places the items of `info`, whose shapes keep their rules, and returns how many floats they
@@ -28,11 +29,11 @@ constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterPlan
     const auto place = [&floats](ParameterItem& item, ParameterShape shape, std::uint32_t head_dim,
                                  std::uint32_t heads, std::uint32_t added) {
         item = {};
-        if (shape == ParameterShape::none) return;
-        const bool of_heads = shape == ParameterShape::head_channel ||
-                              shape == ParameterShape::head;
-        const bool of_channels = shape == ParameterShape::channel ||
-                                 shape == ParameterShape::head_channel;
+        if (shape == VKROPE_PARAMETER_NONE) return;
+        const bool of_heads = shape == VKROPE_PARAMETER_HEAD_CHANNEL ||
+                              shape == VKROPE_PARAMETER_HEAD;
+        const bool of_channels = shape == VKROPE_PARAMETER_CHANNEL ||
+                                 shape == VKROPE_PARAMETER_HEAD_CHANNEL;
         const std::uint64_t count = std::uint64_t{of_heads ? heads : 1} *
                                     (of_channels ? head_dim : 1);
         item = {shape, std::uint32_t(floats), std::uint32_t(count), added};

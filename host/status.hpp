@@ -58,11 +58,11 @@ constexpr const char* result_name(VkResult result) noexcept {
 
 /// The status for a VkResult that `call` returned.
 inline Status vulkan_error(VkResult result, const char* call) noexcept {
-    const Code code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? Code::out_of_host_memory
-                      : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? Code::out_of_device_memory
-                      : result == VK_ERROR_DEVICE_LOST          ? Code::device_lost
-                      : result == VK_TIMEOUT                    ? Code::timeout
-                                                                : Code::vulkan_error;
+    const Code code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? VKROPE_ERROR_OUT_OF_HOST_MEMORY
+                      : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? VKROPE_ERROR_OUT_OF_DEVICE_MEMORY
+                      : result == VK_ERROR_DEVICE_LOST          ? VKROPE_ERROR_DEVICE_LOST
+                      : result == VK_TIMEOUT                    ? VKROPE_ERROR_TIMEOUT
+                                                                : VKROPE_ERROR_VULKAN;
     const char* known = result_name(result);
     Status status = known ? error(code, "%s returned %s", call, known)
                           : error(code, "%s returned VkResult %d", call, int(result));

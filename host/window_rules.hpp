@@ -19,19 +19,19 @@ inline Status check_windows(const char* of, const Window (&windows)[max_windows]
         const Window& window = windows[i];
         if (window.rotary_dim == 0) {
             if (window.offset == 0) continue;
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%swindows[%u].rotary_dim is 0 but its offset is %u: both must be 0", of,
                          i, window.offset);
         }
         if (i > 0 && windows[i - 1].rotary_dim == 0)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%swindows[%u].rotary_dim is %u: windows[%u], before it, must be set too",
                          of, i, window.rotary_dim, i - 1);
         if (window.rotary_dim % 2 != 0)
-            return error(Code::invalid_argument, "%swindows[%u].rotary_dim is %u: it must be even",
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%swindows[%u].rotary_dim is %u: it must be even",
                          of, i, window.rotary_dim);
         if (window.offset < end) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%swindows[%u].offset is %u: windows[%u] ends at %llu; they must not "
                          "overlap",
                          of, i, window.offset, i - 1, ull{end});
@@ -40,7 +40,7 @@ inline Status check_windows(const char* of, const Window (&windows)[max_windows]
         sum += window.rotary_dim;
     }
     if (sum == 0 || sum == rotary_dim) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%srotary_dim is %u: the windows have %llu channels together", of, rotary_dim,
                  ull{sum});
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Frequencies and their scalings for C.
+// Tier "frequencies" for C: frequencies and their scalings, angle tables, parameters.
 #include "vkrope/frequencies.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "c/convert.hpp"
+#include "c/handles.hpp"
 #include "status.hpp"
 
 using namespace vkrope;
@@ -15,14 +15,12 @@ namespace {
 
 using ull = unsigned long long;  // what printf's %llu takes everywhere
 
-static_assert(VKROPE_QUERY_SCALING_MINISTRAL3 == int(QueryScaling::ministral3));
-
 // Runs `scale` on the caller's frequencies; they change only if it succeeds.
 template <class Scale>
 Status scale_in_place(double* inv_freq, std::size_t count, Scale&& scale) {
     if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
     if (count > PTRDIFF_MAX / sizeof(double)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "count is %llu: that many elements do not fit in memory", ull{count});
     }
     std::vector<double> scaled(inv_freq, inv_freq + count);
@@ -62,12 +60,9 @@ vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor,
 vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count,
                                   const vkrope_llama3_scaling* scaling, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_llama3_scaling c;
-        if (Status s = read(scaling, "scaling", c); !s) return s;
-        const Llama3Scaling numbers = {c.factor, c.low_freq_factor, c.high_freq_factor,
-                                       c.original_max_position_embeddings};
+        if (Status s = not_null(scaling, "scaling"); !s) return s;
         return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
-            return scale_llama3(scaled, numbers);
+            return scale_llama3(scaled, *scaling);
         });
     });
 }
@@ -80,11 +75,9 @@ vkrope_result vkrope_inclusive_inv_freq(double base, uint32_t rotary_dim, double
 vkrope_result vkrope_proportional_inv_freq(double base, uint32_t head_dim,
                                            const vkrope_proportional_scaling* scaling,
                                            double* inv_freq, vkrope_error* error) {
-    return guarded(error, [&]() -> Status {
-        vkrope_proportional_scaling c;
-        if (Status s = read_optional(scaling, "scaling", c); !s) return s;
-        return proportional_inv_freq(base, head_dim,
-                                     {or_one(c.factor), or_one(c.partial_rotary_factor)}, inv_freq);
+    return guarded(error, [&] {
+        return proportional_inv_freq(base, head_dim, scaling ? *scaling : ProportionalScaling{},
+                                     inv_freq);
     });
 }
 
@@ -127,11 +120,9 @@ vkrope_result vkrope_scale_dynamic_ntk(double* inv_freq, size_t count,
                                        const vkrope_dynamic_ntk_scaling* scaling, uint64_t seq_len,
                                        vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_dynamic_ntk_scaling c;
-        if (Status s = read(scaling, "scaling", c); !s) return s;
-        const DynamicNtkScaling numbers = {c.factor, c.max_position_embeddings};
+        if (Status s = not_null(scaling, "scaling"); !s) return s;
         return scale_in_place(inv_freq, count, [&](std::vector<double>& scaled) {
-            return scale_dynamic_ntk(scaled, numbers, seq_len);
+            return scale_dynamic_ntk(scaled, *scaling, seq_len);
         });
     });
 }
@@ -140,20 +131,10 @@ vkrope_result vkrope_scale_yarn(double* inv_freq, size_t count, double base,
                                 const vkrope_yarn_scaling* scaling, double* attention_factor,
                                 vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_yarn_scaling c;
-        if (Status s = read(scaling, "scaling", c); !s) return s;
-        YarnScaling numbers;
-        numbers.factor = c.factor;
-        numbers.original_max_position_embeddings = c.original_max_position_embeddings;
-        numbers.beta_fast = value_or(c.beta_fast, numbers.beta_fast);
-        numbers.beta_slow = value_or(c.beta_slow, numbers.beta_slow);
-        numbers.truncate = !c.truncate || *c.truncate;
-        numbers.attention_factor = c.attention_factor;
-        numbers.mscale = c.mscale;
-        numbers.mscale_all_dim = c.mscale_all_dim;
+        if (Status s = not_null(scaling, "scaling"); !s) return s;
         return scale_with_factor(inv_freq, count, attention_factor,
                                  [&](std::vector<double>& scaled, double& factor) {
-                                     return scale_yarn(scaled, base, numbers, factor);
+                                     return scale_yarn(scaled, base, *scaling, factor);
                                  });
     });
 }
@@ -163,20 +144,12 @@ vkrope_result vkrope_scale_deepseek_yarn(double* inv_freq, size_t count, double 
                                          double* attention_factor, double* softmax_scale,
                                          vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_deepseek_yarn_scaling c;
-        if (Status s = read(scaling, "scaling", c); !s) return s;
+        if (Status s = not_null(scaling, "scaling"); !s) return s;
         if (Status s = not_null(softmax_scale, "softmax_scale"); !s) return s;
-        DeepseekYarnScaling numbers;
-        numbers.factor = c.factor;
-        numbers.original_max_position_embeddings = c.original_max_position_embeddings;
-        numbers.beta_fast = value_or(c.beta_fast, numbers.beta_fast);
-        numbers.beta_slow = value_or(c.beta_slow, numbers.beta_slow);
-        numbers.mscale = c.mscale;
-        numbers.mscale_all_dim = c.mscale_all_dim;
         double scale = 1;
         const Status status = scale_with_factor(
             inv_freq, count, attention_factor, [&](std::vector<double>& scaled, double& factor) {
-                return scale_deepseek_yarn(scaled, base, numbers, factor, scale);
+                return scale_deepseek_yarn(scaled, base, *scaling, factor, scale);
             });
         if (status) *softmax_scale = scale;
         return status;
@@ -187,20 +160,10 @@ vkrope_result vkrope_scale_longrope(double* inv_freq, size_t count,
                                     const vkrope_longrope_scaling* scaling, uint64_t seq_len,
                                     double* attention_factor, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_longrope_scaling c;
-        if (Status s = read(scaling, "scaling", c); !s) return s;
-        LongRopeScaling numbers;
-        numbers.short_factor = c.short_factor;
-        numbers.long_factor = c.long_factor;
-        numbers.count = c.count;
-        numbers.original_max_position_embeddings = c.original_max_position_embeddings;
-        numbers.factor = c.factor;
-        numbers.attention_factor = c.attention_factor;
-        numbers.short_mscale = c.short_mscale;
-        numbers.long_mscale = c.long_mscale;
+        if (Status s = not_null(scaling, "scaling"); !s) return s;
         return scale_with_factor(inv_freq, count, attention_factor,
                                  [&](std::vector<double>& scaled, double& factor) {
-                                     return scale_longrope(scaled, numbers, seq_len, factor);
+                                     return scale_longrope(scaled, *scaling, seq_len, factor);
                                  });
     });
 }
@@ -209,21 +172,10 @@ vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
                                 const vkrope_ggml_scaling* scaling, double* attention_factor,
                                 vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_ggml_scaling c;
-        if (Status s = read(scaling, "scaling", c); !s) return s;
-        GgmlScaling numbers;
-        numbers.freq_scale = c.freq_scale;
-        numbers.ext_factor = c.ext_factor;
-        numbers.attn_factor = c.attn_factor;
-        numbers.beta_fast = c.beta_fast;
-        numbers.beta_slow = c.beta_slow;
-        numbers.n_ctx_orig = c.n_ctx_orig;
-        numbers.n_dims = c.n_dims;
-        numbers.freq_factors = c.freq_factors;
-        numbers.freq_factor_count = c.freq_factor_count;
+        if (Status s = not_null(scaling, "scaling"); !s) return s;
         return scale_with_factor(inv_freq, count, attention_factor,
                                  [&](std::vector<double>& scaled, double& factor) {
-                                     return scale_ggml(scaled, base, numbers, factor);
+                                     return scale_ggml(scaled, base, *scaling, factor);
                                  });
     });
 }
@@ -231,21 +183,117 @@ vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
 vkrope_result vkrope_query_scales(const vkrope_query_scale* scale, const int32_t* positions,
                                   size_t count, float* scales, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_query_scale c;
-        if (Status s = read(scale, "scale", c); !s) return s;
-        return query_scales({enum_from<QueryScaling>(c.kind), c.length, c.beta}, positions, count,
-                            scales);
+        if (Status s = not_null(scale, "scale"); !s) return s;
+        return query_scales(*scale, positions, count, scales);
     });
 }
 
 VkBool32 vkrope_is_quantised(vkrope_element element) {
-    return is_quantised(enum_from<Element>(element));
+    return is_quantised(element);
 }
 
 uint32_t vkrope_block_channels(vkrope_element element) {
-    return block_channels(enum_from<Element>(element));
+    return block_channels(element);
 }
 
 uint32_t vkrope_element_bytes(vkrope_element element) {
-    return element_bytes(enum_from<Element>(element));
+    return element_bytes(element);
+}
+
+vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision, uint64_t max_position) {
+    return default_angles(precision, max_position);
+}
+
+double vkrope_error_bound(vkrope_angle_source source, double attention_factor) {
+    return error_bound(source, attention_factor);
+}
+
+uint64_t vkrope_turn_fraction(double inv_freq) {
+    return turn_fraction(inv_freq);
+}
+
+vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source,
+                                 uint64_t max_position, uint32_t max_image_side,
+                                 vkrope_angle_plan* plan, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        return hand_out(plan_angles(rotation->of, source, max_position, max_image_side), plan,
+                        "plan");
+    });
+}
+
+vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t row_stride,
+                                        vkrope_element element, VkBool32 channel_angles,
+                                        vkrope_angle_plan* plan, vkrope_error* error) {
+    return guarded(error, [&] {
+        return hand_out(plan_cos_sin_cache(pairs, rows, row_stride, element, channel_angles), plan,
+                        "plan");
+    });
+}
+
+vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_angle_plan* plan,
+                                 void* memory, size_t bytes, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        if (Status s = not_null(plan, "plan"); !s) return s;
+        return fill_angles(rotation->of, *plan, memory, bytes);
+    });
+}
+
+vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines,
+                                     vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(plan, "plan"); !s) return s;
+        return hand_out(Result<AngleLines>{{}, angle_lines(*plan)}, lines, "lines");
+    });
+}
+
+vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation,
+                                      const vkrope_angle_plan* plan, uint32_t first_line,
+                                      uint32_t lines, void* memory, size_t bytes,
+                                      vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        if (Status s = not_null(plan, "plan"); !s) return s;
+        return fill_angles(rotation->of, *plan, first_line, lines, memory, bytes);
+    });
+}
+
+vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
+                                              const vkrope_angle_plan* plan,
+                                              const vkrope_element* q, const vkrope_element* k,
+                                              const vkrope_element* v, vkrope_kernel_info* info,
+                                              vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        if (Status s = not_null(plan, "plan"); !s) return s;
+        const auto type_of = [](const vkrope_element* type) {
+            return type ? std::optional(*type) : std::nullopt;
+        };
+        return hand_out(kernel_info(rotation->of, *plan, type_of(q), type_of(k), type_of(v)), info,
+                        "info");
+    });
+}
+
+vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* info, vkrope_parameter_plan* plan,
+                                     vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(info, "info"); !s) return s;
+        return hand_out(plan_parameters(*info), plan, "plan");
+    });
+}
+
+vkrope_result vkrope_fill_parameters(const vkrope_parameter_plan* plan,
+                                     const vkrope_parameter_sources* sources, void* memory,
+                                     size_t bytes, vkrope_error* error) {
+    return guarded(error, [&]() -> Status {
+        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = not_null(sources, "sources"); !s) return s;
+        return fill_parameters(*plan, *sources, memory, bytes);
+    });
+}
+
+vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim, VkBool32 k_quantised,
+                                                    uint32_t v_head_dim, VkBool32 v_quantised) {
+    return hadamard_of_llama_cpp(k_head_dim, k_quantised, v_head_dim, v_quantised);
 }

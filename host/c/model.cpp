@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "c/convert.hpp"
+#include "c/handles.hpp"
 #include "status.hpp"
 
 using namespace vkrope;
@@ -15,30 +15,27 @@ using namespace vkrope::c;
 namespace {
 
 Status read_query(const vkrope_model_query* from, ModelQuery& query) {
-    vkrope_model_query c;
-    if (Status s = read_optional(from, "query", c); !s) return s;
+    const vkrope_model_query c = from ? *from : vkrope_model_query{};
     if (c.layer && *c.layer > INT_MAX)
-        return error(Code::invalid_argument, "query.layer is %u: it must be below 2^31", *c.layer);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "query.layer is %u: it must be below 2^31",
+                     *c.layer);
     if (c.layer && c.layer_type && *c.layer_type) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "query.layer is %u and query.layer_type is given; set only one of them",
                      *c.layer);
     }
     if (c.layer_type) query.layer_type = c.layer_type;
     if (c.tower) query.tower = c.tower;
     if (c.layer) query.layer = int(*c.layer);
-    if (c.pairing) {
-        query.pairing = enum_from<Pairing>(*c.pairing);
-        if (*query.pairing > Pairing::interleaved) {
-            return error(Code::invalid_argument, "query.pairing is %u: it must be a vkrope_pairing",
-                         unsigned(*query.pairing));
-        }
-    }
+    if (c.pairing > VKROPE_INTERLEAVED)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "query.pairing is %u: it must be a vkrope_pairing", unsigned(c.pairing));
+    query.pairing = c.pairing;
     query.seq_len = c.seq_len;
     return {};
 }
 
-Status hand_out(Result<Rotation>&& imported, vkrope_rotation** rotation) {
+Status hand_over(Result<Rotation>&& imported, vkrope_rotation** rotation) {
     if (!imported) return imported.status;
     *rotation = wrap(std::move(imported.value)).release();
     return {};
@@ -53,7 +50,7 @@ vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes,
         if (Status s = not_null(json, "json"); !s) return s;
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
-        return hand_out(from_hf_config({json, bytes}, asked), rotation);
+        return hand_over(from_hf_config({json, bytes}, asked), rotation);
     });
 }
 
@@ -61,13 +58,13 @@ vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_read_at read
                                         const vkrope_model_query* query, vkrope_rotation** rotation,
                                         vkrope_error* error) {
     return making(rotation, "rotation", error, [&]() -> Status {
-        if (!read) return vkrope::error(Code::invalid_argument, "read is null");
+        if (!read) return vkrope::error(VKROPE_ERROR_INVALID_ARGUMENT, "read is null");
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
         const auto bound = [=](std::uint64_t offset, void* to, std::size_t bytes) {
             return read(user, offset, to, bytes);
         };
-        return hand_out(from_gguf(file_bytes, bound, asked), rotation);
+        return hand_over(from_gguf(file_bytes, bound, asked), rotation);
     });
 }
 
@@ -77,6 +74,6 @@ vkrope_result vkrope_rotation_from_gguf_file(const char* path, const vkrope_mode
         if (Status s = not_null(path, "path"); !s) return s;
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
-        return hand_out(from_gguf_file(path, asked), rotation);
+        return hand_over(from_gguf_file(path, asked), rotation);
     });
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "c/convert.hpp"
+#include "c/handles.hpp"
 #include "status.hpp"
 
 using namespace vkrope;
@@ -13,34 +13,10 @@ using namespace vkrope::c;
 
 namespace {
 
-GridAxis to_cpp(const vkrope_grid_axis& c) noexcept {
-    return {c.count, c.first, c.step, c.unit, c.origin};
-}
-
 vkrope_result write_axis(vkrope_grid_axis* axis, vkrope_error* error,
                          const Result<GridAxis>& made) noexcept {
-    return guarded(error, [&]() -> Status {
-        if (Status s = not_null(axis, "axis"); !s) return s;
-        if (!made) return made.status;
-        *axis = {made->count, 0, made->first, made->step, made->unit, made->origin};
-        return {};
-    });
+    return guarded(error, [&] { return hand_out(made, axis, "axis"); });
 }
-
-/// The axes of a grid; a count beyond the limit is left to the C++ tier, which names it. What such
-/// a count belongs to is not read.
-struct Axes {
-    GridAxis of[max_axes];
-    const GridAxis* data = nullptr;
-    std::uint32_t count = 0;
-
-    Axes(const vkrope_grid_axis* axes, std::uint32_t given) noexcept : count(given) {
-        if (axes == nullptr) return;
-        data = of;
-        if (given > max_axes) return;
-        for (std::uint32_t i = 0; i < given; ++i) of[i] = to_cpp(axes[i]);
-    }
-};
 
 }  // namespace
 
@@ -64,24 +40,20 @@ vkrope_result vkrope_rotation_fold_grid(const vkrope_rotation* rotation,
                                         vkrope_rotation** folded, vkrope_error* error) {
     return making(folded, "folded", error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        const Axes read(axes, count);
         Rotation copy = rotation->of;
-        if (Status s = fold_grid(read.data, read.count, copy); !s) return s;
+        if (Status s = fold_grid(axes, count, copy); !s) return s;
         *folded = wrap(std::move(copy)).release();
         return {};
     });
 }
 
 uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t count) {
-    if (count > max_axes) return 0;
-    const Axes read(axes, count);
-    return grid_tokens(read.data, read.count);
+    return count > max_axes ? 0 : grid_tokens(axes, count);
 }
 
 vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes, uint32_t count, int32_t* ids,
                               size_t tokens, vkrope_error* error) {
-    const Axes read(axes, count);
-    return guarded(error, [&] { return grid_ids(read.data, read.count, ids, tokens); });
+    return guarded(error, [&] { return grid_ids(axes, count, ids, tokens); });
 }
 
 vkrope_result vkrope_timed_ids(float seconds, float ids_per_second, int32_t* ids, size_t count,
@@ -98,10 +70,8 @@ vkrope_result vkrope_dual_chunk_ids(const vkrope_dual_chunk* chunk, vkrope_dual_
                                     const int32_t* positions, int32_t* ids, size_t count,
                                     vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        vkrope_dual_chunk c;
-        if (Status s = read(chunk, "chunk", c); !s) return s;
-        return dual_chunk_ids({c.chunk_size, c.local_size}, enum_from<DualChunkRole>(role),
-                              positions, ids, count);
+        if (Status s = not_null(chunk, "chunk"); !s) return s;
+        return dual_chunk_ids(*chunk, role, positions, ids, count);
     });
 }
 
@@ -110,12 +80,7 @@ vkrope_result vkrope_xpos_cos_sin(const vkrope_rotation* rotation,
                                   size_t rows, float* cos, float* sin, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        vkrope_xpos_scaling c;
-        if (Status s = read_optional(scaling, "scaling", c); !s) return s;
-        const XposScaling defaults;
-        return xpos_cos_sin(rotation->of,
-                            {value_or(c.scale_base, defaults.scale_base),
-                             value_or(c.gamma, defaults.gamma), c.centre},
-                            keys != VK_FALSE, first, rows, cos, sin);
+        return xpos_cos_sin(rotation->of, scaling ? *scaling : XposScaling{}, keys != VK_FALSE,
+                            first, rows, cos, sin);
     });
 }

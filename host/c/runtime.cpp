@@ -2,7 +2,7 @@
 // Tier "runtime" for C.
 #include "vkrope/runtime.hpp"
 
-#include "c/convert.hpp"
+#include "c/handles.hpp"
 #include "status.hpp"
 
 using namespace vkrope;
@@ -19,7 +19,6 @@ struct vkrope_buffer {
 };
 struct vkrope_angle_table {
     AngleTable of;
-    vkrope_angle_plan plan;  // of.plan(); vkrope_angles refers to it
 };
 struct vkrope_host_rotation {
     HostRotation of;
@@ -27,16 +26,12 @@ struct vkrope_host_rotation {
 
 namespace {
 
-static_assert(VKROPE_LAYOUT_BHSD == int(Layout::bhsd) && VKROPE_LAYOUT_SBHD == int(Layout::sbhd) &&
-              VKROPE_LAYOUT_THD == int(Layout::thd));
-
 Status read_options(const vkrope_device_options* from, DeviceOptions& options) {
-    vkrope_device_options c;
-    if (Status s = read_optional(from, "options", c); !s) return s;
+    const vkrope_device_options c = from ? *from : vkrope_device_options{};
     if (c.select) options.select = c.select;
     options.get_instance_proc_addr = c.get_instance_proc_addr;
     options.validation = c.validation;
-    options.push_descriptors = !c.push_descriptors || *c.push_descriptors;
+    options.push_descriptors = !c.no_push_descriptors;
     if (c.on_message) {
         options.on_message = [call = c.on_message,
                               user_data = c.user_data](const Message& message) {
@@ -60,15 +55,15 @@ Status write_info(const DeviceInfo& device, vkrope_device_info* info) {
     c.suitable = device.suitable;
     c.memory_bytes = device.memory_bytes;
     c.limits = &device.limits;
-    return write(c, "info", info);
+    return hand_out(Result<vkrope_device_info>{{}, c}, info, "info");
 }
 
 Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
-    vkrope_host_shape c;
-    if (Status s = read(from, "shape", c); !s) return s;
+    if (Status s = not_null(from, "shape"); !s) return s;
+    const vkrope_host_shape& c = *from;
     if (Status s = not_null(c.positions, "shape.positions"); !s && c.position_count != 0) return s;
     if (c.positions && c.position_count == 0 && c.tokens != 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "shape.position_count is 0 although shape.positions is not null");
     }
     if (c.batch != 0) shape.batch = c.batch;
@@ -79,13 +74,13 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     shape.q_head_dim = c.q_head_dim;
     shape.k_head_dim = c.k_head_dim;
     shape.v_head_dim = c.v_head_dim;
-    shape.element = enum_from<Element>(c.element);
-    shape.layout = enum_from<Layout>(c.layout);
+    shape.element = c.element;
+    shape.layout = c.layout;
     shape.positions.assign(c.positions, c.positions + c.position_count);
     shape.first_position = c.first_position;
-    shape.angles = enum_from<AngleSource>(c.angles);
-    shape.mapping = enum_from<Mapping>(c.mapping);
-    shape.conversion = enum_from<Conversion>(c.conversion);
+    shape.angles = c.angles;
+    shape.mapping = c.mapping;
+    shape.conversion = c.conversion;
     shape.axes = c.axes;
     shape.in_place = c.in_place;
     return {};
@@ -93,13 +88,13 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
 
 /// Creates a handle for the value, unless there was an error.
 template <class Handle, class Value>
-Status hand_out(Result<Value>&& made, Handle** handle) {
+Status hand_over(Result<Value>&& made, Handle** handle) {
     if (!made) return made.status;
     *handle = new Handle{std::move(made.value)};
     return {};
 }
 
-Status hand_out(const Result<std::optional<double>>& spent, double* nanoseconds) {
+Status spend(const Result<std::optional<double>>& spent, double* nanoseconds) {
     if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
     return spent.status;
 }
@@ -111,7 +106,7 @@ vkrope_result vkrope_device_list_create(const vkrope_device_options* options,
     return making(list, "list", error, [&]() -> Status {
         DeviceOptions asked;
         if (Status s = read_options(options, asked); !s) return s;
-        return hand_out(devices(asked), list);
+        return hand_over(devices(asked), list);
     });
 }
 
@@ -125,8 +120,8 @@ vkrope_result vkrope_device_list_get(const vkrope_device_list* list, uint32_t in
         if (Status s = not_null(list, "list"); !s) return s;
         const uint32_t count = vkrope_device_list_count(list);
         if (index >= count)
-            return vkrope::error(Code::invalid_argument, "index is %u: the list has %u devices",
-                                 index, count);
+            return vkrope::error(VKROPE_ERROR_INVALID_ARGUMENT,
+                                 "index is %u: the list has %u devices", index, count);
         return write_info(list->of[index], info);
     });
 }
@@ -140,7 +135,7 @@ vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_de
     return making(device, "device", error, [&]() -> Status {
         DeviceOptions asked;
         if (Status s = read_options(options, asked); !s) return s;
-        return hand_out(Device::open(asked), device);
+        return hand_over(Device::open(asked), device);
     });
 }
 
@@ -156,16 +151,7 @@ vkrope_result vkrope_device_get_ref(const vkrope_device* device, vkrope_device_r
                                     vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        const DeviceRef& of = device->of.ref();
-        vkrope_device_ref c = {};
-        c.instance = of.instance;
-        c.physical = of.physical;
-        c.device = of.device;
-        c.get_instance_proc_addr = of.get_instance_proc_addr;
-        c.enabled = of.enabled;
-        c.pipeline_cache = of.pipeline_cache;
-        c.allocator = of.allocator;
-        return write(c, "ref", ref);
+        return hand_out(Result<DeviceRef>{{}, device->of.ref()}, ref, "ref");
     });
 }
 
@@ -184,14 +170,14 @@ vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback
     vkrope_error refused = {};  // error of the callback; its code may have no Status equivalent
     const vkrope_result result = guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        if (!record) return vkrope::error(Code::invalid_argument, "record is null");
+        if (!record) return vkrope::error(VKROPE_ERROR_INVALID_ARGUMENT, "record is null");
         const auto submitted = device->of.submit([&](VkCommandBuffer commands) -> Status {
             refused.code = record(user_data, commands, &refused);
             return refused.code == VKROPE_SUCCESS
                        ? Status{}
-                       : vkrope::error(Code::invalid_argument, "record failed");
+                       : vkrope::error(VKROPE_ERROR_INVALID_ARGUMENT, "record failed");
         });
-        return hand_out(submitted, nanoseconds);
+        return spend(submitted, nanoseconds);
     });
     if (refused.code == VKROPE_SUCCESS) return result;
     if (error) *error = refused;
@@ -213,7 +199,7 @@ vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope
                                    vkrope_error* error) {
     return making(buffer, "buffer", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        return hand_out(Buffer::make(device->of, bytes), buffer);
+        return hand_over(Buffer::make(device->of, bytes), buffer);
     });
 }
 
@@ -249,11 +235,9 @@ vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rota
     return making(table, "table", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        Result<AngleTable> made = AngleTable::make(device->of, rotation->of,
-                                                   enum_from<AngleSource>(source), max_position);
+        Result<AngleTable> made = AngleTable::make(device->of, rotation->of, source, max_position);
         if (!made) return made.status;
-        const vkrope_angle_plan plan = to_c(made->plan());
-        *table = new vkrope_angle_table{std::move(made.value), plan};
+        *table = new vkrope_angle_table{std::move(made.value)};
         return {};
     });
 }
@@ -262,12 +246,7 @@ vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_ang
                                      vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(table, "table"); !s) return s;
-        const Angles of = table->of.angles();
-        vkrope_angles c = {};
-        c.plan = &table->plan;
-        c.view = of.view;
-        c.buffer = of.buffer;
-        return write(c, "angles", angles);
+        return hand_out(Result<Angles>{{}, table->of.angles()}, angles, "angles");
     });
 }
 
@@ -278,9 +257,7 @@ vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table, vkrope_device*
         if (Status s = not_null(table, "table"); !s) return s;
         if (Status s = not_null(device, "device"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = table->of.reach(device->of, rotation->of, max_position); !s) return s;
-        table->plan = to_c(table->of.plan());
-        return {};
+        return table->of.reach(device->of, rotation->of, max_position);
     });
 }
 
@@ -297,7 +274,7 @@ vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_ro
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         HostShape of;
         if (Status s = read_shape(shape, of); !s) return s;
-        return hand_out(HostRotation::make(device->of, rotation->of, of), host_rotation);
+        return hand_over(HostRotation::make(device->of, rotation->of, of), host_rotation);
     });
 }
 
@@ -326,7 +303,7 @@ vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation,
                                        vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        return hand_out(host_rotation->of.run(enum_from<Direction>(direction)), nanoseconds);
+        return spend(host_rotation->of.run(direction), nanoseconds);
     });
 }
 
@@ -335,19 +312,19 @@ vkrope_result vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation,
                                           vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        vkrope_host_run c;
-        if (Status s = read(run, "run", c); !s) return s;
+        if (Status s = not_null(run, "run"); !s) return s;
+        const vkrope_host_run& c = *run;
         if (Status s = not_null(c.positions, "run.positions"); !s && c.position_count != 0)
             return s;
         if (!c.moves && c.first_position != 0) {
-            return vkrope::error(Code::invalid_argument,
+            return vkrope::error(VKROPE_ERROR_INVALID_ARGUMENT,
                                  "run.first_position is %d: without run.moves it must be 0",
                                  c.first_position);
         }
-        HostRun of{.direction = enum_from<Direction>(c.direction)};
+        HostRun of{.direction = c.direction};
         if (c.moves) of.first_position = c.first_position;
         of.positions.assign(c.positions, c.positions + c.position_count);
-        return hand_out(host_rotation->of.run(of), nanoseconds);
+        return spend(host_rotation->of.run(of), nanoseconds);
     });
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "defaults.hpp"
 #include "frequencies/limits.hpp"
 #include "interface.h"
 #include "status.hpp"
@@ -38,7 +39,7 @@ TextureShape texture_shape(const AnglePlan& plan) noexcept {
 
 Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     if (max_image_side == 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "max_image_side is 0: it must be the device's maxImageDimension2D");
     }
     const std::uint64_t rows_per_column = std::min<std::uint64_t>(
@@ -47,7 +48,7 @@ Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     plan.row_texels = (plan.pairs + 1) / 2;
     const TextureShape shape = texture_shape(plan);
     if (shape.width > max_image_side) {
-        return error(Code::limit_exceeded,
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "max_position is %u: %u pairs need a texture %llu texels wide, but the device "
                      "allows %u",
                      plan.rows, plan.pairs, ull{shape.width}, max_image_side);
@@ -58,7 +59,7 @@ Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     plan.bytes = std::size_t(shape.bytes());
     if (plan.bytes != shape.bytes()) {
         return error(
-            Code::limit_exceeded,
+            VKROPE_ERROR_LIMIT_EXCEEDED,
             "max_position is %u: the texture has %llu bytes, but size_t holds at most %llu",
             plan.rows, ull{shape.bytes()}, ull{std::numeric_limits<std::size_t>::max()});
     }
@@ -73,7 +74,7 @@ Status plan_buffer(AnglePlan& plan) noexcept {
     const std::uint64_t bytes = buffer_bytes(plan);
     if (bytes > max_buffer_bytes) {
         return error(
-            Code::limit_exceeded,
+            VKROPE_ERROR_LIMIT_EXCEEDED,
             "max_position is %u: %u pairs need %llu bytes, but a storage buffer has at most %llu",
             plan.rows, plan.pairs, ull{bytes}, ull{max_buffer_bytes});
     }
@@ -84,7 +85,7 @@ Status plan_buffer(AnglePlan& plan) noexcept {
 
 Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     if (plan.rows > max_factored_positions) {
-        return error(Code::limit_exceeded,
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "max_position is %u: a factored table covers at most %llu positions; computed "
                      "angles cover every int32",
                      plan.rows, ull{max_factored_positions});
@@ -93,7 +94,8 @@ Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
 }
 
 std::uint64_t turn_bytes(const AnglePlan& plan) noexcept {
-    return shader::turn_bytes(plan.pairs, plan.head_groups, summed_axes(plan.sections), plan.phase);
+    return shader::turn_bytes(plan.pairs, value_or(plan.head_groups, 1u),
+                              summed_axes(plan.sections), plan.phase);
 }
 
 void plan_turns(AnglePlan& plan) noexcept {
@@ -103,14 +105,14 @@ void plan_turns(AnglePlan& plan) noexcept {
 }
 
 Status check_sum(const Sections& sections) noexcept {
-    if (sections.order != SectionOrder::sum) return {};
+    if (sections.order != VKROPE_SECTIONS_SUM) return {};
     if (sections.axes < 2 || sections.axes > max_axes)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.sections.axes is %u: a sum must have 2 to %u axes", sections.axes,
                      max_axes);
     for (std::uint32_t i = 0; i < max_axes; ++i) {
         if (sections.pairs[i] != 0)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.sections.pairs[%u] is %u: in a sum every axis turns every pair, "
                          "so it must be 0",
                          i, sections.pairs[i]);
@@ -122,11 +124,12 @@ Status check_sum(const Sections& sections) noexcept {
 Status check_radians(const char* name, const std::vector<double>& radians, std::uint64_t count,
                      const char* shape) noexcept {
     if (radians.size() != count)
-        return error(Code::invalid_argument, "rotation.%s has %llu elements: it must be %s = %llu",
-                     name, ull{radians.size()}, shape, ull{count});
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.%s has %llu elements: it must be %s = %llu", name,
+                     ull{radians.size()}, shape, ull{count});
     for (std::size_t j = 0; j < radians.size(); ++j) {
         if (!(std::fabs(radians[j]) < 0x1p11))
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.%s[%llu] is %g: it must be finite, of magnitude below 2048",
                          name, ull{j}, radians[j]);
     }
@@ -137,18 +140,19 @@ Status check_radians(const char* name, const std::vector<double>& radians, std::
 
 Status check(const Rotation& rotation) noexcept {
     if (!rotation.rotates) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.rotates is false: a layer without RoPE has no angle table");
     }
     if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim ||
         rotation.rotary_dim % 2 != 0) {
-        return error(Code::invalid_argument, "rotation.rotary_dim is %u: it must be even, 2 to %u",
-                     rotation.rotary_dim, max_rotary_dim);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.rotary_dim is %u: it must be even, 2 to %u", rotation.rotary_dim,
+                     max_rotary_dim);
     }
     if (Status s = check_windows("rotation.", rotation.windows, rotation.rotary_dim); !s) return s;
     if (rotation.head_groups == 0 || rotation.head_groups > 65535)
-        return error(Code::invalid_argument, "rotation.head_groups is %u: it must be 1 to 65535",
-                     rotation.head_groups);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.head_groups is %u: it must be 1 to 65535", rotation.head_groups);
     if (Status s = check_sum(rotation.sections); !s) return s;
     const std::uint64_t pairs = std::uint64_t{rotation.rotary_dim / 2} * rotation.head_groups;
     const std::uint32_t axes = summed_axes(rotation.sections);
@@ -162,7 +166,7 @@ Status check(const Rotation& rotation) noexcept {
     }
     // Outside this range, products with it could overflow or lose precision.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.attention_factor is %g: it must be 2^-64 to 2^64",
                      rotation.attention_factor);
     }
@@ -170,50 +174,50 @@ Status check(const Rotation& rotation) noexcept {
 }
 
 Status check_source(const Rotation& rotation, AngleSource source) noexcept {
-    if (rotation.precision > AnglePrecision::float32) {
-        return error(Code::invalid_argument,
-                     "rotation.precision is %u: it must be an AnglePrecision",
+    if (rotation.precision > VKROPE_ANGLE_PRECISION_FLOAT32) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.precision is %u: it must be a vkrope_angle_precision",
                      unsigned(rotation.precision));
     }
-    if (needs_computed(rotation) && source != AngleSource::computed) {
+    if (needs_computed(rotation) && source != VKROPE_ANGLES_COMPUTED) {
         if (rotation.head_groups != 1)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.head_groups is %u: source must be computed, but it is %u",
                          rotation.head_groups, unsigned(source));
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.sections.order is sum: source must be computed, but it is %u",
                      unsigned(source));
     }
-    if (rotation.precision == AnglePrecision::exact) return {};
-    if (source != AngleSource::direct_texture && source != AngleSource::direct_buffer)
-        return error(Code::invalid_argument,
-                     "rotation.precision is float32: source must be direct_texture or "
-                     "direct_buffer, but it is %u",
+    if (rotation.precision == VKROPE_ANGLE_PRECISION_EXACT) return {};
+    if (source != VKROPE_ANGLES_DIRECT_TEXTURE && source != VKROPE_ANGLES_DIRECT_BUFFER)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32: source must be "
+                     "VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, but it is %u",
                      unsigned(source));
     if (rotation.phase.empty()) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "rotation.precision is float32: rotation.phase has %llu elements, but only exact "
                  "angles have phases",
                  ull{rotation.phase.size()});
 }
 
 std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
-    return plan.source == AngleSource::factored_texture
+    return plan.source == VKROPE_ANGLES_FACTORED_TEXTURE
                ? shader::factored_rows(plan.rows, plan.phase)
                : shader::direct_rows(plan.rows, plan.phase);
 }
 
 bool consistent(const AnglePlan& plan) noexcept {
-    if (plan.source == AngleSource::computed) {
-        return plan.head_groups != 0 && plan.bytes == turn_bytes(plan);
+    if (plan.source == VKROPE_ANGLES_COMPUTED) {
+        return plan.bytes == turn_bytes(plan);
     }
     if (plan.rows == 0 || plan.rows > max_positions) {
         return false;
     }
-    if (plan.source == AngleSource::direct_buffer) {
+    if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER) {
         return plan.bytes == buffer_bytes(plan);
     }
-    if (plan.source == AngleSource::factored_texture && plan.rows > max_factored_positions) {
+    if (plan.source == VKROPE_ANGLES_FACTORED_TEXTURE && plan.rows > max_factored_positions) {
         return false;
     }
     if (plan.fold_log2 > 31 || plan.row_texels != (plan.pairs + 1) / 2) {
@@ -229,13 +233,13 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
     if (Status status = check(rotation); !status) {
         return {status, {}};
     }
-    if (source == AngleSource::by_default) {
-        source = needs_computed(rotation) ? AngleSource::computed
+    if (source == VKROPE_ANGLES_AUTOMATIC) {
+        source = needs_computed(rotation) ? VKROPE_ANGLES_COMPUTED
                                           : default_angles(rotation.precision, max_position);
     }
-    const std::uint64_t most = max_positions + (source == AngleSource::computed ? 1 : 0);
+    const std::uint64_t most = max_positions + (source == VKROPE_ANGLES_COMPUTED ? 1 : 0);
     if (max_position == 0 || max_position > most) {
-        return {error(Code::invalid_argument, "max_position is %llu: it must be 1 to %llu",
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "max_position is %llu: it must be 1 to %llu",
                       ull{max_position}, ull{most}),
                 {}};
     }
@@ -252,18 +256,19 @@ Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
     plan.head_groups = rotation.head_groups;
     Status status;
     switch (source) {
-        case AngleSource::direct_texture: status = plan_texture(plan, max_image_side); break;
-        case AngleSource::direct_buffer: status = plan_buffer(plan); break;
-        case AngleSource::factored_texture: status = plan_factored(plan, max_image_side); break;
-        case AngleSource::computed: plan_turns(plan); break;
-        case AngleSource::cos_sin_cache:
-            status = error(Code::invalid_argument,
-                           "source is cos_sin_cache: use plan_cos_sin_cache for a cache of your "
+        case VKROPE_ANGLES_DIRECT_TEXTURE: status = plan_texture(plan, max_image_side); break;
+        case VKROPE_ANGLES_DIRECT_BUFFER: status = plan_buffer(plan); break;
+        case VKROPE_ANGLES_FACTORED_TEXTURE: status = plan_factored(plan, max_image_side); break;
+        case VKROPE_ANGLES_COMPUTED: plan_turns(plan); break;
+        case VKROPE_ANGLES_COS_SIN_CACHE:
+            status = error(VKROPE_ERROR_INVALID_ARGUMENT,
+                           "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache "
+                           "for a cache of your "
                            "own cos and sin");
             break;
         default:
-            status = error(Code::invalid_argument, "source is %u: it must be an AngleSource",
-                           unsigned(source));
+            status = error(VKROPE_ERROR_INVALID_ARGUMENT,
+                           "source is %u: it must be a vkrope_angle_source", unsigned(source));
             break;
     }
     if (!status) {
@@ -276,26 +281,26 @@ Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
                                      std::uint32_t row_stride, Element element,
                                      bool channel_angles) {
     if (pairs == 0 || pairs > max_rotary_dim / 2)
-        return {error(Code::invalid_argument, "pairs is %u: it must be 1 to %u", pairs,
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "pairs is %u: it must be 1 to %u", pairs,
                       max_rotary_dim / 2),
                 {}};
     if (rows == 0 || rows > max_positions)
-        return {error(Code::invalid_argument, "rows is %u: it must be 1 to %llu", rows,
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "rows is %u: it must be 1 to %llu", rows,
                       ull{max_positions}),
                 {}};
     const std::uint32_t used = channel_angles ? 2 * pairs : pairs;
     if (row_stride == 0) row_stride = used;
     if (row_stride < used)
-        return {error(Code::invalid_argument, "row_stride is %u: it must be at least %s, %u",
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "row_stride is %u: it must be at least %s, %u",
                       row_stride, channel_angles ? "2 * pairs" : "pairs", used),
                 {}};
-    if (element > Element::bf16)
-        return {error(Code::invalid_argument, "element is %u: it must be an Element",
+    if (element > VKROPE_BF16)
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "element is %u: it must be a vkrope_element",
                       unsigned(element)),
                 {}};
     const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + used;  // below 2^63
     if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
-        return {error(Code::limit_exceeded,
+        return {error(VKROPE_ERROR_LIMIT_EXCEEDED,
                       "rows is %u: with row_stride %u they span %llu elements, but a storage "
                       "buffer has at most %llu bytes",
                       rows, row_stride, ull{elements}, ull{max_buffer_bytes}),
@@ -303,7 +308,9 @@ Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
     }
     const std::uint64_t bytes = elements * element_bytes(element);
     AnglePlan plan;
-    plan.source = AngleSource::cos_sin_cache;
+    plan.attention_factor = 1;
+    plan.head_groups = 1;
+    plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
     plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
     plan.bytes = std::size_t(bytes + 3) / 4 * 4;
     plan.pairs = pairs;

@@ -13,7 +13,7 @@ Status check_source(const Rotation& rotation, AngleSource source) noexcept;
 
 /// Whether only computed angles can have the rotation's head groups or summed axes.
 inline bool needs_computed(const Rotation& rotation) noexcept {
-    return rotation.head_groups != 1 || rotation.sections.order == SectionOrder::sum;
+    return rotation.head_groups != 1 || rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
 
 /// Rows of a texture: positions, or the coarse rows and then the fine ones of a factored table.

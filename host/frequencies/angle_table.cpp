@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "defaults.hpp"
 #include "frequencies/angle_plan.hpp"
 #include "frequencies/table_entry.hpp"
 #include "interface.h"
@@ -29,7 +30,7 @@ class RowWriter {
     /// cos and sin of position * inv_freq + phase, times the attention factor.
     void row(std::int64_t position) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
-            write(rotation_.precision == AnglePrecision::exact
+            write(rotation_.precision == VKROPE_ANGLE_PRECISION_EXACT
                       ? table_entry(std::uint64_t(position) * fraction(j) + phase(j),
                                     rotation_.attention_factor)
                       : float32_entry(std::uint64_t(position), rotation_.inv_freq[j],
@@ -73,7 +74,7 @@ std::int64_t direct_position(const AnglePlan& plan, std::uint64_t row) noexcept 
 }
 
 void write_texture_row(const AnglePlan& plan, std::uint64_t row, RowWriter& writer) noexcept {
-    if (plan.source == AngleSource::direct_texture) {
+    if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE) {
         writer.row(direct_position(plan, row));
     } else if (const std::uint64_t coarse = shader::coarse_rows(plan.rows, plan.phase);
                row < coarse) {
@@ -149,54 +150,56 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     if (Status status = check(rotation); !status) {
         return status;
     }
-    if (plan.source == AngleSource::by_default || plan.source >= AngleSource::cos_sin_cache) {
-        return error(Code::invalid_argument,
-                     "plan.source is %u: it must be the source that plan_angles chose",
+    if (plan.source == VKROPE_ANGLES_AUTOMATIC || plan.source >= VKROPE_ANGLES_COS_SIN_CACHE) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "plan.source is %u: it must be the source that vkrope_plan_angles chose",
                      unsigned(plan.source));
     }
     if (Status status = check_source(rotation, plan.source); !status) {
         return status;
     }
     if (plan.pairs != rotation.rotary_dim / 2) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u", plan.pairs,
                      rotation.rotary_dim / 2);
     }
-    if (plan.phase == rotation.phase.empty() || plan.head_groups != rotation.head_groups ||
+    if (plan.phase == rotation.phase.empty() ||
+        value_or(plan.head_groups, 1u) != rotation.head_groups ||
         summed_axes(plan.sections) != summed_axes(rotation.sections)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "plan.phase is %d, plan.head_groups is %u and plan.sections sum %u axes: they "
                      "differ from the rotation's; make the plan from this rotation",
                      plan.phase, plan.head_groups, summed_axes(plan.sections));
     }
     if (!consistent(plan)) {
-        return error(
-            Code::invalid_argument,
-            "plan.bytes is %llu: it must be the size that plan_angles returned for %u positions",
-            ull{plan.bytes}, plan.rows);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "plan.bytes is %llu: it must be the size that vkrope_plan_angles returned for "
+                     "%u positions",
+                     ull{plan.bytes}, plan.rows);
     }
     if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % alignof(float) != 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "memory is %p: it must not be null and must be aligned to 4 bytes", memory);
     }
     const AngleLines all = angle_lines(plan);
     if (first_line > all.count || lines > all.count - first_line) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "lines is %u from line %u on: the table has only %u lines", lines, first_line,
                      all.count);
     }
     const std::uint64_t needed = std::uint64_t{lines} * all.bytes;
     if (bytes < needed) {
-        return error(Code::invalid_argument, "bytes is %llu: it must be at least %llu for %u lines",
-                     ull{bytes}, ull{needed}, lines);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "bytes is %llu: it must be at least %llu for %u lines", ull{bytes},
+                     ull{needed}, lines);
     }
-    if (plan.source == AngleSource::computed) {
+    if (plan.source == VKROPE_ANGLES_COMPUTED) {
         if (lines != 0) write_turns(rotation, memory);
         return {};
     }
     RowWriter writer(rotation, memory);
     for (std::uint32_t line = first_line; line < first_line + lines; ++line) {
-        if (plan.source == AngleSource::direct_buffer) {
+        if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER) {
             writer.row(direct_position(plan, line));
         } else {
             fill_texture_line(plan, line, writer);

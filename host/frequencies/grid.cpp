@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "defaults.hpp"
 #include "frequencies/id_range.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "vkrope/positions.hpp"
@@ -18,27 +19,34 @@ constexpr std::int64_t max_first = std::int64_t{1} << 62;
 
 Status require_elements(std::uint32_t count, const char* name) noexcept {
     if (count != 0) return {};
-    return error(Code::invalid_argument, "%s is 0: it must be at least 1", name);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is 0: it must be at least 1", name);
 }
 
 Status require_axes(const GridAxis* axes, std::uint32_t count) noexcept {
-    if (axes == nullptr) return error(Code::invalid_argument, "axes is null");
+    if (axes == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "axes is null");
     if (count == 0 || count > max_axes) {
-        return error(Code::invalid_argument, "count is %u: it must be 1 to %u axes", count,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "count is %u: it must be 1 to %u axes", count,
                      max_axes);
     }
     return {};
 }
 
+std::int64_t step_of(const GridAxis& axis) noexcept {
+    return value_or(axis.step, std::int64_t{1});
+}
+double unit_of(const GridAxis& axis) noexcept {
+    return value_or(axis.unit, 1.0);
+}
+
 /// `factor` in the message: the axis of each frequency, and the unit of that axis.
 Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
-    if (!(std::isfinite(axis.unit) && axis.unit > 0)) {
-        return error(Code::invalid_argument, "axes[%u].unit is %g: it must be finite and above 0",
-                     index, axis.unit);
+    if (!(std::isfinite(axis.unit) && unit_of(axis) > 0)) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "axes[%u].unit is %g: it must be finite and above 0", index, axis.unit);
     }
     if (!std::isfinite(axis.origin)) {
-        return error(Code::invalid_argument, "axes[%u].origin is %g: it must be finite", index,
-                     axis.origin);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "axes[%u].origin is %g: it must be finite",
+                     index, axis.origin);
     }
     return {};
 }
@@ -50,7 +58,7 @@ struct Layout {
 
     explicit Layout(const Rotation& rotation) noexcept
         : groups(rotation.head_groups), rows(1), pairs(rotation.rotary_dim / 2),
-          sum(rotation.sections.axes != 0 && rotation.sections.order == SectionOrder::sum) {
+          sum(rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM) {
         if (sum) rows = rotation.sections.axes;
     }
     std::size_t frequencies() const noexcept { return groups * rows * pairs; }
@@ -60,18 +68,19 @@ struct Layout {
 Status require_rotation(const Rotation& rotation, std::uint32_t count) noexcept {
     const std::uint32_t axes = rotation.sections.axes == 0 ? 1 : rotation.sections.axes;
     if (count != axes) {
-        return error(Code::invalid_argument, "count is %u: it must be the rotation's axes, %u",
-                     count, axes);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "count is %u: it must be the rotation's axes, %u", count, axes);
     }
     const Layout layout(rotation);
     if (layout.pairs == 0 || rotation.inv_freq.size() != layout.frequencies()) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.inv_freq has %llu elements: it must have %llu, for each head group, "
                      "axis of a sum and pair",
                      ull{rotation.inv_freq.size()}, ull{layout.frequencies()});
     }
     if (!rotation.phase.empty() && rotation.phase.size() != layout.phases()) {
-        return error(Code::invalid_argument, "rotation has %llu phases: it must have %llu, or none",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation has %llu phases: it must have %llu, or none",
                      ull{rotation.phase.size()}, ull{layout.phases()});
     }
     return {};
@@ -109,7 +118,7 @@ Result<GridAxis> resized_axis(std::uint32_t patches, std::int64_t first,
 Result<GridAxis> interval_axis(std::uint32_t patches, double low, double high) noexcept {
     if (Status s = require_elements(patches, "patches"); !s) return {s, {}};
     if (!(std::isfinite(low) && std::isfinite(high) && low < high)) {
-        return {error(Code::invalid_argument,
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                       "low is %g and high is %g: they must be finite, low below high", low, high),
                 {}};
     }
@@ -132,7 +141,7 @@ Status fold_grid(const GridAxis* axes, std::uint32_t count, Rotation& rotation) 
     for (std::uint32_t a = 0; a < count; ++a) {
         if (Status s = require_unit(axes[a], a); !s) return s;
         shifted = shifted || axes[a].origin != 0;
-        scaled = scaled || axes[a].unit != 1;
+        scaled = scaled || unit_of(axes[a]) != 1;
     }
     const Layout layout(rotation);
     std::vector<double> inv_freq = rotation.inv_freq, phase = rotation.phase;
@@ -145,9 +154,9 @@ Status fold_grid(const GridAxis* axes, std::uint32_t count, Rotation& rotation) 
             double& start = phase[row / layout.rows * layout.pairs + pair];
             start = without_turns(start + axes[a].origin * inv_freq[at]);
         }
-        inv_freq[at] *= axes[a].unit;
+        inv_freq[at] *= unit_of(axes[a]);
         if (!(std::fabs(inv_freq[at]) < fastest)) {
-            return error(Code::limit_exceeded,
+            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                          "axes[%llu].unit is %g: it makes inv_freq[%llu] %g radians per position, "
                          "which must be below 2048",
                          ull{a}, axes[a].unit, ull{at}, inv_freq[at]);
@@ -174,32 +183,34 @@ Status grid_ids(const GridAxis* axes, std::uint32_t count, std::int32_t* ids,
     for (std::uint32_t a = 0; a < count; ++a) {
         const GridAxis& axis = axes[a];
         if (axis.count == 0) {
-            return error(Code::invalid_argument, "axes[%u].count is 0: it must be at least 1", a);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "axes[%u].count is 0: it must be at least 1", a);
         }
         if (axis.step > max_step || axis.step < -max_step) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "axes[%u].step is %lld: its magnitude must be at most 2^32", a,
                          static_cast<long long>(axis.step));
         }
         if (axis.first > max_first || axis.first < -max_first) {
             return id_out_of_range("axes", a, "first", axis.first);
         }
-        const std::int64_t last = axis.first + axis.step * (std::int64_t{axis.count} - 1);
+        const std::int64_t last = axis.first + step_of(axis) * (std::int64_t{axis.count} - 1);
         for (const std::int64_t id : {axis.first, last}) {
             if (!fits_id(id)) return id_out_of_range("axes", a, "ids", id);
         }
     }
     if (grid_tokens(axes, count) != tokens) {
-        return error(Code::invalid_argument, "tokens is %llu: it must be %llu, the grid's elements",
-                     ull{tokens}, ull{grid_tokens(axes, count)});
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "tokens is %llu: it must be %llu, the grid's elements", ull{tokens},
+                     ull{grid_tokens(axes, count)});
     }
-    if (ids == nullptr) return error(Code::invalid_argument, "ids is null");
+    if (ids == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids is null");
     std::size_t inner = tokens;
     for (std::uint32_t a = 0; a < count; ++a) {
         inner /= axes[a].count;
         for (std::size_t token = 0; token < tokens; ++token) {
             const auto element = std::int64_t(token / inner % axes[a].count);
-            ids[a * tokens + token] = std::int32_t(axes[a].first + axes[a].step * element);
+            ids[a * tokens + token] = std::int32_t(axes[a].first + step_of(axes[a]) * element);
         }
     }
     return {};

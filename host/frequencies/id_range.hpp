@@ -17,14 +17,14 @@ constexpr bool fits_id(std::int64_t id) noexcept {
 /// list, index, field  name what has the id: "axes[2].first"
 inline Status id_out_of_range(const char* list, unsigned long long index, const char* field,
                               std::int64_t id) noexcept {
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "%s[%llu].%s reaches %lld: an id must fit in int32, -2147483648 to 2147483647",
                  list, index, field, static_cast<long long>(id));
 }
 
 /// As above, for an id of its own.
 inline Status id_out_of_range(unsigned long long index, double id) noexcept {
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "ids[%llu] would be %.17g: an id must fit in int32, -2147483648 to 2147483647",
                  index, id);
 }

@@ -18,32 +18,34 @@ namespace {
 
 Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                    std::uint32_t head_dim, std::uint32_t heads) noexcept {
-    if (shape == ParameterShape::none) return {};
-    if (shape > ParameterShape::head_channel)
-        return error(Code::invalid_argument, "%s_finish.%s is %u: no such shape", tensor, field,
-                     unsigned(shape));
+    if (shape == VKROPE_PARAMETER_NONE) return {};
+    if (shape > VKROPE_PARAMETER_HEAD_CHANNEL)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.%s is %u: no such shape", tensor,
+                     field, unsigned(shape));
     if (head_dim == 0)
-        return error(Code::invalid_argument, "%s_finish.%s is %u: %s.head_dim is 0, there is no %s",
-                     tensor, field, unsigned(shape), tensor, tensor);
-    if (shape == ParameterShape::channel || heads != 0) return {};
-    return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s_finish.%s is %u: %s.head_dim is 0, there is no %s", tensor, field,
+                     unsigned(shape), tensor, tensor);
+    if (shape == VKROPE_PARAMETER_CHANNEL || heads != 0) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s_finish.%s is [heads, head_dim]: %s_heads must be above 0", tensor, field,
                  tensor);
 }
 
 Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t head_dim,
                          std::uint32_t heads) noexcept {
-    if (scale > StoreScale::made_power_of_two)
-        return error(Code::invalid_argument, "%s_finish.store_scale is %u: no such source", tensor,
-                     unsigned(scale));
-    if (scale == StoreScale::none) return {};
+    if (scale > VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.store_scale is %u: no such source",
+                     tensor, unsigned(scale));
+    if (scale == VKROPE_STORE_SCALE_NONE) return {};
     if (head_dim == 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.store_scale is %u: %s.head_dim is 0, there is no %s", tensor,
                      unsigned(scale), tensor, tensor);
-    if (scale != StoreScale::given_head || heads != 0) return {};
-    return error(Code::invalid_argument, "%s_finish.store_scale is %u: %s_heads must be above 0",
-                 tensor, unsigned(scale), tensor);
+    if (scale != VKROPE_STORE_SCALE_GIVEN_HEAD || heads != 0) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s_finish.store_scale is %u: %s_heads must be above 0", tensor, unsigned(scale),
+                 tensor);
 }
 
 Status check_shapes(const char* tensor, const TensorInfo& of) noexcept {
@@ -55,8 +57,9 @@ Status check_shapes(const char* tensor, const TensorInfo& of) noexcept {
         return s;
     if (Status s = check_store_scale(tensor, ops.store_scale, of.head_dim, of.heads); !s) return s;
     if (ops.norm.weight_offset <= 1) return {};
-    return error(Code::invalid_argument, "%s_finish.norm.weight_offset is %u: it must be 0 or 1",
-                 tensor, ops.norm.weight_offset);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s_finish.norm.weight_offset is %u: it must be 0 or 1", tensor,
+                 ops.norm.weight_offset);
 }
 
 // An item of a plan, its source, and its name in errors.
@@ -70,34 +73,36 @@ Status check_source(const Filled& of, std::uint64_t end) noexcept {
     const ParameterItem& item = *of.item;
     const ParameterSource& source = *of.source;
     if (item.count == 0 && (source.data || source.count != 0))
-        return error(Code::invalid_argument, "%s.%s is given: the plan has none", of.tensor,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s is given: the plan has none", of.tensor,
                      of.field);
     if (item.count == 0) return {};
     if (item.offset + (std::uint64_t{item.count} + 3) / 4 * 4 > end)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "plan.%s.%s ends at float %" PRIu64 ": plan.bytes holds %" PRIu64, of.tensor,
                      of.field, item.offset + std::uint64_t{item.count}, end);
     if (!source.data)
-        return error(Code::invalid_argument, "%s.%s.data is null: the plan has %u numbers for it",
-                     of.tensor, of.field, item.count);
-    if (source.element > Element::bf16)
-        return error(Code::invalid_argument, "%s.%s.element is %u: no such element type", of.tensor,
-                     of.field, unsigned(source.element));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.%s.data is null: the plan has %u numbers for it", of.tensor, of.field,
+                     item.count);
+    if (source.element > VKROPE_BF16)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s.element is %u: no such element type",
+                     of.tensor, of.field, unsigned(source.element));
     if (source.count == item.count) return {};
-    return error(Code::invalid_argument, "%s.%s.count is %zu: the plan has %u numbers for it",
-                 of.tensor, of.field, source.count, item.count);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s.%s.count is %zu: the plan has %u numbers for it", of.tensor, of.field,
+                 source.count, item.count);
 }
 
 // Exact. A subnormal half is an integer times 2^-24.
 float widened(Element element, const unsigned char* at) noexcept {
-    if (element == Element::f32) {
+    if (element == VKROPE_F32) {
         float value;
         std::memcpy(&value, at, sizeof value);
         return value;
     }
     std::uint16_t bits;
     std::memcpy(&bits, at, sizeof bits);
-    if (element == Element::bf16) return std::bit_cast<float>(std::uint32_t{bits} << 16);
+    if (element == VKROPE_BF16) return std::bit_cast<float>(std::uint32_t{bits} << 16);
     const std::uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
     const std::uint32_t rebias = magnitude < 0x7c00u ? 112u << 23 : 224u << 23;
     const float value = magnitude < 0x400u ? float(magnitude) * 0x1p-24f
@@ -116,8 +121,9 @@ Status check_scales(const Filled& of) noexcept {
     for (std::uint32_t i = 0; i < of.item->count; ++i) {
         const float scale = number(of, i);
         if (std::isfinite(scale) && scale != 0) continue;
-        return error(Code::invalid_argument, "%s.%s[%u] is %g: a scale must be finite and not 0",
-                     of.tensor, of.field, i, double(scale));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.%s[%u] is %g: a scale must be finite and not 0", of.tensor, of.field, i,
+                     double(scale));
     }
     return {};
 }
@@ -155,7 +161,7 @@ Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
     const std::uint64_t floats = lay_out_parameters(info, result.value) *
                                  (info.two_parameter_sets ? 2 : 1);
     if (floats < std::uint64_t{1} << 30) return result;
-    return {error(Code::limit_exceeded,
+    return {error(VKROPE_ERROR_LIMIT_EXCEEDED,
                   "the parameters have %" PRIu64 " floats: a storage buffer holds less than 2^30",
                   floats),
             {}};
@@ -164,10 +170,11 @@ Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
 Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources, void* memory,
                        std::size_t bytes) noexcept {
     if (plan.bytes != 0 && (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0))
-        return error(Code::invalid_argument, "memory is %p: it must be a multiple of 4, not null",
-                     memory);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "memory is %p: it must be a multiple of 4, not null", memory);
     if (bytes < plan.bytes)
-        return error(Code::invalid_argument, "bytes is %zu: the plan has %zu", bytes, plan.bytes);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the plan has %zu", bytes,
+                     plan.bytes);
     constexpr std::uint32_t item_count = 4;  // of a tensor
     std::array<Filled, tensor_count * item_count> items;
     for (const TensorIndex t : every_tensor) {
@@ -182,7 +189,8 @@ Status fill_parameters(const ParameterPlan& plan, const ParameterSources& source
     }
     for (const Filled& item : items) {
         if (Status s = check_source(item, plan.bytes / 4); !s) return s;
-        if (item.item->shape != ParameterShape::tensor && item.item->shape != ParameterShape::head)
+        if (item.item->shape != VKROPE_PARAMETER_TENSOR &&
+            item.item->shape != VKROPE_PARAMETER_HEAD)
             continue;
         if (Status s = check_scales(item); !s) return s;
     }

@@ -8,14 +8,14 @@ namespace vkrope {
 namespace {
 
 Status check(const QueryScale& scale) noexcept {
-    if (scale.kind > QueryScaling::ministral3) {
-        return error(Code::invalid_argument, "scale.kind is %u: it must be a QueryScaling",
-                     unsigned(scale.kind));
+    if (scale.kind > VKROPE_QUERY_SCALING_MINISTRAL3) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "scale.kind is %u: it must be a vkrope_query_scaling", unsigned(scale.kind));
     }
-    if (scale.kind == QueryScaling::none) {
+    if (scale.kind == VKROPE_QUERY_SCALING_NONE) {
         return {};
     }
-    if (scale.kind == QueryScaling::logn) {
+    if (scale.kind == VKROPE_QUERY_SCALING_LOGN) {
         return require_above_one(scale.length, "scale.length");
     }
     if (Status status = require_positive(scale.length, "scale.length"); !status) {
@@ -27,11 +27,11 @@ Status check(const QueryScale& scale) noexcept {
 double factor_at(const QueryScale& scale, std::int32_t position) noexcept {
     const double p = position;
     switch (scale.kind) {
-        case QueryScaling::logn:
+        case VKROPE_QUERY_SCALING_LOGN:
             return p + 1 > scale.length ? std::log(p + 1) / std::log(scale.length) : 1;
-        case QueryScaling::llama4:
+        case VKROPE_QUERY_SCALING_LLAMA4:
             return 1 + scale.beta * std::log1p(std::floor((p + 1) / scale.length));
-        case QueryScaling::ministral3:
+        case VKROPE_QUERY_SCALING_MINISTRAL3:
             return 1 + scale.beta * std::log1p(std::floor(p / scale.length));
         default: return 1;
     }
@@ -46,16 +46,16 @@ Status query_scales(const QueryScale& scale, const std::int32_t* positions, std:
         return status;
     }
     if (count != 0 && (positions == nullptr || scales == nullptr)) {
-        return error(Code::invalid_argument, "%s is null",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
                      positions == nullptr ? "positions" : "scales");
     }
     for (std::size_t i = 0; i < count; ++i) {
         if (positions[i] < 0) {
-            return error(Code::invalid_argument, "positions[%llu] is %d: it must be at least 0",
-                         ull{i}, positions[i]);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "positions[%llu] is %d: it must be at least 0", ull{i}, positions[i]);
         }
         if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max()))) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "scale.beta is %g: the factor of position %d exceeds the range of float",
                          scale.beta, positions[i]);
         }

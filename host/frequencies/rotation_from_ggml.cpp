@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "defaults.hpp"
 #include "frequencies/limits.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "status.hpp"
@@ -20,10 +21,11 @@ Status check_sections(const GgmlRope& rope) noexcept {
     for (const std::uint32_t pairs : rope.sections) sum += pairs;
     const bool several = rope.mode != normal && rope.mode != neox;
     if (!several && sum != 0) {
-        return error(Code::invalid_argument, "sections are given: mode %u has none", rope.mode);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "sections are given: mode %u has none",
+                     rope.mode);
     }
     if (several && (sum == rope.sections[3] || sum > rope.head_dim)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "sections have %llu pairs: one of the first three must have some, and all at "
                      "most head_dim, which is %u",
                      static_cast<unsigned long long>(sum), rope.head_dim);
@@ -38,7 +40,7 @@ void set_sections(const GgmlRope& rope, Rotation& rotation) noexcept {
     std::copy(std::begin(rope.sections), std::end(rope.sections), sections.pairs);
     if (rope.mode == imrope) {
         // A pair beyond the section of its axis turns with the fourth id.
-        sections.order = SectionOrder::interleaved;
+        sections.order = VKROPE_SECTIONS_INTERLEAVED;
         sections.leftover_axis = 3;
         sections.axes = 3;
         for (std::uint32_t j = 0; j < pairs; ++j) {
@@ -70,7 +72,7 @@ Status restart_in_sections(const GgmlRope& rope, Rotation& rotation) {
         }
     }
     if (j == rope.n_dims) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "sections are %u, %u, %u, %u: in vision mode those that are reached must be above "
                  "0, and cover n_dims pairs, %u",
                  rope.sections[0], rope.sections[1], rope.sections[2], rope.sections[3],
@@ -83,12 +85,12 @@ Result<Rotation> plain_rotation(const GgmlRope& rope) {
     const bool whole = rope.mode == vision;
     const std::uint32_t rotary_dim = whole ? rope.head_dim : rope.n_dims;
     if (rope.head_dim < 2 || rope.head_dim > max_rotary_dim) {
-        return {error(Code::invalid_argument, "head_dim is %u: it must be 2 to %u", rope.head_dim,
-                      max_rotary_dim),
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "head_dim is %u: it must be 2 to %u",
+                      rope.head_dim, max_rotary_dim),
                 {}};
     }
     if (rotary_dim < 2 || rotary_dim > rope.head_dim || rotary_dim % 2 != 0) {
-        return {error(Code::invalid_argument, "%s is %u: it must be even, 2 to %u",
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %u: it must be even, 2 to %u",
                       whole ? "head_dim" : "n_dims", rotary_dim, rope.head_dim),
                 {}};
     }
@@ -96,7 +98,7 @@ Result<Rotation> plain_rotation(const GgmlRope& rope) {
         return {status, {}};
     }
     Rotation rotation;
-    rotation.pairing = rope.mode == normal ? Pairing::interleaved : Pairing::half_split;
+    rotation.pairing = rope.mode == normal ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
     rotation.head_dim = rope.head_dim;
     rotation.rotary_dim = rotary_dim;
     rotation.base = rope.freq_base;
@@ -110,16 +112,18 @@ Result<Rotation> plain_rotation(const GgmlRope& rope) {
 
 }  // namespace
 
-Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
+Result<Rotation> rotation_from_ggml(const GgmlRope& given) {
+    GgmlRope rope = given;
+    rope.freq_base = value_or(given.freq_base, 10000.0);
     if (rope.mode != normal && rope.mode != neox && rope.mode != mrope && rope.mode != vision &&
         rope.mode != imrope) {
-        return {
-            error(Code::invalid_argument, "mode is %u: it must be 0, 2, 8, 24 or 40", rope.mode),
-            {}};
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "mode is %u: it must be 0, 2, 8, 24 or 40",
+                      rope.mode),
+                {}};
     }
     const bool whole = rope.mode == vision;
     if (whole && rope.n_dims != rope.head_dim / 2) {
-        return {error(Code::invalid_argument,
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                       "n_dims is %u: in vision mode it must be head_dim / 2, %u", rope.n_dims,
                       rope.head_dim / 2),
                 {}};

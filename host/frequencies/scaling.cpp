@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "defaults.hpp"
 #include "frequencies/limits.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "vkrope/frequencies.hpp"
@@ -16,11 +17,11 @@ Status check_spacing(double base, std::uint32_t width, const char* width_name,
         return status;
     }
     if (width < 2 || width > max_rotary_dim || width % 2 != 0) {
-        return error(Code::invalid_argument, "%s is %u: it must be even, 2 to %u", width_name,
-                     width, max_rotary_dim);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %u: it must be even, 2 to %u",
+                     width_name, width, max_rotary_dim);
     }
     if (inv_freq == nullptr) {
-        return error(Code::invalid_argument, "inv_freq is null");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "inv_freq is null");
     }
     return {};
 }
@@ -69,8 +70,10 @@ Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_fre
     return {};
 }
 
-Status proportional_inv_freq(double base, std::uint32_t head_dim,
-                             const ProportionalScaling& scaling, double* inv_freq) {
+Status proportional_inv_freq(double base, std::uint32_t head_dim, const ProportionalScaling& given,
+                             double* inv_freq) {
+    const ProportionalScaling scaling = {value_or(given.factor, 1.0),
+                                         value_or(given.partial_rotary_factor, 1.0)};
     if (Status status = check_spacing(base, head_dim, "head_dim", inv_freq); !status) {
         return status;
     }
@@ -78,7 +81,7 @@ Status proportional_inv_freq(double base, std::uint32_t head_dim,
         return status;
     }
     if (!(scaling.partial_rotary_factor > 0 && scaling.partial_rotary_factor <= 1)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "partial_rotary_factor is %g: it must be above 0, at most 1",
                      scaling.partial_rotary_factor);
     }

@@ -13,11 +13,11 @@ Status check(const Llama3Scaling& scaling) noexcept {
         return status;
     }
     if (!std::isfinite(scaling.high_freq_factor)) {
-        return error(Code::invalid_argument, "high_freq_factor is %g: it must be finite",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "high_freq_factor is %g: it must be finite",
                      scaling.high_freq_factor);
     }
     if (scaling.low_freq_factor > scaling.high_freq_factor) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "low_freq_factor is %g: it must be at most high_freq_factor, which is %g",
                      scaling.low_freq_factor, scaling.high_freq_factor);
     }

@@ -13,19 +13,22 @@ inline constexpr double two_pi = 2 * std::numbers::pi;
 
 inline Status require_positive(double value, const char* name) noexcept {
     if (std::isfinite(value) && value > 0) return {};
-    return error(Code::invalid_argument, "%s is %g: it must be finite and above 0", name, value);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %g: it must be finite and above 0", name,
+                 value);
 }
 
 /// For parameters where 0 means "not given".
 inline Status require_not_negative(double value, const char* name) noexcept {
     if (std::isfinite(value) && value >= 0) return {};
-    return error(Code::invalid_argument, "%s is %g: it must be finite and at least 0", name, value);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %g: it must be finite and at least 0", name,
+                 value);
 }
 
 /// For a base whose logarithm is a divisor.
 inline Status require_above_one(double value, const char* name) noexcept {
     if (std::isfinite(value) && value > 1) return {};
-    return error(Code::invalid_argument, "%s is %g: it must be finite and above 1", name, value);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %g: it must be finite and above 1", name,
+                 value);
 }
 
 /// Checks the count and the values of divisors for `pairs` frequencies.
@@ -33,17 +36,18 @@ inline Status require_divisors(const double* divisors, std::size_t count, std::s
                                const char* name) noexcept {
     using ull = unsigned long long;  // what printf's %llu takes everywhere
     if (count != pairs) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s has %llu elements: it must have rotary_dim / 2 = %llu", name, ull{count},
                      ull{pairs});
     }
     if (divisors == nullptr && count != 0) {
-        return error(Code::invalid_argument, "%s is null", name);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", name);
     }
     for (std::size_t j = 0; j < count; ++j) {
         if (!(std::isfinite(divisors[j]) && divisors[j] > 0)) {
-            return error(Code::invalid_argument, "%s[%llu] is %g: it must be finite and above 0",
-                         name, ull{j}, divisors[j]);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "%s[%llu] is %g: it must be finite and above 0", name, ull{j},
+                         divisors[j]);
         }
     }
     return {};

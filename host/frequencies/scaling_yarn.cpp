@@ -2,6 +2,7 @@
 // The three variants of YaRN: transformers', DeepSeek's and ggml's.
 #include <algorithm>
 
+#include "defaults.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "vkrope/frequencies.hpp"
 
@@ -50,7 +51,7 @@ Status check_betas(double beta_fast, double beta_slow) noexcept {
         return status;
     }
     if (beta_fast < beta_slow) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "beta_fast is %g: it must be at least beta_slow, which is %g", beta_fast,
                      beta_slow);
     }
@@ -84,15 +85,14 @@ Status check(double base, const YarnScaling& scaling) noexcept {
 
 /// Gives fields that are not set their defaults.
 GgmlScaling completed(GgmlScaling scaling) noexcept {
-    const GgmlScaling defaults;
     const auto complete = [](double& number, double otherwise) {
-        number = std::isfinite(number) && number < 0 ? otherwise : number;
+        number = std::isfinite(number) && number <= 0 ? otherwise : number;
     };
-    scaling.freq_scale = scaling.freq_scale == 0 ? defaults.freq_scale : scaling.freq_scale;
-    complete(scaling.ext_factor, defaults.ext_factor);
-    complete(scaling.attn_factor, defaults.attn_factor);
-    complete(scaling.beta_fast, defaults.beta_fast);
-    complete(scaling.beta_slow, defaults.beta_slow);
+    scaling.freq_scale = value_or(scaling.freq_scale, 1.0);
+    complete(scaling.ext_factor, 0);
+    complete(scaling.attn_factor, 1);
+    complete(scaling.beta_fast, 32);
+    complete(scaling.beta_slow, 1);
     return scaling;
 }
 
@@ -101,7 +101,7 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (!(scaling.ext_factor >= 0 && scaling.ext_factor <= 1)) {
-        return error(Code::invalid_argument, "ext_factor is %g: it must be 0 to 1",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "ext_factor is %g: it must be 0 to 1",
                      scaling.ext_factor);
     }
     if (Status status = require_positive(scaling.attn_factor, "attn_factor"); !status) {
@@ -110,7 +110,7 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
     if (scaling.freq_factor_count != 0) {
         if (scaling.freq_factor_count < pairs) {
             return error(
-                Code::invalid_argument,
+                VKROPE_ERROR_INVALID_ARGUMENT,
                 "freq_factors has %llu elements: it must have at least rotary_dim / 2 = %llu",
                 ull{scaling.freq_factor_count}, ull{pairs});
         }
@@ -126,16 +126,19 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
         return status;
     }
     if (!(scaling.n_ctx_orig >= 0 && std::isfinite(scaling.n_ctx_orig))) {
-        return error(Code::invalid_argument, "n_ctx_orig is %g: it must be finite and not negative",
-                     scaling.n_ctx_orig);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "n_ctx_orig is %g: it must be finite and not negative", scaling.n_ctx_orig);
     }
     return check_betas(scaling.beta_fast, scaling.beta_slow);
 }
 
 }  // namespace
 
-Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling,
+Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& given,
                   double& attention_factor) {
+    YarnScaling scaling = given;
+    scaling.beta_fast = value_or(given.beta_fast, 32.0);
+    scaling.beta_slow = value_or(given.beta_slow, 1.0);
     if (Status status = check(base, scaling); !status) {
         return status;
     }
@@ -143,7 +146,7 @@ Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling&
     Range range = {
         pair_of(scaling.beta_fast, rotary_dim, base, scaling.original_max_position_embeddings),
         pair_of(scaling.beta_slow, rotary_dim, base, scaling.original_max_position_embeddings)};
-    range = clamped(scaling.truncate ? widened(range) : range, rotary_dim);
+    range = clamped(scaling.no_truncate ? range : widened(range), rotary_dim);
     const double width = range.low == range.high ? narrowest_ramp : range.high - range.low;
     for (std::size_t j = 0; j < inv_freq.size(); ++j) {
         const double divided = ramp(double(j), range, width);

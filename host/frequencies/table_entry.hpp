@@ -33,7 +33,7 @@ inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept
     }
 }
 
-/// As above, for the float32 product of position and inv_freq: see AnglePrecision::float32.
+/// As above, for the float32 product of position and inv_freq: see VKROPE_ANGLE_PRECISION_FLOAT32.
 inline CosSin float32_entry(std::uint64_t position, double inv_freq,
                             double attention_factor) noexcept {
     const float angle = float(position) * float(inv_freq), factor = float(attention_factor);

@@ -2,6 +2,7 @@
 // XPos: cos and sin with a scale for each position and pair.
 #include <limits>
 
+#include "defaults.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "frequencies/table_entry.hpp"
 #include "vkrope/positions.hpp"
@@ -18,19 +19,19 @@ Status check(const Rotation& rotation, const XposScaling& scaling, std::int64_t 
     if (Status s = require_positive(scaling.scale_base, "scaling.scale_base"); !s) return s;
     if (Status s = require_positive(scaling.gamma, "scaling.gamma"); !s) return s;
     if (rotation.sections.axes != 0 || rotation.head_groups != 1 || !rotation.phase.empty()) {
-        return error(Code::not_supported,
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "rotation has %u axes, %u head groups and %llu phases: XPos is for 0, 1 and 0",
                      rotation.sections.axes, rotation.head_groups, ull{rotation.phase.size()});
     }
     if (rotation.inv_freq.empty() || rotation.inv_freq.size() != rotation.rotary_dim / 2) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.inv_freq has %llu elements: it must have rotary_dim / 2 = %u, and "
                      "not be empty",
                      ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
     }
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.inv_freq[%llu] is %g: its magnitude must be below 2048", ull{j},
                          rotation.inv_freq[j]);
         }
@@ -38,12 +39,14 @@ Status check(const Rotation& rotation, const XposScaling& scaling, std::int64_t 
     for (const auto& [position, name] :
          {std::pair{first, "first"}, {scaling.centre, "scaling.centre"}}) {
         if (position > farthest || position < -farthest) {
-            return error(Code::invalid_argument, "%s is %lld: its magnitude must be at most 2^31",
-                         name, static_cast<long long>(position));
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "%s is %lld: its magnitude must be at most 2^31", name,
+                         static_cast<long long>(position));
         }
     }
     if (rows > std::uint64_t(farthest)) {
-        return error(Code::invalid_argument, "rows is %llu: it must be at most 2^31", ull{rows});
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "rows is %llu: it must be at most 2^31",
+                     ull{rows});
     }
     return {};
 }
@@ -68,7 +71,7 @@ Status check_range(const Rotation& rotation, const XposScaling& scaling, bool ke
         factor <= double(std::numeric_limits<float>::max())) {
         return {};
     }
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "the scale of position %lld is %g: it must be in the normal range of float; "
                  "scaling.centre is %lld",
                  static_cast<long long>(position), factor, static_cast<long long>(scaling.centre));
@@ -76,12 +79,14 @@ Status check_range(const Rotation& rotation, const XposScaling& scaling, bool ke
 
 }  // namespace
 
-Status xpos_cos_sin(const Rotation& rotation, const XposScaling& scaling, bool keys,
+Status xpos_cos_sin(const Rotation& rotation, const XposScaling& given, bool keys,
                     std::int64_t first, std::size_t rows, float* cos, float* sin) noexcept {
+    const XposScaling scaling = {value_or(given.scale_base, 512.0), value_or(given.gamma, 0.4),
+                                 given.centre};
     if (Status s = check(rotation, scaling, first, rows); !s) return s;
     if (rows == 0) return {};
     if (cos == nullptr || sin == nullptr) {
-        return error(Code::invalid_argument, "%s is null", cos == nullptr ? "cos" : "sin");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", cos == nullptr ? "cos" : "sin");
     }
     for (const std::int64_t end : {first, first + std::int64_t(rows) - 1}) {
         if (Status s = check_range(rotation, scaling, keys, end); !s) return s;

@@ -13,10 +13,10 @@ namespace {
 
 std::uint32_t angles_of(const KernelInfo& info) {
     switch (info.angles) {
-        case AngleSource::direct_texture: return shader::angles_texture;
-        case AngleSource::computed: return shader::angles_computed;
-        case AngleSource::direct_buffer: return shader::angles_pairs;
-        case AngleSource::cos_sin_cache:
+        case VKROPE_ANGLES_DIRECT_TEXTURE: return shader::angles_texture;
+        case VKROPE_ANGLES_COMPUTED: return shader::angles_computed;
+        case VKROPE_ANGLES_DIRECT_BUFFER: return shader::angles_pairs;
+        case VKROPE_ANGLES_COS_SIN_CACHE:
             return shader::angles_cos_sin_cache + std::uint32_t(info.table);
         default: return shader::angles_factored;
     }
@@ -30,11 +30,17 @@ std::uint32_t store_scale_of(const Finish& finish) {
     const StoreScale scale = finish.store_scale;
     if (is_made(scale))
         return shader::store_scale_made |
-               (finish.scale_layout == ScaleLayout::pages_heads ? shader::store_scale_paged : 0) |
-               (scale == StoreScale::made_power_of_two ? shader::store_scale_power_of_two : 0);
-    return scale == StoreScale::given        ? shader::store_scale_given
-           : scale == StoreScale::given_head ? shader::store_scale_given_head
-                                             : shader::store_scale_none;
+               (finish.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS ? shader::store_scale_paged
+                                                                       : 0) |
+               (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO ? shader::store_scale_power_of_two
+                                                              : 0);
+    return scale == VKROPE_STORE_SCALE_GIVEN        ? shader::store_scale_given
+           : scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? shader::store_scale_given_head
+                                                    : shader::store_scale_none;
+}
+
+std::uint32_t pairing_constant(Pairing pairing) {
+    return pairing == VKROPE_INTERLEAVED ? shader::pairing_interleaved : shader::pairing_half_split;
 }
 
 shader::TensorConstants finish_of(const TensorInfo& tensor, const TensorParameters& parameters) {
@@ -98,8 +104,8 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .v_element_in = std::uint32_t(info.tensor[V].in),
         .v_element_out = std::uint32_t(info.tensor[V].out),
         .scatter = info.scatter_k,
-        .pairing = std::uint32_t(info.pairing),
-        .pairing_out = std::uint32_t(info.pairing_out.value_or(info.pairing)),
+        .pairing = pairing_constant(info.pairing),
+        .pairing_out = pairing_constant(info.pairing_out),
         .rotary_dim = info.rotary_dim,
         .window_dim_0 = of[0].rotary_dim,
         .window_dim_1 = of[1].rotary_dim,
@@ -110,12 +116,12 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .window_at_2 = of[2].offset,
         .window_at_3 = of[3].offset,
         .angles = angles_of(info),
-        .positions = info.positions == PositionSource::implicit ? shader::positions_implicit
-                                                                : shader::positions_ids,
+        .positions = info.positions == VKROPE_POSITIONS_IMPLICIT ? shader::positions_implicit
+                                                                 : shader::positions_ids,
         .axes = sections.axes,
         .section_order = std::uint32_t(sections.order),
         .leftover_axis = sections.leftover_axis,
-        .section_0 = sections.order == SectionOrder::sum ? 1 : sections.pairs[0],
+        .section_0 = sections.order == VKROPE_SECTIONS_SUM ? 1 : sections.pairs[0],
         .section_1 = sections.pairs[1],
         .section_2 = sections.pairs[2],
         .section_3 = sections.pairs[3],

@@ -114,7 +114,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.heads = work.q_heads | work.k_heads << 16;
     push.flags = in_place | offsets.of[offset_v_scales_out] * shader::flag_v_scales_out |
                  (job.has[K] && job.has[V] ? shader::flag_v : 0) |
-                 (call.direction == Direction::inverse ? shader::flag_inverse : 0) |
+                 (call.direction == VKROPE_INVERSE ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
                  (counts && job.counts_slots ? shader::flag_count_slots : 0) |
                  (z_is_group ? shader::flag_z_is_group : 0) |
@@ -158,12 +158,12 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     const AnglePlan& plan = *call.angles.plan;
     push.table_rows = plan.rows;
     switch (kernel.info.angles) {
-        case AngleSource::cos_sin_cache:
+        case VKROPE_ANGLES_COS_SIN_CACHE:
             push.table_stride = plan.row_stride;
             push.table_texels = resolved.table_sin_offset;
             break;
-        case AngleSource::direct_buffer: push.table_stride = 2 * plan.pairs; break;
-        case AngleSource::computed: push.table_stride = box.first.groups; break;
+        case VKROPE_ANGLES_DIRECT_BUFFER: push.table_stride = 2 * plan.pairs; break;
+        case VKROPE_ANGLES_COMPUTED: push.table_stride = box.first.groups; break;
         default: push.table_stride = plan.fold_log2; push.table_texels = plan.row_texels;
     }
     return dispatch;

@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "defaults.hpp"
 #include "kernel/constants.hpp"
 #include "kernel/geometry/finish.hpp"
 #include "kernel/kernel_object.hpp"
@@ -108,21 +109,20 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
 }
 
 bool has_f16(const TensorInfo& format) {
-    return format.head_dim != 0 && (format.in == Element::f16 || format.out == Element::f16);
+    return format.head_dim != 0 && (format.in == VKROPE_F16 || format.out == VKROPE_F16);
 }
 
 Status choose_conversion(Kernel& kernel) {
     const bool possible = kernel.float16_modes != 0;
-    if (kernel.info.conversion == Conversion::native && !possible) {
-        return error(
-            Code::not_supported,
-            "conversion is native: it needs DeviceFeature::float_controls and shader_float16, "
-            "and a device with "
-            "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
+    if (kernel.info.conversion == VKROPE_CONVERSION_NATIVE && !possible) {
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
+                     "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and _SHADER_FLOAT16, "
+                     "and a device with "
+                     "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
     }
-    const bool by_itself = kernel.info.conversion == Conversion::by_device && possible &&
+    const bool by_itself = kernel.info.conversion == VKROPE_CONVERSION_AUTOMATIC && possible &&
                            !kernel.cpu_device;
-    if ((kernel.info.conversion != Conversion::native && !by_itself) ||
+    if ((kernel.info.conversion != VKROPE_CONVERSION_NATIVE && !by_itself) ||
         !any_tensor(kernel.info, has_f16))
         return {};
     kernel.conversion = kernel.float16_modes & denorm_preserve_16 ? shader::conversion_native
@@ -134,9 +134,9 @@ Status check_limits(const Kernel& kernel) {
     const std::uint64_t turns = shader::turn_bytes(
         kernel.info.rotary_dim / 2, kernel.info.head_groups, summed_axes(kernel.info.sections),
         kernel.info.phase);
-    if (kernel.info.angles == AngleSource::computed &&
+    if (kernel.info.angles == VKROPE_ANGLES_COMPUTED &&
         turns > kernel.storage_limits.uniform_range) {
-        return error(Code::limit_exceeded,
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "angles is computed: rotary_dim %u needs a uniform buffer of %llu bytes, but "
                      "the device allows %llu "
                      "(maxUniformBufferRange)",
@@ -153,7 +153,7 @@ Status check_shared_memory(const Kernel& kernel) {
         if (pipeline.geometry.finish != shader::finish_shared) continue;
         const std::uint64_t bytes = shared_bytes(pipeline.part->info, pipeline.geometry);
         if (bytes <= max_shared_bytes) continue;
-        return error(Code::not_supported,
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "head_dim is too large for these norms, Hadamard transforms and quantised "
                      "outputs together: a row then takes %llu bytes of shared memory, at most %llu",
                      static_cast<unsigned long long>(bytes),
@@ -165,8 +165,8 @@ Status check_shared_memory(const Kernel& kernel) {
 Status build(Kernel& kernel) {
     if (Status s = choose_conversion(kernel); !s) return s;
     if (Status s = check_limits(kernel); !s) return s;
-    const bool processor = kernel.info.mapping == Mapping::cpu ||
-                           (kernel.info.mapping == Mapping::by_device && kernel.cpu_device);
+    const bool processor = kernel.info.mapping == VKROPE_MAPPING_CPU ||
+                           (kernel.info.mapping == VKROPE_MAPPING_AUTOMATIC && kernel.cpu_device);
     const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
     if (!module) return module.status;
     Spirv words[max_pipelines];
@@ -190,7 +190,7 @@ Status build(Kernel& kernel) {
         if (kernel.binds.storage_buffers() <= kernel.max_storage_buffers) break;
     }
     if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
-        return error(Code::limit_exceeded,
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
                      kernel.info.scatter_k ? "scatter_k" : "angles", kernel.binds.storage_buffers(),
@@ -209,11 +209,13 @@ Status build(Kernel& kernel) {
 
 }  // namespace
 
-Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) {
+Result<Kernel*> create(const DeviceRef& device, const KernelInfo& given) {
+    const KernelInfo info = completed(given);
     if (Status s = check(device, info); !s) return {s, nullptr};
     auto* kernel = new (std::nothrow) Kernel;
     if (!kernel)
-        return {error(Code::out_of_host_memory, "not enough memory for a Kernel"), nullptr};
+        return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for a vkrope_kernel"),
+                nullptr};
     if (Status s = borrow(*kernel, device); !s) {
         delete kernel;  // nothing was created, and the functions to destroy it may be missing
         return {s, nullptr};

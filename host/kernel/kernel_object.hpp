@@ -28,28 +28,32 @@ struct Part {
     std::uint32_t pipeline_count = 0;
 };
 
-struct Kernel : Program {
-    KernelInfo info;
-    FinishNeeds needs;
+}  // namespace vkrope
+
+struct vkrope_kernel : vkrope::Program {
+    vkrope::KernelInfo info;
+    vkrope::FinishNeeds needs;
     bool separate_dispatches = false;  ///< each tensor has a part of its own
     bool v_joins = false;              ///< K's part also takes V, in calls where V has K's strides
     std::uint32_t conversion = 0;      ///< shader::conversion_*
     /// Without `separate_dispatches`, the part of Q is K's too, and a V's that joins; the part of V
     /// is for V alone.
-    Part part[tensor_count];
+    vkrope::Part part[vkrope::tensor_count];
     std::uint32_t storage_buffers_to_count = 0;  ///< needed by a dispatch that counts
-    Pipeline pipelines[max_pipelines];
+    vkrope::Pipeline pipelines[vkrope::max_pipelines];
     std::uint32_t pipeline_count = 0;
 };
+
+namespace vkrope {
 
 /// Checks and resolves the arguments of record().
 inline Result<ResolvedCall> resolve(const Kernel& kernel, const Call& call) noexcept {
     return resolve(kernel.info, kernel.needs, kernel.storage_limits, call);
 }
 
-struct PositionKernel : Program {
+}  // namespace vkrope
+
+struct vkrope_position_kernel : vkrope::Program {
     VkPipeline pipeline = VK_NULL_HANDLE;
     std::uint32_t workgroup_size = 0;
 };
-
-}  // namespace vkrope

@@ -38,7 +38,7 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
 
 // 16-byte access also reads angles from a buffer 16 bytes at a time.
 bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
-    return kernel.info.angles != AngleSource::direct_buffer || access != shader::access_wide ||
+    return kernel.info.angles != VKROPE_ANGLES_DIRECT_BUFFER || access != shader::access_wide ||
            call.table_offset % 4 == 0;
 }
 
@@ -67,10 +67,10 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
 
 // Whether the parameters or the made scales of a tensor depend on the head.
 bool differs_by_head(const Finish& finish) noexcept {
-    return finish.bias == ParameterShape::head_channel ||
-           finish.norm.weight == ParameterShape::head_channel ||
-           finish.norm.bias == ParameterShape::head_channel ||
-           finish.store_scale == StoreScale::given_head || is_made(finish.store_scale);
+    return finish.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           finish.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           finish.norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           finish.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD || is_made(finish.store_scale);
 }
 
 // A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that
@@ -80,20 +80,20 @@ Status check_heads(const Job& job, TensorIndex index, const Finish& finish,
     const char* const name = names_of[index].in;
     const Geometry& geometry = job.pipeline->geometry;
     const Counts &whole = tiling.whole, &box = tiling.box;
-    const bool token = finish.norm.span == NormSpan::token;
+    const bool token = finish.norm.span == VKROPE_NORM_SPAN_TOKEN;
     if (token && whole.groups > 1)
-        return error(Code::not_supported,
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "%s has %u groups of heads: a norm over a token takes heads of one stride",
                      name, whole.groups);
     const bool too_long = geometry.finish == shader::finish_owned &&
                           owned_iterations(job.part->info, geometry).row > max_iterations;
     if (token && (box.heads != whole.heads || too_long))
-        return error(Code::limit_exceeded,
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s has %u heads: a norm over a token needs all in one dispatch, which has %u "
                      "on this device",
                      name, whole.heads, too_long ? 0 : box.heads);
     if (!differs_by_head(finish) || box.groups == 1 || box.heads == whole.heads) return {};
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "%s has groups of %u heads: with parameters of each head a dispatch takes whole "
                  "groups, here it takes %u heads",
                  name, whole.heads, box.heads);
@@ -182,7 +182,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     Result<Jobs> result;
     Jobs& jobs = result.value;
     if (!kernel.binds.has(shader::binding_status) && call.status.buffer) {
-        result.status = error(Code::limit_exceeded,
+        result.status = error(VKROPE_ERROR_LIMIT_EXCEEDED,
                               "out_of_range: the kernel then binds %u storage buffers, but the "
                               "device allows %u (maxPerStageDescriptorStorageBuffers)",
                               kernel.storage_buffers_to_count, kernel.max_storage_buffers);

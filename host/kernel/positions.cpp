@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <new>
 
+#include "defaults.hpp"
 #include "kernel/geometry/overlap.hpp"
 #include "kernel/kernel_object.hpp"
 #include "status.hpp"
@@ -55,18 +56,19 @@ Status resolve(Numbers& numbers, const StorageLimits& limits) noexcept {
     const VkDescriptorBufferInfo& where = numbers.where;
     if (!numbers.given()) return {};
     if (where.offset % 4 != 0)
-        return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4",
-                     numbers.name, where.offset);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.offset is %" PRIu64 ": it must be a multiple of 4", numbers.name,
+                     where.offset);
     if (where.range == VK_WHOLE_SIZE || where.range < numbers.bytes ||
         where.offset > (too_large >> 2)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64
                      ", and not VK_WHOLE_SIZE",
                      numbers.name, where.range, numbers.bytes);
     }
     numbers.bound = binding_of(where.buffer, where.offset, numbers.bytes, limits);
     if (numbers.bound.range <= limits.range) return {};
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "%s spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
                  " (maxStorageBufferRange)",
                  numbers.name, numbers.bound.range, limits.range);
@@ -74,53 +76,55 @@ Status resolve(Numbers& numbers, const StorageLimits& limits) noexcept {
 
 Status check(const PositionCall& call) noexcept {
     const bool ragged = call.cu_seqlens.buffer, ids = call.ids.buffer;
-    if (!call.out.buffer) return error(Code::invalid_argument, "out.buffer is null");
+    if (!call.out.buffer) return error(VKROPE_ERROR_INVALID_ARGUMENT, "out.buffer is null");
     if (ids && (ragged || call.offsets.buffer || call.first != 0 || call.cp_size != 1)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "ids is given: cu_seqlens, offsets, first and cp_size must then not be set");
     }
     if (call.ids_f32 && !ids)
-        return error(Code::invalid_argument, "ids_f32 is set: ids must then be given");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids_f32 is set: ids must then be given");
     const struct {
         const char* name;
         const VkDescriptorBufferInfo& where;
         bool int64;
     } optional[] = {{"ids", call.ids, false},
-                    {"offsets", call.offsets, call.offsets_int64},
-                    {"cu_seqlens", call.cu_seqlens, call.cu_seqlens_int64},
+                    {"offsets", call.offsets, call.offsets_int64 != 0},
+                    {"cu_seqlens", call.cu_seqlens, call.cu_seqlens_int64 != 0},
                     {"out_of_range", call.out_of_range, false}};
     for (const auto& [name, where, int64] : optional) {
         if (where.buffer) continue;
         if (int64)
-            return error(Code::invalid_argument, "%s_int64 is set: %s must then be given", name,
-                         name);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_int64 is set: %s must then be given",
+                         name, name);
         if (where.offset != 0 || where.range != 0)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s.buffer is null: its offset and range must then be 0", name);
     }
     if (call.fraction_bits > 63 || (call.fraction_bits != 0 && !call.ids_f32))
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "fraction_bits is %u: it must be 0 to 63, and 0 without ids_f32",
                      call.fraction_bits);
     if (ragged != (call.sequences != 0)) {
-        return error(Code::invalid_argument, "sequences is %u: it must be %s", call.sequences,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "sequences is %u: it must be %s",
+                     call.sequences,
                      ragged ? "at least 1 with cu_seqlens" : "0 without cu_seqlens");
     }
     if (ragged && call.batch != 1)
-        return error(Code::invalid_argument, "batch is %u: with cu_seqlens it must be 1",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "batch is %u: with cu_seqlens it must be 1",
                      call.batch);
-    if (call.cp_size == 0 || call.cp_size > 65536)
-        return error(Code::invalid_argument, "cp_size is %u: it must be 1 to 65536", call.cp_size);
+    if (call.cp_size > 65536)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "cp_size is %u: it must be 1 to 65536",
+                     call.cp_size);
     if (call.cp_rank >= call.cp_size)
-        return error(Code::invalid_argument, "cp_rank is %u: it must be below cp_size, %u",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "cp_rank is %u: it must be below cp_size, %u",
                      call.cp_rank, call.cp_size);
     if (call.cp_size > 1 && !ragged && call.tokens % 2 != 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "tokens is %u: a rank holds two chunks of a sequence, so it must be even",
                      call.tokens);
     }
     if (std::uint64_t{call.tokens} * call.cp_size > std::uint64_t{1} << 31) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "tokens is %u: with cp_size %u the whole sequence has more than 2^31 tokens",
                      call.tokens, call.cp_size);
     }
@@ -133,15 +137,15 @@ Status resolve(const PositionKernel& kernel, const PositionCall& call, Buffers& 
     }
     for (const Numbers* other : {&buffers.source, &buffers.offsets, &buffers.counter}) {
         if (buffers.out.overlaps(*other))
-            return error(Code::invalid_argument, "out and %s overlap: they must be disjoint",
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "out and %s overlap: they must be disjoint",
                          other->name);
         if (other != &buffers.counter && buffers.counter.overlaps(*other))
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s and out_of_range overlap: they must be disjoint", other->name);
     }
     const std::uint64_t most = max_in_a_row(kernel.workgroup_size, kernel.dispatch_limits);
     if (Buffers::tokens(call) <= most) return {};
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "tokens is %u: %" PRIu64
                  " ids need as many invocations, but the device dispatches at most %" PRIu64,
                  call.tokens, Buffers::tokens(call), most);
@@ -197,7 +201,9 @@ Result<PositionKernel*> create_positions(const DeviceRef& device) {
     if (Status s = check(device); !s) return {s, nullptr};
     auto* kernel = new (std::nothrow) PositionKernel;
     if (!kernel)
-        return {error(Code::out_of_host_memory, "not enough memory for a PositionKernel"), nullptr};
+        return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                      "not enough memory for a vkrope_position_kernel"),
+                nullptr};
     if (Status s = borrow(*kernel, device); !s) {
         delete kernel;  // nothing was created, and the functions to destroy it may be missing
         return {s, nullptr};
@@ -217,10 +223,13 @@ void destroy(PositionKernel* kernel) noexcept {
 }
 
 Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel,
-                        const PositionCall& call, DescriptorArena* arena) noexcept {
-    if (!commands) return error(Code::invalid_argument, "commands is null");
-    if (!kernel) return error(Code::invalid_argument, "kernel is null");
-    if (call.tokens == 0 || call.batch == 0) return {};
+                        const PositionCall& given, DescriptorArena* arena) noexcept {
+    if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
+    if (!kernel) return error(VKROPE_ERROR_INVALID_ARGUMENT, "kernel is null");
+    if (given.tokens == 0) return {};
+    PositionCall call = given;
+    call.batch = value_or(given.batch, 1u);
+    call.cp_size = value_or(given.cp_size, 1u);
     if (Status s = check(call); !s) return s;
     Buffers buffers(call);
     if (Status s = resolve(*kernel, call, buffers); !s) return s;

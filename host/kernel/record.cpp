@@ -78,7 +78,7 @@ Boundary boundary() noexcept {
 }
 
 Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept {
-    if (!kernel) return {error(Code::invalid_argument, "kernel is null"), 0};
+    if (!kernel) return {error(VKROPE_ERROR_INVALID_ARGUMENT, "kernel is null"), 0};
     const Result<ResolvedCall> resolved = resolve(*kernel, call);
     if (!resolved || resolved->tokens == 0) return {resolved.status, 0};
     const Result<Jobs> jobs = plan(*kernel, resolved.value);
@@ -87,8 +87,8 @@ Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcep
 
 Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call,
               DescriptorArena* arena) noexcept {
-    if (!commands) return error(Code::invalid_argument, "commands is null");
-    if (!kernel) return error(Code::invalid_argument, "kernel is null");
+    if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
+    if (!kernel) return error(VKROPE_ERROR_INVALID_ARGUMENT, "kernel is null");
     const Result<ResolvedCall> resolved = resolve(*kernel, call);
     if (!resolved || resolved->tokens == 0) return resolved.status;
     const Result<Jobs> jobs = plan(*kernel, resolved.value);

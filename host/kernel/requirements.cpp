@@ -19,7 +19,7 @@ constexpr std::uint32_t lowest_api_version = VK_API_VERSION_1_1;
 Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical,
                                   PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
     if (!instance || !physical || !get_instance_proc_addr) {
-        return {error(Code::invalid_argument,
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                       "instance, physical and get_instance_proc_addr must not be null"),
                 {}};
     }
@@ -29,7 +29,7 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     VkPhysicalDeviceProperties properties = {};
     vk->vkGetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < lowest_api_version) {
-        return {error(Code::not_supported, "%s offers Vulkan %u.%u: vkrope needs 1.1",
+        return {error(VKROPE_ERROR_NOT_SUPPORTED, "%s offers Vulkan %u.%u: vkrope needs 1.1",
                       properties.deviceName, VK_API_VERSION_MAJOR(properties.apiVersion),
                       VK_API_VERSION_MINOR(properties.apiVersion)),
                 {}};
@@ -41,8 +41,8 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     const std::unique_ptr<VkExtensionProperties[]> offered(new (std::nothrow)
                                                                VkExtensionProperties[count]);
     if (!offered)
-        return {error(Code::out_of_host_memory, "not enough memory for the names of %u extensions",
-                      count),
+        return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                      "not enough memory for the names of %u extensions", count),
                 {}};
     result = vk->vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, offered.get());
     if (result != VK_SUCCESS && result != VK_INCOMPLETE)
@@ -55,12 +55,13 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
         }
         return false;
     };
-    if (add_if_offered(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME)) needs.enabled |= push_descriptor;
+    if (add_if_offered(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME))
+        needs.enabled |= VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR;
     if (add_if_offered(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME))
-        needs.enabled |= float_controls;
+        needs.enabled |= VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS;
     const bool half_extension = add_if_offered(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
     const bool core_1_2 = properties.apiVersion >= VK_API_VERSION_1_2;
-    if (core_1_2) needs.enabled_in_core |= float_controls;
+    if (core_1_2) needs.enabled_in_core |= VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS;
     if (half_extension || core_1_2) {
         VkPhysicalDeviceShaderFloat16Int8Features half = {};
         half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
@@ -69,7 +70,8 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
         features.pNext = &half;
         vk->vkGetPhysicalDeviceFeatures2(physical, &features);
         needs.offers_shader_float16 = half_extension && half.shaderFloat16;
-        if (core_1_2 && half.shaderFloat16) needs.enabled_in_core |= shader_float16;
+        if (core_1_2 && half.shaderFloat16)
+            needs.enabled_in_core |= VKROPE_DEVICE_FEATURE_SHADER_FLOAT16;
     }
     return {{}, needs};
 }

@@ -45,9 +45,9 @@ Status status_of(const char* what, Work&& work) {
     } catch (const ImportError& failure) {
         return failure.status;
     } catch (const std::bad_alloc&) {
-        return error(Code::out_of_host_memory, "out of memory while reading %s", what);
+        return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "out of memory while reading %s", what);
     } catch (const std::exception& exception) {
-        return error(Code::invalid_data, "cannot read %s: %s", what, exception.what());
+        return error(VKROPE_ERROR_INVALID_DATA, "cannot read %s: %s", what, exception.what());
     }
 }
 

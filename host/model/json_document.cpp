@@ -45,7 +45,7 @@ class StrictReader : public json::json_sax_t {
 
     bool key(json::string_t& name) override {
         if (!keys_.back().insert(name).second) {
-            fail(Code::invalid_data, "not usable JSON: the key \"%s\" is given twice in one object",
+            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: the key \"%s\" is given twice in one object",
                  shown_key(name).c_str());
         }
         return true;
@@ -55,13 +55,13 @@ class StrictReader : public json::json_sax_t {
                      const nlohmann::detail::exception& exception) override {
         std::string what = printable(exception.what());
         what.erase(0, what.find("] ") + 2);  // the parser's own "[json.exception.…] "
-        fail(Code::invalid_data, "not valid JSON: %s", what.c_str());
+        fail(VKROPE_ERROR_INVALID_DATA, "not valid JSON: %s", what.c_str());
     }
 
    private:
     bool count() {
         if (++values_ > max_json_values) {
-            fail(Code::invalid_data, "not usable JSON: more than %zu values", max_json_values);
+            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: more than %zu values", max_json_values);
         }
         return true;
     }
@@ -69,7 +69,7 @@ class StrictReader : public json::json_sax_t {
     bool enter() {
         count();
         if (keys_.size() == max_json_depth) {
-            fail(Code::invalid_data, "not usable JSON: nested more than %zu deep", max_json_depth);
+            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: nested more than %zu deep", max_json_depth);
         }
         keys_.emplace_back();
         return true;
@@ -146,11 +146,11 @@ json with_floats(const WithoutLiterals& source) {
 
 json parse_json(std::string_view text) {
     if (text.size() > max_json_bytes) {
-        fail(Code::invalid_data, "not usable JSON: it has %zu bytes, but may have at most %zu",
+        fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: it has %zu bytes, but may have at most %zu",
              text.size(), max_json_bytes);
     }
     if (text.find('\0') != text.npos) {  // the parser would stop there, whatever follows
-        fail(Code::invalid_data, "not valid JSON: there is a byte of value 0 at %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "not valid JSON: there is a byte of value 0 at %llu",
              static_cast<unsigned long long>(text.find('\0')));
     }
     StrictReader reader;

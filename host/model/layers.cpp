@@ -99,7 +99,7 @@ std::vector<std::string> Layers::types() const {
 LayerKind Layers::of_layer(std::uint64_t layer) const {
     const std::string type = type_of(layer);
     if (type.empty() && !named.empty()) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%slayer_types is missing: which of the layer types layer %llu has is unknown",
              prefix.c_str(), ull{layer});
     }
@@ -164,7 +164,7 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQue
         }
         if (found && *found != values[layer]) {
             if (may_differ) return std::nullopt;
-            fail(Code::invalid_argument,
+            fail(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s has %s and %s for layers of one kind: ask for a single layer",
                  numbers.name.c_str(), shown_number(*found).c_str(),
                  shown_number(values[layer]).c_str());
@@ -172,7 +172,7 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQue
         found = values[layer];
     }
     if (query.layer >= 0 && !values.empty() && !found && !may_differ) {
-        fail(Code::invalid_argument, "layer is %d: %s has no entry for it", query.layer,
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: %s has no entry for it", query.layer,
              numbers.name.c_str());
     }
     return found;
@@ -183,7 +183,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count != 0 && layer >= count) {
-            fail(Code::invalid_argument, "layer is %d: the model has only %llu layers", query.layer,
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: the model has only %llu layers", query.layer,
                  ull{count});
         }
         return of_layer(layer);
@@ -193,11 +193,11 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
         std::vector<std::string> there = all;
         there.insert(there.end(), beside.begin(), beside.end());
         if (there.empty()) {
-            fail(Code::invalid_argument, "layer_type is '%s': the model has no layer types",
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the model has no layer types",
                  shown_key(asked).c_str());
         }
         if (!contains(all, asked)) {
-            fail(Code::invalid_argument, "layer_type is '%s': the layer types of the model are %s",
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the layer types of the model are %s",
                  shown_key(asked).c_str(), joined(there).c_str());
         }
         return of_type(asked);

@@ -22,11 +22,11 @@ constexpr double slowest =
 
 void check_query(const ModelQuery& query) {
     if (query.layer >= 0 && !query.layer_type.empty()) {
-        fail(Code::invalid_argument, "layer is %d and layer_type is '%s'; set only one of them",
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d and layer_type is '%s'; set only one of them",
              query.layer, shown_key(std::string(query.layer_type)).c_str());
     }
     if (query.seq_len > max_positions) {
-        fail(Code::invalid_argument, "seq_len is %llu: it must be at most %llu", ull{query.seq_len},
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "seq_len is %llu: it must be at most %llu", ull{query.seq_len},
              ull{max_positions});
     }
 }
@@ -36,12 +36,12 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base,
     for (std::size_t j = 0; j < turning; ++j) {
         const double frequency = rotation.inv_freq[j];
         if (!(frequency < fastest)) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s %.9g makes inv_freq[%llu] %g radians per position: it must be below 2048",
                  base_name, base, ull{j}, frequency);
         }
         if (frequency < slowest) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s %.9g and the scaling %s make inv_freq[%llu] %g radians per position: it must "
                  "be "
                  "at least %.3g",
@@ -51,12 +51,12 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base,
     }
     const double factor = rotation.attention_factor;
     if (!(factor >= 0x1p-64 && factor <= 0x1p64)) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "the scaling %s makes the attention factor %g: it must be 2^-64 to 2^64",
              shown_key(rotation.rope_type).c_str(), factor);
     }
     if (!(std::isfinite(rotation.softmax_scale) && rotation.softmax_scale > 0)) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "the scaling %s makes the softmax scale %g: it must be finite and above 0",
              shown_key(rotation.rope_type).c_str(), rotation.softmax_scale);
     }

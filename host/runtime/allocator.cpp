@@ -24,7 +24,7 @@ VmaAllocation allocation_of(void* allocation) {
 Status check_size(const Device::Impl& device, VkDeviceSize bytes) {
     const VkDeviceSize largest = device.candidate.largest_allocation;
     if (bytes <= largest || largest == 0) return {};
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "a buffer of %" PRIu64 " bytes: the device allocates at most %" PRIu64
                  " (maxMemoryAllocationSize)",
                  bytes, largest);

@@ -49,7 +49,7 @@ Status check_memory(const Device::Impl& device, const AnglePlan& plan) {
                                       ? device.candidate.largest_allocation
                                       : memory;
     if (plan.bytes <= memory && plan.bytes <= largest) return {};
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "max_position is %u: its angle table has %zu bytes, but the device allocates at "
                  "most %" PRIu64,
                  plan.rows, plan.bytes, std::min(memory, largest));
@@ -88,7 +88,7 @@ Status AngleTable::reach(Device& device, const Rotation& rotation, std::uint64_t
 Status AngleTable::reach(Device::Impl& device, const Rotation& rotation,
                          std::uint64_t max_position) {
     if (max_position <= plan_.rows) return {};
-    const std::uint64_t most = plan_.source == AngleSource::factored_texture
+    const std::uint64_t most = plan_.source == VKROPE_ANGLES_FACTORED_TEXTURE
                                    ? max_factored_positions
                                    : max_positions;
     const std::uint64_t doubled = std::min(2 * std::uint64_t{plan_.rows}, most);
@@ -113,7 +113,7 @@ Result<AngleTable> AngleTable::make(Device::Impl& device, const Rotation& rotati
         made->plan_ = plan.value;
         made->device_ = &device;
         if (made.status = check_memory(device, plan.value); !made) return made;
-        if (plan->source == AngleSource::direct_buffer || plan->source == AngleSource::computed) {
+        if (plan->source == VKROPE_ANGLES_DIRECT_BUFFER || plan->source == VKROPE_ANGLES_COMPUTED) {
             auto buffer = Buffer::make(device, plan->bytes);
             made.status = buffer ? upload(device, rotation, plan.value, VK_NULL_HANDLE,
                                           buffer->handle())

@@ -32,7 +32,8 @@ Result<Buffer> Buffer::make(Device& device, VkDeviceSize bytes) {
 
 Result<Buffer> Buffer::make(Device::Impl& device, VkDeviceSize bytes) {
     Result<Buffer> made;
-    if (bytes == 0) return {error(Code::invalid_argument, "bytes is 0: it must be at least 1"), {}};
+    if (bytes == 0)
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is 0: it must be at least 1"), {}};
     constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                          VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
@@ -50,7 +51,7 @@ namespace {
 
 Status check_inside(std::size_t bytes, VkDeviceSize offset, VkDeviceSize size) {
     if (offset <= size && bytes <= size - offset) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "offset is %" PRIu64
                  ": %zu bytes from there reach past the end of the buffer, which has %" PRIu64,
                  offset, bytes, size);

@@ -54,12 +54,12 @@ std::string name_of(const fs::path& file) {
 }
 
 Status damaged(const fs::path& file, const char* what) {
-    return error(Code::invalid_data, "pipeline cache %s: %s; it is ignored and replaced",
+    return error(VKROPE_ERROR_INVALID_DATA, "pipeline cache %s: %s; it is ignored and replaced",
                  name_of(file).c_str(), what);
 }
 
 Status not_kept(const fs::path& file, const char* step) {
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "pipeline_cache_folder: %s could not be %s: the folder must exist, be writable "
                  "and have room; the pipelines are not kept",
                  name_of(file).c_str(), step);
@@ -209,7 +209,7 @@ Result<std::optional<CacheData>> read_cache_file(const fs::path& file,
 Status write_cache_file(const fs::path& file, const CacheIdentity& identity, const CacheData& data,
                         std::uint64_t most) {
     if (data.size() + cache_header_bytes > most) {
-        return error(Code::limit_exceeded,
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "pipeline_cache_bytes is %" PRIu64
                      ": the file would have %zu bytes, so the pipelines are not kept",
                      most, data.size() + cache_header_bytes);

@@ -102,7 +102,8 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     std::vector<const char*> extensions;
     const Requirements& needs = candidate.requirements;
     ref.enabled = needs.enabled;
-    if (!options.push_descriptors) ref.enabled &= ~std::uint32_t{push_descriptor};
+    if (!options.push_descriptors)
+        ref.enabled &= ~std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR};
     for (std::uint32_t i = 0; i < needs.optional_extension_count; ++i) {
         const char* name = needs.optional_extensions[i];
         if (options.push_descriptors ||
@@ -112,8 +113,9 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     VkPhysicalDeviceShaderFloat16Int8Features half = {};
     half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
     half.shaderFloat16 = VK_TRUE;
-    if (needs.offers_shader_float16) ref.enabled |= shader_float16;
-    if (options.validation) ref.enabled |= debug_utils;  // the instance then has the extension
+    if (needs.offers_shader_float16) ref.enabled |= VKROPE_DEVICE_FEATURE_SHADER_FLOAT16;
+    if (options.validation)
+        ref.enabled |= VKROPE_DEVICE_FEATURE_DEBUG_UTILS;  // the instance then has the extension
     if (candidate.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
     const float priority = 1.0f;
@@ -136,7 +138,7 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     Status loaded;
 #define VKROPE_LOAD(name)                                                                     \
     vk.name = reinterpret_cast<PFN_##name>(instance->vkGetDeviceProcAddr(ref.device, #name)); \
-    if (!vk.name && loaded) loaded = error(Code::no_device, "the device lacks " #name);
+    if (!vk.name && loaded) loaded = error(VKROPE_ERROR_NO_DEVICE, "the device lacks " #name);
     VKROPE_RUNTIME_DEVICE_FUNCTIONS(VKROPE_LOAD)
 #undef VKROPE_LOAD
     if (!loaded) return loaded;

@@ -121,14 +121,15 @@ Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     const Result<Requirements> needs = requirements(instance.handle(), handle,
                                                     instance.get_instance_proc_addr());
     if (!needs) {
-        if (needs.status.code == Code::out_of_host_memory) described.status = needs.status;
+        if (needs.status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY) described.status = needs.status;
         candidate.info.reason = needs.status.what;
         return described;
     }
     candidate.requirements = needs.value;
     const Result<Extensions> offered = extensions_of(instance, handle);
     if (!offered) {
-        if (offered.status.code == Code::out_of_host_memory) described.status = offered.status;
+        if (offered.status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY)
+            described.status = offered.status;
         candidate.info.reason = offered.status.what;
         return described;
     }
@@ -195,11 +196,11 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
         std::vector<std::size_t> all, matches;
         for (std::size_t i = 0; i < found.size(); ++i) all.push_back(i);
         if (found.empty())
-            return {error(Code::no_device, "there is no Vulkan device on this system"), 0};
+            return {error(VKROPE_ERROR_NO_DEVICE, "there is no Vulkan device on this system"), 0};
         if (select.empty()) {
             if (found[0].suitable) return {{}, 0};
-            return {error(Code::no_device, "no device is suitable: %s: %s", found[0].name.c_str(),
-                          found[0].reason.c_str()),
+            return {error(VKROPE_ERROR_NO_DEVICE, "no device is suitable: %s: %s",
+                          found[0].name.c_str(), found[0].reason.c_str()),
                     0};
         }
         const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") ==
@@ -212,7 +213,7 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
             const auto parsed = std::from_chars(select.data(), select.data() + select.size(),
                                                 index);
             if (parsed.ec != std::errc{} || index >= found.size()) {
-                return {error(Code::invalid_argument,
+                return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                               "device index %s does not exist; the %zu devices are: %s",
                               select.c_str(), found.size(), list_of(found, all).c_str()),
                         0};
@@ -224,18 +225,18 @@ Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const st
             });
         }
         if (matches.empty()) {
-            return {error(Code::no_device, "no device matches \"%s\"; the devices are: %s",
+            return {error(VKROPE_ERROR_NO_DEVICE, "no device matches \"%s\"; the devices are: %s",
                           select.c_str(), list_of(found, all).c_str()),
                     0};
         }
         if (matches.size() > 1) {
-            return {error(Code::invalid_argument, "several devices match \"%s\": %s",
+            return {error(VKROPE_ERROR_INVALID_ARGUMENT, "several devices match \"%s\": %s",
                           select.c_str(), list_of(found, matches).c_str()),
                     0};
         }
         const DeviceInfo& chosen = found[matches[0]];
         if (!chosen.suitable)
-            return {error(Code::no_device, "%s is not suitable: %s", chosen.name.c_str(),
+            return {error(VKROPE_ERROR_NO_DEVICE, "%s is not suitable: %s", chosen.name.c_str(),
                           chosen.reason.c_str()),
                     0};
         return {{}, matches[0]};

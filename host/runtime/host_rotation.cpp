@@ -28,34 +28,34 @@ struct HostTensor {
 };
 
 Status check(const HostShape& shape) {
-    if (shape.element > Element::bf16)
-        return error(Code::invalid_argument, "element is %u: not a valid type",
+    if (shape.element > VKROPE_BF16)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "element is %u: not a valid type",
                      unsigned(shape.element));
-    if (shape.layout > Layout::thd)
-        return error(Code::invalid_argument, "layout is %u: not a valid layout",
+    if (shape.layout > VKROPE_LAYOUT_THD)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "layout is %u: not a valid layout",
                      unsigned(shape.layout));
-    if (shape.angles >= AngleSource::cos_sin_cache)
-        return error(Code::invalid_argument, "angles is %u: not a valid source of angles here",
-                     unsigned(shape.angles));
-    if (shape.layout == Layout::thd && shape.batch != 1) {
-        return error(Code::invalid_argument,
+    if (shape.angles >= VKROPE_ANGLES_COS_SIN_CACHE)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "angles is %u: not a valid source of angles here", unsigned(shape.angles));
+    if (shape.layout == VKROPE_LAYOUT_THD && shape.batch != 1) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
     }
     if (shape.first_position != 0 && !shape.positions.empty())
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "first_position is %d: positions are given, one for each token",
                      shape.first_position);
     const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
     if (shape.axes != 0) {
         if (ids == std::size_t{shape.axes} * shape.batch * tokens) return {};
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "positions has %zu elements: with %u axes it must have one for each of the "
                      "%zu tokens on each",
                      ids, shape.axes, std::size_t{shape.batch} * tokens);
     }
     if (ids != 0 && ids != tokens && ids != std::size_t{shape.batch} * tokens) {
         return error(
-            Code::invalid_argument,
+            VKROPE_ERROR_INVALID_ARGUMENT,
             "positions has %zu elements: it must have one for each of the %zu tokens, or for each "
             "of the %zu of all sequences",
             ids, tokens, std::size_t{shape.batch} * tokens);
@@ -68,11 +68,11 @@ Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t hea
     const std::int64_t row = head_dim, H = heads, S = shape.tokens, B = shape.batch;
     Tensor tensor{.heads = heads};
     switch (shape.layout) {
-        case Layout::bhsd:
+        case VKROPE_LAYOUT_BHSD:
             tensor.token_stride = row, tensor.head_stride = S * row,
             tensor.batch_stride = H * S * row;
             break;
-        case Layout::sbhd:
+        case VKROPE_LAYOUT_SBHD:
             tensor.token_stride = B * H * row, tensor.head_stride = row,
             tensor.batch_stride = H * row;
             break;
@@ -99,22 +99,22 @@ std::uint64_t table_length(const HostShape& shape) {
 
 Status check(const HostShape& shape, const HostRun& run) {
     if (run.first_position && !shape.positions.empty()) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "run.first_position is %d: the shape has a position for each token",
                      *run.first_position);
     }
     const std::int64_t last = std::int64_t{run.first_position.value_or(0)} + shape.tokens - 1;
     if (last > std::numeric_limits<std::int32_t>::max()) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "run.first_position is %d: with %u tokens the last position, %lld, does not "
                      "fit in int32",
                      *run.first_position, shape.tokens, static_cast<long long>(last));
     }
-    if (run.direction > Direction::inverse)
-        return error(Code::invalid_argument, "run.direction is %u: not a valid direction",
+    if (run.direction > VKROPE_INVERSE)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "run.direction is %u: not a valid direction",
                      unsigned(run.direction));
     if (run.positions.empty() || run.positions.size() == shape.positions.size()) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "run.positions has %zu elements: it must have as many as the shape, %zu, or none",
                  run.positions.size(), shape.positions.size());
 }
@@ -144,7 +144,7 @@ struct HostRotation::Impl {
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
         if (shape.tokens != 0 && sequences > max_rows / shape.tokens) {
             return error(
-                Code::limit_exceeded,
+                VKROPE_ERROR_LIMIT_EXCEEDED,
                 "batch %u x tokens %u x heads %u: these are more rows than any device can hold",
                 shape.batch, shape.tokens, heads);
         }
@@ -182,7 +182,7 @@ struct HostRotation::Impl {
         if (shape.v_heads != 0)
             info->tensor[V] = {
                 .in = shape.element, .out = shape.element, .head_dim = shape.v_head_dim};
-        if (!shape.positions.empty() && shape.axes == 0) info->positions = PositionSource::ids;
+        if (!shape.positions.empty() && shape.axes == 0) info->positions = VKROPE_POSITIONS_IDS;
         info->mapping = shape.mapping;
         info->conversion = shape.conversion;
         const Result<const Kernel*> made = device->kernel_for(info.value);
@@ -191,12 +191,12 @@ struct HostRotation::Impl {
     }
 
     Status make_arena() {
-        if (device->ref.enabled & push_descriptor) return {};
-        const Result<std::uint64_t> needed = dispatches(kernel, call(Direction::forward));
+        if (device->ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
+        const Result<std::uint64_t> needed = dispatches(kernel, call(VKROPE_FORWARD));
         if (!needed) return needed.status;
         if (needed.value > max_calls) {
             return error(
-                Code::limit_exceeded,
+                VKROPE_ERROR_LIMIT_EXCEEDED,
                 "shape: it takes %llu dispatches on this device, but an arena holds at most %u",
                 static_cast<unsigned long long>(needed.value), max_calls);
         }
@@ -255,12 +255,13 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
         impl.device = &device.impl();
         impl.rotation = rotation;
         impl.shape = shape;
-        if (shape.axes == 0 && rotation.sections.order != SectionOrder::sum)
+        if (shape.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM)
             impl.rotation.sections = {};  // one position rotates all pairs
         if (shape.axes != impl.rotation.sections.axes) {
-            return {error(Code::invalid_argument, "axes is %u: the rotation's sections have %u",
-                          shape.axes, rotation.sections.axes),
-                    {}};
+            return {
+                error(VKROPE_ERROR_INVALID_ARGUMENT, "axes is %u: the rotation's sections have %u",
+                      shape.axes, rotation.sections.axes),
+                {}};
         }
         if (impl.shape.q_head_dim == 0)
             impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
@@ -312,7 +313,7 @@ Status HostRotation::upload(const void* q, const void* k, const void* v) {
                  {impl_->v, v, "v", "value heads"}};
     for (const auto& [tensor, source, name, kind] : given) {
         if (tensor.bytes == 0 || source) continue;
-        return error(Code::invalid_argument, "%s is null: the shape has %u %s", name,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null: the shape has %u %s", name,
                      tensor.shape.heads, kind);
     }
     for (const auto& [tensor, source, name, kind] : given) {
@@ -341,7 +342,8 @@ Result<std::optional<double>> HostRotation::run(const HostRun& run) {
 Status HostRotation::download(void* q, void* k, void* v) {
     const auto fetch = [](HostTensor& tensor, void* target, const char* name) {
         if (tensor.bytes && !target)
-            return error(Code::invalid_argument, "%s is null: the shape has such heads", name);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null: the shape has such heads",
+                         name);
         return tensor.bytes
                    ? (tensor.out.handle() ? tensor.out : tensor.in).download(target, tensor.bytes)
                    : Status{};

@@ -58,7 +58,7 @@ Status Instance::create() {
     get_instance_proc_addr_ = options_.get_instance_proc_addr ? options_.get_instance_proc_addr
                                                               : find_vulkan_loader();
     if (!get_instance_proc_addr_)
-        return error(Code::no_device, "no Vulkan loader on this system (libvulkan)");
+        return error(VKROPE_ERROR_NO_DEVICE, "no Vulkan loader on this system (libvulkan)");
     const auto find = [&](const char* name) {
         return get_instance_proc_addr_(VK_NULL_HANDLE, name);
     };
@@ -66,9 +66,10 @@ Status Instance::create() {
     const auto enumerate_extensions = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(
         find("vkEnumerateInstanceExtensionProperties"));
     if (!create_instance || !enumerate_extensions)
-        return error(Code::no_device, "the Vulkan loader lacks vkCreateInstance");
+        return error(VKROPE_ERROR_NO_DEVICE, "the Vulkan loader lacks vkCreateInstance");
     if (!find("vkEnumerateInstanceVersion"))
-        return error(Code::no_device, "the Vulkan loader offers Vulkan 1.0: vkrope needs 1.1");
+        return error(VKROPE_ERROR_NO_DEVICE,
+                     "the Vulkan loader offers Vulkan 1.0: vkrope needs 1.1");
 
     VkApplicationInfo application = {};
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
@@ -109,7 +110,8 @@ Status Instance::create() {
         if (!of_layer) return of_layer.status;
         if (!has(of_layer.value, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME) ||
             !has(of_layer.value, VK_EXT_DEBUG_UTILS_EXTENSION_NAME)) {
-            return error(Code::not_supported, "validation: %s is not installed", validation_layer);
+            return error(VKROPE_ERROR_NOT_SUPPORTED, "validation: %s is not installed",
+                         validation_layer);
         }
         extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
         extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
@@ -123,7 +125,7 @@ Status Instance::create() {
     const VkResult result = create_instance(&info, nullptr, &handle_);
     if (Status made = created(result, handle_, "vkCreateInstance"); !made) {
         if (result != VK_ERROR_INCOMPATIBLE_DRIVER) return made;
-        made = error(Code::no_device, "no Vulkan driver is installed");
+        made = error(VKROPE_ERROR_NO_DEVICE, "no Vulkan driver is installed");
         made.vk_result = result;
         return made;
     }
@@ -137,7 +139,7 @@ Status Instance::load_functions() {
 #define VKROPE_LOAD(name)                                                         \
     name = reinterpret_cast<PFN_##name>(get_instance_proc_addr_(handle_, #name)); \
     if (!name && loaded)                                                          \
-        loaded = error(Code::no_device,                                           \
+        loaded = error(VKROPE_ERROR_NO_DEVICE,                                    \
                        "the Vulkan loader does not "                              \
                        "offer " #name);
     VKROPE_RUNTIME_INSTANCE_FUNCTIONS(VKROPE_LOAD)

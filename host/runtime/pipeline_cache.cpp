@@ -69,7 +69,7 @@ Result<CacheData> PipelineCache::data() const {
     VkResult result = vk_->vkGetPipelineCacheData(device_, handle_, &bytes, nullptr);
     CacheData all(result == VK_SUCCESS && bytes <= most_ ? bytes : 0);
     if (result == VK_SUCCESS && bytes > most_) {
-        return {error(Code::limit_exceeded,
+        return {error(VKROPE_ERROR_LIMIT_EXCEEDED,
                       "pipeline_cache_bytes is %llu: the driver's data have %zu bytes, so the "
                       "pipelines are not kept",
                       static_cast<unsigned long long>(most_), bytes),

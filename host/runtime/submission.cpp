@@ -51,7 +51,7 @@ Status Device::Impl::wait() {
     if (result == VK_SUCCESS) return {};
     Status status = vulkan_error(result, "vkWaitForFences");
     if (result == VK_TIMEOUT) {
-        status = error(Code::timeout, "the device did not answer within %" PRIu64 " ms",
+        status = error(VKROPE_ERROR_TIMEOUT, "the device did not answer within %" PRIu64 " ms",
                        timeout_ns / 1'000'000);
         status.vk_result = result;
     }
@@ -60,7 +60,8 @@ Status Device::Impl::wait() {
 
 // A lost device, or one that does not answer, stays unusable.
 Status Device::Impl::keep(const Status& status) {
-    if (status.code == Code::device_lost || status.code == Code::timeout) lost = status;
+    if (status.code == VKROPE_ERROR_DEVICE_LOST || status.code == VKROPE_ERROR_TIMEOUT)
+        lost = status;
     return status;
 }
 
@@ -94,7 +95,7 @@ Result<std::optional<double>> Device::Impl::elapsed_ns() {
 // discard its commands.
 Status Device::Impl::check_not_recording() const {
     if (!recording) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "submit: it was called from the callback of another submit (uploads, downloads "
                  "and runs are submits too); call it before or after");
 }

@@ -51,7 +51,7 @@ struct Way {
 struct Trial {
     Rotation rotation;
     std::vector<std::int32_t> ids;
-    Direction direction = Direction::forward;
+    Direction direction = VKROPE_FORWARD;
     bool scatters = false;  // rows of K go to a cache, in reverse order
     std::int32_t table_rows = covered;
 
@@ -67,7 +67,7 @@ struct Trial {
         KernelInfo info = must(kernel_info(rotation, table.plan(), way.element, way.element));
         info.mapping = way.mapping;
         info.scatter_k = scatters;
-        if (axes() == 1) info.positions = PositionSource::ids;
+        if (axes() == 1) info.positions = VKROPE_POSITIONS_IDS;
         const Owned<Kernel> kernel = make_kernel(device(), info);
         const Bytes q = input(way.element, q_heads), k = input(way.element, k_heads);
         Buffer q_in = upload(device(), q), k_in = upload(device(), k);
@@ -101,8 +101,8 @@ struct Trial {
 
     // The definition; pairs of each group and axis turn one after the other, in long double.
     reference::Operation operation() const {
-        reference::Operation made{.interleaved = rotation.pairing == Pairing::interleaved,
-                                  .inverse = direction == Direction::inverse,
+        reference::Operation made{.interleaved = rotation.pairing == VKROPE_INTERLEAVED,
+                                  .inverse = direction == VKROPE_INVERSE,
                                   .rotary_offset = offset,
                                   .inv_freq = {},
                                   .attention_factor = rotation.attention_factor,
@@ -155,29 +155,29 @@ struct Trial {
 
     // Checks one mapping; the other must have the same bits.
     void check(AngleSource source, Element element) const {
-        const Way way{source, element, Mapping::cpu};
+        const Way way{source, element, VKROPE_MAPPING_CPU};
         const Rotated rotated = run(way);
         check(way, q_heads, rotated.q);
         check(way, k_heads, rotated.k);
-        const Rotated on_gpu = run({source, element, Mapping::gpu});
+        const Rotated on_gpu = run({source, element, VKROPE_MAPPING_GPU});
         CHECK(on_gpu.q == rotated.q);
         CHECK(on_gpu.k == rotated.k);
     }
 };
 
-constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
-                                   AngleSource::direct_texture, AngleSource::direct_buffer};
+constexpr AngleSource sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                                   VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER};
 
 }  // namespace
 
 TEST_CASE("phases: every source, at positions of both signs, forward and inverse") {
     std::size_t next = 0;
     for (const AngleSource source : sources) {
-        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+        for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
             Trial trial{plain_rotation(pairing), some_positions(1)};
             trial.rotation.phase = some_radians(pairs, 3);
-            trial.direction = next % 2 == 0 ? Direction::forward : Direction::inverse;
-            const Element elements[] = {Element::f32, Element::bf16, Element::f16};
+            trial.direction = next % 2 == 0 ? VKROPE_FORWARD : VKROPE_INVERSE;
+            const Element elements[] = {VKROPE_F32, VKROPE_BF16, VKROPE_F16};
             trial.check(source, elements[next++ % 3]);
         }
     }
@@ -185,25 +185,25 @@ TEST_CASE("phases: every source, at positions of both signs, forward and inverse
 
 TEST_CASE("phases: a factored table whose last position is a multiple of 2048") {
     for (const std::int32_t last : {2048, 4096}) {
-        Trial trial{plain_rotation(Pairing::half_split),
+        Trial trial{plain_rotation(VKROPE_HALF_SPLIT),
                     {0, 1, -1, 2047, -2047, last, -last, last - 1, 1 - last, 2048}};
         trial.rotation.phase = some_radians(pairs, 5);
         trial.table_rows = last + 1;
-        trial.check(AngleSource::factored_texture, Element::f32);
+        trial.check(VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_F32);
     }
 }
 
 TEST_CASE("phases: positions outside the table leave their rows, and count") {
-    Rotation rotation = plain_rotation(Pairing::half_split);
+    Rotation rotation = plain_rotation(VKROPE_HALF_SPLIT);
     rotation.phase = some_radians(pairs, 4);
     const std::vector<std::int32_t> ids = {covered, -covered, 4999, -4999, INT32_MIN, INT32_MAX, 0};
     const auto count = std::uint32_t(ids.size());
-    const Bytes in = random_elements(Element::f32, ids.size() * D, 9);
+    const Bytes in = random_elements(VKROPE_F32, ids.size() * D, 9);
     for (const AngleSource source : sources) {
         const AngleTable table = must(
             AngleTable::make(device(), rotation, source, std::uint64_t(covered)));
-        KernelInfo info = must(kernel_info(rotation, table.plan(), Element::f32, std::nullopt));
-        info.positions = PositionSource::ids;
+        KernelInfo info = must(kernel_info(rotation, table.plan(), VKROPE_F32, std::nullopt));
+        info.positions = VKROPE_POSITIONS_IDS;
         const Owned<Kernel> kernel = make_kernel(device(), info);
         Buffer x = upload(device(), in), position_ids = upload(device(), bytes_of(ids)),
                counter = upload(device(), Bytes(4));
@@ -214,8 +214,8 @@ TEST_CASE("phases: positions outside the table leave their rows, and count") {
         call.out_of_range = counter.whole();
         run(device(), kernel, call);
         const Bytes out = download(x, in.size());
-        const bool all = source == AngleSource::computed;  // it covers every int32
-        CHECK(stored(Element::f32, download(counter, 4), 0) == (all ? 0 : 4));
+        const bool all = source == VKROPE_ANGLES_COMPUTED;  // it covers every int32
+        CHECK(stored(VKROPE_F32, download(counter, 4), 0) == (all ? 0 : 4));
         for (std::uint32_t t = 0; t < count; ++t) {
             const bool kept = std::memcmp(&in[t * D * 4], &out[t * D * 4], D * 4) == 0;
             CHECK(kept == (!all && (std::abs(std::int64_t{ids[t]}) >= covered)));
@@ -226,27 +226,27 @@ TEST_CASE("phases: positions outside the table leave their rows, and count") {
 TEST_CASE("phases with sections: each pair has the position of its axis") {
     const Sections orders[] = {
         {.axes = 3, .pairs = {6, 7, 7}},
-        {.order = SectionOrder::interleaved, .axes = 3, .pairs = {10, 5, 5}}};
+        {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {10, 5, 5}}};
     for (std::size_t i = 0; i < std::size(orders); ++i) {
-        Trial trial{plain_rotation(Pairing::interleaved), some_positions(3)};
+        Trial trial{plain_rotation(VKROPE_INTERLEAVED), some_positions(3)};
         trial.rotation.sections = orders[i];
         trial.rotation.phase = some_radians(pairs, 5);
-        trial.check(sources[i], i == 0 ? Element::f32 : Element::f16);
-        trial.check(sources[i + 2], Element::bf16);
+        trial.check(sources[i], i == 0 ? VKROPE_F32 : VKROPE_F16);
+        trial.check(sources[i + 2], VKROPE_BF16);
     }
 }
 
 TEST_CASE("a sum over axes: 2, 3 and 8 axes, with and without phases") {
     for (const std::uint32_t axes : {2u, 3u, 8u}) {
         for (const bool phased : {false, true}) {
-            Trial trial{plain_rotation(axes == 3 ? Pairing::interleaved : Pairing::half_split),
+            Trial trial{plain_rotation(axes == 3 ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT),
                         some_positions(axes)};
-            trial.rotation.sections = {.order = SectionOrder::sum, .axes = axes};
+            trial.rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = axes};
             trial.rotation.inv_freq = some_radians(std::size_t{axes} * pairs, axes);
             if (phased) trial.rotation.phase = some_radians(pairs, 6);
             trial.ids.front() = INT32_MIN;
             trial.ids.back() = INT32_MAX;
-            trial.check(AngleSource::computed, phased ? Element::f16 : Element::f32);
+            trial.check(VKROPE_ANGLES_COMPUTED, phased ? VKROPE_F16 : VKROPE_F32);
         }
     }
 }
@@ -258,35 +258,35 @@ TEST_CASE("head groups: heads of Q and K in groups of their own, also in a cache
     };
     for (const Case of : {Case{4, 1, false, false}, Case{2, 3, true, true}, Case{4, 2, true, false},
                           Case{4, 1, true, true}}) {
-        Trial trial{plain_rotation(Pairing::half_split), some_positions(of.axes)};
+        Trial trial{plain_rotation(VKROPE_HALF_SPLIT), some_positions(of.axes)};
         trial.scatters = of.scatters;
         trial.rotation.head_groups = of.groups;
-        if (of.axes > 1) trial.rotation.sections = {.order = SectionOrder::sum, .axes = of.axes};
+        if (of.axes > 1) trial.rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = of.axes};
         trial.rotation.inv_freq = some_radians(std::size_t{of.groups} * of.axes * pairs, 11);
         if (of.phased) trial.rotation.phase = some_radians(std::size_t{of.groups} * pairs, 12);
-        trial.check(AngleSource::computed, of.phased ? Element::bf16 : Element::f32);
+        trial.check(VKROPE_ANGLES_COMPUTED, of.phased ? VKROPE_BF16 : VKROPE_F32);
     }
 }
 
 TEST_CASE("angles of channels: two angles a pair, and the gradient") {
     constexpr std::uint32_t rows = 9, stride = R + 3, heads = 3;
     const std::vector<std::int32_t> ids = {8, 0, 3, 3, 1};
-    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
-        for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+    for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
+        for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
             const Bytes cos = random_elements(element, rows * stride + 1, 21),
                         sin = random_elements(element, rows * stride + 1, 22),
-                        in = random_elements(Element::f32, tokens * heads * D, 23);
+                        in = random_elements(VKROPE_F32, tokens * heads * D, 23);
             const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, element, true));
             Buffer cos_buffer = upload(device(), cos), sin_buffer = upload(device(), sin),
                    position_ids = upload(device(), bytes_of(ids));
-            for (const Direction direction : {Direction::forward, Direction::inverse}) {
-                for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                     const Owned<Kernel> kernel = make_kernel(
                         device(), {.pairing = pairing,
                                    .rotary_dim = R,
-                                   .tensor = {{Element::f32, Element::f32, D, offset}},
-                                   .angles = AngleSource::cos_sin_cache,
-                                   .positions = PositionSource::ids,
+                                   .tensor = {{VKROPE_F32, VKROPE_F32, D, offset}},
+                                   .angles = VKROPE_ANGLES_COS_SIN_CACHE,
+                                   .positions = VKROPE_POSITIONS_IDS,
                                    .mapping = mapping,
                                    .table = element,
                                    .channel_angles = true});
@@ -304,23 +304,23 @@ TEST_CASE("angles of channels: two angles a pair, and the gradient") {
                     for (std::uint32_t e = 0; e < tokens * heads * D; ++e) {
                         const std::uint32_t channel = e % D - offset;  // wraps before the window
                         if (channel >= R) {
-                            wrong += stored(Element::f32, out, e) != stored(Element::f32, in, e);
+                            wrong += stored(VKROPE_F32, out, e) != stored(VKROPE_F32, in, e);
                             continue;
                         }
-                        const bool half = pairing == Pairing::half_split;
+                        const bool half = pairing == VKROPE_HALF_SPLIT;
                         const std::uint32_t other = half ? (channel + pairs) % R : channel ^ 1u;
                         const bool second = half ? channel >= pairs : channel % 2 == 1;
                         const std::uint32_t row = std::uint32_t(ids[e / (heads * D)]) * stride;
                         // The gradient has the sine of the other channel.
-                        const std::uint32_t of_sin = direction == Direction::forward ? channel
+                        const std::uint32_t of_sin = direction == VKROPE_FORWARD ? channel
                                                                                      : other;
                         const float c = value(element, cos, row + channel),
                                     s = value(element, sin, row + of_sin);
-                        const bool negative = second == (direction == Direction::inverse);
-                        const volatile float a = value(Element::f32, in, e) * c,
-                                             b = value(Element::f32, in, e - channel + other) * s;
+                        const bool negative = second == (direction == VKROPE_INVERSE);
+                        const volatile float a = value(VKROPE_F32, in, e) * c,
+                                             b = value(VKROPE_F32, in, e - channel + other) * s;
                         const volatile float sum = negative ? a - b : a + b;
-                        wrong += value(Element::f32, out, e) != sum;
+                        wrong += value(VKROPE_F32, out, e) != sum;
                     }
                     CHECK(wrong == 0);
                 }

@@ -18,7 +18,7 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info,
     must(buffer.upload(x.data(), x.size()));
     const Owned<Kernel> kernel(must(create(ref, info)));
     Owned<DescriptorArena> arena;
-    if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
+    if (!(ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena.reset(must(create_arena(kernel.get(), 2)));
     const std::uint32_t D = info.tensor[Q].head_dim, size = element_bytes(info.tensor[Q].in);
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize offset = VkDeviceSize{first} * D * size;
@@ -44,9 +44,9 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info,
 TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
     constexpr std::uint32_t tokens = 20;
     for (const bool push : {true, false}) {
-        for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed,
-                                         AngleSource::direct_texture, AngleSource::direct_buffer}) {
-            for (const Element element : {Element::f32, Element::f16}) {
+        for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                                         VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
+            for (const Element element : {VKROPE_F32, VKROPE_F16}) {
                 for (const std::uint32_t k_offset :
                      {0u, 4u}) {  // same windows for Q and K, and different ones
                     for (const std::uint32_t D :
@@ -54,18 +54,17 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                         if (D == 9 && k_offset != 0) continue;
                         // The layer is slow to rewrite shaders: keep one case for each way to bind
                         // angles.
-                        const bool kept = element == Element::f16 && D == 32 &&
-                                          (source == AngleSource::factored_texture ||
-                                           source == AngleSource::direct_buffer);
+                        const bool kept = element == VKROPE_F16 && D == 32 &&
+                                          (source == VKROPE_ANGLES_FACTORED_TEXTURE ||
+                                           source == VKROPE_ANGLES_DIRECT_BUFFER);
                         if (gpu_assisted() && (push || !kept)) continue;
                         CAPTURE(D);
                         CAPTURE(int(element));
                         Device& on = device(push);
                         const std::uint32_t R = D == 9 ? 8 : 24;
-                        const Rotation r = rotation(Pairing::half_split, D, R);
+                        const Rotation r = rotation(VKROPE_HALF_SPLIT, D, R);
                         const AngleTable table = must(AngleTable::make(on, r, source, tokens));
-                        const KernelInfo info{
-                            .rotary_dim = R,
+                        const KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .rotary_dim = R,
                             .tensor = {{element, element, D, 0}, {element, element, D, k_offset}},
                             .angles = source};
                         const Bytes x = random_elements(element, (tokens * 6 * D + 1) / 2 * 2, 61);
@@ -84,16 +83,16 @@ TEST_CASE(
     "4 storage buffers: ids and a table in a buffer leave none for the counter, and the call says "
     "so") {
     Device& on = device(true);
-    const Rotation r = rotation(Pairing::half_split, 8, 8);
-    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, 8, 8);
+    for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
         const Owned<Kernel> kernel(
-            must(create(weak(on), {.rotary_dim = 8,
-                                   .tensor = {{Element::f32, Element::f32, 8, 0}},
+            must(create(weak(on), {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 8,
+                                   .tensor = {{VKROPE_F32, VKROPE_F32, 8, 0}},
                                    .angles = source,
-                                   .positions = PositionSource::ids})));
+                                   .positions = VKROPE_POSITIONS_IDS})));
         Owned<DescriptorArena> arena;
-        if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+        if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena.reset(must(create_arena(kernel.get(), 1)));
         Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4)),
                ids = must(Buffer::make(on, 8 * 4));
         const std::uint32_t zero = 0;
@@ -113,13 +112,13 @@ TEST_CASE(
             return Status{};
         }));
         INFO(status.what);
-        if (source == AngleSource::factored_texture) {
-            CHECK(status.code == Code::ok);
+        if (source == VKROPE_ANGLES_FACTORED_TEXTURE) {
+            CHECK(status.code == VKROPE_SUCCESS);
             std::uint32_t outside = 0;
             must(counter.download(&outside, 4));
             CHECK(outside == 4);
         } else {
-            CHECK(status.code == Code::limit_exceeded);
+            CHECK(status.code == VKROPE_ERROR_LIMIT_EXCEEDED);
             CHECK(std::strstr(status.what, "binds 5 storage buffers, but the device allows 4"));
         }
     }

@@ -10,9 +10,9 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
-constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
-constexpr Mapping mappings[] = {Mapping::cpu, Mapping::gpu};
+constexpr Pairing pairings[] = {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED};
+constexpr Element elements[] = {VKROPE_F32, VKROPE_F16, VKROPE_BF16};
+constexpr Mapping mappings[] = {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU};
 
 std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t head_dim) {
     return std::size_t{shape.batch} * shape.tokens * heads * head_dim;
@@ -20,7 +20,7 @@ std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t 
 
 // Rotates random Q and K and checks both against the contract.
 Rotated check(Device& on, const Rotation& r, const HostShape& shape,
-              Direction direction = Direction::forward) {
+              Direction direction = VKROPE_FORWARD) {
     const Bytes q = random_elements(
         shape.element,
         count_of(shape, shape.q_heads, shape.q_head_dim ? shape.q_head_dim : r.head_dim), 1);
@@ -33,8 +33,8 @@ Rotated check(Device& on, const Rotation& r, const HostShape& shape,
     return out;
 }
 
-constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
-                                   AngleSource::direct_texture, AngleSource::direct_buffer};
+constexpr AngleSource sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                                   VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER};
 
 }  // namespace
 
@@ -52,7 +52,7 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
     for (const Window& window : windows) {
         for (const Pairing pairing : pairings) {
             for (const Element element : elements) {
-                if (element != Element::f32 && window.head_dim % 2 != 0)
+                if (element != VKROPE_F32 && window.head_dim % 2 != 0)
                     continue;  // rows of half words: see the next case
                 for (const Mapping mapping : mappings) {
                     if (combination++ % sweep_share() != 0) continue;
@@ -84,7 +84,7 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
 
 TEST_CASE(
     "16-bit rows that end in half a word hold the contract, and their neighbours keep their bits") {
-    for (const Element element : {Element::f16, Element::bf16}) {
+    for (const Element element : {VKROPE_F16, VKROPE_BF16}) {
         for (const Pairing pairing : pairings) {
             for (const Mapping mapping : mappings) {
                 for (const bool in_place : {false, true}) {
@@ -104,10 +104,10 @@ TEST_CASE(
 }
 
 TEST_CASE("any number of tokens from 1 to 300") {
-    for (const Element element : {Element::f32, Element::f16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         for (std::uint32_t tokens = 1; tokens <= 300; ++tokens) {
             CAPTURE(tokens);
-            const Rotation r = rotation(tokens % 2 ? Pairing::half_split : Pairing::interleaved, 32,
+            const Rotation r = rotation(tokens % 2 ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED, 32,
                                         32);
             const HostShape shape{.tokens = tokens,
                                   .q_heads = 3,
@@ -128,12 +128,12 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
         for (const Mapping mapping : mappings) {
             CAPTURE(heads.q);
             CAPTURE(heads.k);
-            const Rotation r = rotation(Pairing::half_split, 64, 64);
+            const Rotation r = rotation(VKROPE_HALF_SPLIT, 64, 64);
             check(device(), r,
                   {.tokens = 7,
                    .q_heads = heads.q,
                    .k_heads = heads.k,
-                   .element = Element::f16,
+                   .element = VKROPE_F16,
                    .mapping = mapping});
         }
     }
@@ -141,14 +141,14 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
 
 TEST_CASE("four heads a lane, where enough lanes remain: same bits as one") {
     // 2^16 lanes of four heads with stride 8; with odd head counts some lanes have fewer.
-    const Rotation r = rotation(Pairing::half_split, 64, 32, 16, 16);
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, 64, 32, 16, 16);
     HostShape shape{.tokens = 4100,
                     .q_heads = 19,
                     .k_heads = 2,
-                    .element = Element::f16,
-                    .mapping = Mapping::gpu};
+                    .element = VKROPE_F16,
+                    .mapping = VKROPE_MAPPING_GPU};
     const Rotated four = check(device(), r, shape);
-    shape.mapping = Mapping::cpu;
+    shape.mapping = VKROPE_MAPPING_CPU;
     const Bytes q = random_elements(shape.element, count_of(shape, 19, 64), 1),
                 k = random_elements(shape.element, count_of(shape, 2, 64), 2);
     const Rotated all = rotate(device(), r, shape, q, k);
@@ -166,40 +166,40 @@ TEST_CASE("Q and K with their own head_dim and window") {
                    .q_heads = 16,
                    .k_heads = 1,
                    .k_head_dim = 576,
-                   .element = Element::bf16,
+                   .element = VKROPE_BF16,
                    .mapping = mapping});
         }
     }
 }
 
 TEST_CASE("layouts, angle sources and descriptors change nothing but where the rows are") {
-    const Rotation r = rotation(Pairing::half_split, 32, 32);
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, 32, 32);
     for (const Element element : elements) {
         HostShape shape{.batch = 3, .tokens = 6, .q_heads = 4, .k_heads = 2, .element = element};
         const Rotated expected = check(device(), r, shape);
         HostShape direct = shape;
-        direct.angles = AngleSource::direct_buffer;
+        direct.angles = VKROPE_ANGLES_DIRECT_BUFFER;
         const Rotated direct_bits = check(device(), r, direct);
         for (const AngleSource source : sources) {
             for (const bool push : {true, false}) {
                 HostShape same = shape;
                 same.angles = source;
                 const Rotated got = check(device(push), r, same);
-                if (source == AngleSource::computed) continue;  // has different bits
+                if (source == VKROPE_ANGLES_COMPUTED) continue;  // has different bits
                 CHECK(got.q ==
-                      (source == AngleSource::factored_texture ? expected : direct_bits).q);
+                      (source == VKROPE_ANGLES_FACTORED_TEXTURE ? expected : direct_bits).q);
                 CHECK(got.k ==
-                      (source == AngleSource::factored_texture ? expected : direct_bits).k);
+                      (source == VKROPE_ANGLES_FACTORED_TEXTURE ? expected : direct_bits).k);
             }
         }
-        for (const Layout layout : {Layout::bhsd, Layout::sbhd}) {
+        for (const Layout layout : {VKROPE_LAYOUT_BHSD, VKROPE_LAYOUT_SBHD}) {
             HostShape other = shape;
             other.layout = layout;
             check(device(), r, other);
         }
         HostShape packed = shape;
         packed.batch = 1;
-        packed.layout = Layout::thd;
+        packed.layout = VKROPE_LAYOUT_THD;
         check(device(), r, packed);
     }
 }
@@ -207,13 +207,13 @@ TEST_CASE("layouts, angle sources and descriptors change nothing but where the r
 TEST_CASE(
     "positions: implicit, negative, one row for all sequences, one row each; far out; both "
     "directions") {
-    const Rotation r = rotation(Pairing::interleaved, 16, 16);
-    HostShape shape{.batch = 2, .tokens = 4, .q_heads = 2, .k_heads = 1, .element = Element::f32};
+    const Rotation r = rotation(VKROPE_INTERLEAVED, 16, 16);
+    HostShape shape{.batch = 2, .tokens = 4, .q_heads = 2, .k_heads = 1, .element = VKROPE_F32};
     for (const Mapping mapping : mappings) {
         shape.mapping = mapping;
         for (const AngleSource source : sources) {
             shape.angles = source;
-            for (const Direction direction : {Direction::forward, Direction::inverse}) {
+            for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
                 shape.positions = {};
                 for (const std::int32_t first : {0, 1, -2, -1000, 131068, 1 << 20}) {
                     shape.first_position = first;
@@ -224,12 +224,12 @@ TEST_CASE(
                 check(device(), r, shape, direction);
                 shape.positions = {7, 0, -3, 4096, 1, 2, 3, 65535};
                 check(device(), r, shape, direction);
-                if (source == AngleSource::factored_texture || source == AngleSource::computed) {
+                if (source == VKROPE_ANGLES_FACTORED_TEXTURE || source == VKROPE_ANGLES_COMPUTED) {
                     shape.positions = {2047,          2048,    -2049, (1 << 22) - 1,
                                        1 - (1 << 22), -131073, 4096,  3000001};
                     check(device(), r, shape, direction);
                 }
-                if (source == AngleSource::computed) {
+                if (source == VKROPE_ANGLES_COMPUTED) {
                     shape.positions = {INT32_MAX,     INT32_MIN,  INT32_MIN + 1, 1 << 30,
                                        (1 << 24) + 1, -(1 << 29), 1 << 22,       -5};
                     check(device(), r, shape, direction);
@@ -240,22 +240,22 @@ TEST_CASE(
 }
 
 TEST_CASE("a table grows on demand, and keeps the bits that it has") {
-    const Rotation r = rotation(Pairing::half_split, 8, 8);
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, 8, 8);
     for (const AngleSource source : sources) {
         AngleTable table = must(AngleTable::make(device(), r, source, 100));
         const std::uint32_t before = table.plan().rows;
         must(table.reach(device(), r, 100));
         CHECK(table.plan().rows == before);
         must(table.reach(device(), r, 101));
-        CHECK(table.plan().rows == (source == AngleSource::computed ? before : 200));
+        CHECK(table.plan().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 200));
         must(table.reach(device(), r, 5000));
-        CHECK(table.plan().rows == (source == AngleSource::computed ? before : 5000));
-        if (source == AngleSource::computed) continue;
+        CHECK(table.plan().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 5000));
+        if (source == VKROPE_ANGLES_COMPUTED) continue;
         CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
         CHECK(table.plan().rows == 5000);  // unchanged
         const Owned<Kernel> kernel = make_kernel(
-            device(), {.rotary_dim = 8, .tensor = {{.head_dim = 8}}, .angles = source});
-        const Bytes q = random_elements(Element::f32, 4 * 8, 5);
+            device(), {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 8, .tensor = {{.head_dim = 8}}, .angles = source});
+        const Bytes q = random_elements(VKROPE_F32, 4 * 8, 5);
         Buffer rows = must(Buffer::make(device(), q.size()));
         must(rows.upload(q.data(), q.size()));
         const Tensor tensor{.where = rows.whole(), .heads = 1};
@@ -274,7 +274,7 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
 
 TEST_CASE("an attention factor multiplies once") {
     for (const double factor : {1.01, 1.1386294361119891, 0.5}) {
-        const Rotation r = rotation(Pairing::half_split, 64, 64, 0, 0, factor);
+        const Rotation r = rotation(VKROPE_HALF_SPLIT, 64, 64, 0, 0, factor);
         for (const Element element : elements) {
             for (const AngleSource source : sources) {
                 HostShape shape{.tokens = 33,
@@ -290,14 +290,14 @@ TEST_CASE("an attention factor multiplies once") {
 }
 
 TEST_CASE("special values: infinities and NaNs stay in their pair, subnormal halves are numbers") {
-    for (const Element element : {Element::f16, Element::bf16, Element::f32}) {
-        const Rotation r = rotation(Pairing::half_split, 16, 16);
+    for (const Element element : {VKROPE_F16, VKROPE_BF16, VKROPE_F32}) {
+        const Rotation r = rotation(VKROPE_HALF_SPLIT, 16, 16);
         const HostShape shape{.tokens = 64, .q_heads = 1, .element = element, .first_position = 1};
         Bytes q(count_of(shape, 1, 16) * element_bytes(element));
         std::mt19937 generator(7);
         for (std::size_t i = 0; i < q.size() / element_bytes(element); ++i) {
             std::uint32_t bits = std::uint32_t(generator());
-            if (element == Element::f32) {
+            if (element == VKROPE_F32) {
                 const std::uint32_t exponent = (bits >> 23) & 0xff;
                 if (exponent == 0 || exponent > 0xf0)
                     bits ^= 0x40000000;  // subnormals may be flushed; overflow is tested below

@@ -42,12 +42,12 @@ Tables widened(const Tables& of, Element element, std::uint32_t stride) {
 // Rotates 6 tokens at `positions`; if empty, at implicit positions from 3 on.
 Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, Mapping mapping,
                   const std::vector<std::int32_t>& positions, const Bytes& in,
-                  Direction direction = Direction::forward, std::uint32_t* outside = nullptr) {
+                  Direction direction = VKROPE_FORWARD, std::uint32_t* outside = nullptr) {
     const Owned<Kernel> kernel = make_kernel(
-        device(), {.rotary_dim = R,
-                   .tensor = {{Element::f32, Element::f32, D, 2}},
-                   .angles = AngleSource::cos_sin_cache,
-                   .positions = positions.empty() ? PositionSource::implicit : PositionSource::ids,
+        device(), {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = R,
+                   .tensor = {{VKROPE_F32, VKROPE_F32, D, 2}},
+                   .angles = VKROPE_ANGLES_COS_SIN_CACHE,
+                   .positions = positions.empty() ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS,
                    .mapping = mapping,
                    .table = element});
     const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, element));
@@ -71,15 +71,15 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
     call.direction = direction;
     call.out_of_range = counter.whole();
     run(device(), kernel, call);
-    if (outside) *outside = stored(Element::f32, download(counter, 4), 0);
+    if (outside) *outside = stored(VKROPE_F32, download(counter, 4), 0);
     return download(x, in.size());
 }
 
 }  // namespace
 
 TEST_CASE("a cos_sin_cache with our values has the bits of our table") {
-    const Rotation r = rotation(Pairing::half_split, D, R, 2, 2);
-    const AnglePlan plan = must(plan_angles(r, AngleSource::direct_buffer, rows, 0));
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, R, 2, 2);
+    const AnglePlan plan = must(plan_angles(r, VKROPE_ANGLES_DIRECT_BUFFER, rows, 0));
     std::vector<float> ours(plan.bytes / 4);
     must(fill_angles(r, plan, ours.data(), plan.bytes));
     Tables tables{Bytes(rows * pairs * 4), Bytes(rows * pairs * 4)};
@@ -87,47 +87,47 @@ TEST_CASE("a cos_sin_cache with our values has the bits of our table") {
         std::memcpy(tables.cos.data() + 4 * i, &ours[2 * i], 4);
         std::memcpy(tables.sin.data() + 4 * i, &ours[2 * i + 1], 4);
     }
-    const Bytes in = random_elements(Element::f32, tokens * heads * D, 3);
-    for (const Direction direction : {Direction::forward, Direction::inverse}) {
+    const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 3);
+    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
         const HostShape shape{.tokens = tokens,
                               .q_heads = heads,
                               .first_position = 3,
-                              .angles = AngleSource::direct_buffer};
+                              .angles = VKROPE_ANGLES_DIRECT_BUFFER};
         const Bytes expected = rotate(device(), r, shape, in, {}, direction).q;
-        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-            CHECK(rotate_with(tables, Element::f32, pairs, mapping, {}, in, direction) == expected);
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
+            CHECK(rotate_with(tables, VKROPE_F32, pairs, mapping, {}, in, direction) == expected);
         }
     }
 }
 
 TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at any stride") {
-    const Bytes in = random_elements(Element::f32, tokens * heads * D, 3);
+    const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 3);
     const std::vector<std::int32_t> positions = {16, 0, 7, 7, 1, 15};
-    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
         for (const std::uint32_t stride : {pairs, R, pairs + 3}) {
             const Tables tables = random_tables(element, stride);
             const Tables wide = widened(tables, element, stride);
-            const Bytes got = rotate_with(tables, element, stride, Mapping::cpu, positions, in);
-            CHECK(got == rotate_with(wide, Element::f32, pairs, Mapping::gpu, positions, in));
+            const Bytes got = rotate_with(tables, element, stride, VKROPE_MAPPING_CPU, positions, in);
+            CHECK(got == rotate_with(wide, VKROPE_F32, pairs, VKROPE_MAPPING_GPU, positions, in));
             CHECK(got != in);
             // The definition rounds as the shader does: each product and each sum to f32.
             std::size_t wrong = 0;
             for (std::uint32_t e = 0; e < tokens * heads * D; ++e) {
                 const std::uint32_t channel = e % D - 2, pair = channel % pairs;
                 if (e % D < 2 || channel >= R) {
-                    wrong += stored(Element::f32, got, e) != stored(Element::f32, in, e);
+                    wrong += stored(VKROPE_F32, got, e) != stored(VKROPE_F32, in, e);
                     continue;
                 }
                 const std::uint32_t row = std::uint32_t(positions[e / (heads * D)]);
-                const float c = value(Element::f32, wide.cos, row * pairs + pair),
-                            s = value(Element::f32, wide.sin, row * pairs + pair);
+                const float c = value(VKROPE_F32, wide.cos, row * pairs + pair),
+                            s = value(VKROPE_F32, wide.sin, row * pairs + pair);
                 const std::uint32_t first = e - channel + pair;
-                const float x0 = value(Element::f32, in, first),
-                            x1 = value(Element::f32, in, first + pairs);
+                const float x0 = value(VKROPE_F32, in, first),
+                            x1 = value(VKROPE_F32, in, first + pairs);
                 const volatile float a = channel < pairs ? x0 * c : x0 * s,
                                      b = channel < pairs ? -(x1 * s) : x1 * c;
                 const volatile float sum = a + b;
-                wrong += value(Element::f32, got, e) != sum;
+                wrong += value(VKROPE_F32, got, e) != sum;
             }
             CHECK(wrong == 0);
         }
@@ -137,11 +137,11 @@ TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at a
 TEST_CASE(
     "a cos_sin_cache covers positions 0 to rows - 1: others leave their rows unrotated, and "
     "count") {
-    const Tables tables = random_tables(Element::f16, pairs);
-    const Bytes in = random_elements(Element::f32, tokens * heads * D, 3);
+    const Tables tables = random_tables(VKROPE_F16, pairs);
+    const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 3);
     std::uint32_t outside = 0;
-    const Bytes got = rotate_with(tables, Element::f16, pairs, Mapping::cpu,
-                                  {-1, 5, 17, 0, INT32_MIN, INT32_MAX}, in, Direction::forward,
+    const Bytes got = rotate_with(tables, VKROPE_F16, pairs, VKROPE_MAPPING_CPU,
+                                  {-1, 5, 17, 0, INT32_MIN, INT32_MAX}, in, VKROPE_FORWARD,
                                   &outside);
     CHECK(outside == 4);
     const std::size_t row = heads * D * 4;

@@ -39,15 +39,15 @@ TEST_CASE(
     for (const bool push : {true, false}) {
         Device& on = device(push);
         // Windows at the end of rows: 48 + 32 channels of q, 96 + 32 of k; and whole rows of 32.
-        const Rotation latent = rotation(Pairing::interleaved, D, D, 48, 96),
-                       plain = rotation(Pairing::half_split, D, D);
+        const Rotation latent = rotation(VKROPE_INTERLEAVED, D, D, 48, 96),
+                       plain = rotation(VKROPE_HALF_SPLIT, D, D);
         const AngleTable table = must(
-            AngleTable::make(on, latent, AngleSource::factored_texture, 100));
-        const AngleTable numbers = must(AngleTable::make(on, plain, AngleSource::computed, 100));
+            AngleTable::make(on, latent, VKROPE_ANGLES_FACTORED_TEXTURE, 100));
+        const AngleTable numbers = must(AngleTable::make(on, plain, VKROPE_ANGLES_COMPUTED, 100));
         Owned<DescriptorArena> arena;
         const Owned<Kernel> first = make_kernel(
-            on, must(kernel_info(plain, table.plan(), Element::f32, {})));
-        if (!(on.ref().enabled & push_descriptor)) arena = make_arena(on, first, 3);
+            on, must(kernel_info(plain, table.plan(), VKROPE_F32, {})));
+        if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena = make_arena(on, first, 3);
         for (const bool key : {false, true}) {
             const std::uint32_t width = row_channels(
                 latent, key ? latent.k_rotary_offset : latent.q_rotary_offset);
@@ -57,25 +57,25 @@ TEST_CASE(
                                   .k_heads = heads,
                                   .q_head_dim = width,
                                   .k_head_dim = width,
-                                  .element = Element::f16,
+                                  .element = VKROPE_F16,
                                   .first_position = 5};
-            const Bytes in = random_elements(Element::f16, tokens * heads * width, 7 + key);
-            const Bytes out = rotate_by_info(on, latent, table, Element::f16, key, in, {.first = 5},
+            const Bytes in = random_elements(VKROPE_F16, tokens * heads * width, 7 + key);
+            const Bytes out = rotate_by_info(on, latent, table, VKROPE_F16, key, in, {.first = 5},
                                              arena);
             CHECK(out != in);
             check_contract(latent, shape, key, in, out);
             // HostRotation derives the same widths.
             HostShape by_itself{.tokens = tokens,
-                                .element = Element::f16,
+                                .element = VKROPE_F16,
                                 .first_position = 5,
-                                .angles = AngleSource::factored_texture};
+                                .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
             (key ? by_itself.k_heads : by_itself.q_heads) = heads;
             const Rotated rotated = rotate(on, latent, by_itself, key ? Bytes{} : in,
                                            key ? in : Bytes{});
             CHECK((key ? rotated.k : rotated.q) == out);
         }
-        const Bytes in = random_elements(Element::f32, tokens * heads * D, 9);
-        const Bytes out = rotate_by_info(on, plain, numbers, Element::f32, false, in, {.first = 5},
+        const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 9);
+        const Bytes out = rotate_by_info(on, plain, numbers, VKROPE_F32, false, in, {.first = 5},
                                          arena);
         check_contract(plain, {.tokens = tokens, .q_heads = heads, .first_position = 5}, false, in,
                        out);
@@ -86,20 +86,20 @@ TEST_CASE(
     "kernel_info: a model with sections takes a position on each axis, and record refuses a kernel "
     "that dropped them") {
     Device& on = device();
-    Rotation r = rotation(Pairing::half_split, D, D);
+    Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
     r.sections = {.axes = 3, .pairs = {4, 6, 6}};
-    const AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 100));
+    const AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 100));
     const std::vector<std::int32_t> ids = {1,  2,  3,  4,  5,  6,  7,  20, 21, 22, 23,
                                            24, 25, 26, 90, 80, 70, 60, 50, 40, 30};
     Buffer positions = upload(on, bytes_of(ids));
-    const Bytes in = random_elements(Element::f32, tokens * heads * D, 11);
+    const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 11);
     Positions where{.ids = positions.whole()};
     where.axis_stride = tokens;
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor))  // the arena outlives its kernel
+    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))  // the arena outlives its kernel
         arena = make_arena(
-            on, make_kernel(on, must(kernel_info(r, table.plan(), Element::f32, {}))), 1);
-    const Bytes out = rotate_by_info(on, r, table, Element::f32, false, in, where, arena);
+            on, make_kernel(on, must(kernel_info(r, table.plan(), VKROPE_F32, {}))), 1);
+    const Bytes out = rotate_by_info(on, r, table, VKROPE_F32, false, in, where, arena);
     // Each pair is rotated as if all pairs had its axis.
     for (std::uint32_t axis = 0; axis < 3; ++axis) {
         Rotation one = r;
@@ -108,22 +108,22 @@ TEST_CASE(
             .tokens = tokens,
             .q_heads = heads,
             .positions = {ids.begin() + axis * tokens, ids.begin() + (axis + 1) * tokens},
-            .angles = AngleSource::factored_texture};
+            .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         const Bytes alone = rotate(on, one, shape, in, {}).q;
         for (std::uint32_t row = 0; row < tokens * heads; ++row) {
             for (std::uint32_t pair = 0; pair < D / 2; ++pair) {
                 if (axis_of(r.sections, pair) != axis) continue;
                 for (const std::uint32_t channel : {pair, pair + D / 2}) {
                     const std::size_t at = std::size_t{row} * D + channel;
-                    CHECK(stored(Element::f32, out, at) == stored(Element::f32, alone, at));
+                    CHECK(stored(VKROPE_F32, out, at) == stored(VKROPE_F32, alone, at));
                 }
             }
         }
     }
 
-    KernelInfo dropped = must(kernel_info(r, table.plan(), Element::f32, {}));
+    KernelInfo dropped = must(kernel_info(r, table.plan(), VKROPE_F32, {}));
     dropped.sections = {};
-    dropped.positions = PositionSource::ids;
+    dropped.positions = VKROPE_POSITIONS_IDS;
     const Owned<Kernel> kernel = make_kernel(on, dropped);
     Buffer q = upload(on, in);
     Call call{.tokens = tokens};
@@ -131,18 +131,18 @@ TEST_CASE(
     call.positions.ids = positions.whole();
     call.angles = table.angles();
     const auto told = dispatches(kernel.get(), call);
-    CHECK(told.status.code == Code::invalid_argument);
+    CHECK(told.status.code == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(std::strstr(told.status.what, "sections.axes is 3"));
 }
 
 TEST_CASE("a HostRotation runs with other positions from step to step, and its table grows") {
     for (const bool push : {true, false}) {
         Device& on = device(push);
-        const Rotation r = rotation(Pairing::half_split, D, D);
-        const Bytes in = random_elements(Element::f32, tokens * heads * D, 13);
+        const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+        const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 13);
         const auto alone = [&](HostShape shape) {
             shape.tokens = tokens, shape.q_heads = heads,
-            shape.angles = AngleSource::factored_texture;
+            shape.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
             return rotate(on, r, shape, in, {}).q;
         };
         HostRotation implicit = must(
@@ -160,12 +160,12 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         CHECK(implicit.angle_plan().rows >= 5000 + tokens);
         CHECK(implicit.angle_plan().rows > 2 * rows);
         CHECK(after(implicit, {}) == alone({.first_position = 5000}));  // unchanged
-        CHECK(after(implicit, {.direction = Direction::inverse, .first_position = 3}) !=
+        CHECK(after(implicit, {.direction = VKROPE_INVERSE, .first_position = 3}) !=
               alone({.first_position = 3}));
         // The table grows up to the largest factored table; the angle source does not change.
         CHECK(after(implicit, {.first_position = (1 << 22) - 1 - std::int32_t(tokens)}) ==
               alone({.first_position = (1 << 22) - 1 - std::int32_t(tokens)}));
-        CHECK(implicit.run(HostRun{.first_position = 1 << 22}).status.code == Code::limit_exceeded);
+        CHECK(implicit.run(HostRun{.first_position = 1 << 22}).status.code == VKROPE_ERROR_LIMIT_EXCEEDED);
         CHECK(after(implicit, {.first_position = 3}) == alone({.first_position = 3}));
 
         const std::vector<std::int32_t> a = {1, 2, 3, 4, 5, 6, 7}, b = {9, -8, 700, 0, 1, 1, 2};
@@ -177,7 +177,7 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         CHECK(after(explicit_ids, {}) == alone({.positions = b}));
 
         const auto refuses = [](const auto& result, const char* words) {
-            CHECK(result.status.code == Code::invalid_argument);
+            CHECK(result.status.code == VKROPE_ERROR_INVALID_ARGUMENT);
             CHECK(std::strstr(result.status.what, words));
         };
         refuses(explicit_ids.run(HostRun{.positions = {1, 2}}),
@@ -198,11 +198,11 @@ TEST_CASE(
     "what submits during the callback of a submit is refused, and what was recorded before it "
     "stays") {
     Device& on = device();
-    const Rotation r = rotation(Pairing::half_split, D, D);
-    const AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 100));
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    const AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 100));
     const Owned<Kernel> kernel = make_kernel(on,
-                                             must(kernel_info(r, table.plan(), Element::f32, {})));
-    const Bytes in = random_elements(Element::f32, tokens * heads * D, 17);
+                                             must(kernel_info(r, table.plan(), VKROPE_F32, {})));
+    const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 17);
     Buffer q = upload(on, in), other = upload(on, Bytes(16));
     const Owned<DescriptorArena> arena = make_arena(on, kernel, 1);
     Call call{.tokens = tokens};
@@ -220,12 +220,12 @@ TEST_CASE(
         seen.push_back(on.submit([](VkCommandBuffer) { return Status{}; }).status);
         seen.push_back(work.upload(in.data(), nullptr));
         seen.push_back(work.run(HostRun{.first_position = 5}).status);
-        seen.push_back(AngleTable::make(on, r, AngleSource::factored_texture, 10).status);
+        seen.push_back(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 10).status);
         return Status{};
     }));
     CHECK(seen.size() == 6);
     for (const Status& status : seen) {
-        CHECK(status.code == Code::invalid_argument);
+        CHECK(status.code == VKROPE_ERROR_INVALID_ARGUMENT);
         CHECK(std::strstr(status.what, "from the callback of another submit"));
     }
     const Bytes out = download(q, in.size());
@@ -238,7 +238,7 @@ TEST_CASE(
     CHECK(again == out);
     // A failing callback leaves the device usable.
     CHECK(on.submit([&](VkCommandBuffer) { return other.upload(in.data(), 16); }).status.code ==
-          Code::invalid_argument);
+          VKROPE_ERROR_INVALID_ARGUMENT);
     must(other.upload(in.data(), 16));
 }
 

@@ -96,7 +96,7 @@ Results carry_out(Scene scene, const Way& way) {
     scene.info.scatter_k = way.slots;
     if (way.page_rows != 0) {
         for (Finish* finish : {&scene.info.tensor[K].ops, &scene.info.tensor[V].ops}) {
-            if (is_made(finish->store_scale)) finish->scale_layout = ScaleLayout::pages_heads;
+            if (is_made(finish->store_scale)) finish->scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
         }
     }
     const Owned<Kernel> kernel = make_kernel(device(), scene.info,
@@ -129,7 +129,7 @@ Results carry_out(Scene scene, const Way& way) {
     std::vector<std::int32_t> ids;
     for (std::uint32_t t = 0; t < scene.tokens; ++t) ids.push_back(std::int32_t(t) + 3);
     Buffer id_buffer = upload(device(), bytes_of(ids));
-    if (scene.info.positions == PositionSource::ids)
+    if (scene.info.positions == VKROPE_POSITIONS_IDS)
         call.positions = {.ids = id_buffer.whole(), .batch_stride = broadcast};
     if (!parameters.empty()) call.parameters = parameter_buffer.whole();
     if (scene.info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = factors.whole();
@@ -250,9 +250,9 @@ void check_tensor(const Scene& scene, const char* name, const TensorInfo& width,
     to.type = type_of(width.out);
     reference::Operation operation;
     const Rotation turned = rotation_of(scene.info);
-    operation.interleaved = scene.info.pairing == Pairing::interleaved;
+    operation.interleaved = scene.info.pairing == VKROPE_INTERLEAVED;
     if (scene.info.pairing_out)
-        operation.interleaved_out = *scene.info.pairing_out == Pairing::interleaved;
+        operation.interleaved_out = scene.info.pairing_out == VKROPE_INTERLEAVED;
     operation.rotary_offset = width.rotary_offset;
     if (turns) operation.inv_freq = turned.inv_freq;
     for (const Window& window : scene.info.windows) {
@@ -266,7 +266,7 @@ void check_tensor(const Scene& scene, const char* name, const TensorInfo& width,
     const auto steps = oracle_of(finish, width.in, parameters, name[0] == 'q' ? scene.q_scale : 1,
                                  factors_of(scene));
     const reference::FinishVerdict verdict = reference::compare(
-        from, to, operation, steps, error_bound(AngleSource::factored_texture, 1), in.data(),
+        from, to, operation, steps, error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, 1), in.data(),
         out.data());
     INFO(name, ": ", verdict.worst);
     CHECK(verdict.elements == std::uint64_t{scene.batch} * scene.tokens * heads * width.head_dim);
@@ -293,11 +293,11 @@ void check_ways(const Scene& scene) {
     check(scene, first);
     const bool in_place = scene.info.tensor[Q].in == scene.info.tensor[Q].out &&
                           !scene.info.pairing_out;
-    const Way ways[] = {{Mapping::gpu, 0, false},
-                        {Mapping::cpu, 1, in_place},
-                        {Mapping::gpu, 1, in_place},
-                        {Mapping::gpu, 2, false, true},
-                        {Mapping::cpu, 0, false, true, 4}};
+    const Way ways[] = {{VKROPE_MAPPING_GPU, 0, false},
+                        {VKROPE_MAPPING_CPU, 1, in_place},
+                        {VKROPE_MAPPING_GPU, 1, in_place},
+                        {VKROPE_MAPPING_GPU, 2, false, true},
+                        {VKROPE_MAPPING_CPU, 0, false, true, 4}};
     for (std::size_t i = 0; i < std::size(ways); i += sweep_share()) {
         const Way& way = ways[i];
         if (way.slots && scene.k_heads + scene.v_heads == 0) continue;

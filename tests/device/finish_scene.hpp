@@ -8,7 +8,7 @@ namespace vkrope::test {
 
 /// A call, by what its results depend on.
 struct Scene {
-    KernelInfo info;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     std::uint32_t batch = 1, tokens = 5;
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
     float q_scale = 1;
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t second_seed = 20;
 
 /// How it is carried out, which changes no bit.
 struct Way {
-    Mapping mapping = Mapping::cpu;
+    Mapping mapping = VKROPE_MAPPING_CPU;
     std::uint32_t lead = 0;  ///< elements before each tensor: the access becomes narrower
     bool in_place = false;
     bool slots = false;                       ///< K and V go to a cache, in reverse order

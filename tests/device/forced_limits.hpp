@@ -9,7 +9,7 @@ namespace vkrope::test {
 /// Limits that the device reports in place of its own.
 struct Forced {
     std::uint32_t range = 0, workgroups = 0;  ///< 0: the device's limit
-    Mapping mapping = Mapping::by_device;
+    Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
     std::uint32_t storage_buffers = 0;  ///< 0: as many as it has
 };
 
@@ -34,7 +34,7 @@ Function function(Device& on, const char* name) {
 inline std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
     const std::uint64_t count = must(dispatches(&kernel, call));
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor))
+    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
         arena.reset(must(create_arena(&kernel, std::uint32_t(count))));
     const auto barrier = function<PFN_vkCmdPipelineBarrier>(on, "vkCmdPipelineBarrier");
     must(on.submit([&](VkCommandBuffer commands) {

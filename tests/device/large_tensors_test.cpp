@@ -14,7 +14,7 @@ namespace {
 
 // Values of magnitude below 2, of either sign and any element type; equal for equal `block`.
 void fill(Element element, std::uint64_t block, Bytes& bytes) {
-    const std::uint64_t mask = element == Element::f32 ? 0xbfffffffbfffffffu : 0xbfffbfffbfffbfffu;
+    const std::uint64_t mask = element == VKROPE_F32 ? 0xbfffffffbfffffffu : 0xbfffbfffbfffbfffu;
     std::uint64_t state = block * 0x9e3779b97f4a7c15u + 1;
     for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -79,8 +79,8 @@ void rotate_large(Device& on, const Large& large) {
         return;
     }
     const AngleTable table = must(
-        AngleTable::make(on, rotation(Pairing::half_split, Large::D, Large::D),
-                         AngleSource::factored_texture, Large::positions));
+        AngleTable::make(on, rotation(VKROPE_HALF_SPLIT, Large::D, Large::D),
+                         VKROPE_ANGLES_FACTORED_TEXTURE, Large::positions));
     std::vector<std::int32_t> positions(large.tokens);
     for (std::uint32_t t = 0; t < large.tokens; ++t)
         positions[t] = std::int32_t(t % Large::positions);
@@ -107,9 +107,11 @@ void rotate_large(Device& on, const Large& large) {
     });
 
     const Owned<Kernel> kernel = make_kernel(on,
-                                             {.rotary_dim = Large::D,
+                                             {.pairing = VKROPE_HALF_SPLIT,
+                                              .rotary_dim = Large::D,
                                               .tensor = {{large.in, large.out, Large::D, 0}},
-                                              .positions = PositionSource::ids},
+                                              .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                                              .positions = VKROPE_POSITIONS_IDS},
                                              {});
     Call whole{.batch = large.batch,
                .tokens = large.tokens,
@@ -153,14 +155,12 @@ TEST_CASE(
     "300 MiB: more than lavapipe binds at once, in place and out of place, by token and by head") {
     if (gpu_assisted()) return;  // the same shaders and bindings as above
     const Large all[] = {
-        {"[1, 150001, 8, 128] f16 in place", Element::f16, Element::f16, true, false, 1, 150'001,
-         8},
-        {"[2, 8, 75001, 128] f16 in place, heads before tokens", Element::f16, Element::f16, true,
-         true, 2, 75'001, 8},
-        {"[3, 25001, 8, 128] f32 out of place", Element::f32, Element::f32, false, false, 3, 25'001,
-         8},
-        {"[1, 3, 200001, 128] f16 to f32, heads before tokens", Element::f16, Element::f32, false,
-         true, 1, 200'001, 3},
+        {"[1, 150001, 8, 128] f16 in place", VKROPE_F16, VKROPE_F16, true, false, 1, 150'001, 8},
+        {"[2, 8, 75001, 128] f16 in place, heads before tokens", VKROPE_F16, VKROPE_F16, true, true,
+         2, 75'001, 8},
+        {"[3, 25001, 8, 128] f32 out of place", VKROPE_F32, VKROPE_F32, false, false, 3, 25'001, 8},
+        {"[1, 3, 200001, 128] f16 to f32, heads before tokens", VKROPE_F16, VKROPE_F32, false, true,
+         1, 200'001, 3},
     };
     for (const Large& large : all) rotate_large<Buffer>(device(), large);
 }
@@ -170,17 +170,17 @@ TEST_CASE("3 GiB in place: offsets past 2^31 bytes") {
     // Without the layer: lavapipe gives such memory, but reports a heap of 2 GiB, which the layer
     // would enforce.
     Device on = must(Device::open({.select = device().info().uuid}));
-    rotate_large<MappedBuffer>(on, {"[2, 786432, 8, 128] f16, 3 GiB", Element::f16, Element::f16,
-                                    true, false, 2, 786'432, 8});
+    rotate_large<MappedBuffer>(
+        on, {"[2, 786432, 8, 128] f16, 3 GiB", VKROPE_F16, VKROPE_F16, true, false, 2, 786'432, 8});
 }
 
 TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     if (gpu_assisted()) return;
     constexpr std::uint32_t D = 2, positions = 1000, piece = 100'000;
     Device& on = device();
-    const AngleTable table = must(AngleTable::make(on, rotation(Pairing::half_split, D, D),
-                                                   AngleSource::factored_texture, positions));
-    const Finish normed = {.norm = {.kind = NormKind::rms, .eps = 1e-6f}, .scale_tokens = true};
+    const AngleTable table = must(AngleTable::make(on, rotation(VKROPE_HALF_SPLIT, D, D),
+                                                   VKROPE_ANGLES_FACTORED_TEXTURE, positions));
+    const Finish normed = {.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f}, .scale_tokens = true};
     // A workgroup has 8 tokens: one lane for the step of a row, 8 head lanes for one head.
     const struct {
         std::uint32_t batch, tokens;
@@ -190,21 +190,23 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     for (const auto& [batch, tokens, finish] : calls) {
         const Owned<Kernel> kernel = make_kernel(
             on,
-            {.rotary_dim = D,
-             .tensor = {{.in = Element::f32, .out = Element::f32, .head_dim = D, .ops = finish}},
-             .positions = PositionSource::ids},
-            {.mapping = Mapping::gpu});
+            {.pairing = VKROPE_HALF_SPLIT,
+             .rotary_dim = D,
+             .tensor = {{.in = VKROPE_F32, .out = VKROPE_F32, .head_dim = D, .ops = finish}},
+             .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+             .positions = VKROPE_POSITIONS_IDS},
+            {.mapping = VKROPE_MAPPING_GPU});
         CAPTURE(batch);
         CAPTURE(finish.scale_tokens);
         const std::uint32_t rows_in_all = batch * tokens;
         Bytes content(std::size_t{rows_in_all} * D * 4);
-        fill(Element::f32, 5, content);
+        fill(VKROPE_F32, 5, content);
         std::vector<std::int32_t> numbers(rows_in_all);
         for (std::uint32_t i = 0; i < rows_in_all; ++i) numbers[i] = std::int32_t(i % positions);
         Buffer ids = must(Buffer::make(on, numbers.size() * 4)),
                x = must(Buffer::make(on, content.size())),
                factors = upload(
-                   on, random_elements(Element::f32, finish.scale_tokens ? rows_in_all : 1, 6));
+                   on, random_elements(VKROPE_F32, finish.scale_tokens ? rows_in_all : 1, 6));
         must(ids.upload(numbers.data(), numbers.size() * 4));
         const auto rotated = [&](std::uint32_t sequences, std::uint32_t of_tokens,
                                  std::uint32_t at_once) {

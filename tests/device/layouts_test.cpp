@@ -20,7 +20,7 @@ Buffer upload_from(Device& on, const void* content, std::size_t bytes) {
 void run(Device& on, const KernelInfo& info, const std::vector<Call>& calls) {
     const Owned<Kernel> kernel(must(create(on.ref(), info)));
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor)) {
+    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
         std::uint64_t sets = 0;
         for (const Call& call : calls) sets += must(dispatches(kernel.get(), call));
         arena.reset(must(create_arena(kernel.get(), std::uint32_t(sets))));
@@ -45,9 +45,9 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
     for (std::uint32_t first = 0; first < heads; ++first) {
         for (std::uint32_t end = first + 1; end <= heads; ++end) slices.push_back({first, end});
     }
-    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
         for (const std::uint32_t D : {32u, 7u}) {
-            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                 CAPTURE(int(element));
                 CAPTURE(D);
                 CAPTURE(int(mapping));
@@ -65,7 +65,7 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                 Buffer memory = upload_from(on, before.data(), before.size()),
                        source = upload_from(on, x.data(), x.size());
                 const AngleTable table = must(AngleTable::make(
-                    on, rotation(Pairing::interleaved, D, R), AngleSource::factored_texture, 9));
+                    on, rotation(VKROPE_INTERLEAVED, D, R), VKROPE_ANGLES_FACTORED_TEXTURE, 9));
                 std::vector<Call> calls;
                 for (std::size_t i = 0; i < slices.size(); ++i) {
                     const std::uint32_t first = slices[i].first, end = slices[i].end;
@@ -93,9 +93,10 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                     out_of_place.out[Q] = own;
                 }
                 run(on,
-                    {.pairing = Pairing::interleaved,
+                    {.pairing = VKROPE_INTERLEAVED,
                      .rotary_dim = R,
                      .tensor = {{element, element, D, 1}},
+                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                      .mapping = mapping},
                     calls);
                 const Bytes after = download(memory, before.size());
@@ -120,7 +121,7 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                                       .q_heads = heads,
                                       .element = element,
                                       .first_position = 5};
-                check_contract(rotation(Pairing::interleaved, D, R, 1), shape, false, x, rotated);
+                check_contract(rotation(VKROPE_INTERLEAVED, D, R, 1), shape, false, x, rotated);
             }
         }
     }
@@ -135,7 +136,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
     const bool padding[batch] = {false, false, false, true, false, false, true, false};
     for (const bool by_head : {false, true}) {
         for (const bool wide : {false, true}) {
-            for (const Element element : {Element::f16, Element::bf16}) {
+            for (const Element element : {VKROPE_F16, VKROPE_BF16}) {
                 CAPTURE(by_head);
                 CAPTURE(wide);
                 Device& on = device();
@@ -165,9 +166,9 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                        counter = upload_from(on, "\7\0\0", 4);
                 Buffer slot_buffer = wide ? upload_from(on, slots.data(), slots.size() * 8)
                                           : upload_from(on, narrow_slots.data(), batch * 4);
-                const Rotation r = rotation(Pairing::half_split, D, D);
+                const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
                 const AngleTable table = must(
-                    AngleTable::make(on, r, AngleSource::factored_texture, 48));
+                    AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 48));
                 const VkDeviceSize k_at = q_heads * D * element_bytes(element);
                 Call call{.batch = batch, .tokens = 1, .angles = table.angles()};
                 call.in[Q] = call.out[Q] = {.where = {rows.handle(), 0, qkv.size()},
@@ -188,9 +189,11 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                 call.out_of_range = counter.whole();
                 const TensorInfo width{element, element, D, 0};
                 run(on,
-                    {.rotary_dim = D,
+                    {.pairing = VKROPE_HALF_SPLIT,
+                     .rotary_dim = D,
                      .tensor = {width, width},
-                     .positions = PositionSource::ids,
+                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                     .positions = VKROPE_POSITIONS_IDS,
                      .scatter_k = true},
                     {call});
                 const Bytes rows_after = download(rows, qkv.size()),
@@ -252,28 +255,29 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
 
 TEST_CASE("K and V of a token side by side in one row of a cache") {
     const auto scene_of = [](Element in, Element out, std::uint32_t k_dim, std::uint32_t v_dim) {
-        return Scene{.info = {.rotary_dim = 2,
+        return Scene{.info = {.pairing = VKROPE_HALF_SPLIT,
+                              .rotary_dim = 2,
                               .tensor = {{.in = in, .out = in, .head_dim = k_dim, .heads = 4},
                                          {.in = in, .out = out, .head_dim = k_dim, .heads = 3},
-                                         {.in = in, .out = out, .head_dim = v_dim, .heads = 3}}},
+                                         {.in = in, .out = out, .head_dim = v_dim, .heads = 3}},
+                              .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                      .batch = 2,
                      .tokens = 37,
                      .q_heads = 4,
                      .k_heads = 3,
                      .v_heads = 3};
     };
-    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::channel};
+    const Norm rms = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f, .weight = VKROPE_PARAMETER_CHANNEL};
     std::vector<Scene> scenes = {
-        scene_of(Element::f16, Element::f16, 64, 64), scene_of(Element::bf16, Element::f32, 64, 32),
+        scene_of(VKROPE_F16, VKROPE_F16, 64, 64), scene_of(VKROPE_BF16, VKROPE_F32, 64, 32),
         // Rows of 10 bytes: K and V of a token share a word.
-        scene_of(Element::f16, Element::bf16, 5, 5),
-        scene_of(Element::f16, Element::e4m3fn, 64, 64),
-        scene_of(Element::f32, Element::int8, 3, 3), scene_of(Element::f16, Element::q8_0, 64, 64),
-        scene_of(Element::bf16, Element::q5_0, 32, 64)};
+        scene_of(VKROPE_F16, VKROPE_BF16, 5, 5), scene_of(VKROPE_F16, VKROPE_E4M3FN, 64, 64),
+        scene_of(VKROPE_F32, VKROPE_INT8, 3, 3), scene_of(VKROPE_F16, VKROPE_Q8_0, 64, 64),
+        scene_of(VKROPE_BF16, VKROPE_Q5_0, 32, 64)};
     scenes[1].info.tensor[K].ops = {.norm = rms, .scale = 0.5f};
     for (const std::size_t made : {3, 4})
         scenes[made].info.tensor[K].ops = scenes[made].info.tensor[V].ops = {
-            .store_scale = StoreScale::made};
+            .store_scale = VKROPE_STORE_SCALE_MADE};
     scenes[5].info.tensor[K].ops = {.norm = rms, .hadamard = 64};
     scenes[5].info.tensor[V].ops = {.hadamard = 64};
     const auto beside = [](Mapping mapping, std::uint32_t lead, std::uint32_t page_rows) {
@@ -283,9 +287,9 @@ TEST_CASE("K and V of a token side by side in one row of a cache") {
                    .page_rows = page_rows,
                    .beside = true};
     };
-    std::vector<Way> ways = {beside(Mapping::gpu, 0, 16), beside(Mapping::cpu, 0, 16),
-                             beside(Mapping::gpu, 1, 4),  beside(Mapping::cpu, 3, 0),
-                             beside(Mapping::gpu, 0, 16), beside(Mapping::gpu, 2, 4)};
+    std::vector<Way> ways = {beside(VKROPE_MAPPING_GPU, 0, 16), beside(VKROPE_MAPPING_CPU, 0, 16),
+                             beside(VKROPE_MAPPING_GPU, 1, 4),  beside(VKROPE_MAPPING_CPU, 3, 0),
+                             beside(VKROPE_MAPPING_GPU, 0, 16), beside(VKROPE_MAPPING_GPU, 2, 4)};
     ways[4].range = 1u << 14;
     for (std::size_t i = 0; i < scenes.size(); ++i) {
         CAPTURE(i);

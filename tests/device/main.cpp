@@ -146,11 +146,11 @@ void check_contract(const Rotation& rotation, const HostShape& shape, bool key, 
     reference::Tensor tensor{
         .type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};
     switch (shape.layout) {
-        case Layout::bhsd:
+        case VKROPE_LAYOUT_BHSD:
             tensor.token_stride = D, tensor.head_stride = S * D,
             tensor.batch_stride = heads * S * D;
             break;
-        case Layout::sbhd:
+        case VKROPE_LAYOUT_SBHD:
             tensor.token_stride = B * heads * D, tensor.head_stride = D,
             tensor.batch_stride = heads * D;
             break;
@@ -159,8 +159,8 @@ void check_contract(const Rotation& rotation, const HostShape& shape, bool key, 
             tensor.batch_stride = S * heads * D;
     }
     reference::Operation operation;
-    operation.interleaved = rotation.pairing == Pairing::interleaved;
-    operation.inverse = direction == Direction::inverse;
+    operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
+    operation.inverse = direction == VKROPE_INVERSE;
     operation.rotary_offset = key ? rotation.k_rotary_offset : rotation.q_rotary_offset;
     operation.inv_freq = rotation.inv_freq;
     operation.attention_factor = rotation.attention_factor;
@@ -178,7 +178,7 @@ void check_contract(const Rotation& rotation, const HostShape& shape, bool key, 
     CHECK(verdict.elements == B * S * heads * D);
     CHECK_FALSE(verdict.nan_mismatch);
     CHECK_FALSE(verdict.bits_changed);
-    const AngleSource source = shape.angles == AngleSource::by_default
+    const AngleSource source = shape.angles == VKROPE_ANGLES_AUTOMATIC
                                    ? default_angles(rotation.precision, 1)
                                    : shape.angles;
     CHECK(verdict.largest_error_u <= error_bound(source, rotation.attention_factor));

@@ -23,34 +23,34 @@ TEST_CASE(
     const Case cases[] = {
         // llvmpipe ends a shader after 65 535 iterations of all its loops. 2100 heads of 32 narrow
         // steps exceed that, as do 1100 + 1100 heads, and 70 001 heads of one step.
-        {{2100, 129, 0, true}, {0, 129}, 1, 128, Element::f16, true},
-        {{1100, 129, 0, true}, {1100, 129, 0, true}, 1, 128, Element::f16, true},
-        {{70001, 2, 0, true}, {0, 2}, 1, 2, Element::f32, true},
+        {{2100, 129, 0, true}, {0, 129}, 1, 128, VKROPE_F16, true},
+        {{1100, 129, 0, true}, {1100, 129, 0, true}, 1, 128, VKROPE_F16, true},
+        {{70001, 2, 0, true}, {0, 2}, 1, 2, VKROPE_F32, true},
         // Out of place, an invocation also copies 64 steps outside the window, so that 1100 heads
         // exceed it, too. A tensor that is absent from a call takes no invocations, however wide it
         // is.
-        {{260, 1032, 512}, {0, 65532}, 2, 8, Element::f32, true},
-        {{0, 65532}, {1100, 1032, 512}, 2, 8, Element::f32, true},
+        {{260, 1032, 512}, {0, 65532}, 2, 8, VKROPE_F32, true},
+        {{0, 65532}, {1100, 1032, 512}, 2, 8, VKROPE_F32, true},
         // One step rotates and thousands copy: the tensor with more copies decides how many
         // invocations there are.
-        {{1, 65534}, {1, 65533, 1}, 1, 2, Element::f16, false},
-        {{2, 65532, 0, true}, {2, 65532}, 2, 8, Element::f32, false},
-        {{2, 65532}, {2, 65532, 0, true}, 2, 8, Element::f32, false},
+        {{1, 65534}, {1, 65533, 1}, 1, 2, VKROPE_F16, false},
+        {{2, 65532, 0, true}, {2, 65532}, 2, 8, VKROPE_F32, false},
+        {{2, 65532}, {2, 65532, 0, true}, 2, 8, VKROPE_F32, false},
         // 65 invocations per token, 130 for two tokens in workgroups of 128: one less per token
         // would fail.
-        {{2, 32784}, {0, 32784}, 2, 8, Element::f32, false},
+        {{2, 32784}, {0, 32784}, 2, 8, VKROPE_F32, false},
         // Access by words of two halves, since the window rules out 16 bytes: one invocation has
         // all steps of 300 heads.
-        {{300, 96}, {0, 96}, 2, 24, Element::f16, false},
-        {{0, 96}, {300, 96}, 2, 24, Element::f16, false},
+        {{300, 96}, {0, 96}, 2, 24, VKROPE_F16, false},
+        {{0, 96}, {300, 96}, 2, 24, VKROPE_F16, false},
     };
     for (const Case& of : cases) {
         CAPTURE(&of - cases);
         const Side sides[2] = {of.q, of.k};
-        const Rotation r = rotation(Pairing::half_split, of.q.head_dim, of.rotary_dim, of.q.offset,
+        const Rotation r = rotation(VKROPE_HALF_SPLIT, of.q.head_dim, of.rotary_dim, of.q.offset,
                                     of.k.offset);
         const AngleTable table = must(
-            AngleTable::make(device(), r, AngleSource::factored_texture, 16));
+            AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
         Bytes in[2], before[2], after[2][2];  // after[mapping]
         std::size_t bytes[2];
         for (const int key : {0, 1}) {
@@ -63,13 +63,15 @@ TEST_CASE(
                               ? in[key]
                               : random_elements(of.element, elements / 2 * 2 + 4, 63 + key);
         }
-        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
             const auto width = [&](const Side& side) {
                 return TensorInfo{of.element, of.element, side.head_dim, side.offset};
             };
             const Owned<Kernel> kernel = make_kernel(device(),
-                                                     {.rotary_dim = of.rotary_dim,
+                                                     {.pairing = VKROPE_HALF_SPLIT,
+                                                      .rotary_dim = of.rotary_dim,
                                                       .tensor = {width(of.q), width(of.k)},
+                                                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                                                       .mapping = mapping});
             Buffer inputs[2], outputs[2];
             Tensor from[2], to[2];
@@ -86,11 +88,12 @@ TEST_CASE(
             Call call{.tokens = of.tokens, .positions = {.first = 7}, .angles = table.angles()};
             if (of.q.heads != 0) call.in[Q] = from[0], call.out[Q] = to[0];
             if (of.k.heads != 0) call.in[K] = from[1], call.out[K] = to[1];
-            if (mapping == Mapping::cpu)
+            if (mapping == VKROPE_MAPPING_CPU)
                 CHECK((must(dispatches(kernel.get(), call)) > 1) == of.cut);
             run(device(), kernel, call);
             for (const int key : {0, 1})
-                after[mapping == Mapping::gpu][key] = download(outputs[key], before[key].size());
+                after[mapping == VKROPE_MAPPING_GPU][key] = download(outputs[key],
+                                                                     before[key].size());
         }
         const HostShape shape{.tokens = of.tokens,
                               .q_heads = of.q.heads,
@@ -98,7 +101,7 @@ TEST_CASE(
                               .k_head_dim = of.k.head_dim,
                               .element = of.element,
                               .first_position = 7,
-                              .angles = AngleSource::factored_texture};
+                              .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         for (const bool key : {false, true}) {
             CAPTURE(key);
             // Every head is rotated; channels outside its window are copied; bytes after the last
@@ -115,19 +118,22 @@ TEST_CASE(
     "128 heads: a GPU's lanes have all of them, in workgroups side by side, with the bits of the "
     "CPU mapping") {
     constexpr std::uint32_t D = 64, q_heads = 128, many = 513;
-    constexpr Element element = Element::f16;
+    constexpr Element element = VKROPE_F16;
     const auto kernel_for = [](Mapping mapping, std::uint32_t q, std::uint32_t k) {
         return make_kernel(device(),
-                           {.rotary_dim = D,
+                           {.pairing = VKROPE_HALF_SPLIT,
+                            .rotary_dim = D,
                             .tensor = {{element, element, D, 0, q}, {element, element, D, 0, k}},
+                            .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                             .mapping = mapping});
     };
-    const Rotation r = rotation(Pairing::half_split, D, D);
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
     const AngleTable table = must(
-        AngleTable::make(device(), r, AngleSource::factored_texture, many + 3));
-    const Owned<Kernel> cpu = kernel_for(Mapping::cpu, 0, 0), gpu = kernel_for(Mapping::gpu, 0, 0);
+        AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, many + 3));
+    const Owned<Kernel> cpu = kernel_for(VKROPE_MAPPING_CPU, 0, 0),
+                        gpu = kernel_for(VKROPE_MAPPING_GPU, 0, 0);
     for (const std::uint32_t k_heads : {8u, 128u}) {
-        const Owned<Kernel> told = kernel_for(Mapping::gpu, q_heads, k_heads);
+        const Owned<Kernel> told = kernel_for(VKROPE_MAPPING_GPU, q_heads, k_heads);
         for (const std::uint32_t tokens :
              {2u, many}) {  // one head per lane; several, with 2^16 lanes or more
             const Bytes q = random_elements(element, std::size_t{tokens} * q_heads * D, 81),
@@ -152,7 +158,7 @@ TEST_CASE(
                                           .k_heads = k_heads,
                                           .element = element,
                                           .first_position = 3,
-                                          .angles = AngleSource::factored_texture};
+                                          .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
                     check_contract(r, shape, false, q, after[0]);
                     check_contract(r, shape, true, k, after[1]);
                 }

@@ -35,7 +35,7 @@ class MappedBuffer {
         made->on_ = &on;
         made->bytes_ = bytes;
         if (const char* failed = made->allocate()) {
-            made.status.code = Code::out_of_device_memory;
+            made.status.code = VKROPE_ERROR_OUT_OF_DEVICE_MEMORY;
             std::strncpy(made.status.what, failed, sizeof made.status.what - 1);
         }
         return made;

@@ -45,7 +45,7 @@ struct Pair {
     std::uint32_t first, second;
 };
 Pair channels(Pairing pairing, std::uint32_t j) {
-    return pairing == Pairing::half_split ? Pair{j, j + D / 2} : Pair{2 * j, 2 * j + 1};
+    return pairing == VKROPE_HALF_SPLIT ? Pair{j, j + D / 2} : Pair{2 * j, 2 * j + 1};
 }
 
 // Largest error of a dot product of a rotated q and a rotated k.
@@ -64,9 +64,9 @@ double dot_error(const std::vector<float>& q, const std::vector<float>& k, Pairi
 TEST_CASE(
     "the dot product of a rotated q and a rotated k depends on the distance of their positions "
     "alone") {
-    const auto q = floats(random_elements(Element::f32, D, 3)),
-               k = floats(random_elements(Element::f32, D, 4));
-    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+    const auto q = floats(random_elements(VKROPE_F32, D, 3)),
+               k = floats(random_elements(VKROPE_F32, D, 4));
+    for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         const auto near_q = rotate_row(q, 32, 0, pairing), near_k = rotate_row(k, 32, 0, pairing);
         const auto far_q = rotate_row(q, 32, 100000, pairing),
                    far_k = rotate_row(k, 32, 100000, pairing);
@@ -89,12 +89,12 @@ TEST_CASE(
 TEST_CASE("softmax(q.k / sqrt(d)) is unchanged when all positions shift") {
     constexpr std::uint32_t tokens = 24;
     const HostShape shape{.tokens = tokens, .q_heads = 1, .k_heads = 1};
-    const Bytes q = random_elements(Element::f32, tokens * D, 5),
-                k = random_elements(Element::f32, tokens * D, 6);
+    const Bytes q = random_elements(VKROPE_F32, tokens * D, 5),
+                k = random_elements(VKROPE_F32, tokens * D, 6);
     const auto weights = [&](std::int32_t shift) {
         HostShape shifted = shape;
         shifted.first_position = shift;
-        const Rotated out = rotate(device(), rotation(Pairing::half_split, D, D), shifted, q, k);
+        const Rotated out = rotate(device(), rotation(VKROPE_HALF_SPLIT, D, D), shifted, q, k);
         const auto rq = floats(out.q), rk = floats(out.k);
         std::vector<double> rows;
         for (std::uint32_t m = 0; m < tokens; ++m) {
@@ -119,7 +119,7 @@ TEST_CASE("softmax(q.k / sqrt(d)) is unchanged when all positions shift") {
 
 TEST_CASE("for q = k = ones the mean of q.k falls over growing windows of distance") {
     const std::vector<float> ones(D, 1.0f);
-    const auto rotated = rotate_row(ones, 4096, 0, Pairing::half_split);
+    const auto rotated = rotate_row(ones, 4096, 0, VKROPE_HALF_SPLIT);
     double previous = dot(ones.data(), ones.data());
     double sum = 0;
     std::uint32_t distance = 0;
@@ -132,8 +132,8 @@ TEST_CASE("for q = k = ones the mean of q.k falls over growing windows of distan
 
 TEST_CASE("norms are kept") {
     const HostShape shape{.tokens = 500, .q_heads = 4, .first_position = 12345};
-    const Bytes q = random_elements(Element::f32, 500 * 4 * D, 8);
-    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+    const Bytes q = random_elements(VKROPE_F32, 500 * 4 * D, 8);
+    for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         const auto in = floats(q),
                    out = floats(rotate(device(), rotation(pairing, D, D), shape, q, {}).q);
         for (std::size_t row = 0; row < in.size(); row += D) {
@@ -146,7 +146,7 @@ TEST_CASE("norms are kept") {
 }
 
 TEST_CASE("at position 0 with factor 1 every finite pair comes back equal") {
-    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
         const HostShape shape{.batch = 64, .tokens = 1, .q_heads = 4, .element = element};
         Bytes q = random_elements(element, 64 * 4 * D, 9);
         const float specials[] = {0.0f, -0.0f, 1.0f, -1.0f, 65504.0f, -65504.0f, 6.103515625e-5f};
@@ -154,7 +154,7 @@ TEST_CASE("at position 0 with factor 1 every finite pair comes back equal") {
             const std::uint32_t bits = reference::narrow(type_of(element), specials[i]);
             std::memcpy(q.data() + 3 * i * element_bytes(element), &bits, element_bytes(element));
         }
-        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+        for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
             const Bytes out = rotate(device(), rotation(pairing, D, D), shape, q, {}).q;
             for (std::size_t i = 0; i < 64 * 4 * D; ++i)
                 CHECK(value(element, out, i) == value(element, q, i));
@@ -166,8 +166,8 @@ TEST_CASE("at position 0 with factor 1 every finite pair comes back equal") {
 TEST_CASE("windows: each is rotated as a head of its own") {
     constexpr std::uint32_t tokens = 7;
     const HostShape shape{.tokens = tokens, .q_heads = 1, .first_position = 1000};
-    const auto rows = floats(random_elements(Element::f32, tokens * D, 14));
-    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+    const auto rows = floats(random_elements(VKROPE_F32, tokens * D, 14));
+    for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         for (const std::uint32_t first : {D, D / 2, D / 4, D}) {
             CAPTURE(first);
             Rotation together = rotation(pairing, D, D);
@@ -198,16 +198,16 @@ TEST_CASE("windows: each is rotated as a head of its own") {
 TEST_CASE("inverse undoes forward") {
     const HostShape shape{
         .tokens = 300, .q_heads = 2, .k_heads = 1, .first_position = 70000, .in_place = true};
-    const Bytes q = random_elements(Element::f32, 300 * 2 * D, 10),
-                k = random_elements(Element::f32, 300 * D, 11);
-    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+    const Bytes q = random_elements(VKROPE_F32, 300 * 2 * D, 10),
+                k = random_elements(VKROPE_F32, 300 * D, 11);
+    for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         HostRotation work = must(HostRotation::make(device(), rotation(pairing, D, D), shape));
         must(work.upload(q.data(), k.data()));
-        must(work.run(Direction::forward));
+        must(work.run(VKROPE_FORWARD));
         Bytes once(q.size()), back(q.size()), k_back(k.size());
         must(work.download(once.data(), k_back.data()));
         CHECK(once != q);
-        must(work.run(Direction::inverse));
+        must(work.run(VKROPE_INVERSE));
         must(work.download(back.data(), k_back.data()));
         const auto before = floats(q), after = floats(back);
         for (std::size_t row = 0; row < before.size(); row += D) {
@@ -228,8 +228,8 @@ TEST_CASE(
     "the dense rotation matrix and the sparse form x cos + rot(x) sin give the same rows as the "
     "device") {
     constexpr std::int32_t position = 4321;
-    const auto x = floats(random_elements(Element::f32, D, 12));
-    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+    const auto x = floats(random_elements(VKROPE_F32, D, 12));
+    for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         const Rotation r = rotation(pairing, D, D);
         std::vector<double> matrix(D * D, 0.0), rot(D), cosine(D), sine(D);
         for (std::uint32_t j = 0; j < D / 2; ++j) {
@@ -254,10 +254,10 @@ TEST_CASE(
 }
 
 TEST_CASE("a swapped pair layout is caught, except at position 0, which hides it") {
-    const Bytes q = random_elements(Element::f32, 16 * D, 13);
+    const Bytes q = random_elements(VKROPE_F32, 16 * D, 13);
     for (const std::int32_t first : {0, 1}) {
         const HostShape shape{.batch = 16, .tokens = 1, .q_heads = 1, .first_position = first};
-        const Rotation r = rotation(Pairing::half_split, D, D);
+        const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
         const Bytes out = rotate(device(), r, shape, q, {}).q;
         reference::Operation swapped;
         swapped.interleaved = true;

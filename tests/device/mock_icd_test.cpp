@@ -155,7 +155,7 @@ Recorded check(Device& on, const KernelInfo& info, Call call) {
     const Owned<Kernel> kernel(must(create(ref, info)));
     const std::uint64_t announced = must(dispatches(kernel.get(), call));
     Owned<DescriptorArena> arena;
-    if (!(ref.enabled & push_descriptor))
+    if (!(ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
         arena.reset(must(create_arena(kernel.get(), std::uint32_t(announced))));
     Recorded recorded;
     must(on.submit([&](VkCommandBuffer commands) {
@@ -168,7 +168,7 @@ Recorded check(Device& on, const KernelInfo& info, Call call) {
     return recorded;
 }
 
-constexpr TensorInfo f16{Element::f16, Element::f16, D, 0}, f32{Element::f32, Element::f32, D, 0};
+constexpr TensorInfo f16{VKROPE_F16, VKROPE_F16, D, 0}, f32{VKROPE_F32, VKROPE_F32, D, 0};
 
 }  // namespace
 
@@ -182,7 +182,11 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
         {  // [1, 2^29, 8, 128] f16 in place: a box in the middle needs room for alignment, so that
            // 2^16 - 1 tokens fit
             const Tensor q{.where = a.whole(), .heads = 8};
-            const Recorded r = check(on, {.rotary_dim = D, .tensor = {f16}},
+            const Recorded r = check(on,
+                                     {.pairing = VKROPE_HALF_SPLIT,
+                                      .rotary_dim = D,
+                                      .tensor = {f16},
+                                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                                      {.tokens = 1u << 29, .in = {q}, .out = {q}});
             CHECK(r.dispatches == ((1u << 29) + 65534) / 65535);
             CHECK(r.barriers == 0);
@@ -196,7 +200,11 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
                            .batch_stride = 8 * S * D};
             Tensor out = q;
             out.where = b.whole();
-            const Recorded r = check(on, {.rotary_dim = D, .tensor = {f32}},
+            const Recorded r = check(on,
+                                     {.pairing = VKROPE_HALF_SPLIT,
+                                      .rotary_dim = D,
+                                      .tensor = {f32},
+                                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                                      {.tokens = 1u << 28, .in = {q}, .out = {out}});
             CHECK(r.dispatches == 8 * (((1u << 28) + 65534) / 65535));  // one workgroup per token
             CHECK(r.barriers == 0);
@@ -204,9 +212,12 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
         {  // [1, 2^31, 1, 128] f16 in place: tokens of one head share a workgroup of 64 lanes, 8
            // steps each
             const Tensor q{.where = a.whole(), .heads = 1};
-            const Recorded r = check(
-                on, {.rotary_dim = D, .tensor = {{Element::f16, Element::f16, D, 0, 1}}},
-                {.tokens = 1u << 31, .in = {q}, .out = {q}});
+            const Recorded r = check(on,
+                                     {.pairing = VKROPE_HALF_SPLIT,
+                                      .rotary_dim = D,
+                                      .tensor = {{VKROPE_F16, VKROPE_F16, D, 0, 1}},
+                                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
+                                     {.tokens = 1u << 31, .in = {q}, .out = {q}});
             CHECK(r.dispatches == ((1ull << 31) + 65535 * 8 - 1) / (65535 * 8));
             CHECK(r.barriers == 0);
         }
@@ -218,8 +229,10 @@ TEST_CASE("1 TiB: as many dispatches as announced, and nothing that Vulkan forbi
                               .token_stride = 16 * D,
                               .batch_stride = 16 * D << 8};
             };
-            const KernelInfo info{
-                .rotary_dim = D, .tensor = {f16, f16}, .angles = AngleSource::direct_buffer};
+            const KernelInfo info{.pairing = VKROPE_HALF_SPLIT,
+                                  .rotary_dim = D,
+                                  .tensor = {f16, f16},
+                                  .angles = VKROPE_ANGLES_DIRECT_BUFFER};
             const Recorded r = check(on, info,
                                      {.batch = 1u << 20,
                                       .tokens = 1u << 8,
@@ -241,7 +254,11 @@ TEST_CASE("the validation layer is on: a binding behind the end of 1 TiB is repo
     Device on = open();
     const Tebibyte a(on);
     const Tensor q{.where = {a.whole().buffer, 0, tebibyte + (1 << 20)}, .heads = 8};
-    check(on, {.rotary_dim = D, .tensor = {f16}},
+    check(on,
+          {.pairing = VKROPE_HALF_SPLIT,
+           .rotary_dim = D,
+           .tensor = {f16},
+           .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
           {.tokens = (1u << 29) + 512, .in = {q}, .out = {q}});
     CHECK(messages > 0);
 }

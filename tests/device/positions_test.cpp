@@ -11,13 +11,13 @@ TEST_CASE(
     "ids of 64 bits: the same bits as of 32; outside int32 a token stays unrotated and counts") {
     const std::vector<std::int32_t> narrow = {5, -7, 0, 63, -63, 12};
     std::vector<std::int64_t> wide(narrow.begin(), narrow.end());
-    for (const Element element : {Element::f32, Element::f16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         const Rotating rotate(element, 1, 6, 7);
         AngleTable table = must(AngleTable::make(device(),
-                                                 rotation(Pairing::half_split, D, R, offset, 0),
-                                                 AngleSource::factored_texture, 64));
+                                                 rotation(VKROPE_HALF_SPLIT, D, R, offset, 0),
+                                                 VKROPE_ANGLES_FACTORED_TEXTURE, 64));
         Buffer ids = upload(device(), bytes_of(narrow)), ids64 = upload(device(), bytes_of(wide));
-        const KernelInfo info = info_for(element, PositionSource::ids);
+        const KernelInfo info = info_for(element, VKROPE_POSITIONS_IDS);
         const Bytes expected = rotate(device(), info, table, {.ids = ids.whole()});
         CHECK(rotate(device(), info, table, {.ids = ids64.whole(), .int64 = true}) == expected);
 
@@ -52,20 +52,20 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
          {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2}},  // multiples of a unit
         {{.axes = 2, .pairs = {10, 10}},
          {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
-        {{.order = SectionOrder::interleaved, .axes = 3, .pairs = {10, 5, 5}},
+        {{.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {10, 5, 5}},
          {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 0, 0, 0, 0}},
-        {{.order = SectionOrder::interleaved, .axes = 4, .pairs = {4, 4, 4, 8}, .leftover_axis = 3},
+        {{.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 4, .pairs = {4, 4, 4, 8}, .leftover_axis = 3},
          {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3}},
         {{.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}},
          {0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 6, 6, 7}},
     };
     // The first case runs with every combination; the other cases take turns.
     std::vector<KernelInfo> ways;
-    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
-        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
-            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-                for (const Element element : {Element::f32, Element::bf16}) {
-                    KernelInfo info = info_for(element, PositionSource::ids, pairing);
+    for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
+        for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
+            for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
+                for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
+                    KernelInfo info = info_for(element, VKROPE_POSITIONS_IDS, pairing);
                     info.angles = source;
                     info.mapping = mapping;
                     ways.push_back(info);
@@ -89,7 +89,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
             const AngleTable table = must(AngleTable::make(device(), r, info.angles, 64));
             const Rotating rotate(element, batch, tokens, axes);
             const Owned<Kernel> one_axis = make_kernel(device(), info);
-            info.positions = PositionSource::axis_ids;
+            info.positions = VKROPE_POSITIONS_AXIS_IDS;
             info.sections = of.sections;
             const Positions all{.ids = buffer.whole()};
             const Bytes together = rotate(device(), info, table, all);
@@ -102,7 +102,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
                 for (std::size_t e = 0; e < std::size_t{batch} * tokens * heads * D; ++e) {
                     const std::size_t channel = e % D - offset;
                     if (e % D < offset || channel >= R) continue;
-                    const std::size_t pair = info.pairing == Pairing::half_split ? channel % (R / 2)
+                    const std::size_t pair = info.pairing == VKROPE_HALF_SPLIT ? channel % (R / 2)
                                                                                  : channel / 2;
                     wrong += of.axes[pair] == axis &&
                              stored(element, together, e) != stored(element, alone, e);
@@ -117,13 +117,13 @@ TEST_CASE(
     "ids lie in any order; one row may serve all axes; one axis outside leaves the token "
     "unrotated") {
     constexpr std::uint32_t batch = 2, tokens = 4, axes = 3;
-    const Rotating rotate(Element::f32, batch, tokens, 11);
-    Rotation r = rotation(Pairing::half_split, D, R, offset, 0);
+    const Rotating rotate(VKROPE_F32, batch, tokens, 11);
+    Rotation r = rotation(VKROPE_HALF_SPLIT, D, R, offset, 0);
     const AngleTable without = must(
-        AngleTable::make(device(), r, AngleSource::factored_texture, 64));
-    KernelInfo info = info_for(Element::f32, PositionSource::axis_ids);
+        AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 64));
+    KernelInfo info = info_for(VKROPE_F32, VKROPE_POSITIONS_AXIS_IDS);
     info.sections = r.sections = {.axes = axes, .pairs = {6, 7, 7}};
-    const AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, 64));
+    const AngleTable table = must(AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 64));
     const auto abs = random_positions<std::int32_t>(axes * batch * tokens, -63, 63, 3);
     std::vector<std::int64_t> bsa(abs.size());  // [batch, tokens, axes], 64 bits
     for (std::uint32_t a = 0; a < axes; ++a) {
@@ -144,7 +144,7 @@ TEST_CASE(
     const Bytes text = rotate(
         device(), info, table,
         {.ids = part(ids, 0, tokens * 4), .batch_stride = broadcast, .axis_stride = broadcast});
-    CHECK(text == rotate(device(), info_for(Element::f32, PositionSource::ids), without,
+    CHECK(text == rotate(device(), info_for(VKROPE_F32, VKROPE_POSITIONS_IDS), without,
                          {.ids = part(ids, 0, tokens * 4), .batch_stride = broadcast}));
     // The second axis of token 1 is outside the table.
     std::vector<std::int32_t> far = abs;
@@ -165,13 +165,13 @@ TEST_CASE(
     constexpr std::uint32_t tokens = 3, axes = 3, pairs = R / 2, rows = 5,
                             stride = pairs + 1;  // 16-bit rows that start in the middle of a word
     const std::vector<std::int64_t> ids = {0, 4, 1, 2, 3, 4, 4, 0, 4};  // [tokens, axes]
-    KernelInfo info = info_for(Element::f32, PositionSource::axis_ids);
+    KernelInfo info = info_for(VKROPE_F32, VKROPE_POSITIONS_AXIS_IDS);
     info.sections = {.axes = axes, .pairs = {6, 7, 7}};
-    info.angles = AngleSource::cos_sin_cache;
-    info.table = Element::f16;
-    const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, Element::f16));
-    const Bytes numbers = random_elements(Element::f16, plan.bytes / 2, 5),
-                in = random_elements(Element::f32, tokens * heads * D, 6);
+    info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
+    info.table = VKROPE_F16;
+    const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, VKROPE_F16));
+    const Bytes numbers = random_elements(VKROPE_F16, plan.bytes / 2, 5),
+                in = random_elements(VKROPE_F32, tokens * heads * D, 6);
     Buffer ids_buffer = upload(device(), bytes_of(ids)), cos = upload(device(), numbers),
            sin = upload(device(), numbers);
     Buffer x = upload(device(), in), counter = upload(device(), Bytes(4));
@@ -187,29 +187,29 @@ TEST_CASE(
     const Bytes out = download(x, in.size());
     // The last pair belongs to the last axis; for the last token it reads the last number of the
     // table.
-    const float c = value(Element::f16, numbers, (rows - 1) * stride + pairs - 1);
+    const float c = value(VKROPE_F16, numbers, (rows - 1) * stride + pairs - 1);
     const std::size_t first = ((tokens - 1) * heads + heads - 1) * D + offset + pairs - 1;
-    const float x0 = value(Element::f32, in, first), x1 = value(Element::f32, in, first + pairs);
+    const float x0 = value(VKROPE_F32, in, first), x1 = value(VKROPE_F32, in, first + pairs);
     const volatile float a = x0 * c, b = x1 * c;
     const volatile float y0 = a - b, y1 = a + b;
-    CHECK(value(Element::f32, out, first) == y0);
-    CHECK(value(Element::f32, out, first + pairs) == y1);
+    CHECK(value(VKROPE_F32, out, first) == y0);
+    CHECK(value(VKROPE_F32, out, first + pairs) == y1);
 }
 
 TEST_CASE("implicit positions: each sequence may start further on") {
     constexpr std::uint32_t batch = 3, tokens = 4;
-    const Rotating rotate(Element::f16, batch, tokens, 13);
+    const Rotating rotate(VKROPE_F16, batch, tokens, 13);
     AngleTable table = must(AngleTable::make(device(),
-                                             rotation(Pairing::half_split, D, R, offset, 0),
-                                             AngleSource::factored_texture, 64));
-    const Bytes after = rotate(device(), info_for(Element::f16, PositionSource::implicit), table,
+                                             rotation(VKROPE_HALF_SPLIT, D, R, offset, 0),
+                                             VKROPE_ANGLES_FACTORED_TEXTURE, 64));
+    const Bytes after = rotate(device(), info_for(VKROPE_F16, VKROPE_POSITIONS_IMPLICIT), table,
                                {.first = -5, .batch_stride = 20});
     std::vector<std::int32_t> positions;
     for (std::int32_t b = 0; b < 3; ++b) {
         for (std::int32_t t = 0; t < 4; ++t) positions.push_back(-5 + 20 * b + t);
     }
     Buffer ids = upload(device(), bytes_of(positions));
-    CHECK(after == rotate(device(), info_for(Element::f16, PositionSource::ids), table,
+    CHECK(after == rotate(device(), info_for(VKROPE_F16, VKROPE_POSITIONS_IDS), table,
                           {.ids = ids.whole(), .batch_stride = tokens}));
 }
 

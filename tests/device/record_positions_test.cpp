@@ -17,7 +17,7 @@ constexpr std::int64_t lowest = INT32_MIN;
 std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* outside = nullptr,
                                  const ReportedLimits& limits = {}) {
     const Owned<PositionKernel> kernel(must(create_positions(reporting(on, limits))));
-    const std::size_t count = std::size_t{call.batch} * call.tokens;
+    const std::size_t count = std::size_t{std::max(call.batch, 1u)} * call.tokens;
     // Writes to the middle of the buffer, so that changes around it are detected.
     const std::vector<std::int32_t> before(count + 8, 77);
     Buffer out = upload(on, bytes_of(before)), counter = upload(on, Bytes(4));
@@ -204,15 +204,15 @@ TEST_CASE("zig-zag shards: together they are the whole sequence, and their bits 
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
         const std::uint32_t whole = 2 * cp_size * chunk, local = 2 * chunk, batch = 2;
         AngleTable table = must(AngleTable::make(device(),
-                                                 rotation(Pairing::half_split, D, R, offset, 0),
-                                                 AngleSource::factored_texture, 64));
-        const Rotating all(Element::f16, batch, whole, 19);
+                                                 rotation(VKROPE_HALF_SPLIT, D, R, offset, 0),
+                                                 VKROPE_ANGLES_FACTORED_TEXTURE, 64));
+        const Rotating all(VKROPE_F16, batch, whole, 19);
         const std::vector<std::int32_t> starts = {10, -4};
         Buffer offsets = upload(device(), bytes_of(starts));
         const auto positions = expand(
             device(), {.batch = batch, .tokens = whole, .offsets = offsets.whole()});
         Buffer ids = upload(device(), bytes_of(positions));
-        const KernelInfo info = info_for(Element::f16, PositionSource::ids);
+        const KernelInfo info = info_for(VKROPE_F16, VKROPE_POSITIONS_IDS);
         const Bytes expected = all(device(), info, table,
                                    {.ids = ids.whole(), .batch_stride = whole});
         const std::size_t row = heads * D * 2;
@@ -223,7 +223,7 @@ TEST_CASE("zig-zag shards: together they are the whole sequence, and their bits 
                               .cp_size = cp_size,
                               .cp_rank = rank};
             Buffer shard_ids = upload(device(), bytes_of(expand(device(), call)));
-            Rotating shard(Element::f16, batch, local, 0);
+            Rotating shard(VKROPE_F16, batch, local, 0);
             Bytes want(shard.in.size());
             for (std::uint32_t t = 0; t < batch * local; ++t) {
                 const std::uint32_t place = t % local;
@@ -263,7 +263,8 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     Buffer buffer = upload(device(), Bytes(4096));
     PositionCall good{.batch = 2, .tokens = 8};
     good.out = part(buffer, 0, 64);
-    const auto breaks = [&](auto change, const char* names, Code code = Code::invalid_argument) {
+    const auto breaks = [&](auto change, const char* names,
+                            Code code = VKROPE_ERROR_INVALID_ARGUMENT) {
         PositionCall call = good;
         change(call);
         const Status status = record_positions(VkCommandBuffer(1), kernel.get(), call,
@@ -303,7 +304,7 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     breaks(
         [&](PositionCall& c) { c.batch = 1, c.cu_seqlens = part(buffer, 128, 8), c.sequences = 2; },
         "cu_seqlens.range is 8 bytes");
-    breaks([](PositionCall& c) { c.cp_size = 0; }, "cp_size is 0");
+    breaks([](PositionCall& c) { c.cp_size = 65537; }, "cp_size is 65537");
     breaks([](PositionCall& c) { c.cp_size = 2, c.cp_rank = 2; }, "cp_rank is 2");
     breaks([](PositionCall& c) { c.cp_size = 2, c.tokens = 7; }, "tokens is 7");
     breaks([&](PositionCall& c) { c.out_of_range = part(buffer, 0, 4); },

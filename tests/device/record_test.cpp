@@ -11,17 +11,19 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
     // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, at an offset of 3 elements, which
     // no device can bind.
     constexpr std::uint32_t D = 20, tokens = 9, row = 8 * D, lead = 3;
-    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
-        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
             const std::uint32_t size = element_bytes(element);
             const std::size_t elements = lead + std::size_t{tokens} * row + 5;
             const Bytes before = random_elements(element, (elements + 1) / 2 * 2, 21);
-            const Rotation r = rotation(Pairing::half_split, D, 12, 4, 4);
+            const Rotation r = rotation(VKROPE_HALF_SPLIT, D, 12, 4, 4);
             AngleTable table = must(
-                AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
+                AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, tokens));
             const Owned<Kernel> kernel = make_kernel(
-                device(), {.rotary_dim = 12,
+                device(), {.pairing = VKROPE_HALF_SPLIT,
+                           .rotary_dim = 12,
                            .tensor = {{element, element, D, 4}, {element, element, D, 4}},
+                           .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                            .mapping = mapping});
             Buffer buffer = upload(device(), before);
             const auto at = [&](std::uint32_t head, std::uint32_t heads) {
@@ -36,7 +38,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
                             .out = {at(1, 2), at(5, 1)},
                             .angles = table.angles()};
             Owned<DescriptorArena> arena;
-            if (!(device().ref().enabled & push_descriptor))
+            if (!(device().ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
                 arena.reset(must(create_arena(kernel.get(), 1)));
             must(device().submit([&](VkCommandBuffer commands) {
                 return record(commands, kernel.get(), call, arena.get());
@@ -68,21 +70,21 @@ TEST_CASE(
     "a position outside the table leaves its rows unrotated, and counts once for each token") {
     constexpr std::uint32_t D = 16, tokens = 6;
     const std::int32_t ids[] = {1, 40, -40, 39, -39, 2147483647};  // the table ends before 40
-    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_buffer}) {
+    for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         for (const bool in_place : {false, true}) {
-            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-                const Rotation r = rotation(Pairing::interleaved, D, 8, 4, 4);
+            for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
+                const Rotation r = rotation(VKROPE_INTERLEAVED, D, 8, 4, 4);
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
-                const TensorInfo width{Element::f16, Element::f16, D, 4};
+                const TensorInfo width{VKROPE_F16, VKROPE_F16, D, 4};
                 const Owned<Kernel> kernel = make_kernel(device(),
-                                                         {.pairing = Pairing::interleaved,
+                                                         {.pairing = VKROPE_INTERLEAVED,
                                                           .rotary_dim = 8,
                                                           .tensor = {width, width},
                                                           .angles = source,
-                                                          .positions = PositionSource::ids,
+                                                          .positions = VKROPE_POSITIONS_IDS,
                                                           .mapping = mapping});
-                const Bytes q = random_elements(Element::f16, tokens * 5 * D, 31),
-                            k = random_elements(Element::f16, tokens * D, 32);
+                const Bytes q = random_elements(VKROPE_F16, tokens * 5 * D, 31),
+                            k = random_elements(VKROPE_F16, tokens * D, 32);
                 Buffer q_in = upload(device(), q), k_in = upload(device(), k);
                 Buffer q_apart = upload(device(), Bytes(q.size())),
                        k_apart = upload(device(), Bytes(k.size()));
@@ -104,14 +106,14 @@ TEST_CASE(
                                 .angles = table.angles(),
                                 .out_of_range = part(counter, 4, 4)};
                 Owned<DescriptorArena> arena;
-                if (!(device().ref().enabled & push_descriptor))
+                if (!(device().ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
                     arena.reset(must(create_arena(kernel.get(), 1)));
                 must(device().submit([&](VkCommandBuffer commands) {
                     return record(commands, kernel.get(), call, arena.get());
                 }));
                 const Bytes counts = download(counter, 8);
-                CHECK(stored(Element::f32, counts, 0) == 7);
-                CHECK(stored(Element::f32, counts, 1) == 103);
+                CHECK(stored(VKROPE_F32, counts, 0) == 7);
+                CHECK(stored(VKROPE_F32, counts, 1) == 103);
                 const Bytes q_after = download(q_out, q.size()),
                             k_after = download(k_out, k.size());
                 for (std::uint32_t t = 0; t < tokens; ++t) {
@@ -128,16 +130,18 @@ TEST_CASE(
 TEST_CASE("a token whose heads take several workgroups counts once") {
     constexpr std::uint32_t D = 16, heads = 300, tokens = 4;
     const std::vector<std::int32_t> ids = {1, 40, -40, 39};  // the table ends before 40
-    const AngleTable table = must(AngleTable::make(device(), rotation(Pairing::half_split, D, D),
-                                                   AngleSource::factored_texture, 40));
-    for (const NormKind norm : {NormKind::none, NormKind::rms}) {
+    const AngleTable table = must(AngleTable::make(device(), rotation(VKROPE_HALF_SPLIT, D, D),
+                                                   VKROPE_ANGLES_FACTORED_TEXTURE, 40));
+    for (const NormKind norm : {VKROPE_NORM_NONE, VKROPE_NORM_RMS}) {
         CAPTURE(int(norm));
-        KernelInfo info = {.rotary_dim = D,
-                           .tensor = {{Element::f32, Element::f32, D, 0}},
-                           .positions = PositionSource::ids,
-                           .mapping = Mapping::gpu};
-        if (norm != NormKind::none) info.tensor[Q].ops.norm = {.kind = norm, .eps = 1e-6f};
-        Buffer x = upload(device(), random_elements(Element::f32, tokens * heads * D, 35)),
+        KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
+                           .rotary_dim = D,
+                           .tensor = {{VKROPE_F32, VKROPE_F32, D, 0}},
+                           .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                           .positions = VKROPE_POSITIONS_IDS,
+                           .mapping = VKROPE_MAPPING_GPU};
+        if (norm != VKROPE_NORM_NONE) info.tensor[Q].ops.norm = {.kind = norm, .eps = 1e-6f};
+        Buffer x = upload(device(), random_elements(VKROPE_F32, tokens * heads * D, 35)),
                positions = upload(device(), bytes_of(ids)), counter = upload(device(), Bytes(4));
         Call call{.tokens = tokens,
                   .positions = {.ids = positions.whole()},
@@ -145,7 +149,7 @@ TEST_CASE("a token whose heads take several workgroups counts once") {
                   .out_of_range = counter.whole()};
         call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
         run(device(), make_kernel(device(), info), call);
-        CHECK(stored(Element::f32, download(counter, 4), 0) == 2);
+        CHECK(stored(VKROPE_F32, download(counter, 4), 0) == 2);
     }
 }
 
@@ -153,21 +157,21 @@ TEST_CASE(
     "a table in a buffer, wherever it begins: the bits are those of one at a multiple of 16 "
     "bytes") {
     constexpr std::uint32_t D = 32, tokens = 5, heads = 2, room = 64;
-    for (const Element element : {Element::f32, Element::f16}) {
-        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
-            if (gpu_assisted() && (element == Element::f32 || pairing == Pairing::interleaved))
+    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
+        for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
+            if (gpu_assisted() && (element == VKROPE_F32 || pairing == VKROPE_INTERLEAVED))
                 continue;
             const Rotation r = rotation(pairing, D, D);
-            const AnglePlan plan = must(plan_angles(r, AngleSource::direct_buffer, tokens + 2, 0));
+            const AnglePlan plan = must(plan_angles(r, VKROPE_ANGLES_DIRECT_BUFFER, tokens + 2, 0));
             Bytes table(plan.bytes);
             must(fill_angles(r, plan, table.data(), table.size()));
             const Bytes in = random_elements(element, tokens * heads * D, 41);
-            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+            for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                 const Owned<Kernel> kernel = make_kernel(device(),
                                                          {.pairing = pairing,
                                                           .rotary_dim = D,
                                                           .tensor = {{element, element, D, 0}},
-                                                          .angles = AngleSource::direct_buffer,
+                                                          .angles = VKROPE_ANGLES_DIRECT_BUFFER,
                                                           .mapping = mapping});
                 Bytes expected;
                 for (const std::size_t offset : {0u, 4u, 8u, 12u, 16u, 20u}) {
@@ -200,17 +204,19 @@ TEST_CASE(
 
 TEST_CASE("an input of one type, an output of another") {
     constexpr std::uint32_t D = 32, tokens = 5, offset = 8;
-    const Rotation r = rotation(Pairing::half_split, D, 16, offset, offset);
-    AngleTable table = must(AngleTable::make(device(), r, AngleSource::factored_texture, tokens));
-    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, 16, offset, offset);
+    AngleTable table = must(AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, tokens));
+    for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
         // f32 Q stays f32; f32 K goes to an f16 cache, with the bits of an f32 rotation that is
         // then rounded.
         const Owned<Kernel> kernel = make_kernel(
-            device(), {.rotary_dim = 16,
-                       .tensor = {{Element::f32, Element::f32, D, offset},
-                                  {Element::f32, Element::f16, D, offset}},
-                       .mapping = mapping});
-        const Bytes x = random_elements(Element::f32, tokens * D, 41);
+            device(),
+            {.pairing = VKROPE_HALF_SPLIT,
+             .rotary_dim = 16,
+             .tensor = {{VKROPE_F32, VKROPE_F32, D, offset}, {VKROPE_F32, VKROPE_F16, D, offset}},
+             .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+             .mapping = mapping});
+        const Bytes x = random_elements(VKROPE_F32, tokens * D, 41);
         Buffer q = upload(device(), x), k = upload(device(), x),
                k_cache = upload(device(), Bytes(tokens * D * 2));
         const Call call{
@@ -219,7 +225,7 @@ TEST_CASE("an input of one type, an output of another") {
             .out = {{.where = q.whole(), .heads = 1}, {.where = k_cache.whole(), .heads = 1}},
             .angles = table.angles()};
         Owned<DescriptorArena> arena;
-        if (!(device().ref().enabled & push_descriptor))
+        if (!(device().ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
             arena.reset(must(create_arena(kernel.get(), 1)));
         must(device().submit([&](VkCommandBuffer commands) {
             return record(commands, kernel.get(), call, arena.get());
@@ -227,9 +233,9 @@ TEST_CASE("an input of one type, an output of another") {
         const Bytes q_after = download(q, x.size()), k_after = download(k_cache, tokens * D * 2);
         check_contract(r, {.tokens = tokens, .q_heads = 1}, false, x, q_after);
         for (std::uint32_t i = 0; i < tokens * D; ++i) {
-            CHECK(stored(Element::f16, k_after, i) ==
+            CHECK(stored(VKROPE_F16, k_after, i) ==
                   reference::narrow(reference::Type::f16,
-                                    static_cast<long double>(value(Element::f32, q_after, i))));
+                                    static_cast<long double>(value(VKROPE_F32, q_after, i))));
         }
     }
 }
@@ -239,12 +245,14 @@ TEST_CASE(
     "reset") {
     constexpr std::uint32_t D = 8;
     Device& on = device(false);
-    const Rotation r = rotation(Pairing::half_split, D, D);
-    AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
-    const Owned<Kernel> kernel = make_kernel(
-        on, {.rotary_dim = D, .tensor = {{Element::f32, Element::f32, D, 0}}});
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
+    const Owned<Kernel> kernel = make_kernel(on, {.pairing = VKROPE_HALF_SPLIT,
+                                                  .rotary_dim = D,
+                                                  .tensor = {{VKROPE_F32, VKROPE_F32, D, 0}},
+                                                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE});
     const Owned<DescriptorArena> arena(must(create_arena(kernel.get(), 2)));
-    const Bytes x = random_elements(Element::f32, 4 * D, 51);
+    const Bytes x = random_elements(VKROPE_F32, 4 * D, 51);
     Buffer a = upload(on, x), b = upload(on, x);
     const auto call = [&](const Buffer& buffer) {
         const Tensor tensor{.where = buffer.whole(), .heads = 1};
@@ -258,13 +266,13 @@ TEST_CASE(
             third = record(commands, kernel.get(), call(b), arena.get());
             return Status{};
         }));
-        CHECK(third.code == Code::limit_exceeded);
+        CHECK(third.code == VKROPE_ERROR_LIMIT_EXCEEDED);
         reset(arena.get());
     }
     CHECK(download(a, x.size()) == download(b, x.size()));
     CHECK(download(a, x.size()) != x);
     const Status none = record(VkCommandBuffer(1), kernel.get(), call(a), nullptr);
-    CHECK(none.code == Code::invalid_argument);
+    CHECK(none.code == VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("the validation layer is on: a copy that does not wait for a rotation is reported") {
@@ -275,12 +283,15 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
         reports += std::string(message.id).find("SYNC-HAZARD") != std::string::npos;
     };
     Device on = must(Device::open(options));
-    const Rotation r = rotation(Pairing::half_split, D, D);
-    AngleTable table = must(AngleTable::make(on, r, AngleSource::factored_texture, 16));
-    const Owned<Kernel> kernel = make_kernel(
-        on, {.rotary_dim = D, .tensor = {{Element::f32, Element::f32, D, 0}}});
+    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
+    const Owned<Kernel> kernel = make_kernel(on, {.pairing = VKROPE_HALF_SPLIT,
+                                                  .rotary_dim = D,
+                                                  .tensor = {{VKROPE_F32, VKROPE_F32, D, 0}},
+                                                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE});
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 1)));
+    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+        arena.reset(must(create_arena(kernel.get(), 1)));
     Buffer from = must(Buffer::make(on, 16 * D * 4)), to = must(Buffer::make(on, 16 * D * 4));
     const auto get = [&](const char* name) {
         return on.ref().get_instance_proc_addr(on.ref().instance, name);
@@ -313,10 +324,12 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
 }
 
 TEST_CASE("no tokens: nothing is recorded, and nothing is asked for") {
-    const Owned<Kernel> kernel = make_kernel(
-        device(), {.rotary_dim = 8, .tensor = {{Element::f32, Element::f32, 8, 0}}});
+    const Owned<Kernel> kernel = make_kernel(device(), {.pairing = VKROPE_HALF_SPLIT,
+                                                        .rotary_dim = 8,
+                                                        .tensor = {{VKROPE_F32, VKROPE_F32, 8, 0}},
+                                                        .angles = VKROPE_ANGLES_FACTORED_TEXTURE});
     Owned<DescriptorArena> arena;
-    if (!(device().ref().enabled & push_descriptor))
+    if (!(device().ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
         arena.reset(must(create_arena(kernel.get(), 1)));
     must(device().submit([&](VkCommandBuffer commands) {
         return record(commands, kernel.get(), Call{}, arena.get());

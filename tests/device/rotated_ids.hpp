@@ -9,16 +9,17 @@ namespace vkrope::test {
 inline constexpr std::uint32_t D = 48, R = 40, offset = 4, heads = 3;
 
 inline KernelInfo info_for(Element element, PositionSource source,
-                           Pairing pairing = Pairing::half_split) {
+                           Pairing pairing = VKROPE_HALF_SPLIT) {
     return {.pairing = pairing,
             .rotary_dim = R,
             .tensor = {{element, element, D, offset}},
+            .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
             .positions = source};
 }
 
 /// Rows of Q, and how they rotate.
 struct Rotating {
-    Element element = Element::f32;
+    Element element = VKROPE_F32;
     std::uint32_t batch = 1, tokens = 1;
     Bytes in = {};
 
@@ -57,7 +58,7 @@ std::vector<Number> random_positions(std::size_t count, std::int64_t from, std::
 }
 
 inline std::uint32_t count_in(Buffer& counter) {
-    return stored(Element::f32, download(counter, 4), 0);
+    return stored(VKROPE_F32, download(counter, 4), 0);
 }
 
 }  // namespace vkrope::test

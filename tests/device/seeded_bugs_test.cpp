@@ -15,23 +15,28 @@ struct Seeded {
     explicit Seeded(const char* part_of_message) {
         DeviceOptions options{.select = device().info().uuid,
                               .validation = true,
-                              .push_descriptors = (device().ref().enabled & push_descriptor) != 0};
+                              .push_descriptors = (device().ref().enabled &
+                                                   VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) != 0};
         options.on_message = [this, part_of_message](const Message& message) {
             reports += std::strstr(message.id, part_of_message) ||
                        std::strstr(message.text, part_of_message);
         };
         on = must(Device::open(options));
-        const Rotation r = rotation(Pairing::half_split, head_dim, head_dim);
-        table = must(AngleTable::make(on, r, AngleSource::factored_texture, tokens));
+        const Rotation r = rotation(VKROPE_HALF_SPLIT, head_dim, head_dim);
+        table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, tokens));
         q = must(Buffer::make(on, tokens * head_dim * 4));
     }
 
     // Rotates twice, and records `between` in between.
     void rotate_twice(const DeviceRef& ref, const std::function<void(VkCommandBuffer)>& between) {
-        const Owned<Kernel> kernel(must(create(
-            ref, {.rotary_dim = head_dim, .tensor = {{Element::f32, Element::f32, head_dim, 0}}})));
+        const Owned<Kernel> kernel(
+            must(create(ref, {.pairing = VKROPE_HALF_SPLIT,
+                              .rotary_dim = head_dim,
+                              .tensor = {{VKROPE_F32, VKROPE_F32, head_dim, 0}},
+                              .angles = VKROPE_ANGLES_FACTORED_TEXTURE})));
         Owned<DescriptorArena> arena;
-        if (!(ref.enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), 2)));
+        if (!(ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+            arena.reset(must(create_arena(kernel.get(), 2)));
         const Tensor tensor{.where = q.whole(), .heads = 1};
         const Call call{
             .tokens = tokens, .in = {tensor}, .out = {tensor}, .angles = table.angles()};
@@ -120,7 +125,7 @@ TEST_CASE("GPU-assisted validation is on: rows outside what is bound are reporte
     }
     Seeded seeded("out of bounds");
     DeviceRef ref = seeded.on.ref();
-    REQUIRE_FALSE((ref.enabled & push_descriptor));
+    REQUIRE_FALSE((ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR));
     real_instance_proc_addr = ref.get_instance_proc_addr;
     for (const bool halved : {false, true}) {
         if (halved) ref.get_instance_proc_addr = instance_proc_addr;

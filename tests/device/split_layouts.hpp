@@ -16,7 +16,7 @@ namespace vkrope::test {
 struct Scenario {
     std::string name = {};
     std::uint64_t dispatches = 1;  ///< of the unsplit call
-    KernelInfo info = {};
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     Call call = {};
     AngleTable table = {};
     std::vector<std::pair<Buffer, Bytes>> buffers = {};

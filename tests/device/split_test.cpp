@@ -29,7 +29,7 @@ TEST_CASE(
     for (const bool push : {true, false}) {  // with an arena: fewer cases, since compiling is slow
         Device& on = device(push);
         for (Scenario& s : scenarios(on)) {
-            if (!push && s.info.angles == AngleSource::factored_texture && !s.info.scatter_k)
+            if (!push && s.info.angles == VKROPE_ANGLES_FACTORED_TEXTURE && !s.info.scatter_k)
                 continue;
             CAPTURE(s.name);
             std::uint64_t one = 0;
@@ -39,9 +39,9 @@ TEST_CASE(
             for (std::size_t i = 0; i < unsplit.size(); ++i)
                 changed += unsplit[i] != s.buffers[i].second;
             CHECK(changed >= 1);
-            const Forced small[] = {{.range = 1u << 16, .mapping = Mapping::cpu},
-                                    {.workgroups = 7, .mapping = Mapping::gpu},
-                                    {.range = 1u << 16, .workgroups = 7, .mapping = Mapping::gpu}};
+            const Forced small[] = {{.range = 1u << 16, .mapping = VKROPE_MAPPING_CPU},
+                                    {.workgroups = 7, .mapping = VKROPE_MAPPING_GPU},
+                                    {.range = 1u << 16, .workgroups = 7, .mapping = VKROPE_MAPPING_GPU}};
             for (const Forced& limits : small) {
                 if (!push && (limits.range == 0 || limits.workgroups == 0)) continue;
                 CAPTURE(limits.range);

@@ -15,11 +15,11 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr Element stores[] = {Element::e4m3fn, Element::e5m2, Element::int8, Element::q8_0,
-                              Element::q4_0,   Element::q4_1, Element::q5_0, Element::q5_1};
+constexpr Element stores[] = {VKROPE_E4M3FN, VKROPE_E5M2, VKROPE_INT8, VKROPE_Q8_0,
+                              VKROPE_Q4_0,   VKROPE_Q4_1, VKROPE_Q5_0, VKROPE_Q5_1};
 
 reference::Store store_of(Element element) {
-    return reference::Store(std::uint32_t(element) - std::uint32_t(Element::e4m3fn));
+    return reference::Store(std::uint32_t(element) - std::uint32_t(VKROPE_E4M3FN));
 }
 
 std::vector<float> floats_of(const Bytes& bytes) {
@@ -31,10 +31,10 @@ std::vector<float> floats_of(const Bytes& bytes) {
 // The scene with every output as f32.
 Scene plain_of(Scene scene) {
     for (TensorInfo* width : {&scene.info.tensor[Q], &scene.info.tensor[K], &scene.info.tensor[V]})
-        width->out = Element::f32;
+        width->out = VKROPE_F32;
     for (Finish* finish :
          {&scene.info.tensor[Q].ops, &scene.info.tensor[K].ops, &scene.info.tensor[V].ops})
-        finish->store_scale = StoreScale::none, finish->scale_floor = 0;
+        finish->store_scale = VKROPE_STORE_SCALE_NONE, finish->scale_floor = 0;
     return scene;
 }
 
@@ -55,7 +55,7 @@ void check_stored(const TensorInfo& width, const Finish& finish, std::uint32_t h
         } else if (is_made(finish.store_scale)) {
             reference::MadeRow made = reference::quantise_made(
                 store_of(width.out), of, finish.scale_floor,
-                finish.store_scale == StoreScale::made_power_of_two);
+                finish.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = made.codes;
             expected_scales.push_back(made.scale);
         } else {
@@ -74,11 +74,11 @@ void check_stored(const TensorInfo& width, const Finish& finish, std::uint32_t h
     CHECK(made_scales == expected_scales);
 }
 
-const std::vector<Way> every_way = {{Mapping::cpu, 1, false, true, 4},
-                                    {Mapping::cpu, 0},
-                                    {Mapping::gpu, 1},
-                                    {Mapping::cpu, 3},
-                                    {Mapping::gpu, 2, false, true}};
+const std::vector<Way> every_way = {{VKROPE_MAPPING_CPU, 1, false, true, 4},
+                                    {VKROPE_MAPPING_CPU, 0},
+                                    {VKROPE_MAPPING_GPU, 1},
+                                    {VKROPE_MAPPING_CPU, 3},
+                                    {VKROPE_MAPPING_GPU, 2, false, true}};
 
 // These ways, or this share of them, have the bytes of the oracle.
 void check_stores(const Scene& scene, const std::vector<Way>& ways = every_way) {
@@ -109,14 +109,15 @@ TensorInfo width(Element in, Element out, std::uint32_t head_dim, std::uint32_t 
 }  // namespace
 
 TEST_CASE("store: every type, of Q, K and V together, from every type") {
-    const Element inputs[] = {Element::f32, Element::f16, Element::bf16};
+    const Element inputs[] = {VKROPE_F32, VKROPE_F16, VKROPE_BF16};
     for (std::size_t i = 0; i < std::size(stores); ++i) {
         const Element in = inputs[i % std::size(inputs)], out = stores[i];
         CAPTURE(int(out));
         check_stores(
-            {.info = {.pairing = i % 2 == 0 ? Pairing::half_split : Pairing::interleaved,
+            {.info = {.pairing = i % 2 == 0 ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED,
                       .rotary_dim = 64,
-                      .tensor = {width(in, out, 96, 32), width(in, out, 96), width(in, out, 96)}},
+                      .tensor = {width(in, out, 96, 32), width(in, out, 96), width(in, out, 96)},
+                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
              .batch = 2,
              .q_heads = 5,
              .k_heads = 3,
@@ -125,49 +126,57 @@ TEST_CASE("store: every type, of Q, K and V together, from every type") {
 }
 
 TEST_CASE("store: scales that are given or made, of a tensor, a head or a row") {
-    for (const Element out : {Element::e4m3fn, Element::e5m2, Element::int8}) {
+    for (const Element out : {VKROPE_E4M3FN, VKROPE_E5M2, VKROPE_INT8}) {
         CAPTURE(int(out));
-        check_stores({.info = {.rotary_dim = 16,
-                               .tensor = {width(Element::f16, out, 34, 2, 5,
-                                                {.store_scale = StoreScale::given}),
-                                          width(Element::f16, out, 34, 0, 3,
-                                                {.store_scale = StoreScale::given_head}),
-                                          width(Element::f16, out, 34, 0, 3,
-                                                {.store_scale = StoreScale::made})}},
+        check_stores({.info = {.pairing = VKROPE_HALF_SPLIT,
+                               .rotary_dim = 16,
+                               .tensor = {width(VKROPE_F16, out, 34, 2, 5,
+                                                {.store_scale = VKROPE_STORE_SCALE_GIVEN}),
+                                          width(VKROPE_F16, out, 34, 0, 3,
+                                                {.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD}),
+                                          width(VKROPE_F16, out, 34, 0, 3,
+                                                {.store_scale = VKROPE_STORE_SCALE_MADE})},
+                               .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                       .batch = 2,
                       .q_heads = 5,
                       .k_heads = 3,
                       .v_heads = 3});
         check_stores(
-            {.info = {.rotary_dim = 64,
-                      .tensor = {width(Element::f32, out, 64, 0, 4,
-                                       {.store_scale = StoreScale::made, .scale_floor = 0.02f}),
-                                 width(Element::f32, out, 64, 0, 4,
-                                       {.store_scale = StoreScale::made}),
-                                 width(Element::f32, out, 64, 0, 4,
-                                       {.store_scale = StoreScale::made, .scale_floor = 1e-6f})}},
+            {.info =
+                 {.pairing = VKROPE_HALF_SPLIT,
+                  .rotary_dim = 64,
+                  .tensor = {width(VKROPE_F32, out, 64, 0, 4,
+                                   {.store_scale = VKROPE_STORE_SCALE_MADE, .scale_floor = 0.02f}),
+                             width(VKROPE_F32, out, 64, 0, 4,
+                                   {.store_scale = VKROPE_STORE_SCALE_MADE}),
+                             width(VKROPE_F32, out, 64, 0, 4,
+                                   {.store_scale = VKROPE_STORE_SCALE_MADE, .scale_floor = 1e-6f})},
+                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
              .q_heads = 4,
              .k_heads = 4,
              .v_heads = 4});
-        check_stores({.info = {.rotary_dim = 32,
-                               .tensor = {width(Element::bf16, out, 48, 0, 4,
-                                                {.store_scale = StoreScale::made_power_of_two,
-                                                 .scale_floor = 0.02f}),
-                                          width(Element::bf16, out, 48, 0, 4,
-                                                {.store_scale = StoreScale::made_power_of_two}),
-                                          width(Element::bf16, out, 48, 0, 4,
-                                                {.store_scale = StoreScale::made})}},
-                      .batch = 2,
-                      .q_heads = 4,
-                      .k_heads = 4,
-                      .v_heads = 4});
+        check_stores(
+            {.info = {.pairing = VKROPE_HALF_SPLIT,
+                      .rotary_dim = 32,
+                      .tensor = {width(VKROPE_BF16, out, 48, 0, 4,
+                                       {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO,
+                                        .scale_floor = 0.02f}),
+                                 width(VKROPE_BF16, out, 48, 0, 4,
+                                       {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO}),
+                                 width(VKROPE_BF16, out, 48, 0, 4,
+                                       {.store_scale = VKROPE_STORE_SCALE_MADE})},
+                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
+             .batch = 2,
+             .q_heads = 4,
+             .k_heads = 4,
+             .v_heads = 4});
     }
 }
 
 TEST_CASE("store: made scales at every power of two that a float has, and beside it") {
     constexpr std::uint32_t D = 32;
     constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
-    for (const Element out : {Element::e4m3fn, Element::e5m2, Element::int8}) {
+    for (const Element out : {VKROPE_E4M3FN, VKROPE_E5M2, VKROPE_INT8}) {
         CAPTURE(int(out));
         const float largest = reference::largest(store_of(out));
         std::vector<float> numbers;
@@ -189,49 +198,54 @@ TEST_CASE("store: made scales at every power of two that a float has, and beside
         for (std::uint32_t c = 0; c < D; ++c) numbers.push_back(nan);
         for (const float floor : {0.f, 0x1.8p-20f, 0x1p127f}) {
             const Scene scene = {
-                .info = {.rotary_dim = 2,
-                         .tensor = {width(Element::f32, Element::f32, D),
+                .info = {.pairing = VKROPE_HALF_SPLIT,
+                         .rotary_dim = 2,
+                         .tensor = {width(VKROPE_F32, VKROPE_F32, D),
                                     {},
-                                    width(Element::f32, out, D, 0, 1,
-                                          {.store_scale = StoreScale::made_power_of_two,
-                                           .scale_floor = floor})}},
+                                    width(VKROPE_F32, out, D, 0, 1,
+                                          {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO,
+                                           .scale_floor = floor})},
+                         .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                 .tokens = std::uint32_t(numbers.size() / D),
                 .q_heads = 1,
                 .v_heads = 1,
                 .v = bytes_of(numbers)};
             CHECK(carry_out(plain_of(scene), {}).v == scene.v);
-            check_stores(scene, {{.mapping = Mapping::gpu}, {.mapping = Mapping::cpu}});
+            check_stores(scene, {{.mapping = VKROPE_MAPPING_GPU}, {.mapping = VKROPE_MAPPING_CPU}});
         }
     }
 }
 
 TEST_CASE("store: after a norm, a bias and a Hadamard transform") {
-    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::channel};
+    const Norm rms = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f, .weight = VKROPE_PARAMETER_CHANNEL};
     Norm token = rms;
-    token.span = NormSpan::token;
-    token.weight = ParameterShape::head_channel;
+    token.span = VKROPE_NORM_SPAN_TOKEN;
+    token.weight = VKROPE_PARAMETER_HEAD_CHANNEL;
+    check_stores({.info = {.pairing = VKROPE_HALF_SPLIT,
+                           .rotary_dim = 128,
+                           .tensor = {width(VKROPE_F16, VKROPE_BF16, 128, 0, 0,
+                                            {.norm = rms, .hadamard = 128}),
+                                      width(VKROPE_F16, VKROPE_Q8_0, 128, 0, 0,
+                                            {.norm = rms, .hadamard = 128}),
+                                      width(VKROPE_F16, VKROPE_Q4_0, 128, 0, 0, {.hadamard = 64})},
+                           .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
+                  .q_heads = 4,
+                  .k_heads = 2,
+                  .v_heads = 2});
     check_stores(
-        {.info = {.rotary_dim = 128,
-                  .tensor = {width(Element::f16, Element::bf16, 128, 0, 0,
-                                   {.norm = rms, .hadamard = 128}),
-                             width(Element::f16, Element::q8_0, 128, 0, 0,
-                                   {.norm = rms, .hadamard = 128}),
-                             width(Element::f16, Element::q4_0, 128, 0, 0, {.hadamard = 64})}},
-         .q_heads = 4,
-         .k_heads = 2,
-         .v_heads = 2});
-    check_stores({.info = {.pairing = Pairing::interleaved,
-                           .rotary_dim = 32,
-                           .tensor = {width(Element::f32, Element::q5_1, 64, 8, 70,
-                                            {.norm = token, .hadamard = 16}),
-                                      width(Element::f32, Element::q5_0, 64, 8, 3,
-                                            {.bias = ParameterShape::channel, .norm = token}),
-                                      width(Element::f32, Element::e4m3fn, 64, 0, 3,
-                                            {.hadamard = 2, .store_scale = StoreScale::made})}},
-                  .tokens = 3,
-                  .q_heads = 70,
-                  .k_heads = 3,
-                  .v_heads = 3});
+        {.info = {.pairing = VKROPE_INTERLEAVED,
+                  .rotary_dim = 32,
+                  .tensor = {width(VKROPE_F32, VKROPE_Q5_1, 64, 8, 70,
+                                   {.norm = token, .hadamard = 16}),
+                             width(VKROPE_F32, VKROPE_Q5_0, 64, 8, 3,
+                                   {.bias = VKROPE_PARAMETER_CHANNEL, .norm = token}),
+                             width(VKROPE_F32, VKROPE_E4M3FN, 64, 0, 3,
+                                   {.hadamard = 2, .store_scale = VKROPE_STORE_SCALE_MADE})},
+                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
+         .tokens = 3,
+         .q_heads = 70,
+         .k_heads = 3,
+         .v_heads = 3});
 }
 
 TEST_CASE("store: a Hadamard transform is its levels in order, then one product") {
@@ -243,10 +257,12 @@ TEST_CASE("store: a Hadamard transform is its levels in order, then one product"
                                           {512u, 512u},
                                           {576u, 64u}}) {
         CAPTURE(block);
-        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
             for (const bool in_place : {false, true}) {
-                Scene scene = {.info = {.rotary_dim = 2,
-                                        .tensor = {width(Element::f32, Element::f32, head_dim)}},
+                Scene scene = {.info = {.pairing = VKROPE_HALF_SPLIT,
+                                        .rotary_dim = 2,
+                                        .tensor = {width(VKROPE_F32, VKROPE_F32, head_dim)},
+                                        .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                                .tokens = 3,
                                .q_heads = 3};
                 const Way way = {mapping, 1, in_place};
@@ -269,41 +285,44 @@ TEST_CASE("store: a Hadamard transform is its levels in order, then one product"
 }
 
 TEST_CASE("store: several workgroups or rounds for the heads of a token, some without K and V") {
-    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::channel};
-    Scene scene = {
-        .info = {.rotary_dim = 64,
-                 .tensor = {width(Element::f16, Element::int8, 64, 0, 40,
-                                  {.norm = rms, .store_scale = StoreScale::made}),
-                            width(Element::f16, Element::q8_0, 64, 0, 17,
-                                  {.norm = rms, .hadamard = 64}),
-                            width(Element::f16, Element::q5_1, 64, 0, 17, {.hadamard = 32})}},
-        .q_heads = 40,
-        .k_heads = 17,
-        .v_heads = 17};
+    const Norm rms = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f, .weight = VKROPE_PARAMETER_CHANNEL};
+    Scene scene = {.info = {.pairing = VKROPE_HALF_SPLIT,
+                            .rotary_dim = 64,
+                            .tensor = {width(VKROPE_F16, VKROPE_INT8, 64, 0, 40,
+                                             {.norm = rms, .store_scale = VKROPE_STORE_SCALE_MADE}),
+                                       width(VKROPE_F16, VKROPE_Q8_0, 64, 0, 17,
+                                             {.norm = rms, .hadamard = 64}),
+                                       width(VKROPE_F16, VKROPE_Q5_1, 64, 0, 17, {.hadamard = 32})},
+                            .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
+                   .q_heads = 40,
+                   .k_heads = 17,
+                   .v_heads = 17};
     check_stores(scene);
     scene.tokens = 1100;  // so many that lanes have several heads
-    check_stores(scene, {{.mapping = Mapping::gpu},
-                         {.mapping = Mapping::gpu, .slots = true, .page_rows = 4}});
+    check_stores(scene, {{.mapping = VKROPE_MAPPING_GPU},
+                         {.mapping = VKROPE_MAPPING_GPU, .slots = true, .page_rows = 4}});
 }
 
 TEST_CASE("store: calls that a device of small limits needs many dispatches for") {
-    const Norm rms = {.kind = NormKind::rms, .eps = 1e-6f};
-    const Scene scene = {.info = {.rotary_dim = 64,
-                                  .tensor = {width(Element::f16, Element::int8, 64, 0, 6,
-                                                   {.norm = rms, .store_scale = StoreScale::made}),
-                                             width(Element::f16, Element::q8_0, 64, 0, 3,
-                                                   {.norm = rms, .hadamard = 64}),
-                                             width(Element::f16, Element::e4m3fn, 64, 0, 3,
-                                                   {.store_scale = StoreScale::made})}},
-                         .batch = 3,
-                         .tokens = 150,
-                         .q_heads = 6,
-                         .k_heads = 3,
-                         .v_heads = 3};
-    check_stores(scene, {{.mapping = Mapping::gpu, .lead = 1, .range = 1u << 16},
-                         {.mapping = Mapping::cpu, .workgroups = 7},
-                         {.mapping = Mapping::gpu, .slots = true, .range = 1u << 14},
-                         {.mapping = Mapping::cpu,
+    const Norm rms = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
+    const Scene scene = {
+        .info = {.pairing = VKROPE_HALF_SPLIT,
+                 .rotary_dim = 64,
+                 .tensor = {width(VKROPE_F16, VKROPE_INT8, 64, 0, 6,
+                                  {.norm = rms, .store_scale = VKROPE_STORE_SCALE_MADE}),
+                            width(VKROPE_F16, VKROPE_Q8_0, 64, 0, 3, {.norm = rms, .hadamard = 64}),
+                            width(VKROPE_F16, VKROPE_E4M3FN, 64, 0, 3,
+                                  {.store_scale = VKROPE_STORE_SCALE_MADE})},
+                 .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
+        .batch = 3,
+        .tokens = 150,
+        .q_heads = 6,
+        .k_heads = 3,
+        .v_heads = 3};
+    check_stores(scene, {{.mapping = VKROPE_MAPPING_GPU, .lead = 1, .range = 1u << 16},
+                         {.mapping = VKROPE_MAPPING_CPU, .workgroups = 7},
+                         {.mapping = VKROPE_MAPPING_GPU, .slots = true, .range = 1u << 14},
+                         {.mapping = VKROPE_MAPPING_CPU,
                           .lead = 1,
                           .slots = true,
                           .page_rows = 64,
@@ -312,37 +331,46 @@ TEST_CASE("store: calls that a device of small limits needs many dispatches for"
 }
 
 TEST_CASE("store: a device with few storage buffers takes several dispatches") {
-    check_stores({.info = {.rotary_dim = 32,
-                           .tensor = {width(Element::f16, Element::e4m3fn, 32, 0, 3,
-                                            {.store_scale = StoreScale::made}),
-                                      width(Element::f16, Element::int8, 32, 0, 2,
-                                            {.store_scale = StoreScale::made}),
-                                      width(Element::f16, Element::e5m2, 32, 0, 2,
-                                            {.store_scale = StoreScale::made})}},
+    check_stores({.info = {.pairing = VKROPE_HALF_SPLIT,
+                           .rotary_dim = 32,
+                           .tensor = {width(VKROPE_F16, VKROPE_E4M3FN, 32, 0, 3,
+                                            {.store_scale = VKROPE_STORE_SCALE_MADE}),
+                                      width(VKROPE_F16, VKROPE_INT8, 32, 0, 2,
+                                            {.store_scale = VKROPE_STORE_SCALE_MADE}),
+                                      width(VKROPE_F16, VKROPE_E5M2, 32, 0, 2,
+                                            {.store_scale = VKROPE_STORE_SCALE_MADE})},
+                           .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                   .q_heads = 3,
                   .k_heads = 2,
                   .v_heads = 2},
-                 {{.mapping = Mapping::gpu, .storage_buffers = 7},
-                  {.mapping = Mapping::cpu, .lead = 1, .slots = true, .storage_buffers = 9}});
+                 {{.mapping = VKROPE_MAPPING_GPU, .storage_buffers = 7},
+                  {.mapping = VKROPE_MAPPING_CPU, .lead = 1, .slots = true, .storage_buffers = 9}});
 }
 
 TEST_CASE("store: long rows, and rows that no device has room for") {
-    check_stores({.info = {.rotary_dim = 64,
-                           .tensor = {width(Element::f32, Element::q8_0, 1024, 512, 0,
-                                            {.norm = {.kind = NormKind::rms, .eps = 1e-6f},
+    check_stores({.info = {.pairing = VKROPE_HALF_SPLIT,
+                           .rotary_dim = 64,
+                           .tensor = {width(VKROPE_F32, VKROPE_Q8_0, 1024, 512, 0,
+                                            {.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f},
                                              .hadamard = 512}),
-                                      width(Element::bf16, Element::e5m2, 1000, 512, 1,
-                                            {.store_scale = StoreScale::made})}},
+                                      width(VKROPE_BF16, VKROPE_E5M2, 1000, 512, 1,
+                                            {.store_scale = VKROPE_STORE_SCALE_MADE})},
+                           .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                   .tokens = 2,
                   .q_heads = 2,
                   .k_heads = 1});
-    check_stores({.info = {.rotary_dim = 64, .tensor = {width(Element::f32, Element::q4_1, 4096)}},
+    check_stores({.info = {.pairing = VKROPE_HALF_SPLIT,
+                           .rotary_dim = 64,
+                           .tensor = {width(VKROPE_F32, VKROPE_Q4_1, 4096)},
+                           .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                   .tokens = 2,
                   .q_heads = 1});
-    const KernelInfo info = {.rotary_dim = 64,
-                             .tensor = {width(Element::f32, Element::q8_0, 8192)}};
+    const KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
+                             .rotary_dim = 64,
+                             .tensor = {width(VKROPE_F32, VKROPE_Q8_0, 8192)},
+                             .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     const Result<Owned<Kernel>> made = own(create(device().ref(), info));
-    CHECK(made.status.code == Code::not_supported);
+    CHECK(made.status.code == VKROPE_ERROR_NOT_SUPPORTED);
     CHECK(std::string(made.status.what) ==
           "head_dim is too large for these norms, Hadamard transforms and quantised outputs "
           "together: a row then takes 32768 bytes of shared memory, at most 16384");
@@ -389,12 +417,14 @@ TEST_CASE("store: zeros, subnormals, huge numbers, an infinity, a NaN, ties and 
     const auto tokens = std::uint32_t(numbers.size() / D / 2);
     for (const Element out : stores) {
         CAPTURE(int(out));
-        for (const StoreScale scale :
-             {StoreScale::none, StoreScale::made, StoreScale::made_power_of_two}) {
+        for (const StoreScale scale : {VKROPE_STORE_SCALE_NONE, VKROPE_STORE_SCALE_MADE,
+                                       VKROPE_STORE_SCALE_MADE_POWER_OF_TWO}) {
             if (is_made(scale) && block_channels(out) != 1) continue;
             check_stores(
-                {.info = {.rotary_dim = 2,
-                          .tensor = {width(Element::f32, out, D, 0, 2, {.store_scale = scale})}},
+                {.info = {.pairing = VKROPE_HALF_SPLIT,
+                          .rotary_dim = 2,
+                          .tensor = {width(VKROPE_F32, out, D, 0, 2, {.store_scale = scale})},
+                          .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                  .tokens = tokens,
                  .q_heads = 2,
                  .q = bytes_of(numbers)});
@@ -408,27 +438,30 @@ TEST_CASE("store: every code at its edges and ties, as V, which nothing turns") 
         CAPTURE(int(out));
         const float largest = reference::largest_for_ties(store_of(out));
         const bool alone = block_channels(out) == 1;
-        for (const StoreScale scale :
-             {StoreScale::none, StoreScale::made, StoreScale::made_power_of_two}) {
+        for (const StoreScale scale : {VKROPE_STORE_SCALE_NONE, VKROPE_STORE_SCALE_MADE,
+                                       VKROPE_STORE_SCALE_MADE_POWER_OF_TWO}) {
             if (is_made(scale) && !alone) continue;
             std::vector<float> numbers;
             // Without a scale: beyond the largest value, which saturates. A power of two is 1.
-            for (const float factor : {alone && scale == StoreScale::none ? 1.25f : 1.f, 0.7f}) {
+            for (const float factor :
+                 {alone && scale == VKROPE_STORE_SCALE_NONE ? 1.25f : 1.f, 0.7f}) {
                 const std::vector<float> edges = reference::code_edges(
-                    store_of(out), factor * largest, scale == StoreScale::made);
+                    store_of(out), factor * largest, scale == VKROPE_STORE_SCALE_MADE);
                 numbers.insert(numbers.end(), edges.begin(), edges.end());
             }
             const Scene scene = {
-                .info = {.rotary_dim = 2,
-                         .tensor = {width(Element::f32, Element::f32, D),
+                .info = {.pairing = VKROPE_HALF_SPLIT,
+                         .rotary_dim = 2,
+                         .tensor = {width(VKROPE_F32, VKROPE_F32, D),
                                     {},
-                                    width(Element::f32, out, D, 0, 1, {.store_scale = scale})}},
+                                    width(VKROPE_F32, out, D, 0, 1, {.store_scale = scale})},
+                         .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                 .tokens = std::uint32_t(numbers.size() / D),
                 .q_heads = 1,
                 .v_heads = 1,
                 .v = bytes_of(numbers)};
             CHECK(carry_out(plain_of(scene), {}).v == scene.v);
-            check_stores(scene, {{.mapping = Mapping::gpu}, {.mapping = Mapping::cpu}});
+            check_stores(scene, {{.mapping = VKROPE_MAPPING_GPU}, {.mapping = VKROPE_MAPPING_CPU}});
         }
     }
 }
@@ -436,9 +469,11 @@ TEST_CASE("store: every code at its edges and ties, as V, which nothing turns") 
 TEST_CASE("store: rows of two bytes, which workgroups store to one word, and gaps between rows") {
     const auto scene_of = [](Element q, Element k, Element v, std::uint32_t head_dim) {
         return Scene{
-            .info = {.rotary_dim = 2,
-                     .tensor = {width(Element::f16, q, head_dim), width(Element::f16, k, head_dim),
-                                width(Element::f16, v, head_dim)}},
+            .info = {.pairing = VKROPE_HALF_SPLIT,
+                     .rotary_dim = 2,
+                     .tensor = {width(VKROPE_F16, q, head_dim), width(VKROPE_F16, k, head_dim),
+                                width(VKROPE_F16, v, head_dim)},
+                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
             .batch = 2,
             .tokens = 75,
             .q_heads = 5,
@@ -446,24 +481,24 @@ TEST_CASE("store: rows of two bytes, which workgroups store to one word, and gap
             .v_heads = 3};
     };
     const std::vector<Way> bytes = {
-        {.mapping = Mapping::gpu, .lead = 1, .gap = 1},
-        {.mapping = Mapping::gpu},
-        {.mapping = Mapping::gpu, .lead = 3, .slots = true},
-        {.mapping = Mapping::gpu, .lead = 1, .slots = true, .page_rows = 4},
-        {.mapping = Mapping::gpu, .slots = true, .page_rows = 4, .gap = 3},
-        {.mapping = Mapping::gpu, .lead = 2, .slots = true, .gap = 1},
-        {.mapping = Mapping::cpu, .lead = 1, .gap = 1},
-        {.mapping = Mapping::cpu, .lead = 3, .slots = true, .page_rows = 4, .gap = 3}};
-    check_stores(scene_of(Element::e4m3fn, Element::int8, Element::e5m2, 2), bytes);
+        {.mapping = VKROPE_MAPPING_GPU, .lead = 1, .gap = 1},
+        {.mapping = VKROPE_MAPPING_GPU},
+        {.mapping = VKROPE_MAPPING_GPU, .lead = 3, .slots = true},
+        {.mapping = VKROPE_MAPPING_GPU, .lead = 1, .slots = true, .page_rows = 4},
+        {.mapping = VKROPE_MAPPING_GPU, .slots = true, .page_rows = 4, .gap = 3},
+        {.mapping = VKROPE_MAPPING_GPU, .lead = 2, .slots = true, .gap = 1},
+        {.mapping = VKROPE_MAPPING_CPU, .lead = 1, .gap = 1},
+        {.mapping = VKROPE_MAPPING_CPU, .lead = 3, .slots = true, .page_rows = 4, .gap = 3}};
+    check_stores(scene_of(VKROPE_E4M3FN, VKROPE_INT8, VKROPE_E5M2, 2), bytes);
     // Rows of three bytes, each of which shares a word with a neighbour.
-    check_stores(scene_of(Element::int8, Element::e5m2, Element::e4m3fn, 3),
+    check_stores(scene_of(VKROPE_INT8, VKROPE_E5M2, VKROPE_E4M3FN, 3),
                  {bytes[0], bytes[4], bytes[7]});
     // 34, 22, 18 bytes: every second row starts in the middle of a word.
     const std::vector<Way> blocks = {
-        {.mapping = Mapping::gpu, .lead = 1, .gap = 32},
-        {.mapping = Mapping::gpu, .slots = true, .page_rows = 4, .gap = 32},
-        {.mapping = Mapping::cpu, .slots = true, .gap = 32}};
-    check_stores(scene_of(Element::q8_0, Element::q5_0, Element::q4_0, 32), blocks);
+        {.mapping = VKROPE_MAPPING_GPU, .lead = 1, .gap = 32},
+        {.mapping = VKROPE_MAPPING_GPU, .slots = true, .page_rows = 4, .gap = 32},
+        {.mapping = VKROPE_MAPPING_CPU, .slots = true, .gap = 32}};
+    check_stores(scene_of(VKROPE_Q8_0, VKROPE_Q5_0, VKROPE_Q4_0, 32), blocks);
 }
 
 // A million blocks of each type of blocks, and as many channels of the others; ./dev prove blocks.
@@ -488,21 +523,25 @@ TEST_CASE("store: random blocks, in both mappings and at offsets of 0 and 2 byte
     for (const Element out : stores) {
         CAPTURE(int(out));
         const bool alone = block_channels(out) == 1;
-        const StoreScale scale = !alone                 ? StoreScale::none
-                                 : out == Element::int8 ? StoreScale::made
-                                                        : StoreScale::given;
+        const StoreScale scale = !alone               ? VKROPE_STORE_SCALE_NONE
+                                 : out == VKROPE_INT8 ? VKROPE_STORE_SCALE_MADE
+                                                      : VKROPE_STORE_SCALE_GIVEN;
         Scene scene = {
-            .info = {.rotary_dim = 2,
-                     .tensor = {width(Element::f32, Element::f32, head_dim),
+            .info = {.pairing = VKROPE_HALF_SPLIT,
+                     .rotary_dim = 2,
+                     .tensor = {width(VKROPE_F32, VKROPE_F32, head_dim),
                                 {},
-                                {Element::f32, out, head_dim, 0, heads, {.store_scale = scale}}}},
+                                {VKROPE_F32, out, head_dim, 0, heads, {.store_scale = scale}}},
+                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
             .tokens = alone ? tokens / 32 : tokens,
             .q_heads = 1,
             .v_heads = heads};
         const std::size_t count = std::size_t{scene.tokens} * heads * head_dim;
         scene.v = bytes_of(std::vector(numbers.begin(), numbers.begin() + std::ptrdiff_t(count)));
-        check_stores(scene,
-                     {{Mapping::cpu, 0}, {Mapping::gpu, 0}, {Mapping::cpu, 1}, {Mapping::gpu, 1}});
+        check_stores(scene, {{VKROPE_MAPPING_CPU, 0},
+                             {VKROPE_MAPPING_GPU, 0},
+                             {VKROPE_MAPPING_CPU, 1},
+                             {VKROPE_MAPPING_GPU, 1}});
     }
 }
 

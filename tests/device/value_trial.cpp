@@ -69,6 +69,7 @@ std::vector<std::size_t> packed_rows(const Field& of) {
 Owned<Kernel> kernel_for(Device& on, const Trial& trial) {
     const Shape& shape = trial.shape;
     const KernelInfo info{
+        .pairing = VKROPE_HALF_SPLIT,
         .rotary_dim = shape.rotary_dim,
         .tensor = {{.in = trial.in,
                     .out = trial.out,
@@ -81,6 +82,7 @@ Owned<Kernel> kernel_for(Device& on, const Trial& trial) {
                    trial.with_v ? TensorInfo{trial.v_in, trial.v_out, shape.v_dim, 0,
                                              shape.heads_known ? shape.v_heads : 0}
                                 : TensorInfo{}},
+        .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
         .mapping = trial.mapping,
         .scatter_k = trial.place == Place::paged};
     return Owned<Kernel>(must(create(reporting(on, trial.limits), info)));

@@ -30,9 +30,9 @@ struct Outcome {
 
 struct Trial {
     Shape shape;
-    Element in = Element::f32, v_in = Element::f32, out = Element::f32, v_out = Element::f32;
+    Element in = VKROPE_F32, v_in = VKROPE_F32, out = VKROPE_F32, v_out = VKROPE_F32;
     Place place = Place::apart;
-    Mapping mapping = Mapping::by_device;
+    Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
     ReportedLimits limits = {};
     bool with_v = true;
     bool q_called = true, k_called = true, v_called = true;  // in the call: the kernel has them

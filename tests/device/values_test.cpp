@@ -59,9 +59,8 @@ Rows random_rows(const Shape& shape, Element in, Element v_in) {
 }
 
 AngleTable table_for(Device& on, const Shape& shape) {
-    return must(AngleTable::make(on,
-                                 rotation(Pairing::half_split, shape.head_dim, shape.rotary_dim),
-                                 AngleSource::factored_texture, tokens - 1));
+    return must(AngleTable::make(on, rotation(VKROPE_HALF_SPLIT, shape.head_dim, shape.rotary_dim),
+                                 VKROPE_ANGLES_FACTORED_TEXTURE, tokens - 1));
 }
 
 }  // namespace
@@ -83,14 +82,14 @@ TEST_CASE("V arrives as it is, or converted, beside Q and K that are as without 
         {.head_dim = 9, .rotary_dim = 8, .v_dim = 9, .q_heads = 3, .k_heads = 1, .v_heads = 1}};
     const struct {
         Element in, v_in, out, v_out;
-    } elements[] = {{Element::f32, Element::f32, Element::f32, Element::f32},
-                    {Element::f16, Element::f16, Element::f16, Element::f16},
-                    {Element::f32, Element::f32, Element::f16, Element::bf16},
-                    {Element::bf16, Element::f32, Element::bf16, Element::f16},
-                    {Element::f16, Element::bf16, Element::f32, Element::bf16}};
+    } elements[] = {{VKROPE_F32, VKROPE_F32, VKROPE_F32, VKROPE_F32},
+                    {VKROPE_F16, VKROPE_F16, VKROPE_F16, VKROPE_F16},
+                    {VKROPE_F32, VKROPE_F32, VKROPE_F16, VKROPE_BF16},
+                    {VKROPE_BF16, VKROPE_F32, VKROPE_BF16, VKROPE_F16},
+                    {VKROPE_F16, VKROPE_BF16, VKROPE_F32, VKROPE_BF16}};
     constexpr Place places[] = {Place::apart, Place::packed, Place::packed_in_place,
                                 Place::heads_first, Place::paged};
-    constexpr Mapping mappings[] = {Mapping::gpu, Mapping::cpu};
+    constexpr Mapping mappings[] = {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU};
     constexpr std::uint32_t limits[] = {0, 8, 5};
     std::vector<Choice> all;
     for (std::uint32_t push = 0; push < 2; ++push) {
@@ -179,8 +178,8 @@ TEST_CASE(
     const struct {
         Shape shape;
         Element element;
-    } kinds[] = {{{.head_dim = 32, .rotary_dim = 32, .v_dim = 32}, Element::f16},
-                 {{.head_dim = 32, .rotary_dim = 16, .v_dim = 48, .v_heads = 1}, Element::f32}};
+    } kinds[] = {{{.head_dim = 32, .rotary_dim = 32, .v_dim = 32}, VKROPE_F16},
+                 {{.head_dim = 32, .rotary_dim = 16, .v_dim = 48, .v_heads = 1}, VKROPE_F32}};
     for (const auto& [shape, element] : kinds) {
         const AngleTable table = table_for(on, shape);
         const Rows given = random_rows(shape, element, element);
@@ -190,7 +189,7 @@ TEST_CASE(
                     .out = element,
                     .v_out = element,
                     .with_v = false};
-        trial.mapping = Mapping::cpu;
+        trial.mapping = VKROPE_MAPPING_CPU;
         const Rows rotated = tried(on, kernel_for(on, trial), trial, table, given).rows;
         trial.with_v = true;
         trial.place = Place::paged;
@@ -200,7 +199,7 @@ TEST_CASE(
         } calls[] = {{5, 3, true, true},  {2, 5, true, true},  {5, 3, false, true},
                      {2, 5, false, true}, {5, 3, true, false}, {1, 5, true, false},
                      {1, 4, false, false}};
-        for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+        for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
             trial.mapping = mapping;
             const Owned<Kernel> kernel = kernel_for(on, trial);
             for (const auto& [k_pages, v_pages, q, k] : calls) {

@@ -4,8 +4,8 @@
 namespace vkrope::test {
 
 const Finish& norm_of_token() {
-    static const Finish the_finish = full_finish(NormKind::layer, NormSpan::token,
-                                                 NormPlace::after);
+    static const Finish the_finish = full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
+                                                 VKROPE_NORM_PLACE_AFTER);
     return the_finish;
 }
 
@@ -15,10 +15,10 @@ KernelInfo info_of(const PreparedInC& prepared) {
 }
 
 Status make_kernel(const PreparedInC& prepared, OwnedKernel& kernel, vkrope_conversion conversion) {
-    KernelInfoInC in_c(info_of(prepared));
-    in_c.info.conversion = conversion;
+    KernelInfo info = info_of(prepared);
+    info.conversion = conversion;
     return make(kernel, [&](auto** made, auto* error) {
-        return vkrope_kernel_create(&prepared.ref, &in_c.info, made, error);
+        return vkrope_kernel_create(&prepared.ref, &info, made, error);
     });
 }
 
@@ -36,10 +36,10 @@ Call call_of(const PreparedInC& prepared) {
 }
 
 Status record_call(PreparedInC& prepared) {
-    const CallInC in_c(call_of(prepared));
+    const Call call = call_of(prepared);
     vkrope_arena_reset(prepared.arena.get());
     return answer([&](auto* error) {
-        return vkrope_record(prepared.host.commands, prepared.kernel.get(), &in_c.call,
+        return vkrope_record(prepared.host.commands, prepared.kernel.get(), &call,
                              prepared.arena.get(), error);
     });
 }

@@ -14,7 +14,7 @@ struct PreparedInC {
     explicit PreparedInC(const FakeConfig& config,
                          vkrope_angle_source source = VKROPE_ANGLES_FACTORED_TEXTURE,
                          const Finish* with = nullptr)
-        : host(config, true), angles(source), finish(with), ref(in_c(host.ref)) {}
+        : host(config, true), angles(source), finish(with), ref(host.ref) {}
     KernelHost host;
     vkrope_angle_source angles;
     const Finish* finish;  ///< of Q, K and V; null: none, and no V
@@ -31,7 +31,7 @@ KernelInfo info_of(const PreparedInC& prepared);
 
 /// As info_of().
 Status make_kernel(const PreparedInC& prepared, OwnedKernel& kernel,
-                   vkrope_conversion conversion = VKROPE_CONVERSION_BY_DEVICE);
+                   vkrope_conversion conversion = VKROPE_CONVERSION_AUTOMATIC);
 
 /// For three dispatches.
 Status make_arena(const PreparedInC& prepared, OwnedArena& arena);

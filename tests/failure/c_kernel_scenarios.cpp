@@ -8,7 +8,7 @@ namespace {
 
 Status ask_requirements(void* prepared) {
     const vkrope_device_ref& ref = static_cast<PreparedInC*>(prepared)->ref;
-    auto needs = sized<vkrope_requirements>();
+    vkrope_requirements needs = {};
     return answer([&](auto* error) {
         return vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr,
                                        &needs, error);

@@ -14,7 +14,8 @@ const std::array<double, 4> frequencies = {1.0, 0.1, 0.01, 0.001};
 Status make_rotation(OwnedRotation& rotation) {
     const char* const warnings[] = {"a warning that is too long to be kept without memory",
                                     "another one, which is just as long"};
-    auto info = sized<vkrope_rotation_info>();
+    vkrope_rotation_info info = {};
+    info.pairing = VKROPE_HALF_SPLIT;
     info.head_dim = info.rotary_dim = 8;
     info.inv_freq = frequencies.data();
     info.inv_freq_count = frequencies.size();
@@ -34,7 +35,7 @@ Status scale(void*) {
             [&](auto* error) { return vkrope_default_inv_freq(10000.0, 8, scaled.data(), error); });
         !s)
         return s;
-    auto llama3 = sized<vkrope_llama3_scaling>();
+    vkrope_llama3_scaling llama3 = {};
     llama3.factor = 8;
     llama3.low_freq_factor = 1;
     llama3.high_freq_factor = 4;
@@ -67,7 +68,7 @@ template <vkrope_angle_source source>
 Status plan_and_fill(void* prepared) {
     auto& planned = *static_cast<Planned*>(prepared);
     const vkrope_rotation* rotation = planned.rotation.get();
-    auto plan = sized<vkrope_angle_plan>();
+    vkrope_angle_plan plan = {};
     if (Status s = answer([&](auto* error) {
             return vkrope_plan_angles(rotation, source, 16, 4096, &plan, error);
         });

@@ -10,7 +10,7 @@ namespace {
 
 const vkrope_device_options& options() {
     static const vkrope_device_options the_options = [] {
-        auto o = sized<vkrope_device_options>();
+        vkrope_device_options o = {};
         o.get_instance_proc_addr = fake_get_instance_proc_addr;
         o.timeout_ns = 1'000'000;
         return o;
@@ -106,7 +106,7 @@ Status submit_nothing(void* prepared) {
 Status rotate(void* prepared) {
     static constexpr std::int32_t positions[] = {5, 6, 7};
     const auto& opened = *static_cast<Opened*>(prepared);
-    auto shape = sized<vkrope_host_shape>();
+    vkrope_host_shape shape = {};
     shape.tokens = 3;
     shape.q_heads = 2;
     shape.k_heads = 1;
@@ -131,7 +131,7 @@ Status rotate(void* prepared) {
         return vkrope_host_rotation_upload(work.get(), q.data(), k.data(), v.data(), error);
     };
     const auto run = [&](auto* error) {
-        return vkrope_host_rotation_run(work.get(), VKROPE_DIRECTION_FORWARD, &nanoseconds, error);
+        return vkrope_host_rotation_run(work.get(), VKROPE_FORWARD, &nanoseconds, error);
     };
     const auto download = [&](auto* error) {
         return vkrope_host_rotation_download(work.get(), q.data(), k.data(), v.data(), error);

@@ -51,7 +51,7 @@ void check_not_kept(const fs::path& folder) {
     CachedDevice device(folder);
     device.compile(64);
     const Status saved = device.save();
-    check_error(saved, Code::invalid_argument, "pipeline_cache_folder");
+    check_error(saved, VKROPE_ERROR_INVALID_ARGUMENT, "pipeline_cache_folder");
     CHECK(device.warnings().empty());  // save() has said it
     device.close();
     CHECK(device.warns("pipelines"));
@@ -95,7 +95,7 @@ TEST_CASE("pipeline cache: a full disk leaves the old file, and no other") {
         replace(only_file(folder), {});
         CachedDevice device(folder.path());
         device.compile(32);
-        CHECK(device.save().code == Code::invalid_argument);
+        CHECK(device.save().code == VKROPE_ERROR_INVALID_ARGUMENT);
         device.close();
         CHECK(only_file(folder).extension() == ".pipelines");
     }
@@ -141,7 +141,7 @@ TEST_CASE("pipeline cache: the files together have at most pipeline_cache_bytes"
     const auto exists = [&](std::uint32_t version) {
         return fs::exists(cache_file(folder.path(), identity(version)));
     };
-    check_error(write(1, one - 1), Code::limit_exceeded, "1080 bytes");
+    check_error(write(1, one - 1), VKROPE_ERROR_LIMIT_EXCEEDED, "1080 bytes");
     CHECK(folder.names().empty());
     for (std::uint32_t version = 1; version <= 3; ++version) CHECK(write(version, 3 * one));
     CHECK((exists(1) && exists(2) && exists(3)));
@@ -169,7 +169,7 @@ TEST_CASE("pipeline cache: a file larger than pipeline_cache_bytes is not read")
     CHECK(given_to_driver().empty());
     CHECK(device.warns("pipeline_cache_bytes"));
     device.compile(64);
-    CHECK(device.save().code == Code::limit_exceeded);
+    CHECK(device.save().code == VKROPE_ERROR_LIMIT_EXCEEDED);
 }
 
 TEST_CASE("pipeline cache: any number of processes may write and read one file") {

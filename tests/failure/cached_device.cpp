@@ -49,7 +49,7 @@ CachedDevice::CachedDevice(const fs::path& folder, const FakeConfig& config,
 }
 
 void CachedDevice::compile(std::uint32_t rotary_dim) {
-    KernelInfo info;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     info.rotary_dim = rotary_dim;
     info.tensor[Q] = info.tensor[K] = {.head_dim = 64};
     auto kernel = own(create(device_->ref(), info));

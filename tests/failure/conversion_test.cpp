@@ -49,10 +49,12 @@ Declared declared_by(const std::vector<std::uint32_t>& words) {
 
 // A kernel with one pipeline: rows of 3 elements are narrow, and on a CPU an invocation has all
 // heads.
-KernelInfo small(Element element, Conversion conversion = Conversion::by_device) {
-    return {.rotary_dim = 2,
+KernelInfo small(Element element, Conversion conversion = VKROPE_CONVERSION_AUTOMATIC) {
+    return {.pairing = VKROPE_HALF_SPLIT,
+            .rotary_dim = 2,
             .tensor = {{element, element, 3, 0}},
-            .mapping = Mapping::cpu,
+            .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+            .mapping = VKROPE_MAPPING_CPU,
             .conversion = conversion};
 }
 
@@ -71,8 +73,8 @@ Declared declared_by(const KernelHost& host, const KernelInfo& info) {
 
 void check_refused(const KernelHost& host, const KernelInfo& info) {
     const auto kernel = create(host.ref, info);
-    check_error(kernel.status, Code::not_supported,
-                "conversion native float_controls shader_float16 shaderRoundingModeRTEFloat16 "
+    check_error(kernel.status, VKROPE_ERROR_NOT_SUPPORTED,
+                "conversion VKROPE_CONVERSION_NATIVE shaderRoundingModeRTEFloat16 "
                 "shaderSignedZeroInfNanPreserveFloat16");
     CHECK(kernel.value == nullptr);
     check_no_faults();
@@ -102,7 +104,8 @@ TEST_CASE(
                 KernelHost host({.float_controls = controls});
                 const std::uint32_t enabled_all = host.ref.enabled;
                 for (const std::uint32_t off :
-                     {0u, std::uint32_t{float_controls}, std::uint32_t{shader_float16}}) {
+                     {0u, std::uint32_t{VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS},
+                      std::uint32_t{VKROPE_DEVICE_FEATURE_SHADER_FLOAT16}}) {
                     host.ref.enabled = enabled_all & ~off;
                     CAPTURE(reported);
                     CAPTURE(int(rounding));
@@ -110,7 +113,7 @@ TEST_CASE(
                     CAPTURE(off);
                     // Modes of a module without 16-bit floats, which concern only one width.
                     std::set<Mode> single;
-                    if (off != float_controls) {
+                    if (off != VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) {
                         if (rte32) single.insert({rounding_mode_rte, 32});
                         if (denorm32) single.insert({denorm_preserve, 32});
                         if (keep32) single.insert({keep_zero_inf_nan, 32});
@@ -129,7 +132,7 @@ TEST_CASE(
                     if (denorm32 && !split_denorms) both.insert({denorm_preserve, 32});
                     if (keep32) both.insert({keep_zero_inf_nan, 32});
 
-                    const Declared of_f16 = declared_by(host, small(Element::f16));
+                    const Declared of_f16 = declared_by(host, small(VKROPE_F16));
                     CHECK(of_f16.float16 == native);
                     CHECK((of_f16.conversions != 0) == native);
                     CHECK(of_f16.modes == (native ? both : single));
@@ -138,22 +141,24 @@ TEST_CASE(
                                                   : normals)
                         .insert(of_f16.instructions);
                     if (native) {
-                        CHECK(declared_by(host, small(Element::f16, Conversion::native)).modes ==
-                              both);
+                        CHECK(
+                            declared_by(host, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE)).modes ==
+                            both);
                         // A kernel that converts nothing needs no 16-bit floats.
-                        CHECK(declared_by(host, small(Element::f32, Conversion::native)).modes ==
-                              single);
+                        CHECK(
+                            declared_by(host, small(VKROPE_F32, VKROPE_CONVERSION_NATIVE)).modes ==
+                            single);
                     } else {
-                        check_refused(host, small(Element::f16, Conversion::native));
+                        check_refused(host, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE));
                     }
                     if (reported % 8 != 7) continue;  // all kinds of rounding are covered by then
-                    for (const Element element : {Element::f32, Element::bf16}) {
+                    for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
                         const Declared other = declared_by(host, small(element));
                         CHECK_FALSE(other.float16);
                         CHECK(other.modes == single);
                     }
                     const Declared by_integers = declared_by(
-                        host, small(Element::f16, Conversion::integer));
+                        host, small(VKROPE_F16, VKROPE_CONVERSION_INTEGER));
                     CHECK_FALSE(by_integers.float16);
                     CHECK(by_integers.conversions == 0);
                     CHECK(by_integers.modes == single);
@@ -169,28 +174,28 @@ TEST_CASE(
 
 TEST_CASE("a module names each capability of its modes, and none without modes") {
     KernelHost host({.float_controls = all_float_controls()});
-    CHECK(declared_by(host, small(Element::f16)).capabilities ==
+    CHECK(declared_by(host, small(VKROPE_F16)).capabilities ==
           std::set<std::uint32_t>{4464, 4466, 4467});
     KernelHost without;
-    CHECK(declared_by(without, small(Element::f16)).capabilities.empty());
-    CHECK(declared_by(without, small(Element::f16)).modes.empty());
+    CHECK(declared_by(without, small(VKROPE_F16)).capabilities.empty());
+    CHECK(declared_by(without, small(VKROPE_F16)).modes.empty());
 }
 
 TEST_CASE("by itself a CPU device converts by integers; asked to, it converts natively") {
     KernelHost host({.type = VK_PHYSICAL_DEVICE_TYPE_CPU, .float_controls = all_float_controls()});
-    CHECK(declared_by(host, small(Element::f16)).conversions == 0);
-    CHECK_FALSE(declared_by(host, small(Element::f16)).float16);
-    CHECK(declared_by(host, small(Element::f16, Conversion::integer)).conversions == 0);
-    CHECK(declared_by(host, small(Element::f16, Conversion::native)).conversions != 0);
+    CHECK(declared_by(host, small(VKROPE_F16)).conversions == 0);
+    CHECK_FALSE(declared_by(host, small(VKROPE_F16)).float16);
+    CHECK(declared_by(host, small(VKROPE_F16, VKROPE_CONVERSION_INTEGER)).conversions == 0);
+    CHECK(declared_by(host, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE)).conversions != 0);
 }
 
 TEST_CASE(
     "native conversion is refused where float controls are not offered, or shaderFloat16 is not") {
     KernelHost no_controls;
-    check_refused(no_controls, small(Element::f16, Conversion::native));
+    check_refused(no_controls, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE));
     KernelHost no_feature({.float16_feature = false, .float_controls = all_float_controls()});
-    check_refused(no_feature, small(Element::f16, Conversion::native));
-    CHECK_FALSE(declared_by(no_feature, small(Element::f16)).float16);
+    check_refused(no_feature, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE));
+    CHECK_FALSE(declared_by(no_feature, small(VKROPE_F16)).float16);
 }
 
 TEST_CASE(
@@ -200,7 +205,7 @@ TEST_CASE(
     for (const std::uint32_t storage_buffers : {4u, 16u}) {
         fake().config.storage_buffers = storage_buffers;
         KernelInfo info = kernel_info();
-        info.tensor[K].in = info.tensor[K].out = Element::f32;
+        info.tensor[K].in = info.tensor[K].out = VKROPE_F32;
         const std::size_t before = fake().shaders().size();
         const auto kernel = create(host.ref, info);
         INFO(kernel.status.what);
@@ -217,9 +222,10 @@ TEST_CASE(
     "computed angles that no uniform buffer holds are limit_exceeded at create, with both "
     "numbers") {
     const auto wide = [](std::uint32_t rotary_dim) {
-        return KernelInfo{.rotary_dim = rotary_dim,
+        return KernelInfo{.pairing = VKROPE_HALF_SPLIT,
+                          .rotary_dim = rotary_dim,
                           .tensor = {{.head_dim = rotary_dim}},
-                          .angles = AngleSource::computed};
+                          .angles = VKROPE_ANGLES_COMPUTED};
     };
     const auto made = [&](std::uint32_t uniform_range, std::uint32_t rotary_dim) {
         KernelHost host({.uniform_range = uniform_range});
@@ -229,14 +235,15 @@ TEST_CASE(
         return kernel.status;
     };
     CHECK(made(16384, 4088));
-    check_error(made(16384, 4092), Code::limit_exceeded,
+    check_error(made(16384, 4092), VKROPE_ERROR_LIMIT_EXCEEDED,
                 "angles computed rotary_dim 4092 16400 16384 maxUniformBufferRange");
     CHECK(made(65536, 4092));
-    CHECK(made(1u << 18, 65534).code == Code::limit_exceeded);  // the largest takes 32 bytes more
+    CHECK(made(1u << 18, 65534).code ==
+          VKROPE_ERROR_LIMIT_EXCEEDED);  // the largest takes 32 bytes more
     CHECK(made((1u << 18) + 32, 65534));
     KernelHost host;
     KernelInfo textured = wide(4092);
-    textured.angles = AngleSource::factored_texture;  // not a uniform buffer
+    textured.angles = VKROPE_ANGLES_FACTORED_TEXTURE;  // not a uniform buffer
     const auto kernel = create(host.ref, textured);
     CHECK(kernel.status);
     destroy(kernel.value);

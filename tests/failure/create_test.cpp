@@ -40,8 +40,8 @@ TEST_CASE(
         for (const auto type :
              {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
             for (const AngleSource angles :
-                 {AngleSource::factored_texture, AngleSource::computed, AngleSource::direct_texture,
-                  AngleSource::direct_buffer}) {
+                 {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+                  VKROPE_ANGLES_DIRECT_BUFFER}) {
                 for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u},
                                                    {128u, 0u},
                                                    {130u, 0u},
@@ -56,7 +56,7 @@ TEST_CASE(
                     info.tensor[K].head_dim = k_dim;
                     if (k_dim == 0) info.tensor[K] = {};
                     info.tensor[V].head_dim = v_dim;
-                    info.positions = PositionSource::ids;
+                    info.positions = VKROPE_POSITIONS_IDS;
                     const std::size_t alive = fake().alive().size();
                     const auto kernel = create(host.ref, info);
                     INFO(kernel.status.what);
@@ -82,7 +82,7 @@ TEST_CASE(
                     // One tensor, its table and its ids; then K; then V if its heads are K's; then
                     // the counter. If these are too many, V leaves first, then K, then the counter.
                     // V by itself binds as many as K.
-                    const std::size_t alone = angles == AngleSource::direct_buffer ? 4 : 3;
+                    const std::size_t alone = angles == VKROPE_ANGLES_DIRECT_BUFFER ? 4 : 3;
                     const std::size_t together = alone + (k_dim == 0 && v_dim == 0 ? 1 : 3);
                     const std::size_t with_v = together + (v_dim != 0 && v_dim == k_dim ? 2 : 0);
                     std::size_t expected = alone;
@@ -186,7 +186,7 @@ TEST_CASE("create: an allocator without memory is out_of_host_memory, and nothin
             host.allocator.fail_at = fail_at;
             const auto kernel = create(host.ref, kernel_info());
             if (fail_at == 0) allocations = host.allocator.allocated;
-            CHECK(kernel.status.code == (fail_at == 0 ? Code::ok : Code::out_of_host_memory));
+            CHECK(kernel.status.code == (fail_at == 0 ? VKROPE_SUCCESS : VKROPE_ERROR_OUT_OF_HOST_MEMORY));
             destroy(kernel.value);
             CHECK(host.allocator.allocated == host.allocator.freed);
         }
@@ -224,13 +224,13 @@ TEST_CASE(
     for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u}) {
         KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
         const Owned<Kernel> factored(
-            create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+            create(host.ref, kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE)).value);
         const Owned<Kernel> direct(
-            create(host.ref, kernel_info(AngleSource::direct_texture)).value);
-        const Owned<Kernel> computed(create(host.ref, kernel_info(AngleSource::computed)).value);
+            create(host.ref, kernel_info(VKROPE_ANGLES_DIRECT_TEXTURE)).value);
+        const Owned<Kernel> computed(create(host.ref, kernel_info(VKROPE_ANGLES_COMPUTED)).value);
         const Owned<PositionKernel> positions(create_positions(host.ref).value);
         REQUIRE((factored && direct && computed && positions));
-        Owned<Kernel> first(create(host.ref, kernel_info(AngleSource::factored_texture)).value);
+        Owned<Kernel> first(create(host.ref, kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE)).value);
         const Owned<DescriptorArena> arena(create_arena(first.get(), 16).value);
         first.reset();  // the arena does not need it any more
         REQUIRE(arena);
@@ -239,59 +239,59 @@ TEST_CASE(
         const auto rotate = [&](const Owned<Kernel>& kernel, AngleSource source) {
             return record(host.commands, kernel.get(), kernel_call(host, 7, source), arena.get());
         };
-        CHECK(rotate(factored, AngleSource::factored_texture));
-        CHECK(rotate(direct, AngleSource::direct_texture));
+        CHECK(rotate(factored, VKROPE_ANGLES_FACTORED_TEXTURE));
+        CHECK(rotate(direct, VKROPE_ANGLES_DIRECT_TEXTURE));
         // The same source, with ids and without K.
-        KernelInfo alone = kernel_info(AngleSource::factored_texture);
-        alone.positions = PositionSource::ids;
+        KernelInfo alone = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE);
+        alone.positions = VKROPE_POSITIONS_IDS;
         alone.tensor[K] = {};
         const Owned<Kernel> with_ids(create(host.ref, alone).value);
-        Call by_ids = kernel_call(host, 7, AngleSource::factored_texture);
+        Call by_ids = kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE);
         by_ids.in[K] = by_ids.out[K] = {};
         by_ids.positions.ids = {host.words, 0, 28};
         CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
         if (storage_buffers >= 9) {  // and with V
             const Owned<Kernel> values(
-                create(host.ref, with_v(kernel_info(AngleSource::factored_texture))).value);
-            const Call call = with_v(host, kernel_call(host, 7, AngleSource::factored_texture));
+                create(host.ref, with_v(kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE))).value);
+            const Call call = with_v(host, kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE));
             CHECK(record(host.commands, values.get(), call, arena.get()));
         }
-        const Status other = rotate(computed, AngleSource::computed);
-        CHECK(other.code == (all ? Code::ok : Code::invalid_argument));
+        const Status other = rotate(computed, VKROPE_ANGLES_COMPUTED);
+        CHECK(other.code == (all ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT));
         if (!all) check_names(other.what, "18 " + std::to_string(storage_buffers));
         PositionCall call{.tokens = 4};
         call.out = {host.words, 0, 16};
         CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
-              (all ? Code::ok : Code::invalid_argument));
+              (all ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT));
         // Norms with parameters and factors of tokens: from one to the other, and back.
         const KernelInfo info = with_finish(
-            kernel_info(AngleSource::factored_texture),
-            full_finish(NormKind::rms, NormSpan::head, NormPlace::before));
+            kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE),
+            full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE));
         const Owned<Kernel> finished(create(host.ref, info).value);
         const Owned<DescriptorArena> of_finished(create_arena(finished.get(), 16).value);
         REQUIRE(of_finished);
         const Call steps = with_finish(host, info,
-                                       kernel_call(host, 7, AngleSource::factored_texture));
-        const Code expected = storage_buffers >= 15 ? Code::ok : Code::invalid_argument;
+                                       kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE));
+        const Code expected = storage_buffers >= 15 ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT;
         CHECK(record(host.commands, finished.get(), steps, of_finished.get()));
         CHECK(record(host.commands, finished.get(), steps, arena.get()).code == expected);
-        CHECK(record(host.commands, computed.get(), kernel_call(host, 7, AngleSource::computed),
+        CHECK(record(host.commands, computed.get(), kernel_call(host, 7, VKROPE_ANGLES_COMPUTED),
                      of_finished.get())
                   .code == expected);
         // A scale for each row of K.
-        KernelInfo scaled = kernel_info(AngleSource::factored_texture);
-        scaled.tensor[K].out = Element::int8;
+        KernelInfo scaled = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE);
+        scaled.tensor[K].out = VKROPE_INT8;
         scaled.tensor[K].heads = 2;
-        scaled.tensor[K].ops.store_scale = StoreScale::made;
+        scaled.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
         const Owned<Kernel> of_scales(create(host.ref, scaled).value);
         const Owned<DescriptorArena> own_arena(create_arena(of_scales.get(), 16).value);
         REQUIRE(own_arena);
-        Call with_scales = kernel_call(host, 7, AngleSource::factored_texture);
+        Call with_scales = kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE);
         with_scales.out[K].where.buffer = host.k_out;
         with_scales.scales_out[K] = {host.words, 0xf0000, 7 * 2 * 4};
         CHECK(record(host.commands, of_scales.get(), with_scales, own_arena.get()));
         CHECK(record(host.commands, of_scales.get(), with_scales, arena.get()).code ==
-              (storage_buffers >= 18 ? Code::ok : Code::invalid_argument));
+              (storage_buffers >= 18 ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT));
         check_no_faults();
     }
 }
@@ -304,11 +304,11 @@ TEST_CASE(
     const struct {
         AngleSource angles;
         std::uint32_t without_v;
-    } sources[] = {{AngleSource::factored_texture, 7},
-                   {AngleSource::direct_texture, 7},
-                   {AngleSource::computed, 7},
-                   {AngleSource::direct_buffer, 8},
-                   {AngleSource::cos_sin_cache, 9}};
+    } sources[] = {{VKROPE_ANGLES_FACTORED_TEXTURE, 7},
+                   {VKROPE_ANGLES_DIRECT_TEXTURE, 7},
+                   {VKROPE_ANGLES_COMPUTED, 7},
+                   {VKROPE_ANGLES_DIRECT_BUFFER, 8},
+                   {VKROPE_ANGLES_COS_SIN_CACHE, 9}};
     for (const auto& [angles, without_v] : sources) {
         for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12;
              ++storage_buffers) {
@@ -317,10 +317,10 @@ TEST_CASE(
             const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
             const KernelInfo q_and_k = kernel_info(angles);
             KernelInfo by_ids = q_and_k, alone = q_and_k;
-            by_ids.positions = PositionSource::ids;
+            by_ids.positions = VKROPE_POSITIONS_IDS;
             alone.tensor[K] = {};
             AnglePlan plan = angle_plan(angles);
-            if (angles == AngleSource::cos_sin_cache)
+            if (angles == VKROPE_ANGLES_COS_SIN_CACHE)
                 plan = {.source = angles,
                         .bytes = 512 * 64 * 4,
                         .pairs = 64,
@@ -329,9 +329,9 @@ TEST_CASE(
             const auto call_of = [&](const KernelInfo& info) {
                 Call call = kernel_call(host, 7, angles);
                 call.angles.plan = &plan;
-                if (angles == AngleSource::cos_sin_cache)
+                if (angles == VKROPE_ANGLES_COS_SIN_CACHE)
                     call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
-                if (info.positions == PositionSource::ids) call.positions.ids = {host.words, 0, 28};
+                if (info.positions == VKROPE_POSITIONS_IDS) call.positions.ids = {host.words, 0, 28};
                 if (info.tensor[K].head_dim == 0) call.in[K] = call.out[K] = {};
                 return info.tensor[V].head_dim != 0 ? with_v(host, call) : call;
             };
@@ -342,7 +342,7 @@ TEST_CASE(
                 const Owned<DescriptorArena> arena(create_arena(owner.get(), 4).value);
                 const Status status = record(host.commands, kernel.get(), call_of(info),
                                              arena.get());
-                if (!status) check_error(status, Code::invalid_argument, "arena");
+                if (!status) check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "arena");
                 return bool(status);
             };
             CHECK(serves(q_and_k, by_ids));
@@ -370,7 +370,7 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
         fake().config.missing = {missing};
         const std::size_t alive = fake().alive().size();
         const auto kernel = create(host.ref, kernel_info());
-        check_error(kernel.status, Code::invalid_argument, missing);
+        check_error(kernel.status, VKROPE_ERROR_INVALID_ARGUMENT, missing);
         CHECK(kernel.value == nullptr);
         CHECK(fake().alive().size() == alive);
         check_no_faults();

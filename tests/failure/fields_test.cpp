@@ -26,14 +26,14 @@ class Fields {
         auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_k,
                windows, of_sections, phase, head_groups, table, channel_angles, conversion,
                two_parameter_sets] = of;
-        field("pairing", pairing, Pairing::interleaved);
+        field("pairing", pairing, VKROPE_INTERLEAVED);
         field("rotary_dim", rotary_dim, 64u);
         format("q", tensors[Q]), format("k", tensors[K]), format("v", tensors[V]);
-        field("angles", angles, AngleSource::by_default);
+        field("angles", angles, VKROPE_ANGLES_AUTOMATIC);
         field("positions", positions,
-              positions == PositionSource::ids ? PositionSource::implicit : PositionSource::ids);
-        field("mapping", mapping, Mapping::cpu);
-        field("pairing_out", pairing_out, std::optional(Pairing::interleaved));
+              positions == VKROPE_POSITIONS_IDS ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS);
+        field("mapping", mapping, VKROPE_MAPPING_CPU);
+        field("pairing_out", pairing_out, VKROPE_INTERLEAVED);
         field("scatter_k", scatter_k, !scatter_k);
         for (Window& window : windows) {
             auto& [offset, dim] = window;
@@ -42,9 +42,9 @@ class Fields {
         sections("sections", of_sections);
         field("phase", phase, true);
         field("head_groups", head_groups, 2u);
-        field("table", table, Element::bf16);
+        field("table", table, VKROPE_BF16);
         field("channel_angles", channel_angles, !channel_angles);
-        field("conversion", conversion, Conversion::integer);
+        field("conversion", conversion, VKROPE_CONVERSION_INTEGER);
         field("two_parameter_sets", two_parameter_sets, !two_parameter_sets);
     }
 
@@ -72,8 +72,8 @@ class Fields {
             buffer("angles.buffer", table), buffer("angles.sin", sin);
             angle_plan(plan);
         }
-        field("direction", direction, Direction::inverse);
-        field("gain", gain, Gain::apply);
+        field("direction", direction, VKROPE_INVERSE);
+        field("gain", gain, VKROPE_GAIN_APPLY);
         {
             auto& [slots, int64, page_size, page_stride, row_stride, batch_stride] = paged_cache;
             buffer("paged_cache.slot_mapping", slots);
@@ -146,7 +146,7 @@ class Fields {
                attention_factor, of_sections, phase, head_groups, element, row_stride,
                channel_angles] = of;
         const std::string at = "angles.plan.";
-        field(at + "source", source, AngleSource::by_default);
+        field(at + "source", source, VKROPE_ANGLES_AUTOMATIC);
         field(at + "format", format, VK_FORMAT_R8_UNORM);
         auto& [width, height] = extent;
         field(at + "width", width, 1u), field(at + "height", height, 1u);
@@ -157,14 +157,14 @@ class Fields {
         field(at + "attention_factor", attention_factor, 3.0);
         sections(at + "sections", of_sections);
         field(at + "phase", phase, true), field(at + "head_groups", head_groups, 2u);
-        field(at + "element", element, Element::f16);
+        field(at + "element", element, VKROPE_F16);
         field(at + "row_stride", row_stride, 70u);
         field(at + "channel_angles", channel_angles, !channel_angles);
     }
 
     void sections(const std::string& of, Sections& at) {
         auto& [order, axes, pairs, leftover_axis] = at;
-        field(of + ".order", order, SectionOrder::interleaved);
+        field(of + ".order", order, VKROPE_SECTIONS_INTERLEAVED);
         field(of + ".axes", axes, 4u);
         for (std::uint32_t& count : pairs) field(of + ".pairs", count, 9u);
         field(of + ".leftover_axis", leftover_axis, 1u);
@@ -172,7 +172,7 @@ class Fields {
 
     void format(const std::string& of, TensorInfo& at) {
         auto& [in, out, head_dim, rotary_offset, heads, ops] = at;
-        field(of + ".in", in, Element::bf16), field(of + ".out", out, Element::bf16);
+        field(of + ".in", in, VKROPE_BF16), field(of + ".out", out, VKROPE_BF16);
         field(of + ".head_dim", head_dim, 256u);
         field(of + ".rotary_offset", rotary_offset, 2u);
         field(of + "_heads", heads, 4u);
@@ -182,25 +182,25 @@ class Fields {
     void finish(const std::string& of, Finish& at) {
         auto& [bias, norm, clip, scale, scale_call, scale_tokens, hadamard, store_scale,
                scale_floor, scale_layout] = at;
-        field(of + ".bias", bias, ParameterShape::head_channel);
+        field(of + ".bias", bias, VKROPE_PARAMETER_HEAD_CHANNEL);
         {
             auto& [kind, span, place, eps, weight, weight_offset, norm_bias, round] = norm;
-            field(of + ".norm.kind", kind, NormKind::layer);
-            field(of + ".norm.span", span, NormSpan::token);
-            field(of + ".norm.place", place, NormPlace::after);
+            field(of + ".norm.kind", kind, VKROPE_NORM_LAYER);
+            field(of + ".norm.span", span, VKROPE_NORM_SPAN_TOKEN);
+            field(of + ".norm.place", place, VKROPE_NORM_PLACE_AFTER);
             field(of + ".norm.eps", eps, 0.5f);
-            field(of + ".norm.weight", weight, ParameterShape::channel);
+            field(of + ".norm.weight", weight, VKROPE_PARAMETER_CHANNEL);
             field(of + ".norm.weight_offset", weight_offset, 1u);
-            field(of + ".norm.bias", norm_bias, ParameterShape::channel);
+            field(of + ".norm.bias", norm_bias, VKROPE_PARAMETER_CHANNEL);
             field(of + ".norm.round_between", round, true);
         }
         field(of + ".clip", clip, 7.0f), field(of + ".scale", scale, 3.0f);
         field(of + ".scale_call", scale_call, !scale_call);
         field(of + ".scale_tokens", scale_tokens, !scale_tokens);
         field(of + ".hadamard", hadamard, 16u);
-        field(of + ".store_scale", store_scale, StoreScale::given);
+        field(of + ".store_scale", store_scale, VKROPE_STORE_SCALE_GIVEN);
         field(of + ".scale_floor", scale_floor, 0.5f);
-        field(of + ".scale_layout", scale_layout, ScaleLayout::pages_heads);
+        field(of + ".scale_layout", scale_layout, VKROPE_SCALE_LAYOUT_PAGES_HEADS);
     }
 
     std::size_t changed_, visited_ = 0;
@@ -212,7 +212,7 @@ class Fields {
 /// A kernel and a call that it takes.
 struct Scene {
     const char* name;
-    KernelInfo info;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     AnglePlan plan;
     Call call;  // angles.plan is set from `plan`
 };
@@ -238,12 +238,12 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     const auto words = [&](VkDeviceSize kib, VkDeviceSize bytes) {
         return VkDescriptorBufferInfo{host.words, kib << 10, bytes};
     };
-    if (info.positions == PositionSource::implicit) {
+    if (info.positions == VKROPE_POSITIONS_IMPLICIT) {
         call.positions = {.first = 7, .batch_stride = broadcast};
     } else {
         call.positions.ids = words(0, 4000);
     }
-    if (info.angles == AngleSource::cos_sin_cache) {
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         made.plan = {.source = info.angles,
                      .bytes = std::size_t{64} * 64 * 4,
                      .pairs = 64,
@@ -256,49 +256,50 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         made.plan.sections = info.sections;
     }
     made.plan.attention_factor = 1.5;
-    call.gain = Gain::omit;  // the factor is in the table
-    if (info.angles == AngleSource::direct_texture ||
-        info.angles == AngleSource::factored_texture) {
+    call.gain = VKROPE_GAIN_OMIT;  // the factor is in the table
+    if (info.angles == VKROPE_ANGLES_DIRECT_TEXTURE ||
+        info.angles == VKROPE_ANGLES_FACTORED_TEXTURE) {
         call.angles.view = host.view;
     } else {
         call.angles.buffer = words(128, 300000);
     }
     if (info.scatter_k) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
-    const bool counts = info.angles != AngleSource::computed ||
-                        info.positions != PositionSource::implicit || info.scatter_k;
+    const bool counts = info.angles != VKROPE_ANGLES_COMPUTED ||
+                        info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_k;
     if (counts) call.out_of_range = words(48, 64);
     if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
     if (info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = words(56, 256);
     if (info.tensor[K].ops.scale_tokens) call.scale_tokens[K] = words(64, 256);
-    if (info.tensor[K].ops.store_scale == StoreScale::made) call.scales_out[K] = words(80, 8192);
-    if (info.tensor[Q].ops.norm.weight != ParameterShape::none) call.parameters = words(96, 16384);
+    if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
+        call.scales_out[K] = words(80, 8192);
+    if (info.tensor[Q].ops.norm.weight != VKROPE_PARAMETER_NONE) call.parameters = words(96, 16384);
     if (info.two_parameter_sets) call.first_set_tokens = 2;
     return made;
 }
 
 std::vector<Scene> scenes(const KernelHost& host) {
     std::vector<Scene> all;
-    for (const AngleSource angles : {AngleSource::direct_texture, AngleSource::factored_texture,
-                                     AngleSource::computed, AngleSource::direct_buffer}) {
-        for (const PositionSource positions : {PositionSource::implicit, PositionSource::ids})
+    for (const AngleSource angles : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_FACTORED_TEXTURE,
+                                     VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_BUFFER}) {
+        for (const PositionSource positions : {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS})
             all.push_back(scene_of("rotation alone", host, base_info(angles, positions)));
     }
-    KernelInfo axes = base_info(AngleSource::direct_texture, PositionSource::axis_ids);
+    KernelInfo axes = base_info(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_POSITIONS_AXIS_IDS);
     axes.sections = {.axes = 3, .pairs = {16, 24, 24}};
     axes.tensor[K] = axes.tensor[V] = {};
     all.push_back(scene_of("axes, Q alone", host, axes));
-    KernelInfo given = base_info(AngleSource::cos_sin_cache, PositionSource::ids);
+    KernelInfo given = base_info(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_POSITIONS_IDS);
     given.tensor[Q] = {};
     given.scatter_k = true;
     all.push_back(scene_of("cos_sin_cache, slots", host, given));
-    KernelInfo steps = base_info(AngleSource::direct_texture, PositionSource::ids);
-    steps.tensor[K].out = Element::e4m3fn;
+    KernelInfo steps = base_info(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_POSITIONS_IDS);
+    steps.tensor[K].out = VKROPE_E4M3FN;
     steps.tensor[Q].heads = 8, steps.tensor[K].heads = steps.tensor[V].heads = 2;
     steps.tensor[Q].ops = {
-        .norm = {.kind = NormKind::rms, .eps = 1e-6f, .weight = ParameterShape::head_channel},
+        .norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f, .weight = VKROPE_PARAMETER_HEAD_CHANNEL},
         .scale_call = true,
         .scale_tokens = true};
-    steps.tensor[K].ops = {.scale_tokens = true, .store_scale = StoreScale::made};
+    steps.tensor[K].ops = {.scale_tokens = true, .store_scale = VKROPE_STORE_SCALE_MADE};
     all.push_back(scene_of("steps", host, steps));
     steps.scatter_k = true;
     all.push_back(scene_of("steps, slots", host, steps));
@@ -311,7 +312,7 @@ std::vector<Scene> scenes(const KernelHost& host) {
     steps.scatter_k = false;
     steps.two_parameter_sets = true;
     all.push_back(scene_of("two sets of parameters, ids", host, steps));
-    steps.positions = PositionSource::implicit;
+    steps.positions = VKROPE_POSITIONS_IMPLICIT;
     all.push_back(scene_of("two sets of parameters", host, steps));
     return all;
 }
@@ -388,7 +389,7 @@ TEST_CASE("record: a field of a call that is given is used, or refused by name")
             const Outcome now = record_with(host, kernel.value.get(), call, plan);
             if (!now.status) {
                 refused.insert(fields.name);
-                CHECK(now.status.code != Code::vulkan_error);
+                CHECK(now.status.code != VKROPE_ERROR_VULKAN);
                 CHECK_MESSAGE(now.recorded.empty(), now.status.what);
                 const bool named = names_field(now.status, fields.last) ||
                                    names_field(now.status,

@@ -38,11 +38,11 @@ struct Verdict {
 
 Code code_for(VkResult result) {
     switch (result) {
-        case VK_ERROR_OUT_OF_HOST_MEMORY: return Code::out_of_host_memory;
-        case VK_ERROR_OUT_OF_DEVICE_MEMORY: return Code::out_of_device_memory;
-        case VK_ERROR_DEVICE_LOST: return Code::device_lost;
-        case VK_TIMEOUT: return Code::timeout;
-        default: return Code::vulkan_error;
+        case VK_ERROR_OUT_OF_HOST_MEMORY: return VKROPE_ERROR_OUT_OF_HOST_MEMORY;
+        case VK_ERROR_OUT_OF_DEVICE_MEMORY: return VKROPE_ERROR_OUT_OF_DEVICE_MEMORY;
+        case VK_ERROR_DEVICE_LOST: return VKROPE_ERROR_DEVICE_LOST;
+        case VK_TIMEOUT: return VKROPE_ERROR_TIMEOUT;
+        default: return VKROPE_ERROR_VULKAN;
     }
 }
 
@@ -111,7 +111,7 @@ class Run {
             observed_allocations();
             verdict.require(false, "std::bad_alloc came out of the library");
         }
-        return {Code::out_of_host_memory, VK_SUCCESS, {}};
+        return {VKROPE_ERROR_OUT_OF_HOST_MEMORY, VK_SUCCESS, {}};
     }
 
     void check_kept(Verdict& verdict) const {
@@ -142,7 +142,7 @@ void count(const Verdict& verdict, const std::string& what) {
 void retry(Run& run, const Scenario& scenario, const Status& first, Verdict& verdict) {
     const Status again = run.act(verdict);
     const bool for_good = !scenario.keeps_nothing &&
-                          (first.code == Code::device_lost || first.code == Code::timeout);
+                          (first.code == VKROPE_ERROR_DEVICE_LOST || first.code == VKROPE_ERROR_TIMEOUT);
     if (for_good && again.code == first.code) return;
     verdict.require(bool(again), "a second try without failure: " + words_of(again));
 }
@@ -221,7 +221,7 @@ void fail_every_allocation(const Scenario& scenario) {
         } else {
             if (status) ++harmless;
             verdict.require(status ? harmless <= scenario.harmless_allocations
-                                   : status.code == Code::out_of_host_memory,
+                                   : status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                             "the outcome was " + words_of(status));
             run.check_kept(verdict);
             retry(run, scenario, status, verdict);

@@ -86,7 +86,7 @@ Scenario record_a_call(const char* name, const FakeConfig& config, const KernelI
                 reset(arena);
                 Call call = kernel_call(host, 7, info.angles);
                 if (info.tensor[V].head_dim != 0) call = with_v(host, call);
-                if (info.tensor[K].ops.store_scale == StoreScale::made)
+                if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
                     call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * sizeof(float)};
                 const Status status = record(host.commands, kernel, with_finish(host, info, call),
                                              arena);
@@ -159,19 +159,19 @@ Scenario ask_requirements() {
 // Q, K and V, each with everything that a norm of a head or of a token may have.
 KernelInfo norms_of_heads(AngleSource angles) {
     return with_finish(with_v(kernel_info(angles)),
-                       full_finish(NormKind::rms, NormSpan::head, NormPlace::before));
+                       full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE));
 }
 KernelInfo norms_of_tokens(AngleSource angles) {
     return with_finish(with_v(kernel_info(angles)),
-                       full_finish(NormKind::layer, NormSpan::token, NormPlace::after));
+                       full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_AFTER));
 }
 
 // Q, K and V with Hadamard transforms; a scale for each row of K, and blocks of V.
 KernelInfo quantised(AngleSource angles) {
     KernelInfo info = with_v(kernel_info(angles));
-    info.tensor[K].out = Element::int8;
-    info.tensor[K].ops = {.hadamard = 64, .store_scale = StoreScale::made};
-    info.tensor[V].out = Element::q4_0;
+    info.tensor[K].out = VKROPE_INT8;
+    info.tensor[K].ops = {.hadamard = 64, .store_scale = VKROPE_STORE_SCALE_MADE};
+    info.tensor[V].out = VKROPE_Q4_0;
     info.tensor[V].ops.hadamard = 32;
     info.tensor[Q].ops.hadamard = 128;
     info.tensor[Q].heads = 8;
@@ -182,10 +182,10 @@ KernelInfo quantised(AngleSource angles) {
 const FakeConfig apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false};
 
 const std::vector<Scenario>& scenarios() {
-    constexpr AngleSource texture = AngleSource::direct_texture,
-                          buffer = AngleSource::direct_buffer,
-                          factored = AngleSource::factored_texture,
-                          computed = AngleSource::computed;
+    constexpr AngleSource texture = VKROPE_ANGLES_DIRECT_TEXTURE,
+                          buffer = VKROPE_ANGLES_DIRECT_BUFFER,
+                          factored = VKROPE_ANGLES_FACTORED_TEXTURE,
+                          computed = VKROPE_ANGLES_COMPUTED;
     const FakeConfig native{.float_controls = all_float_controls()};
     // A lane of a processor owns its rows, so that its pipelines are others.
     const FakeConfig processor{.type = VK_PHYSICAL_DEVICE_TYPE_CPU};
@@ -245,13 +245,13 @@ const std::vector<Scenario>& scenarios() {
 // It takes seconds to make such a kernel a thousand times.
 std::vector<Scenario> kernels_with_other_steps() {
     return {create_and_destroy("create and destroy a kernel with norms of heads", {},
-                               norms_of_heads(AngleSource::direct_texture)),
+                               norms_of_heads(VKROPE_ANGLES_DIRECT_TEXTURE)),
             create_and_destroy("create and destroy a kernel with norms of tokens, apart", apart,
-                               norms_of_tokens(AngleSource::direct_texture)),
+                               norms_of_tokens(VKROPE_ANGLES_DIRECT_TEXTURE)),
             create_and_destroy("create and destroy a kernel of quantised outputs", {},
-                               quantised(AngleSource::direct_texture)),
+                               quantised(VKROPE_ANGLES_DIRECT_TEXTURE)),
             create_and_destroy("create and destroy a kernel of quantised outputs, apart", apart,
-                               quantised(AngleSource::direct_texture))};
+                               quantised(VKROPE_ANGLES_DIRECT_TEXTURE))};
 }
 
 }  // namespace

@@ -74,14 +74,14 @@ TEST_CASE(
                 std::vector<std::byte> q(made.q_bytes()), k(made.k_bytes());
                 fail_next(device, entry, VK_ERROR_DEVICE_LOST);
                 const auto first = made.run();
-                CHECK(first.status.code == Code::device_lost);
+                CHECK(first.status.code == VKROPE_ERROR_DEVICE_LOST);
                 CHECK(first.status.vk_result == VK_ERROR_DEVICE_LOST);
                 fake().forget_calls();
-                CHECK(made.run().status.code == Code::device_lost);
+                CHECK(made.run().status.code == VKROPE_ERROR_DEVICE_LOST);
                 CHECK(device.submit([](VkCommandBuffer) { return Status{}; }).status.code ==
-                      Code::device_lost);
-                CHECK(made.upload(q.data(), k.data()).code == Code::device_lost);
-                CHECK(made.download(q.data(), k.data()).code == Code::device_lost);
+                      VKROPE_ERROR_DEVICE_LOST);
+                CHECK(made.upload(q.data(), k.data()).code == VKROPE_ERROR_DEVICE_LOST);
+                CHECK(made.download(q.data(), k.data()).code == VKROPE_ERROR_DEVICE_LOST);
                 CHECK(fake().count("vkQueueSubmit") == 0);
                 CHECK(fake().count("vkWaitForFences") == 0);
             }
@@ -100,10 +100,10 @@ TEST_CASE(
                 HostRotation made = make_rotation(device);
                 fail_next(device, "vkWaitForFences", VK_TIMEOUT);
                 const auto first = made.run();
-                CHECK(first.status.code == Code::timeout);
+                CHECK(first.status.code == VKROPE_ERROR_TIMEOUT);
                 CHECK(first.status.vk_result == VK_TIMEOUT);
                 fake().forget_calls();
-                CHECK(made.run().status.code == Code::timeout);
+                CHECK(made.run().status.code == VKROPE_ERROR_TIMEOUT);
                 CHECK(fake().count("vkQueueSubmit") == 0);
                 fake().forget_calls();
             }
@@ -125,7 +125,7 @@ TEST_CASE("a queue that never answers: its objects are left alone for good") {
         Device device = open_device();
         HostRotation made = make_rotation(device);
         fake().config.never_finishes = true;
-        CHECK(made.run().status.code == Code::timeout);
+        CHECK(made.run().status.code == VKROPE_ERROR_TIMEOUT);
         fake().forget_calls();
         alive = fake().alive().size();
     }

@@ -11,7 +11,7 @@ TEST_CASE(
         Recorder recorder({}, kernel_info(angles));
         Call call = kernel_call(recorder.host, 7, angles);
         call.angles.buffer.offset += offset;
-        if (angles == AngleSource::cos_sin_cache) call.angles.sin = call.angles.buffer;
+        if (angles == VKROPE_ANGLES_COS_SIN_CACHE) call.angles.sin = call.angles.buffer;
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
         CHECK(offset_of(pushed(dispatch), shader::offset_table) ==
@@ -19,18 +19,18 @@ TEST_CASE(
         return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
     };
     for (const VkDeviceSize offset : {0u, 16u, 32u})
-        CHECK(access_at(AngleSource::direct_buffer, offset) == "vkrope, 16-byte access");
+        CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, 16-byte access");
     for (const VkDeviceSize offset : {4u, 8u, 12u, 20u, 24u}) {
         CAPTURE(offset);
-        CHECK(access_at(AngleSource::direct_buffer, offset) == "vkrope, word access");
+        CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, word access");
     }
 }
 
 TEST_CASE("record: a factored table is bound and described as a direct one is") {
     for (const std::uint32_t storage_buffers : {4u, 16u}) {
         Recorder recorder({.storage_buffers = storage_buffers, .debug_utils = false},
-                          kernel_info(AngleSource::factored_texture));
-        Call call = kernel_call(recorder.host, 7, AngleSource::factored_texture);
+                          kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE));
+        Call call = kernel_call(recorder.host, 7, VKROPE_ANGLES_FACTORED_TEXTURE);
         call.out_of_range = {recorder.host.words, 0, 4};
         CHECK(recorder(call));
         for (const Command& dispatch : dispatches(recorder.host)) {
@@ -53,8 +53,8 @@ TEST_CASE(
                                .uniform_alignment = 64,
                                .push_descriptors = push_descriptors,
                                .debug_utils = false},
-                              kernel_info(AngleSource::computed));
-            Call call = kernel_call(recorder.host, 7, AngleSource::computed);
+                              kernel_info(VKROPE_ANGLES_COMPUTED));
+            Call call = kernel_call(recorder.host, 7, VKROPE_ANGLES_COMPUTED);
             call.angles.buffer = {recorder.host.words, 4096 + 64, 600};
             CHECK(recorder(call));
             CHECK(dispatches(recorder.host).size() == (storage_buffers == 4 ? 2 : 1));
@@ -68,7 +68,7 @@ TEST_CASE(
             const auto refused = [&](VkDeviceSize offset, VkDeviceSize range, const char* words) {
                 call.angles.buffer.offset = offset;
                 call.angles.buffer.range = range;
-                check_error(recorder(call), Code::invalid_argument, words);
+                check_error(recorder(call), VKROPE_ERROR_INVALID_ARGUMENT, words);
                 CHECK(fake().calls().empty());
             };
             refused(4096 + 16, 600, "angles.buffer.offset 4112 64");

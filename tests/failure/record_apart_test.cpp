@@ -44,7 +44,7 @@ TEST_CASE(
     "record: apart dispatches also wait where a lowered binding of one reaches into the ids of the "
     "other") {
     KernelInfo info = kernel_info();
-    info.positions = PositionSource::ids;
+    info.positions = VKROPE_POSITIONS_IDS;
     Recorder recorder({.storage_buffers = 4, .offset_alignment = 256, .debug_utils = false}, info);
     // The ids are before one of the tensors, in its buffer: the tensor's binding starts at the ids.
     const auto calls = [&](Tensor(Call::*tensors)[tensor_count], TensorIndex index) {

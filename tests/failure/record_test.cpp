@@ -13,8 +13,8 @@ TEST_CASE(
                                 Names{"vkCmdEndDebugUtilsLabelEXT"}
                           : names;
         };
-        for (const AngleSource angles : {AngleSource::factored_texture, AngleSource::computed,
-                                         AngleSource::direct_texture, AngleSource::direct_buffer}) {
+        for (const AngleSource angles : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                                         VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
             for (const bool apart : {false, true}) {
                 for (const bool push_descriptors : {true, false}) {
                     CAPTURE(apart);
@@ -54,12 +54,12 @@ TEST_CASE(
     for (const VkDeviceSize alignment : {4u, 16u, 64u, 256u}) {
         CAPTURE(alignment);
         KernelInfo info = kernel_info();
-        info.positions = PositionSource::ids;
+        info.positions = VKROPE_POSITIONS_IDS;
         Recorder recorder({.offset_alignment = alignment, .debug_utils = false}, info);
         const KernelHost& host = recorder.host;
         Call call = kernel_call(host, 5);
         call.batch = 2;
-        call.direction = Direction::inverse;
+        call.direction = VKROPE_INVERSE;
         // Q in place, in rows of 10 heads, 100 elements into the buffer: 200 bytes.
         call.in[Q] = {
             .where = {host.q, 200, 65536}, .heads = 8, .token_stride = 1280, .batch_stride = 12800};
@@ -111,11 +111,11 @@ TEST_CASE(
 
 TEST_CASE(
     "record: a binding that the call leaves unused gets a buffer that the call uses the same way") {
-    KernelInfo info = kernel_info(AngleSource::direct_buffer);
+    KernelInfo info = kernel_info(VKROPE_ANGLES_DIRECT_BUFFER);
     info.scatter_k = true;
     Recorder recorder({.debug_utils = false}, info);
     const KernelHost& host = recorder.host;
-    Call call = kernel_call(host, 7, AngleSource::direct_buffer);
+    Call call = kernel_call(host, 7, VKROPE_ANGLES_DIRECT_BUFFER);
     call.positions.first = -3;
     call.in[K] = call.out[K] = {};
     CHECK(recorder(call));
@@ -128,7 +128,7 @@ TEST_CASE(
          {shader::binding_q_out, shader::binding_k_out, shader::binding_status})
         check_bound(dispatch, written, host.q_out, 0, bytes);
     check_bound(dispatch, shader::binding_table, host.words, 4096,
-                angle_plan(AngleSource::direct_buffer).bytes);
+                angle_plan(VKROPE_ANGLES_DIRECT_BUFFER).bytes);
     const shader::Push push = pushed(dispatch);
     CHECK(push.heads == 8);
     CHECK(push.flags == 0);

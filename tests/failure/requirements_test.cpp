@@ -21,7 +21,7 @@ TEST_CASE("requirements: what the device offers") {
         CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
         // shaderFloat16 is a feature, not an extension: the caller reports that it is enabled.
         CHECK(needs->enabled ==
-              ((offered & 1 ? push_descriptor : 0u) | (offered & 2 ? float_controls : 0u)));
+              ((offered & 1 ? VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR : 0u) | (offered & 2 ? VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS : 0u)));
         CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
         check_no_faults();
     }
@@ -35,7 +35,7 @@ TEST_CASE("requirements: what the device offers") {
     KernelHost old({.api_version = VK_API_VERSION_1_0});
     CHECK(
         requirements(old.ref.instance, old.ref.physical, fake_get_instance_proc_addr).status.code ==
-        Code::not_supported);
+        VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without an extension") {
@@ -52,9 +52,9 @@ TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without
             REQUIRE(needs);
             const bool core = version >= VK_API_VERSION_1_2;
             CHECK(needs->enabled_in_core ==
-                  (core ? float_controls | (feature ? shader_float16 : 0u) : 0u));
+                  (core ? VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS | (feature ? VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 : 0u) : 0u));
             CHECK(!needs->offers_shader_float16);
-            CHECK((needs->enabled & (float_controls | shader_float16)) == 0);
+            CHECK((needs->enabled & (VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS | VKROPE_DEVICE_FEATURE_SHADER_FLOAT16)) == 0);
         }
     }
 }
@@ -67,7 +67,7 @@ TEST_CASE("requirements: an entry point that is missing is named") {
         fake().config.missing = {missing};
         const auto needs = requirements(host.ref.instance, host.ref.physical,
                                         fake_get_instance_proc_addr);
-        check_error(needs.status, Code::invalid_argument, missing);
+        check_error(needs.status, VKROPE_ERROR_INVALID_ARGUMENT, missing);
         check_no_faults();
     }
 }

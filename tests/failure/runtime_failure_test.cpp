@@ -85,7 +85,7 @@ Status rotate_by_default(void* device) {
 const HostShape& computed_shape() {
     static const HostShape the_shape = [] {
         HostShape s = shape();
-        s.angles = AngleSource::computed;
+        s.angles = VKROPE_ANGLES_COMPUTED;
         return s;
     }();
     return the_shape;
@@ -111,19 +111,19 @@ std::vector<Scenario> scenarios() {
         {.name = "buffer", .prepare = open_device, .act = use_buffer, .keeps_nothing = false},
         {.name = "angle texture",
          .prepare = open_device,
-         .act = make_table<AngleSource::direct_texture>,
+         .act = make_table<VKROPE_ANGLES_DIRECT_TEXTURE>,
          .keeps_nothing = false},
         {.name = "angle buffer",
          .prepare = open_device,
-         .act = make_table<AngleSource::direct_buffer>,
+         .act = make_table<VKROPE_ANGLES_DIRECT_BUFFER>,
          .keeps_nothing = false},
         {.name = "angle texture, factored",
          .prepare = open_device,
-         .act = make_table<AngleSource::factored_texture>,
+         .act = make_table<VKROPE_ANGLES_FACTORED_TEXTURE>,
          .keeps_nothing = false},
         {.name = "numbers of computed angles",
          .prepare = open_device,
-         .act = make_table<AngleSource::computed>,
+         .act = make_table<VKROPE_ANGLES_COMPUTED>,
          .keeps_nothing = false},
         {.name = "rotation",
          .prepare = open_device,
@@ -188,8 +188,8 @@ TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and c
             REQUIRE(buffer->download(out.data(), bytes, offset));
             CHECK(in == out);
         }
-        for (const AngleSource source : {AngleSource::factored_texture, AngleSource::direct_texture,
-                                         AngleSource::direct_buffer, AngleSource::computed}) {
+        for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_TEXTURE,
+                                         VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_COMPUTED}) {
             CAPTURE(int(source));
             const Result<AngleTable> table = AngleTable::make(device.value, rotation(), source,
                                                               3000);
@@ -216,7 +216,7 @@ TEST_CASE("runtime tier: an entry point that is missing is an error, and nothing
           "vkAllocateCommandBuffers", "vkDestroyDevice", "vkWaitForFences"}) {
         CAPTURE(missing);
         fake().restart({.missing = {missing}});
-        CHECK(Device::open(options()).status.code == Code::no_device);
+        CHECK(Device::open(options()).status.code == VKROPE_ERROR_NO_DEVICE);
         const std::string never = missing;
         if (never != "vkDestroyInstance" && never != "vkDestroyDevice")
             CHECK(fake().alive() == std::vector<std::string>{});

@@ -17,7 +17,7 @@ Tensor strided(VkBuffer buffer, std::uint32_t heads, std::int64_t batch, std::in
 }
 
 const AnglePlan& plan_for(const KernelInfo& info) {
-    static const AnglePlan half = {.source = AngleSource::direct_texture,
+    static const AnglePlan half = {.source = VKROPE_ANGLES_DIRECT_TEXTURE,
                                    .format = VK_FORMAT_R32G32B32A32_SFLOAT,
                                    .extent = {16, 4096},
                                    .bytes = 4096 * 16 * 16,
@@ -162,7 +162,7 @@ Scenario scenario(const KernelHost& host, Layout layout, ValueRows v, std::uint3
 KernelInfo info_for(Layout layout, ValueRows v, Steps steps) {
     KernelInfo info = kernel_info();
     if (v != ValueRows::absent) info.tensor[V] = info.tensor[K];
-    if (layout == Layout::odd || layout == Layout::paged) info.positions = PositionSource::ids;
+    if (layout == Layout::odd || layout == Layout::paged) info.positions = VKROPE_POSITIONS_IDS;
     if (layout == Layout::bhsd) {
         info.rotary_dim = 64;
         info.windows[0] = {16, 32};
@@ -176,8 +176,8 @@ KernelInfo info_for(Layout layout, ValueRows v, Steps steps) {
     const bool own_heads = v == ValueRows::apart && layout != Layout::paged_by_head;
     return with_finish(
         info,
-        full_finish(NormKind::rms, steps == Steps::of_heads ? NormSpan::head : NormSpan::token,
-                    NormPlace::before),
+        full_finish(VKROPE_NORM_RMS, steps == Steps::of_heads ? VKROPE_NORM_SPAN_HEAD : VKROPE_NORM_SPAN_TOKEN,
+                    VKROPE_NORM_PLACE_BEFORE),
         layout == Layout::uneven ? 12 : 4, k_heads,
         own_heads                  ? 1
         : v == ValueRows::in_place ? 2
@@ -195,7 +195,7 @@ Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout lay
                       std::uint32_t batch, std::uint32_t tokens, std::mt19937& random) {
     Scenario s = scenario(host, layout, v, batch, tokens, random);
     s.call.angles.plan = &plan_for(info);
-    if (info.positions == PositionSource::ids) {
+    if (info.positions == VKROPE_POSITIONS_IDS) {
         s.call.positions = {.ids = {host.words, 131072 + 36, 100000},
                             .batch_stride = random() % 2 ? tokens + 3 : broadcast};
     }

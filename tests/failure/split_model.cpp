@@ -133,7 +133,7 @@ void Model::visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::
     const std::int64_t batch_stride = call.positions.batch_stride == broadcast
                                           ? 0
                                           : call.positions.batch_stride;
-    if (kernel_.info.positions == PositionSource::ids) {
+    if (kernel_.info.positions == VKROPE_POSITIONS_IDS) {
         const std::uint64_t word = offset(shader::offset_ids) + std::uint64_t{z} * push_.index_z +
                                    index;
         const std::uint64_t expected = call.positions.ids.offset +
@@ -154,12 +154,12 @@ void Model::check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scal
     const Finish& finish = finish_of(kernel_.info, row.which);
     const Call& call = scenario_.call;
     const bool z_is_group = (push_.flags & shader::flag_z_is_group) != 0;
-    if (finish.norm.span == NormSpan::token) REQUIRE(heads == output(call, row.which).heads);
-    if (finish.norm.weight == ParameterShape::head_channel) {
+    if (finish.norm.span == VKROPE_NORM_SPAN_TOKEN) REQUIRE(heads == output(call, row.which).heads);
+    if (finish.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL) {
         REQUIRE(push_.flags / shader::flag_first_head + (z_is_group ? z * heads : 0) + head ==
                 row.head);
     }
-    if (finish.norm.weight != ParameterShape::none) {
+    if (finish.norm.weight != VKROPE_PARAMETER_NONE) {
         const Byte first = byte(shader::binding_parameters, offset(shader::offset_parameters) * 4,
                                 call.parameters.range);
         REQUIRE(first == Byte{call.parameters.buffer, call.parameters.offset});

@@ -51,7 +51,7 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
     INFO(announced.status.what);
     REQUIRE(announced);
     const std::size_t before = fake().commands(host.commands).size();
-    const bool sets = !(host.ref.enabled & push_descriptor);
+    const bool sets = !(host.ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR);
     const auto arena_of = [&](std::uint64_t calls) {
         return Owned<DescriptorArena>(sets ? create_arena(&kernel, std::uint32_t(calls)).value
                                            : nullptr);
@@ -59,7 +59,7 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
     if (sets && announced.value > 1) {  // one set too few: nothing is recorded, and no set is used
         const auto small = arena_of(announced.value - 1);
         CHECK(record(host.commands, &kernel, scenario.call, small.get()).code ==
-              Code::limit_exceeded);
+              VKROPE_ERROR_LIMIT_EXCEEDED);
         CHECK(fake().commands(host.commands).size() == before);
     }
     const auto arena = arena_of(announced.value);
@@ -69,7 +69,7 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Scenario& scen
     const std::size_t after = fake().commands(host.commands).size();
     if (sets) {  // all sets were used
         CHECK(record(host.commands, &kernel, scenario.call, arena.get()).code ==
-              Code::limit_exceeded);
+              VKROPE_ERROR_LIMIT_EXCEEDED);
         CHECK(fake().commands(host.commands).size() == after);
     }
 
@@ -278,7 +278,7 @@ TEST_CASE(
     const Scenario s = scenario(host, Layout::bshd, ValueRows::absent, 2, 5, random);
     for (const Status& status :
          {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {
-        check_error(status, Code::limit_exceeded, "q_in 256 256");
+        check_error(status, VKROPE_ERROR_LIMIT_EXCEEDED, "q_in 256 256");
     }
     CHECK(fake().commands(host.commands).empty());
 }

@@ -25,10 +25,10 @@ inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) 
         &made.plan.tensor[V].bias, &made.plan.tensor[V].weight, &made.plan.tensor[V].norm_bias};
     ParameterSource sources[9];
     for (std::uint32_t i = 0; i < 9; ++i) {
-        const Bytes random = random_elements(Element::f32, items[i]->count, 400 + seed + i);
+        const Bytes random = random_elements(VKROPE_F32, items[i]->count, 400 + seed + i);
         for (std::uint32_t n = 0; n < items[i]->count; ++n)
-            made.of[i].push_back(value(Element::f32, random, n));
-        if (items[i]->count != 0) sources[i] = {made.of[i].data(), Element::f32, items[i]->count};
+            made.of[i].push_back(value(VKROPE_F32, random, n));
+        if (items[i]->count != 0) sources[i] = {made.of[i].data(), VKROPE_F32, items[i]->count};
     }
     const ParameterItem* scales[] = {&made.plan.tensor[Q].store_scale,
                                      &made.plan.tensor[K].store_scale,
@@ -38,7 +38,7 @@ inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) 
         for (std::uint32_t n = 0; n < scales[i]->count; ++n)
             made.store_scales[i].push_back(0.3f + 0.7f * float(n + i + seed));
         if (scales[i]->count != 0)
-            scale_sources[i] = {made.store_scales[i].data(), Element::f32, scales[i]->count};
+            scale_sources[i] = {made.store_scales[i].data(), VKROPE_F32, scales[i]->count};
     }
     made.filled.resize(made.plan.bytes);
     must(fill_parameters(made.plan,
@@ -51,9 +51,9 @@ inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) 
 
 /// Random factors of tokens.
 inline std::vector<float> random_factors(std::size_t count) {
-    const Bytes random = random_elements(Element::f32, count, 77);
+    const Bytes random = random_elements(VKROPE_F32, count, 77);
     std::vector<float> factors;
-    for (std::size_t i = 0; i < count; ++i) factors.push_back(value(Element::f32, random, i));
+    for (std::size_t i = 0; i < count; ++i) factors.push_back(value(VKROPE_F32, random, i));
     return factors;
 }
 
@@ -72,15 +72,15 @@ inline reference::Finish oracle_of(const Finish& finish, Element in,
     reference::Finish made;
     made.bias = doubles(parameters[0]);
     made.norm = {.kind = reference::NormKind(finish.norm.kind),
-                 .over_token = finish.norm.span == NormSpan::token,
-                 .after = finish.norm.place == NormPlace::after,
+                 .over_token = finish.norm.span == VKROPE_NORM_SPAN_TOKEN,
+                 .after = finish.norm.place == VKROPE_NORM_PLACE_AFTER,
                  .eps = finish.norm.eps,
                  .weight = doubles(parameters[1]),
                  .weight_offset = double(finish.norm.weight_offset),
                  .bias = doubles(parameters[2])};
     if (finish.norm.round_between) made.norm.round_between = type_of(in);
     made.clip = finish.clip;
-    made.scale = double(finish.scale) * q_scale;
+    made.scale = double(scale_of(finish)) * q_scale;
     if (finish.scale_tokens) made.scale_tokens = doubles(factors);
     return made;
 }

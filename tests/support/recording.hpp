@@ -16,7 +16,7 @@ inline Owned<Kernel> make_kernel(Device& on, const KernelInfo& info) {
 /// An arena for this many dispatches; null if the device needs none.
 template <class Kind>
 Owned<DescriptorArena> make_arena(Device& on, const Kind& kernel, std::uint32_t dispatches) {
-    if (on.ref().enabled & push_descriptor) return {};
+    if (on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
     return Owned<DescriptorArena>(must(create_arena(kernel.get(), dispatches)));
 }
 

@@ -73,11 +73,11 @@ struct Rotated {
 
 /// Uploads, rotates once, downloads.
 Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q,
-               const Bytes& k, Direction direction = Direction::forward);
+               const Bytes& k, Direction direction = VKROPE_FORWARD);
 
 /// Checks one output against the contract: the error bound of direct tables, and every bit outside
 /// the window.
 void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in,
-                    const Bytes& out, Direction direction = Direction::forward);
+                    const Bytes& out, Direction direction = VKROPE_FORWARD);
 
 }  // namespace vkrope::test

@@ -5,6 +5,7 @@
 // public header.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,45 +13,15 @@
 
 namespace vkrope {
 
-/// Formula of the factor that multiplies the query of a token after the rotation. p is its
-/// position, counted from 0.
-enum class QueryScaling : std::uint32_t {
-    none = 0,  ///< 1
-    /// ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the one that the model was
-    /// trained with. use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM.
-    logn = 1,
-    /// 1 + beta ln(1 + floor((p + 1) / length)), in layers without RoPE. attn_scale and floor_scale
-    /// of Llama4TextAttention in Hugging Face's modeling_llama4.py.
-    llama4 = 2,
-    /// 1 + beta ln(1 + floor(p / length)). llama_4_scaling_beta and
-    /// original_max_position_embeddings of Ministral3Attention in Hugging Face's
-    /// modeling_ministral3.py.
-    ministral3 = 3,
-};
+using QueryScaling = vkrope_query_scaling;
 
-/// Scale of the queries by position.
-struct QueryScale {
-    QueryScaling kind = QueryScaling::none;
-    double length = 0;  ///< finite and above 0; logn: above 1
-    double beta = 0;    ///< llama4, ministral3: finite and at least 0
-};
+using QueryScale = vkrope_query_scale;
 
-/// What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
-/// the scale of the queries by position. A parameter shape that is not none says that the model has
-/// such a weight or bias. Biases of the projections are not included.
-struct ModelFinish {
-    Finish q = {}, k = {}, v = {};
-    /// Whether the norms of q, k and v are known: a norm of kind none then says that the model has
-    /// none there. False: they have kind none because nobody said which there are.
-    bool norms_known = false;
-    QueryScale query_scale = {};  ///< if it has a kind, q.scale_tokens is true
-    std::uint32_t q_heads = 0;    ///< query heads of a layer; 0: unknown
-    std::uint32_t k_heads = 0;    ///< key heads of a layer, and value heads; 0: unknown
-};
+using ModelFinish = vkrope_model_finish;
 
 /// RoPE parameters of a model or of one of its layer types.
 struct Rotation {
-    Pairing pairing = Pairing::half_split;
+    Pairing pairing = VKROPE_HALF_SPLIT;
     std::uint32_t head_dim =
         0;  ///< channels per head; for latent attention (MLA): only the rotated ones
     std::uint32_t rotary_dim = 0;       ///< rotated channels: even, 2 to head_dim
@@ -61,7 +32,7 @@ struct Rotation {
     /// rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
     /// window.
     Window windows[max_windows] = {};
-    /// Radians per position, from any formula: [rotary_dim / 2]; with SectionOrder::sum
+    /// Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM
     /// [axes, rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these.
     std::vector<double> inv_freq = {};
     /// [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
@@ -69,8 +40,8 @@ struct Rotation {
     /// them as multiples of 2^-64 turn, so that error bounds do not change.
     std::vector<double> phase = {};
     /// Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
-    /// 65535. 1: all heads share them. Above 1 requires AngleSource::computed, and heads of Q and K
-    /// that are multiples of it.
+    /// 65535. 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q and
+    /// K that are multiples of it.
     std::uint32_t head_groups = 1;
     double base = 0;  ///< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or
                       ///< another formula
@@ -78,7 +49,7 @@ struct Rotation {
     double attention_factor =
         1.0;  ///< multiplies cos and sin once, in the angle table; 2^-64 to 2^64
     AnglePrecision precision =
-        AnglePrecision::exact;       ///< how angles are computed; float32 requires a direct table
+        VKROPE_ANGLE_PRECISION_EXACT;  ///< how angles are computed; float32 requires a direct table
     double softmax_scale = 1.0;      ///< factor for the caller's softmax scale; never applied here
     std::uint64_t max_position = 0;  ///< positions that the model was made for; 0: unknown
     /// Longest sequence that these frequencies are valid for, if the scaling depends on the length.
@@ -106,11 +77,7 @@ Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq)
 /// default_inv_freq.
 Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq);
 
-/// Parameters of proportional_inv_freq().
-struct ProportionalScaling {
-    double factor = 1;                 ///< finite and above 0
-    double partial_rotary_factor = 1;  ///< above 0, at most 1
-};
+using ProportionalScaling = vkrope_proportional_scaling;
 
 /// Partial rotation with a window as wide as the head: the first floor(partial_rotary_factor *
 /// head_dim / 2) frequencies are base^(-2j / head_dim) / factor, the others 0. "proportional" in
@@ -128,7 +95,7 @@ constexpr std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) no
     for (const std::uint32_t pairs : sections.pairs) sum += pairs;
     if (sum == 0) return 0;
     const std::uint32_t m = pair % sum;
-    if (sections.order == SectionOrder::interleaved)
+    if (sections.order == VKROPE_SECTIONS_INTERLEAVED)
         return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
     std::uint32_t axis = 0;
     for (std::uint32_t end = sections.pairs[0]; m >= end; end += sections.pairs[axis]) ++axis;
@@ -171,12 +138,7 @@ Status scale_ntk(std::vector<double>& inv_freq, double alpha);
 /// length  positions that the model was trained with: finite and above 0
 Status stop_slow_pairs(std::vector<double>& inv_freq, double length);
 
-/// Parameters of dynamic NTK scaling, named as in model configurations.
-struct DynamicNtkScaling {
-    double factor = 0;  ///< finite and above 0
-    double max_position_embeddings =
-        0;  ///< length that the model was trained with; finite and above 0
-};
+using DynamicNtkScaling = vkrope_dynamic_ntk_scaling;
 
 /// scale_ntk with an alpha that grows with the sequence: factor * L / max - (factor - 1), L =
 /// max(seq_len, max), where max is max_position_embeddings. u/emozilla (2023), described in
@@ -186,19 +148,7 @@ struct DynamicNtkScaling {
 Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling,
                          std::uint64_t seq_len);
 
-/// Parameters of YaRN, named as in model configurations.
-struct YarnScaling {
-    double factor = 0;                            ///< finite and above 0
-    double original_max_position_embeddings = 0;  ///< finite and above 0
-    double beta_fast = 32;  ///< pairs with at least this many turns in the original length are
-                            ///< kept; at least beta_slow
-    double beta_slow =
-        1;  ///< pairs with at most this many turns are divided by `factor`; finite and above 0
-    bool truncate = true;         ///< widen the range between the two to whole pairs
-    double attention_factor = 0;  ///< 0: from mscale and mscale_all_dim, or 0.1 ln(factor) + 1
-    double mscale = 0;            ///< 0: not given
-    double mscale_all_dim = 0;    ///< 0: not given
-};
+using YarnScaling = vkrope_yarn_scaling;
 
 /// YaRN: keeps fast pairs, divides slow pairs by `factor`, and blends linearly in the pair index in
 /// between. arXiv:2309.00071, section 3.2; "yarn" in Hugging Face's modeling_rope_utils.py.
@@ -210,15 +160,7 @@ struct YarnScaling {
 Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling,
                   double& attention_factor);
 
-/// Parameters of DeepSeek's YaRN, named as in its configurations.
-struct DeepseekYarnScaling {
-    double factor = 0;                            ///< finite and above 0
-    double original_max_position_embeddings = 0;  ///< finite and above 0
-    double beta_fast = 32;                        ///< as in YarnScaling
-    double beta_slow = 1;                         ///< as in YarnScaling
-    double mscale = 1;                            ///< finite, at least 0; DeepSeek's default is 1
-    double mscale_all_dim = 0;                    ///< finite, at least 0
-};
+using DeepseekYarnScaling = vkrope_deepseek_yarn_scaling;
 
 /// Frequencies as scale_yarn with `truncate`; the magnitude, with m as above, is split between the
 /// rotation and the softmax. DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention in DeepSeek's
@@ -231,19 +173,7 @@ Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base,
                            const DeepseekYarnScaling& scaling, double& attention_factor,
                            double& softmax_scale);
 
-/// Parameters of LongRoPE, named as in model configurations.
-struct LongRopeScaling {
-    const double* short_factor = nullptr;  ///< [count] divisors, finite and above 0
-    const double* long_factor = nullptr;   ///< [count] divisors, finite and above 0
-    std::size_t count = 0;                 ///< must equal the number of frequencies
-    double original_max_position_embeddings =
-        0;  ///< longest sequence that uses short_factor; finite and above 1
-    double factor =
-        0;  ///< max_position_embeddings / original_max_position_embeddings; finite and above 0
-    double attention_factor = 0;  ///< 0: sqrt(1 + ln(factor) / ln(original)), or 1 if factor <= 1
-    double short_mscale = 0;      ///< attention factor with short_factor; 0: as attention_factor
-    double long_mscale = 0;       ///< attention factor with long_factor; 0: as attention_factor
-};
+using LongRopeScaling = vkrope_longrope_scaling;
 
 /// LongRoPE: divides each frequency by its own divisor, short_factor for sequences up to the
 /// original length, long_factor beyond. arXiv:2402.13753; "longrope" in Hugging Face's
@@ -254,14 +184,7 @@ struct LongRopeScaling {
 Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scaling,
                       std::uint64_t seq_len, double& attention_factor);
 
-/// Parameters of Llama 3.1's scaling, named as in its configuration.
-struct Llama3Scaling {
-    double factor = 0;            ///< finite and above 0
-    double low_freq_factor = 0;   ///< above 0, at most high_freq_factor; if both are equal, the
-                                  ///< blend becomes a step, as in Llama 4
-    double high_freq_factor = 0;  ///< finite
-    double original_max_position_embeddings = 0;  ///< positions; finite and above 0
-};
+using Llama3Scaling = vkrope_llama3_scaling;
 
 /// Divides frequencies with a wavelength above original / low_freq_factor by `factor`, keeps those
 /// with a wavelength below original / high_freq_factor, and blends linearly in original /
@@ -269,26 +192,7 @@ struct Llama3Scaling {
 /// modeling_rope_utils.py.
 Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling);
 
-/// Arguments of ggml_rope_ext that affect the angles.
-///
-/// A field that is not set (freq_scale 0, or one of the four fields after it negative; "from the
-/// model" in llama_context_params of llama.cpp's include/llama.h) takes its default. The defaults
-/// are what llama.cpp uses if the model file gives no value (src/llama-hparams.h,
-/// src/llama-context.cpp). Exception: if the scaling type is YaRN, llama.cpp replaces an unset
-/// ext_factor by 1; here the caller must set it to 1.
-struct GgmlScaling {
-    double freq_scale = 1;   ///< 1 / factor; finite and above 0; 0: not set
-    double ext_factor = 0;   ///< weight of YaRN: 0 (linear scaling) to 1; negative: not set
-    double attn_factor = 1;  ///< finite and above 0; negative: not set
-    double beta_fast = 32;   ///< at least beta_slow; negative: not set
-    double beta_slow = 1;    ///< finite and above 0; negative: not set
-    double n_ctx_orig = 0;   ///< original length; finite, not negative; 0 blends only pair 0
-    std::uint32_t n_dims =
-        0;  ///< rotary_dim for the blended range; 0: twice the number of frequencies
-    const double* freq_factors = nullptr;  ///< [freq_factor_count] divisors, finite and above 0
-    std::size_t freq_factor_count =
-        0;  ///< 0, or at least the number of frequencies; the rest is ignored
-};
+using GgmlScaling = vkrope_ggml_scaling;
 
 /// ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn in ggml's ggml-cpu/ops.cpp.
 ///
@@ -312,26 +216,26 @@ inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
 /// Largest `max_position` of a factored table: a position has two 11-bit digits.
 inline constexpr std::uint64_t max_factored_positions = std::uint64_t{1} << 22;
 
-/// What AngleSource::by_default means, on every device. float32 precision requires a direct table.
-/// plan_angles chooses computed for head groups and SectionOrder::sum, whatever the length.
+/// What VKROPE_ANGLES_AUTOMATIC means, on every device. float32 precision requires a direct table.
+/// plan_angles chooses computed for head groups and VKROPE_SECTIONS_SUM, whatever the length.
 constexpr AngleSource default_angles(AnglePrecision precision,
                                      std::uint64_t max_position) noexcept {
-    if (precision == AnglePrecision::float32) return AngleSource::direct_texture;
-    return max_position > max_factored_positions ? AngleSource::computed
-                                                 : AngleSource::factored_texture;
+    if (precision == VKROPE_ANGLE_PRECISION_FLOAT32) return VKROPE_ANGLES_DIRECT_TEXTURE;
+    return max_position > max_factored_positions ? VKROPE_ANGLES_COMPUTED
+                                                 : VKROPE_ANGLES_FACTORED_TEXTURE;
 }
 
 /// B of the error bound in AngleSource; host/guide/accuracy.md derives it.
 ///
 /// source            not by_default or cos_sin_cache
 /// attention_factor  of the rotation
-/// For AnglePrecision::float32 the bound is relative to the float32 angle; add 1.5 if the factor is
-/// not 1. For a gain other than `apply` add 2 if the factor is not 1.
+/// For VKROPE_ANGLE_PRECISION_FLOAT32 the bound is relative to the float32 angle; add 1.5 if the
+/// factor is not 1. For a gain other than `apply` add 2 if the factor is not 1.
 constexpr double error_bound(AngleSource source, double attention_factor) noexcept {
-    return source == AngleSource::factored_texture ? 6
-           : source == AngleSource::computed       ? 4.5
-           : attention_factor == 1                 ? 2.5
-                                                   : 3;
+    return source == VKROPE_ANGLES_FACTORED_TEXTURE ? 6
+           : source == VKROPE_ANGLES_COMPUTED       ? 4.5
+           : attention_factor == 1                  ? 2.5
+                                                    : 3;
 }
 
 /// Plans a table that covers every position with |position| < max_position. Computed angles cover
@@ -391,7 +295,7 @@ inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary
 /// plan      from plan_angles for this rotation, or from plan_cos_sin_cache
 /// q, k, v   element type of input and output; nullopt if the kernel does not handle the tensor,
 ///           whose steps are then left out
-/// The result has PositionSource::axis_ids if the rotation has sections, else implicit positions.
+/// The result has VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit positions.
 Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                                std::optional<Element> q, std::optional<Element> k,
                                std::optional<Element> v = std::nullopt) noexcept;
@@ -418,22 +322,11 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
 /// have no shape.
 Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept;
 
-/// A weight, bias or scale as the model stores it: `count` elements, row by row.
-struct ParameterSource {
-    const void* data = nullptr;  ///< null: absent
-    Element element = Element::f32;
-    std::size_t count = 0;  ///< elements: ParameterItem::count
-};
+using ParameterSource = vkrope_parameter_source;
 
-/// Sources of one tensor.
-struct TensorParameterSources {
-    ParameterSource bias = {}, weight = {}, norm_bias = {}, store_scale = {};
-};
+using TensorParameterSources = vkrope_tensor_parameter_sources;
 
-/// Sources for fill_parameters.
-struct ParameterSources {
-    TensorParameterSources tensor[tensor_count] = {{}, {}, {}};
-};
+using ParameterSources = vkrope_parameter_sources;
 
 /// Writes the parameter buffer of `plan`, or one of its two sets: the sources as f32, plus
 /// ParameterItem::added, rounded once. Every item of the plan must have a source of its size, and
@@ -446,10 +339,7 @@ struct ParameterSources {
 Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources, void* memory,
                        std::size_t bytes) noexcept;
 
-/// Blocks of a Hadamard transform for Finish::hadamard.
-struct HadamardBlocks {
-    std::uint32_t q_and_k = 0, v = 0;  ///< channels; 0: none
-};
+using HadamardBlocks = vkrope_hadamard_blocks;
 
 /// The blocks with which llama.cpp transforms Q, K and V before it stores a quantised cache, as of
 /// its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K the largest

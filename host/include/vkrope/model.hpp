@@ -24,7 +24,7 @@ struct ModelQuery {
     std::string_view tower = "text";  ///< "text" or "vision"
     /// Replaces the pairing of the model_type, for weights that were permuted; needed where the
     /// pairing of a model is not known.
-    std::optional<Pairing> pairing = {};
+    Pairing pairing = VKROPE_PAIRING_NONE;
 };
 
 /// Reads the RoPE of a Hugging Face config.json.
@@ -37,13 +37,13 @@ struct ModelQuery {
 /// full-attention layers, or, if those have no RoPE, the layers that rotate.
 ///
 /// Also reads the params.json of Mistral's original checkpoints, which has `dim` and no model_type;
-/// one with a key that is not known is Code::not_supported, since the rest of it is in code.
+/// one with a key that is not known is VKROPE_ERROR_NOT_SUPPORTED, since the rest of it is in code.
 ///
 /// A key that says a scaling, a choice of layers or norms of Q and K and is not read is a warning,
-/// or Code::not_supported if the angles would be others; so is one in an object that nobody reads,
-/// unless the object describes another part of the model. A number that is listed for each layer is
-/// that of the layers that are asked for. A value that contradicts another is accepted, with a
-/// warning, if it is that of another kind of layer.
+/// or VKROPE_ERROR_NOT_SUPPORTED if the angles would be others; so is one in an object that nobody
+/// reads, unless the object describes another part of the model. A number that is listed for each
+/// layer is that of the layers that are asked for. A value that contradicts another is accepted,
+/// with a warning, if it is that of another kind of layer.
 ///
 /// Multi-head latent attention: head_dim is qk_rope_head_dim, the rotated channels. They start at
 /// q_rotary_offset = qk_nope_head_dim in a query row and at k_rotary_offset = kv_lora_rank in a row
@@ -61,16 +61,16 @@ struct ModelQuery {
 /// norms and that the class does not have. A warning says so.
 ///
 /// An unsupported scaling type, or a model whose RoPE this library does not know, is
-/// Code::not_supported and named. Code::invalid_data names a field that is missing, of the wrong
-/// kind, out of range or contradicted by another. Rotation::warnings lists what was assumed or
-/// ignored: at most 100 warnings, and one that counts the rest. A document with more than 16 MiB,
-/// 524288 values, 64 levels of nesting or 64 layer types is Code::invalid_data; the worst accepted
-/// document takes a second or two and 300 MB. Lack of memory is Code::out_of_host_memory.
-/// Exception: if memory runs out while the JSON document is destroyed, the JSON library, whose
-/// destructor allocates, ends the program.
+/// VKROPE_ERROR_NOT_SUPPORTED and named. VKROPE_ERROR_INVALID_DATA names a field that is missing,
+/// of the wrong kind, out of range or contradicted by another. Rotation::warnings lists what was
+/// assumed or ignored: at most 100 warnings, and one that counts the rest. A document with more
+/// than 16 MiB, 524288 values, 64 levels of nesting or 64 layer types is VKROPE_ERROR_INVALID_DATA;
+/// the worst accepted document takes a second or two and 300 MB. Lack of memory is
+/// VKROPE_ERROR_OUT_OF_HOST_MEMORY. Exception: if memory runs out while the JSON document is
+/// destroyed, the JSON library, whose destructor allocates, ends the program.
 ///
 /// json_text  the content of the file, UTF-8
-/// query      if the model does not have what it selects: Code::invalid_argument
+/// query      if the model does not have what it selects: VKROPE_ERROR_INVALID_ARGUMENT
 Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query = {});
 
 /// Reads a part of a file: copies the bytes from `offset` on to `to` and returns their number; any
@@ -82,12 +82,13 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 ///
 /// general.architecture determines the pairing and the layers. The pairing is the one of the file's
 /// Q and K weights: converters permute Llama's, so it is interleaved there and half_split in a
-/// config.json. An unknown architecture or one without RoPE is Code::not_supported and named; an
-/// unknown one is read if the query has a pairing. Big-endian files and version 1 are also
-/// Code::not_supported.
+/// config.json. An unknown architecture or one without RoPE is VKROPE_ERROR_NOT_SUPPORTED and
+/// named; an unknown one is read if the query has a pairing. Big-endian files and version 1 are
+/// also VKROPE_ERROR_NOT_SUPPORTED.
 ///
 /// The first part of a split file has its metadata, and is read with a warning that tensors of the
-/// other parts were not seen; without any tensor, and for another part, it is Code::not_supported.
+/// other parts were not seen; without any tensor, and for another part, it is
+/// VKROPE_ERROR_NOT_SUPPORTED.
 ///
 /// Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
 /// Rotation::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE has
@@ -103,14 +104,14 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 /// norms and no tensors of them are not known: norms_known.
 ///
 /// Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
-/// exceeds one of these limits is Code::invalid_data, and the message names it: 256 MiB of metadata
-/// and tensor infos; 16384 keys; 131072 tensors of 4 dimensions; 65535 bytes per name, 1 MiB for
-/// all keys; 4194304 strings and lists inside lists; lists nested 8 deep. Real files stay far
-/// below. Lists of numbers and strings of any length are skipped in one step; those that are used
-/// have at most 65536 numbers and 256 bytes.
+/// exceeds one of these limits is VKROPE_ERROR_INVALID_DATA, and the message names it: 256 MiB of
+/// metadata and tensor infos; 16384 keys; 131072 tensors of 4 dimensions; 65535 bytes per name, 1
+/// MiB for all keys; 4194304 strings and lists inside lists; lists nested 8 deep. Real files stay
+/// far below. Lists of numbers and strings of any length are skipped in one step; those that are
+/// used have at most 65536 numbers and 256 bytes.
 ///
 /// file_bytes  size of the whole file; at most 2^62
-/// query       if the model does not have what it selects: Code::invalid_argument
+/// query       if the model does not have what it selects: VKROPE_ERROR_INVALID_ARGUMENT
 Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
                            const ModelQuery& query = {});
 

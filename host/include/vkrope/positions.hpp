@@ -12,15 +12,7 @@
 
 namespace vkrope {
 
-/// One axis of a grid. Element i has the id first + step * i; an id stands at the coordinate
-/// origin + unit * id, which the model multiplies by its frequencies.
-struct GridAxis {
-    std::uint32_t count = 0;  ///< elements: at least 1
-    std::int64_t first = 0;   ///< id of element 0
-    std::int64_t step = 1;    ///< ids from one element to the next; of magnitude up to 2^32
-    double unit = 1;          ///< coordinate from one id to the next: finite and above 0
-    double origin = 0;        ///< coordinate of id 0: finite
-};
+using GridAxis = vkrope_grid_axis;
 
 /// Frames of a video of `fps` frames per second, counted in frames of base_fps: ids 0, 1, 2, ...,
 /// base_fps / fps apart. base_fps is 24 in CosmosRotaryPosEmbed of diffusers'
@@ -55,7 +47,7 @@ Status fold_grid(const GridAxis* axes, std::uint32_t count, Rotation& rotation);
 std::uint64_t grid_tokens(const GridAxis* axes, std::uint32_t count) noexcept;
 
 /// Writes the ids of a grid for Positions::ids: [axes, tokens], tokens row by row, the last axis
-/// fastest. An id that leaves int32 is Code::limit_exceeded.
+/// fastest. An id that leaves int32 is VKROPE_ERROR_LIMIT_EXCEEDED.
 ///
 /// count   axes: 1 to 8
 /// ids     receives [count, tokens]
@@ -69,7 +61,7 @@ Status grid_ids(const GridAxis* axes, std::uint32_t count, std::int32_t* ids,
 ///
 /// seconds         from one index to the next: finite, at least 0
 /// ids_per_second  finite and above 0: position_id_per_seconds, 25 in Qwen2.5-Omni
-/// ids             receives [count]; one that leaves int32 is Code::limit_exceeded
+/// ids             receives [count]; one that leaves int32 is VKROPE_ERROR_LIMIT_EXCEEDED
 Status timed_ids(float seconds, float ids_per_second, std::int32_t* ids,
                  std::size_t count) noexcept;
 
@@ -78,28 +70,14 @@ Status timed_ids(float seconds, float ids_per_second, std::int32_t* ids,
 ///
 /// cu_seqlens  [sequences + 1] ascending from 0, the last is the number of tokens
 /// offsets     optional, [sequences]: position of the first token of each sequence; null: 0
-/// ids         receives [tokens]; one that leaves int32 is Code::limit_exceeded
+/// ids         receives [tokens]; one that leaves int32 is VKROPE_ERROR_LIMIT_EXCEEDED
 /// tokens      must be cu_seqlens[sequences]
 Status ragged_ids(const std::int64_t* cu_seqlens, std::size_t sequences,
                   const std::int64_t* offsets, std::int32_t* ids, std::size_t tokens) noexcept;
 
-/// What attends in dual-chunk attention: the key, or a query against keys of its own chunk, of the
-/// chunk before, of chunks further back, and the two that vLLM calls critical.
-enum class DualChunkRole : std::uint32_t {
-    key = 0,
-    query = 1,                 ///< keys of the same chunk
-    query_succ = 2,            ///< keys of the chunk before
-    query_inter = 3,           ///< keys of other chunks
-    query_succ_critical = 4,   ///< as query_succ, beyond chunk_size too
-    query_inter_critical = 5,  ///< as query_inter, counted on from chunk_size
-};
+using DualChunkRole = vkrope_dual_chunk_role;
 
-/// Chunks of dual-chunk attention (arXiv:2402.17463); the names are those of
-/// dual_chunk_attention_config in Qwen2.5-1M's config.json.
-struct DualChunk {
-    std::uint32_t chunk_size = 0;  ///< 1 to 2^30
-    std::uint32_t local_size = 0;  ///< below chunk_size
-};
+using DualChunk = vkrope_dual_chunk;
 
 /// Writes the ids with which dual-chunk attention rotates, n = chunk_size - local_size: p mod n for
 /// the key and the query; min(p mod n + n, chunk_size) and min(2n - 1, chunk_size) for query_succ
@@ -112,15 +90,7 @@ struct DualChunk {
 Status dual_chunk_ids(const DualChunk& chunk, DualChunkRole role, const std::int32_t* positions,
                       std::int32_t* ids, std::size_t count) noexcept;
 
-/// XPos: scale beside the angle. zeta_j = (2j / rotary_dim + gamma) / (1 + gamma) to the power of
-/// (position - centre) / scale_base multiplies the query, and its inverse the key, so that a score
-/// decays with the distance. arXiv:2212.10554; XPOS of torchscale's xpos_relative_position.py.
-struct XposScaling {
-    double scale_base = 512;  ///< finite and above 0
-    double gamma = 0.4;       ///< finite and above 0
-    std::int64_t centre = 0;  ///< position without scale: scores do not depend on it, the range of
-                              ///< the factors does; torchscale takes the middle of the sequence
-};
+using XposScaling = vkrope_xpos_scaling;
 
 /// Writes rows of a cos_sin_cache (plan_cos_sin_cache) with XPos: [rows, rotary_dim / 2] each, cos
 /// and sin of position * inv_freq, exact and rounded once after the product with the attention
@@ -129,7 +99,7 @@ struct XposScaling {
 /// rotation  one position a token, no phase, one head group
 /// keys      true: the inverse scale, for K
 /// first     position of the first row, of magnitude up to 2^31
-/// cos, sin  a factor that leaves the normal range of float is Code::limit_exceeded
+/// cos, sin  a factor that leaves the normal range of float is VKROPE_ERROR_LIMIT_EXCEEDED
 Status xpos_cos_sin(const Rotation& rotation, const XposScaling& scaling, bool keys,
                     std::int64_t first, std::size_t rows, float* cos, float* sin) noexcept;
 

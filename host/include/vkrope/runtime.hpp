@@ -195,9 +195,7 @@ class AngleTable {
     Buffer buffer_;
 };
 
-/// Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim. thd: packed
-/// tokens, heads, head_dim; batch must be 1.
-enum class Layout : std::uint32_t { bshd, bhsd, sbhd, thd };
+using Layout = vkrope_layout;
 
 /// Tensors of a HostRotation. Q or K may be absent (0 heads); V is optional.
 struct HostShape {
@@ -205,19 +203,19 @@ struct HostShape {
     std::uint32_t tokens = 0;  ///< tokens per sequence
     std::uint32_t q_heads = 0, k_heads = 0, v_heads = 0;
     std::uint32_t q_head_dim = 0,
-                  k_head_dim = 0;    ///< 0: from the rotation, see row_channels()
-    std::uint32_t v_head_dim = 0;    ///< 0: same as K
-    Element element = Element::f32;  ///< all tensors, input and output
-    Layout layout = Layout::bshd;
+                  k_head_dim = 0;  ///< 0: from the rotation, see row_channels()
+    std::uint32_t v_head_dim = 0;  ///< 0: same as K
+    Element element = VKROPE_F32;  ///< all tensors, input and output
+    Layout layout = VKROPE_LAYOUT_BSHD;
     /// [tokens] for all sequences, or [batch, tokens]; empty: implicit.
     std::vector<std::int32_t> positions = {};
     /// Positions are [axes, batch, tokens], for the rotation's sections. 0: one position per token,
     /// used on all axes.
     std::uint32_t axes = 0;
     std::int32_t first_position = 0;  ///< implicit: position of token 0 of every sequence
-    AngleSource angles = AngleSource::by_default;  ///< kind of table
-    Mapping mapping = Mapping::by_device;
-    Conversion conversion = Conversion::by_device;
+    AngleSource angles = VKROPE_ANGLES_AUTOMATIC;  ///< kind of table
+    Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
+    Conversion conversion = VKROPE_CONVERSION_AUTOMATIC;
     bool in_place =
         false;  ///< false: separate input and output on the device, so that a run can be repeated
 };
@@ -225,7 +223,7 @@ struct HostShape {
 /// What may change from one run() of a HostRotation to the next. Values stay in effect for later
 /// runs.
 struct HostRun {
-    Direction direction = Direction::forward;
+    Direction direction = VKROPE_FORWARD;
     /// Implicit positions: position of token 0 of every sequence.
     std::optional<std::int32_t> first_position = {};
     /// Same count and order as HostShape::positions; empty: no change.
@@ -260,7 +258,7 @@ class HostRotation {
 
     /// Rotates the uploaded Q and K, and copies V; in place, rotates the result of the last run.
     /// Returns nanoseconds of device time, if the device has timestamps.
-    Result<std::optional<double>> run(Direction direction = Direction::forward);
+    Result<std::optional<double>> run(Direction direction = VKROPE_FORWARD);
 
     /// As above, with positions for this run, as in decoding. The table grows to cover them, see
     /// AngleTable::reach(). The angle source, and therefore the result bits, do not change; a

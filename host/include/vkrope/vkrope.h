@@ -3,19 +3,18 @@
  * @file vkrope.h
  * @brief Rotary position embedding on Vulkan, for C11 and every language that can call C.
  *
- * Wraps the C++ headers of this folder, tier by tier, in one file, which with version.h is all that
- * a generator of bindings has to read; so it is longer than other files. Additional rules:
+ * Declares every struct and enumeration of the library once, for C++ too, and is their
+ * documentation; with version.h it is all that a generator of bindings has to read. So it is longer
+ * than other files. Rules:
  *
- * - **Structs.** Each begins with `struct_size`, which the caller sets to the sizeof of the struct;
- *   every other field may be 0, its default. `vkrope_call call = {.struct_size = sizeof call,
- *   .tokens = 1};`. A struct refers to another one by pointer; null means absent or all defaults. A
- *   smaller size, of an older version, is accepted: the missing fields are 0. A larger size is
- *   accepted if the bytes that this version does not know are 0. In structs that a function fills,
- *   unknown bytes become 0. #vkrope_error has no size: it never changes.
+ * - **Structs.** 0 is the default of every field: `vkrope_call call = {.tokens = 1};`. Where 0
+ * would guess, such as a pairing, it is an error. Structs hold others by value; arrays of three are
+ *   indexed by VKROPE_Q, VKROPE_K and VKROPE_V. A program must be compiled with the header of the
+ *   library that it runs with: see #vkrope_version.
  * - **Errors.** A function that can fail returns a #vkrope_result and takes a `vkrope_error*` last,
  *   which may be null. On failure it writes null to the handle that it would have made; other
  *   results are unspecified. Every function that takes a struct or a required pointer returns
- *   #VKROPE_ERROR_INVALID_ARGUMENT if struct_size or the pointer is invalid, and may return
+ *   #VKROPE_ERROR_INVALID_ARGUMENT if the pointer is null, and may return
  *   #VKROPE_ERROR_OUT_OF_HOST_MEMORY; the functions below document only other errors. No C++
  *   exception leaves the library.
  * - **Threads.** There is no global state. Unless stated otherwise, an object is immutable once
@@ -58,8 +57,26 @@
 #define VKROPE_NODISCARD
 #endif
 
+/** @def VKROPE_UINT32
+ * Type of an enumeration. It makes every number a value of the enumeration, so that a wrong one is
+ * an error and not undefined. C before C23 has an int, which is as wide. */
+/** @def VKROPE_INT32
+ * As VKROPE_UINT32, with numbers below 0. */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define VKROPE_UINT32 : uint32_t
+#define VKROPE_INT32 : int32_t
+#else
+#define VKROPE_UINT32
+#define VKROPE_INT32
+#endif
+
+/** @def VKROPE_ZERO
+ * The default of a field, which C++ gives it; in C, write `= {0}` behind a variable. */
 #ifdef __cplusplus
+#define VKROPE_ZERO = {}
 extern "C" {
+#else
+#define VKROPE_ZERO
 #endif
 
 /** The version of the loaded library, as #VKROPE_MAKE_VERSION makes it. Before 1.0 a program
@@ -69,7 +86,7 @@ VKROPE_API uint32_t vkrope_version(void);
 /* ---- status ---- */
 
 /** Result of a call: 0, or an error code. */
-typedef enum vkrope_result {
+typedef enum vkrope_result VKROPE_INT32 {
     VKROPE_SUCCESS = 0,
     VKROPE_ERROR_INVALID_ARGUMENT =
         -1, /**< a field has an invalid value; nothing was created, recorded or changed */
@@ -86,15 +103,13 @@ typedef enum vkrope_result {
     VKROPE_ERROR_TIMEOUT = -9, /**< a wait reached its time limit; the work may still be running */
     VKROPE_ERROR_VULKAN = -10, /**< any other VkResult; see `vk_result` */
     VKROPE_ERROR_INTERNAL = -11, /**< a bug in this library; please report it */
-    VKROPE_RESULT_MAX_ENUM =
-        0x7fffffff /**< makes the type 32 bits wide; as in the enumerations below */
 } vkrope_result;
 
 /** Details of an error; success leaves {VKROPE_SUCCESS, VK_SUCCESS, ""}. */
 typedef struct vkrope_error {
-    vkrope_result code; /**< the value that the function returns */
-    VkResult vk_result; /**< VkResult that caused the error, if any; else VK_SUCCESS */
-    char what[240];     /**< one sentence, null-terminated: field, value, rule */
+    vkrope_result code VKROPE_ZERO; /**< the value that the function returns */
+    VkResult vk_result VKROPE_ZERO; /**< VkResult that caused the error, if any; else VK_SUCCESS */
+    char what[240] VKROPE_ZERO;     /**< one sentence, null-terminated: field, value, rule */
 } vkrope_error;
 
 /** Short English text for a code; "unknown result" for any other number. Static; never null.
@@ -103,44 +118,51 @@ VKROPE_API const char* vkrope_status_string(vkrope_result result);
 
 /* ---- types that all tiers share ---- */
 
+/** Index of a tensor in arrays of three: vkrope_kernel_info::tensor, vkrope_call::in and others. */
+typedef enum vkrope_tensor_index VKROPE_UINT32 {
+    VKROPE_Q = 0,       /**< queries */
+    VKROPE_K = 1,       /**< keys */
+    VKROPE_V = 2,       /**< values */
+    VKROPE_TENSORS = 3, /**< number of tensors */
+} vkrope_tensor_index;
+
 /** Which two channels of a head row form pair j, in a window of R channels that starts at channel
  * O. */
-typedef enum vkrope_pairing {
-    VKROPE_PAIRING_HALF_SPLIT = 0,  /**< (O + j, O + j + R/2): GPT-NeoX, Hugging Face Llama */
-    VKROPE_PAIRING_INTERLEAVED = 1, /**< (O + 2j, O + 2j + 1): RoFormer, GPT-J */
-    VKROPE_PAIRING_MAX_ENUM = 0x7fffffff
+typedef enum vkrope_pairing VKROPE_UINT32 {
+    VKROPE_PAIRING_NONE = 0, /**< not given: an error where a pairing is needed */
+    VKROPE_HALF_SPLIT = 1,   /**< (O + j, O + j + R/2): GPT-NeoX, Hugging Face Llama */
+    VKROPE_INTERLEAVED = 2,  /**< (O + 2j, O + 2j + 1): RoFormer, GPT-J */
 } vkrope_pairing;
 
 /** Storage format of a tensor element, little-endian. The quantised types, from
- * VKROPE_ELEMENT_E4M3FN on, are for vkrope_head_format::out only; their bytes equal the named
+ * VKROPE_E4M3FN on, are for vkrope_tensor_info::out only; their bytes equal the named
  * definition on every device. */
-typedef enum vkrope_element {
-    VKROPE_ELEMENT_F32 = 0,  /**< IEEE 754 binary32 */
-    VKROPE_ELEMENT_F16 = 1,  /**< IEEE 754 binary16 */
-    VKROPE_ELEMENT_BF16 = 2, /**< bfloat16: the upper half of a binary32 */
-    VKROPE_ELEMENT_E4M3FN =
+typedef enum vkrope_element VKROPE_UINT32 {
+    VKROPE_F32 = 0,  /**< IEEE 754 binary32 */
+    VKROPE_F16 = 1,  /**< IEEE 754 binary16 */
+    VKROPE_BF16 = 2, /**< bfloat16: the upper half of a binary32 */
+    VKROPE_E4M3FN =
         3, /**< 8-bit float (OFP8, Open Compute Project) with 4 exponent bits, rounded to nearest
               even; clamped to a magnitude of 448, infinities too; a NaN is 0x7f */
-    VKROPE_ELEMENT_E5M2 = 4, /**< 8-bit float (OFP8) with 5 exponent bits, as VKROPE_ELEMENT_E4M3FN;
+    VKROPE_E5M2 = 4, /**< 8-bit float (OFP8) with 5 exponent bits, as VKROPE_E4M3FN;
                                 clamped to a magnitude of 57344 */
-    VKROPE_ELEMENT_INT8 = 5, /**< two's complement, ties away from zero, -127 to 127; a NaN is 0 */
+    VKROPE_INT8 = 5, /**< two's complement, ties away from zero, -127 to 127; a NaN is 0 */
     /** Blocks of 32 channels as ggml's functions quantize_row_*_ref make them. A NaN is left out
      * of a block's scale and has the code of 0, or for q4_1 and q5_1 of the smallest channel; if
      * the scale or its reciprocal overflows, all channels have this code. */
-    VKROPE_ELEMENT_Q8_0 = 6,
-    VKROPE_ELEMENT_Q4_0 = 7,  /**< as VKROPE_ELEMENT_Q8_0 */
-    VKROPE_ELEMENT_Q4_1 = 8,  /**< as VKROPE_ELEMENT_Q8_0 */
-    VKROPE_ELEMENT_Q5_0 = 9,  /**< as VKROPE_ELEMENT_Q8_0 */
-    VKROPE_ELEMENT_Q5_1 = 10, /**< as VKROPE_ELEMENT_Q8_0 */
-    VKROPE_ELEMENT_MAX_ENUM = 0x7fffffff
+    VKROPE_Q8_0 = 6,
+    VKROPE_Q4_0 = 7,  /**< as VKROPE_Q8_0 */
+    VKROPE_Q4_1 = 8,  /**< as VKROPE_Q8_0 */
+    VKROPE_Q5_0 = 9,  /**< as VKROPE_Q8_0 */
+    VKROPE_Q5_1 = 10, /**< as VKROPE_Q8_0 */
 } vkrope_element;
 
 /** Where the shader gets cos and sin. For a given source the output bits are the same on every
  * device. f32 output is within B u a (|x0| + |x1|) + 2^-148 of the exact value (2^-123 more if
  * the device flushes subnormals), with u = 2^-24 and a = attention_factor, 2^-64 to 2^64; f16
  * and bf16 output is such a value rounded to nearest. */
-typedef enum vkrope_angle_source {
-    VKROPE_ANGLES_BY_DEFAULT =
+typedef enum vkrope_angle_source VKROPE_UINT32 {
+    VKROPE_ANGLES_AUTOMATIC =
         0, /**< vkrope_plan_angles chooses: direct_texture for VKROPE_ANGLE_PRECISION_FLOAT32, else
               factored_texture for a max_position up to 2^22, else computed */
     VKROPE_ANGLES_FACTORED_TEXTURE =
@@ -152,11 +174,10 @@ typedef enum vkrope_angle_source {
                                          pairs, one row per position */
     VKROPE_ANGLES_COS_SIN_CACHE = 5,  /**< cos and sin from two storage buffers of the caller, with
                                          any values (ONNX); see vkrope_plan_cos_sin_cache */
-    VKROPE_ANGLES_MAX_ENUM = 0x7fffffff
 } vkrope_angle_source;
 
 /** How the angle of a pair is computed. */
-typedef enum vkrope_angle_precision {
+typedef enum vkrope_angle_precision VKROPE_UINT32 {
     VKROPE_ANGLE_PRECISION_EXACT = 0, /**< position times the double inv_freq, not rounded */
     /** float(position) * float(inv_freq) rounded to float; its cos and sin rounded to float,
      * multiplied by float(attention_factor) and rounded to float. This is what Hugging Face
@@ -164,15 +185,13 @@ typedef enum vkrope_angle_precision {
      * 2^-23 (2^-24 if inv_freq are floats; 2^-24 more from position 2^24 on): 7.8e-3 rad for
      * the fastest pair at position 131071. */
     VKROPE_ANGLE_PRECISION_FLOAT32 = 1,
-    VKROPE_ANGLE_PRECISION_MAX_ENUM = 0x7fffffff
 } vkrope_angle_precision;
 
 /** Where the position of a token comes from. */
-typedef enum vkrope_position_source {
+typedef enum vkrope_position_source VKROPE_UINT32 {
     VKROPE_POSITIONS_IMPLICIT = 0, /**< first position + index of the token in its sequence */
     VKROPE_POSITIONS_IDS = 1,      /**< one int32 or int64 per token, in a buffer */
     VKROPE_POSITIONS_AXIS_IDS = 2, /**< one per token and axis (M-RoPE, vision, video) */
-    VKROPE_POSITIONS_MAX_ENUM = 0x7fffffff
 } vkrope_position_source;
 
 /** Maximum number of axes that a token can have positions on. */
@@ -180,7 +199,7 @@ typedef enum vkrope_position_source {
 
 /** Which axis rotates a pair if tokens have a position on each of several axes (M-RoPE, vision,
  * video). For pair j, counted over all windows, let m = j mod the sum of `pairs`: */
-typedef enum vkrope_section_order {
+typedef enum vkrope_section_order VKROPE_UINT32 {
     VKROPE_SECTIONS_SEQUENTIAL = 0, /**< the section that contains m: Qwen2-VL; vision, where each
                                        axis has its own frequencies */
     VKROPE_SECTIONS_INTERLEAVED =
@@ -189,55 +208,48 @@ typedef enum vkrope_section_order {
      * times frequency. Every axis has frequencies for every pair, and `pairs` are 0.
      * VKROPE_ANGLES_COMPUTED only: Mochi, RoPE-ViT with learned frequencies. */
     VKROPE_SECTIONS_SUM = 2,
-    VKROPE_SECTIONS_MAX_ENUM = 0x7fffffff
 } vkrope_section_order;
 
 /** Which axis rotates which pairs. */
 typedef struct vkrope_sections {
-    size_t struct_size;              /**< sizeof this struct */
-    vkrope_section_order order;      /**< order of the axes */
-    uint32_t axes;                   /**< 2 to VKROPE_MAX_AXES, interleaved: 3 or 4 */
-    uint32_t pairs[VKROPE_MAX_AXES]; /**< pairs of each section; the sum is above 0, except in
-                                        VKROPE_SECTIONS_SUM */
-    uint32_t leftover_axis;          /**< interleaved only */
-    uint32_t reserved;               /**< 0 */
+    vkrope_section_order order VKROPE_ZERO;      /**< order of the axes */
+    uint32_t axes VKROPE_ZERO;                   /**< 2 to VKROPE_MAX_AXES, interleaved: 3 or 4 */
+    uint32_t pairs[VKROPE_MAX_AXES] VKROPE_ZERO; /**< pairs of each section; the sum is above 0,
+                                        except in VKROPE_SECTIONS_SUM */
+    uint32_t leftover_axis VKROPE_ZERO;          /**< interleaved only */
 } vkrope_sections;
 
 /** Direction of rotation. */
-typedef enum vkrope_direction {
-    VKROPE_DIRECTION_FORWARD = 0, /**< y0 = x0 c - x1 s, y1 = x0 s + x1 c */
-    VKROPE_DIRECTION_INVERSE =
+typedef enum vkrope_direction VKROPE_UINT32 {
+    VKROPE_FORWARD = 0, /**< y0 = x0 c - x1 s, y1 = x0 s + x1 c */
+    VKROPE_INVERSE =
         1, /**< s -> -s: the gradient; undoes the rotation if the attention factor is 1 */
-    VKROPE_DIRECTION_MAX_ENUM = 0x7fffffff
 } vkrope_direction;
 
 /** How the attention factor, which angle tables contain, is applied. If it is not 1, `omit` and
  * `divide_out` multiply cos and sin by a float, which adds up to 2 u to the error bound of the
  * source (u = 2^-24). A table filled with the wanted factor avoids this error. */
-typedef enum vkrope_gain {
+typedef enum vkrope_gain VKROPE_UINT32 {
     VKROPE_GAIN_APPLY = 0, /**< multiply by it: forward and gradient */
     VKROPE_GAIN_OMIT = 1,  /**< leave it out: for shifting the positions of keys that contain it */
     VKROPE_GAIN_DIVIDE_OUT =
-        2, /**< divide by it: undoes a rotation, together with VKROPE_DIRECTION_INVERSE */
-    VKROPE_GAIN_MAX_ENUM = 0x7fffffff
+        2, /**< divide by it: undoes a rotation, together with VKROPE_INVERSE */
 } vkrope_gain;
 
 /** How work is distributed over invocations. Does not change the result bits. */
-typedef enum vkrope_mapping {
-    VKROPE_MAPPING_BY_DEVICE = 0, /**< cpu for VK_PHYSICAL_DEVICE_TYPE_CPU, gpu for other devices */
+typedef enum vkrope_mapping VKROPE_UINT32 {
+    VKROPE_MAPPING_AUTOMATIC = 0, /**< cpu for VK_PHYSICAL_DEVICE_TYPE_CPU, gpu for other devices */
     VKROPE_MAPPING_GPU = 1, /**< many small invocations; neighbours process neighbouring channels */
     VKROPE_MAPPING_CPU = 2, /**< few large invocations: each processes all heads of a token */
-    VKROPE_MAPPING_MAX_ENUM = 0x7fffffff
 } vkrope_mapping;
 
 /** Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim. thd: packed
  * tokens, heads, head_dim; batch must be 1. */
-typedef enum vkrope_layout {
+typedef enum vkrope_layout VKROPE_UINT32 {
     VKROPE_LAYOUT_BSHD = 0,
     VKROPE_LAYOUT_BHSD = 1,
     VKROPE_LAYOUT_SBHD = 2,
     VKROPE_LAYOUT_THD = 3,
-    VKROPE_LAYOUT_MAX_ENUM = 0x7fffffff
 } vkrope_layout;
 
 /* ---- tier "frequencies": RoPE parameters to angle tables; no device, no files. Thread-safe.
@@ -271,12 +283,11 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_linear(double* inv_freq, 
 
 /** Parameters of Llama 3.1's scaling, named as in its configuration. */
 typedef struct vkrope_llama3_scaling {
-    size_t struct_size;      /**< sizeof this struct */
-    double factor;           /**< finite and above 0 */
-    double low_freq_factor;  /**< above 0, at most high_freq_factor; if both are equal, the blend
-                                becomes a step, as in Llama 4 */
-    double high_freq_factor; /**< finite */
-    double original_max_position_embeddings; /**< positions; finite and above 0 */
+    double factor VKROPE_ZERO;           /**< finite and above 0 */
+    double low_freq_factor VKROPE_ZERO;  /**< above 0, at most high_freq_factor; if both are equal,
+                                the blend  becomes a step, as in Llama 4 */
+    double high_freq_factor VKROPE_ZERO; /**< finite */
+    double original_max_position_embeddings VKROPE_ZERO; /**< positions; finite and above 0 */
 } vkrope_llama3_scaling;
 
 /**
@@ -311,9 +322,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_inclusive_inv_freq(double base,
 
 /** Parameters of vkrope_proportional_inv_freq. */
 typedef struct vkrope_proportional_scaling {
-    size_t struct_size;           /**< sizeof this struct */
-    double factor;                /**< finite and above 0; 0: 1 */
-    double partial_rotary_factor; /**< above 0, at most 1; 0: 1 */
+    double factor VKROPE_ZERO;                /**< finite and above 0; 0: 1 */
+    double partial_rotary_factor VKROPE_ZERO; /**< above 0, at most 1; 0: 1 */
 } vkrope_proportional_scaling;
 
 /**
@@ -390,10 +400,9 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_stop_slow_pairs(double* inv_fre
 
 /** Parameters of dynamic NTK scaling, named as in model configurations. */
 typedef struct vkrope_dynamic_ntk_scaling {
-    size_t struct_size; /**< sizeof this struct */
-    double factor;      /**< finite and above 0 */
-    double
-        max_position_embeddings; /**< length that the model was trained with; finite and above 0 */
+    double factor VKROPE_ZERO; /**< finite and above 0 */
+    double max_position_embeddings
+        VKROPE_ZERO; /**< length that the model was trained with; finite and above 0 */
 } vkrope_dynamic_ntk_scaling;
 
 /**
@@ -413,17 +422,18 @@ vkrope_scale_dynamic_ntk(double* inv_freq, size_t count, const vkrope_dynamic_nt
 
 /** Parameters of YaRN, named as in model configurations. */
 typedef struct vkrope_yarn_scaling {
-    size_t struct_size;                      /**< sizeof this struct */
-    double factor;                           /**< finite and above 0 */
-    double original_max_position_embeddings; /**< finite and above 0 */
-    double beta_fast; /**< pairs with at least this many turns in the original length are kept; at
-                         least beta_slow; 0: 32 */
-    double beta_slow; /**< pairs with at most this many turns are divided by `factor`; finite and
-                         above 0; 0: 1 */
-    double attention_factor;  /**< 0: from mscale and mscale_all_dim, or 0.1 ln(factor) + 1 */
-    double mscale;            /**< 0: not given */
-    double mscale_all_dim;    /**< 0: not given */
-    const VkBool32* truncate; /**< widen the range between the two to whole pairs; null: true */
+    double factor VKROPE_ZERO;                           /**< finite and above 0 */
+    double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
+    double beta_fast VKROPE_ZERO; /**< pairs with at least this many turns in the original length
+                         are kept; at least beta_slow; 0: 32 */
+    double beta_slow VKROPE_ZERO; /**< pairs with at most this many turns are divided by `factor`;
+                         finite and above 0; 0: 1 */
+    VkBool32 no_truncate VKROPE_ZERO; /**< the opposite of `truncate`: does not widen the range
+                             between the two to whole pairs */
+    double attention_factor
+        VKROPE_ZERO;           /**< 0: from mscale and mscale_all_dim, or 0.1 ln(factor) + 1 */
+    double mscale VKROPE_ZERO; /**< 0: not given */
+    double mscale_all_dim VKROPE_ZERO; /**< 0: not given */
 } vkrope_yarn_scaling;
 
 /**
@@ -447,13 +457,12 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_yarn(double* inv_freq, si
 
 /** Parameters of DeepSeek's YaRN, named as in its configurations. */
 typedef struct vkrope_deepseek_yarn_scaling {
-    size_t struct_size;                      /**< sizeof this struct */
-    double factor;                           /**< finite and above 0 */
-    double original_max_position_embeddings; /**< finite and above 0 */
-    double beta_fast;                        /**< as in vkrope_yarn_scaling; 0: 32 */
-    double beta_slow;                        /**< as in vkrope_yarn_scaling; 0: 1 */
-    double mscale;                           /**< finite, at least 0; DeepSeek's default is 1 */
-    double mscale_all_dim;                   /**< finite, at least 0 */
+    double factor VKROPE_ZERO;                           /**< finite and above 0 */
+    double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
+    double beta_fast VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 32 */
+    double beta_slow VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 1 */
+    double mscale VKROPE_ZERO;         /**< finite, at least 0; DeepSeek's default is 1 */
+    double mscale_all_dim VKROPE_ZERO; /**< finite, at least 0 */
 } vkrope_deepseek_yarn_scaling;
 
 /**
@@ -475,17 +484,20 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_deepseek_yarn(
 
 /** Parameters of LongRoPE, named as in model configurations. */
 typedef struct vkrope_longrope_scaling {
-    size_t struct_size;                      /**< sizeof this struct */
-    const double* short_factor;              /**< [count] divisors, finite and above 0 */
-    const double* long_factor;               /**< [count] divisors, finite and above 0 */
-    size_t count;                            /**< must equal the number of frequencies */
-    double original_max_position_embeddings; /**< longest sequence that uses short_factor; finite
-                                                and above 1 */
-    double factor;           /**< max_position_embeddings / original_max_position_embeddings; finite
-                                and above 0 */
-    double attention_factor; /**< 0: sqrt(1 + ln(factor) / ln(original)), or 1 if factor <= 1 */
-    double short_mscale;     /**< attention factor with short_factor; 0: as attention_factor */
-    double long_mscale;      /**< attention factor with long_factor; 0: as attention_factor */
+    const double* short_factor VKROPE_ZERO; /**< [count] divisors, finite and above 0 */
+    const double* long_factor VKROPE_ZERO;  /**< [count] divisors, finite and above 0 */
+    size_t count VKROPE_ZERO;               /**< must equal the number of frequencies */
+    double original_max_position_embeddings VKROPE_ZERO; /**< longest sequence that uses
+                                                short_factor; finite and above 1 */
+    double factor VKROPE_ZERO; /**< max_position_embeddings / original_max_position_embeddings;
+                      finite and above
+                      0 */
+    double attention_factor
+        VKROPE_ZERO; /**< 0: sqrt(1 + ln(factor) / ln(original)), or 1 if factor <= 1 */
+    double short_mscale
+        VKROPE_ZERO; /**< attention factor with short_factor; 0: as attention_factor */
+    double long_mscale
+        VKROPE_ZERO; /**< attention factor with long_factor; 0: as attention_factor */
 } vkrope_longrope_scaling;
 
 /**
@@ -506,23 +518,25 @@ vkrope_scale_longrope(double* inv_freq, size_t count, const vkrope_longrope_scal
 
 /** Arguments of ggml_rope_ext that affect the angles.
  *
- * A field that is not set (freq_scale 0, or one of the four fields after it negative; "from the
+ * A field that is not set (0; of ext_factor and the three after it also negative; "from the
  * model" in llama_context_params of llama.cpp's include/llama.h) takes its default. The defaults
  * are what llama.cpp uses if the model file gives no value (src/llama-hparams.h,
  * src/llama-context.cpp). Exception: if the scaling type is YaRN, llama.cpp replaces an unset
  * ext_factor by 1; here the caller must set it to 1. */
 typedef struct vkrope_ggml_scaling {
-    size_t struct_size;         /**< sizeof this struct */
-    double freq_scale;          /**< 1 / factor; finite and above 0; 0: not set */
-    double ext_factor;          /**< weight of YaRN: 0 (linear scaling) to 1; negative: not set */
-    double attn_factor;         /**< finite and above 0; negative: not set */
-    double beta_fast;           /**< at least beta_slow; negative: not set */
-    double beta_slow;           /**< finite and above 0; negative: not set */
-    double n_ctx_orig;          /**< original length; finite, not negative; 0 blends only pair 0 */
-    const double* freq_factors; /**< [freq_factor_count] divisors, finite and above 0 */
-    size_t freq_factor_count; /**< 0, or at least the number of frequencies; the rest is ignored */
-    uint32_t n_dims;   /**< rotary_dim for the blended range; 0: twice the number of frequencies */
-    uint32_t reserved; /**< 0 */
+    double freq_scale VKROPE_ZERO; /**< 1 / factor; finite and above 0; 0: not set */
+    double ext_factor
+        VKROPE_ZERO; /**< weight of YaRN: 0 (linear scaling) to 1; negative: not set */
+    double attn_factor VKROPE_ZERO; /**< finite and above 0; negative: not set */
+    double beta_fast VKROPE_ZERO;   /**< at least beta_slow; negative: not set */
+    double beta_slow VKROPE_ZERO;   /**< finite and above 0; negative: not set */
+    double n_ctx_orig
+        VKROPE_ZERO; /**< original length; finite, not negative; 0 blends only pair 0 */
+    uint32_t n_dims
+        VKROPE_ZERO; /**< rotary_dim for the blended range; 0: twice the number of frequencies */
+    const double* freq_factors VKROPE_ZERO; /**< [freq_factor_count] divisors, finite and above 0 */
+    size_t freq_factor_count
+        VKROPE_ZERO; /**< 0, or at least the number of frequencies; the rest is ignored */
 } vkrope_ggml_scaling;
 
 /**
@@ -545,7 +559,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ggml(double* inv_freq, si
 
 /** Formula of the factor that multiplies the query of a token after the rotation. p is its
  * position, counted from 0. */
-typedef enum vkrope_query_scaling {
+typedef enum vkrope_query_scaling VKROPE_UINT32 {
     VKROPE_QUERY_SCALING_NONE = 0, /**< 1 */
     /** ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the one that the model was
      * trained with. use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM. */
@@ -557,16 +571,13 @@ typedef enum vkrope_query_scaling {
      * original_max_position_embeddings of Ministral3Attention in Hugging Face's
      * modeling_ministral3.py. */
     VKROPE_QUERY_SCALING_MINISTRAL3 = 3,
-    VKROPE_QUERY_SCALING_MAX_ENUM = 0x7fffffff
 } vkrope_query_scaling;
 
 /** Scale of the queries by position. */
 typedef struct vkrope_query_scale {
-    size_t struct_size;        /**< sizeof this struct */
-    vkrope_query_scaling kind; /**< formula */
-    uint32_t reserved;         /**< 0 */
-    double length;             /**< finite and above 0; logn: above 1 */
-    double beta;               /**< llama4, ministral3: finite and at least 0 */
+    vkrope_query_scaling kind VKROPE_ZERO; /**< formula */
+    double length VKROPE_ZERO;             /**< finite and above 0; logn: above 1 */
+    double beta VKROPE_ZERO;               /**< llama4, ministral3: finite and at least 0 */
 } vkrope_query_scale;
 
 /**
@@ -597,60 +608,60 @@ typedef struct vkrope_rotation vkrope_rotation;
 /** Maximum number of windows of a row. */
 #define VKROPE_MAX_WINDOWS 4
 
-/** Range of channels of a head row; pairs are formed within it. Has no size: it never changes. */
+/** Range of channels of a head row; pairs are formed within it. */
 typedef struct vkrope_window {
-    uint32_t offset;     /**< first channel, relative to vkrope_head_format::rotary_offset */
-    uint32_t rotary_dim; /**< channels: even */
+    uint32_t offset
+        VKROPE_ZERO; /**< first channel, relative to vkrope_tensor_info::rotary_offset */
+    uint32_t rotary_dim VKROPE_ZERO; /**< channels: even */
 } vkrope_window;
 
 /** RoPE parameters of a model or of one of its layer types. */
 typedef struct vkrope_rotation_info {
-    size_t struct_size;     /**< sizeof this struct */
-    vkrope_pairing pairing; /**< which channels form pairs */
-    uint32_t head_dim; /**< channels per head; for latent attention (MLA): only the rotated ones */
-    uint32_t rotary_dim;      /**< rotated channels: even, 2 to head_dim */
-    uint32_t q_rotary_offset; /**< first rotated channel of a query row */
-    uint32_t k_rotary_offset; /**< first rotated channel of a key row */
-    const VkBool32* rotates;  /**< false for a layer without RoPE, which needs no frequencies; null:
-                                 true */
-    /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM
-     * [axes, rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
-    const double* inv_freq;
-    size_t inv_freq_count;   /**< numbers in inv_freq */
-    double attention_factor; /**< multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0:
-                                1 */
-    double softmax_scale;    /**< factor for the caller's softmax scale; never applied here; 0: 1 */
-    uint64_t max_position;   /**< positions that the model was made for; 0: unknown */
-    const char* rope_type;   /**< the name that the model gives its scaling; null: "default" */
-    const char* const*
-        warnings; /**< [warning_count] what was ignored or assumed while reading the model */
-    size_t warning_count; /**< strings in warnings */
-    const struct vkrope_sections*
-        sections; /**< which axis rotates which pairs; null: one position per token */
-    /** Longest sequence that these frequencies are valid for, if the scaling depends on the
-     * length. A longer sequence needs new frequencies and a new table; existing ones stay
-     * valid. 0: no limit; valid from the length that they were computed for. */
-    uint64_t longest_seq_len;
-    vkrope_angle_precision
-        precision;     /**< how angles are computed; float32 requires a direct table */
-    uint32_t reserved; /**< 0 */
-    double base; /**< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or another
-                    formula */
+    vkrope_pairing pairing VKROPE_ZERO; /**< which channels form pairs */
+    uint32_t head_dim
+        VKROPE_ZERO; /**< channels per head; for latent attention (MLA): only the rotated ones */
+    uint32_t rotary_dim VKROPE_ZERO;      /**< rotated channels: even, 2 to head_dim */
+    uint32_t q_rotary_offset VKROPE_ZERO; /**< first rotated channel of a query row */
+    uint32_t k_rotary_offset VKROPE_ZERO; /**< first rotated channel of a key row */
+    VkBool32 no_rope VKROPE_ZERO;         /**< a layer without RoPE: needs no frequencies */
+    /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM [axes,
+     * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
+    const double* inv_freq VKROPE_ZERO;
+    size_t inv_freq_count VKROPE_ZERO; /**< numbers in inv_freq */
+    double attention_factor
+        VKROPE_ZERO; /**< multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0:
+            1 */
+    double softmax_scale
+        VKROPE_ZERO; /**< factor for the caller's softmax scale; never applied here; 0: 1 */
+    uint64_t max_position VKROPE_ZERO; /**< positions that the model was made for; 0: unknown */
+    const char* rope_type
+        VKROPE_ZERO; /**< the name that the model gives its scaling; null: "default" */
+    const char* const* warnings
+        VKROPE_ZERO; /**< [warning_count] what was ignored or assumed while reading the model */
+    size_t warning_count VKROPE_ZERO;     /**< strings in warnings */
+    vkrope_sections sections VKROPE_ZERO; /**< axes 0: one position per token */
+    /** Longest sequence that these frequencies are valid for, if the scaling depends on the length.
+     * A longer sequence needs new frequencies and a new table; existing ones stay valid. 0: no
+     * limit; valid from the length that they were computed for. */
+    uint64_t longest_seq_len VKROPE_ZERO;
+    vkrope_angle_precision precision
+        VKROPE_ZERO;         /**< how angles are computed; float32 requires a direct table */
+    double base VKROPE_ZERO; /**< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown,
+                    or another formula */
     /** [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
      * position * inv_freq + phase. Finite, of magnitude below 2048; null: none. Every source adds
      * them as multiples of 2^-64 turn, so that error bounds do not change. */
-    const double* phase;
-    size_t phase_count; /**< numbers in phase */
+    const double* phase VKROPE_ZERO;
+    size_t phase_count VKROPE_ZERO; /**< numbers in phase */
     /** Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
      * 65535. 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q and K
      * that are multiples of it; 0: 1. */
-    uint32_t head_groups;
-    uint32_t reserved_2; /**< 0 */
+    uint32_t head_groups VKROPE_ZERO;
     /** Windows of a row, as vkrope_kernel_info::windows has them: pairs are formed within each
      * (Gemma 4's vision tower). Their offsets count from the rotary offset, their rotary_dims add
      * up to rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
      * window. */
-    vkrope_window windows[VKROPE_MAX_WINDOWS];
+    vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
 } vkrope_rotation_info;
 
 /**
@@ -668,8 +679,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_create(const vkrope_ro
  * Content of a rotation, including what was read from a model.
  *
  * @param rotation  a rotation
- * @param info      struct_size set; receives the rest. Its pointers are valid until the rotation is
- *                  destroyed.
+ * @param info      receives the result.
  * @param error     optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation,
@@ -681,31 +691,35 @@ VKROPE_API void vkrope_rotation_destroy(vkrope_rotation* rotation);
 
 /** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h
  * and ggml_compute_forward_rope in ggml-cpu/ops.cpp. ggml_rope_ext_back is
- * VKROPE_DIRECTION_INVERSE.
+ * VKROPE_INVERSE.
  *
  * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0: an attention
  * factor of a config.json already contains that, and would count twice. */
 typedef struct vkrope_ggml_rope {
-    size_t struct_size; /**< sizeof this struct */
-    uint32_t head_dim;  /**< ne[0] of the tensor: 2 to 65534 */
-    uint32_t n_dims;    /**< Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2,
-                           although all channels rotate. */
-    uint32_t mode; /**< GGML_ROPE_TYPE_...: 0 normal (interleaved pairs), 2 neox (half_split); with
-                      four ids per token and half_split: 8 mrope, 40 imrope (interleaved sections),
-                      24 vision (frequencies start again in each section). */
-    uint32_t reserved;    /**< 0 */
-    uint32_t sections[4]; /**< Pairs of time, height, width and the fourth axis; mrope, imrope and
-                             vision only, else 0. In vision mode those that are reached must be
-                             above 0 and cover n_dims pairs. */
-    double n_ctx_orig;    /**< original length; finite, not negative; 0 blends only pair 0 */
-    double freq_base;     /**< finite and above 0; above 1 if ext_factor is not 0; 0: 10000 */
-    double freq_scale;    /**< 1 / factor: multiplies the frequencies; 0: 1 */
-    double ext_factor;    /**< weight of YaRN: 0 (linear scaling) to 1; negative: not set */
-    double attn_factor;   /**< of the rotation alone, see above; negative: not set; 0: 1 */
-    double beta_fast;     /**< at least beta_slow; negative: not set; 0: 32 */
-    double beta_slow;     /**< above 0; negative: not set; 0: 1 */
-    const double* freq_factors; /**< [freq_factor_count] divisors: rope_freqs of a file */
-    size_t freq_factor_count;   /**< 0, or at least the number of pairs */
+    uint32_t head_dim VKROPE_ZERO; /**< ne[0] of the tensor: 2 to 65534 */
+    uint32_t n_dims VKROPE_ZERO; /**< Rotated channels: even, 2 to head_dim. In vision mode head_dim
+                        / 2, although all channels rotate. */
+    uint32_t mode
+        VKROPE_ZERO; /**< GGML_ROPE_TYPE_...: 0 normal (interleaved pairs), 2 neox
+            (half_split); with four ids per token and half_split: 8 mrope, 40 imrope
+            (interleaved sections), 24 vision (frequencies start again in each section). */
+    double n_ctx_orig
+        VKROPE_ZERO; /**< original length; finite, not negative; 0 blends only pair 0 */
+    double freq_base
+        VKROPE_ZERO; /**< finite and above 0; above 1 if ext_factor is not 0; 0: 10000 */
+    double freq_scale VKROPE_ZERO; /**< 1 / factor: multiplies the frequencies; 0: 1 */
+    double ext_factor
+        VKROPE_ZERO; /**< weight of YaRN: 0 (linear scaling) to 1; negative: not set */
+    double attn_factor
+        VKROPE_ZERO;              /**< of the rotation alone, see above; negative: not set; 0: 1 */
+    double beta_fast VKROPE_ZERO; /**< at least beta_slow; negative: not set; 0: 32 */
+    double beta_slow VKROPE_ZERO; /**< above 0; negative: not set; 0: 1 */
+    const double* freq_factors
+        VKROPE_ZERO;                      /**< [freq_factor_count] divisors: rope_freqs of a file */
+    size_t freq_factor_count VKROPE_ZERO; /**< 0, or at least the number of pairs */
+    uint32_t sections[4] VKROPE_ZERO; /**< Pairs of time, height, width and the fourth axis; mrope,
+                             imrope and vision only, else 0. In vision mode those that are reached
+                             must be above 0 and cover n_dims pairs. */
 } vkrope_ggml_rope;
 
 /**
@@ -723,15 +737,15 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_ggml(const vkrope
 
 /**
  * One axis of a grid. Element i has the id first + step * i; an id stands at the coordinate
- * origin + unit * id, which the model multiplies by its frequencies. Has no size: it never changes.
+ * origin + unit * id, which the model multiplies by its frequencies.
  */
 typedef struct vkrope_grid_axis {
-    uint32_t count;    /**< elements: at least 1 */
-    uint32_t reserved; /**< 0 */
-    int64_t first;     /**< id of element 0 */
-    int64_t step;      /**< ids from one element to the next; of magnitude up to 2^32 */
-    double unit;       /**< coordinate from one id to the next: finite and above 0 */
-    double origin;     /**< coordinate of id 0: finite */
+    uint32_t count VKROPE_ZERO; /**< elements: at least 1 */
+    int64_t first VKROPE_ZERO;  /**< id of element 0 */
+    int64_t step
+        VKROPE_ZERO;         /**< ids from one element to the next; of magnitude up to 2^32; 0: 1 */
+    double unit VKROPE_ZERO; /**< coordinate from one id to the next: finite and above 0; 0: 1 */
+    double origin VKROPE_ZERO; /**< coordinate of id 0: finite */
 } vkrope_grid_axis;
 
 /**
@@ -854,24 +868,22 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_ragged_ids(const int64_t* cu_se
 
 /** What attends in dual-chunk attention: the key, or a query against keys of its own chunk, of the
  * chunk before, of chunks further back, and the two that vLLM calls critical. */
-typedef enum vkrope_dual_chunk_role {
-    VKROPE_DUAL_CHUNK_ROLE_KEY = 0,         /**< key */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY = 1,       /**< keys of the same chunk */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC = 2,  /**< keys of the chunk before */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER = 3, /**< keys of other chunks */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC_CRITICAL =
-        4, /**< as VKROPE_DUAL_CHUNK_ROLE_QUERY_SUCC, beyond chunk_size too */
-    VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER_CRITICAL =
-        5, /**< as VKROPE_DUAL_CHUNK_ROLE_QUERY_INTER, counted on from chunk_size */
-    VKROPE_DUAL_CHUNK_ROLE_MAX_ENUM = 0x7fffffff
+typedef enum vkrope_dual_chunk_role VKROPE_UINT32 {
+    VKROPE_DUAL_CHUNK_KEY = 0,         /**< key */
+    VKROPE_DUAL_CHUNK_QUERY = 1,       /**< keys of the same chunk */
+    VKROPE_DUAL_CHUNK_QUERY_SUCC = 2,  /**< keys of the chunk before */
+    VKROPE_DUAL_CHUNK_QUERY_INTER = 3, /**< keys of other chunks */
+    VKROPE_DUAL_CHUNK_QUERY_SUCC_CRITICAL =
+        4, /**< as VKROPE_DUAL_CHUNK_QUERY_SUCC, beyond chunk_size too */
+    VKROPE_DUAL_CHUNK_QUERY_INTER_CRITICAL =
+        5, /**< as VKROPE_DUAL_CHUNK_QUERY_INTER, counted on from chunk_size */
 } vkrope_dual_chunk_role;
 
 /** Chunks of dual-chunk attention (arXiv:2402.17463); the names are those of
  * dual_chunk_attention_config in Qwen2.5-1M's config.json. */
 typedef struct vkrope_dual_chunk {
-    size_t struct_size;  /**< sizeof this struct */
-    uint32_t chunk_size; /**< 1 to 2^30 */
-    uint32_t local_size; /**< below chunk_size */
+    uint32_t chunk_size VKROPE_ZERO; /**< 1 to 2^30 */
+    uint32_t local_size VKROPE_ZERO; /**< below chunk_size */
 } vkrope_dual_chunk;
 
 /**
@@ -897,11 +909,10 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_dual_chunk_ids(const vkrope_dua
  * (position - centre) / scale_base multiplies the query, and its inverse the key, so that a score
  * decays with the distance. arXiv:2212.10554; XPOS of torchscale's xpos_relative_position.py. */
 typedef struct vkrope_xpos_scaling {
-    size_t struct_size; /**< sizeof this struct */
-    double scale_base;  /**< finite and above 0; 0: 512 */
-    double gamma;       /**< finite and above 0; 0: 0.4 */
-    int64_t centre;     /**< position without scale: scores do not depend on it, the range of the
-                           factors does; torchscale takes the middle of the sequence */
+    double scale_base VKROPE_ZERO; /**< finite and above 0; 0: 512 */
+    double gamma VKROPE_ZERO;      /**< finite and above 0; 0: 0.4 */
+    int64_t centre VKROPE_ZERO; /**< position without scale: scores do not depend on it, the range
+                       of the factors does; torchscale takes the middle of the sequence */
 } vkrope_xpos_scaling;
 
 /**
@@ -928,36 +939,34 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rotat
 /** Layout of an angle table. The caller creates the image or buffer;
  * vkrope_fill_angles writes its content. */
 typedef struct vkrope_angle_plan {
-    size_t struct_size;         /**< sizeof this struct */
-    vkrope_angle_source source; /**< never by_default */
-    VkFormat format;   /**< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major */
-    VkExtent2D extent; /**< textures: size in texels */
-    VkFlags usage;  /**< VkImageUsageFlags of a texture or VkBufferUsageFlags of a buffer, without
-                       transfer bits */
-    uint32_t pairs; /**< rotary_dim / 2 */
-    uint32_t rows;  /**< covers positions with |position| < rows */
-    uint32_t
-        fold_log2; /**< Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 <<
-                      fold_log2) - 1)). Direct: row r is position r. Factored: rows 0 to ceil(rows /
-                      2048) - 1 are the multiples of 2048, with a factor of 1; the rows after them
-                      are the positions below 2048, with the attention factor. */
-    uint32_t row_texels;     /**< textures: texels per row; a texel holds two pairs */
-    uint64_t bytes;          /**< size of the content */
-    double attention_factor; /**< factor that the table contains; finite and above 0; 0: 1 */
-    vkrope_element element;  /**< cos_sin_cache: element type of cos and sin */
-    uint32_t row_stride;     /**< cos_sin_cache: elements from one row to the next; only the first
-                                `pairs` of a row are used, or 2 * pairs with channel_angles */
-    /** Sections of the rotation, as in vkrope_sections; vkrope_record rejects a kernel created
-     * for different ones. A cos_sin_cache has none. */
-    vkrope_section_order section_order;
-    uint32_t axes;                           /**< 0: one position per token */
-    uint32_t section_pairs[VKROPE_MAX_AXES]; /**< pairs of each section */
-    uint32_t leftover_axis;                  /**< interleaved only */
-    VkBool32 phase;       /**< each pair has a phase: vkrope_rotation_info::phase */
-    uint32_t head_groups; /**< groups of heads with frequencies of their own; 0: 1 */
+    vkrope_angle_source source VKROPE_ZERO; /**< never by_default */
+    VkFormat format
+        VKROPE_ZERO; /**< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major */
+    VkExtent2D extent VKROPE_ZERO; /**< textures: size in texels */
+    VkFlags usage VKROPE_ZERO;     /**< VkImageUsageFlags of a texture or VkBufferUsageFlags of a
+                          buffer, without     transfer bits */
+    size_t bytes VKROPE_ZERO;      /**< size of the content */
+    uint32_t pairs VKROPE_ZERO;    /**< rotary_dim / 2 */
+    uint32_t rows VKROPE_ZERO;     /**< covers positions with |position| < rows */
+    uint32_t fold_log2
+        VKROPE_ZERO; /**< Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 <<
+            fold_log2) - 1)). Direct: row r is position r. Factored: rows 0 to ceil(rows /
+            2048) - 1 are the multiples of 2048, with a factor of 1; the rows after them
+            are the positions below 2048, with the attention factor. */
+    uint32_t row_texels VKROPE_ZERO;     /**< textures: texels per row; a texel holds two pairs */
+    double attention_factor VKROPE_ZERO; /**< factor that the table contains; finite and above 0; 0: 1 */
+    /** Sections of the rotation; vkrope_record rejects a kernel created for different ones. A
+     * cos_sin_cache has none. */
+    vkrope_sections sections VKROPE_ZERO;
+    VkBool32 phase VKROPE_ZERO; /**< each pair has a phase: vkrope_rotation_info::phase */
+    uint32_t head_groups
+        VKROPE_ZERO; /**< groups of heads with frequencies of their own; 0: 1 */
+    vkrope_element element VKROPE_ZERO; /**< cos_sin_cache: element type of cos and sin */
+    uint32_t row_stride VKROPE_ZERO; /**< cos_sin_cache: elements from one row to the next; only the
+                            first `pairs` of a row are used, or 2 * pairs with channel_angles */
     /** cos_sin_cache: each channel has cos and sin of its own, in the order of the rotated
      * channels: y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1]. */
-    VkBool32 channel_angles;
+    VkBool32 channel_angles VKROPE_ZERO;
 } vkrope_angle_plan;
 
 /**
@@ -968,7 +977,7 @@ typedef struct vkrope_angle_plan {
  * @param source          kind of table; by_default: see `source` of the plan
  * @param max_position    1 to 2^31; factored tables: to 2^22; computed angles: to 2^31 + 1
  * @param max_image_side  maxImageDimension2D of the device; ignored for buffers
- * @param plan            struct_size set; receives the rest
+ * @param plan            receives the result
  * @param error           optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range, including those of the
  *         rotation; VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit
@@ -978,7 +987,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
     uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
 
 /**
- * What VKROPE_ANGLES_BY_DEFAULT means, on every device. float32 precision requires a direct table.
+ * What VKROPE_ANGLES_AUTOMATIC means, on every device. float32 precision requires a direct table.
  *
  * @param precision     vkrope_rotation_info::precision
  * @param max_position  as vkrope_plan_angles
@@ -1010,7 +1019,7 @@ VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attentio
  *                    Face transformers as they are): a row has cos and sin of each rotated channel,
  *                    and row_stride is at least 2 * pairs. The gradient transposes the matrix of a
  *                    pair.
- * @param plan        struct_size set; receives the rest; `bytes` is the size of cos and of sin
+ * @param plan        receives the result; `bytes` is the size of cos and of sin
  *                    each, in whole words
  * @param error       optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range;
@@ -1041,16 +1050,15 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angles(const vkrope_rotati
 /** Division of a table into lines: texel lines of a texture, positions of a buffer. Computed
  * angles are one line. */
 typedef struct vkrope_angle_lines {
-    size_t struct_size; /**< sizeof this struct */
-    uint64_t count;     /**< number of lines */
-    uint64_t bytes;     /**< bytes per line */
+    uint32_t count VKROPE_ZERO; /**< number of lines */
+    size_t bytes VKROPE_ZERO;   /**< bytes per line */
 } vkrope_angle_lines;
 
 /**
  * Returns how the table of `plan` is divided into lines, for vkrope_fill_angle_lines.
  *
  * @param plan   from vkrope_plan_angles
- * @param lines  struct_size set; receives the rest
+ * @param lines  receives the result
  * @param error  optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan,
@@ -1078,17 +1086,17 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
 
 /** Selects one RoPE of a model that has several. */
 typedef struct vkrope_model_query {
-    size_t struct_size;     /**< sizeof this struct */
-    const char* layer_type; /**< One of the model's layer types, such as "full_attention" or
-                               "sliding_attention"; null: its only one, else full attention with a
-                               warning. */
-    const char* tower;      /**< "text" or "vision"; null: "text" */
-    const uint32_t*
-        layer; /**< a single layer, counted from 0, not together with layer_type; null: not given */
-    uint64_t seq_len; /**< sequence length if the scaling needs it, at most 2^31; 0: unknown */
-    /** Replaces the pairing of the model_type, for weights that were permuted; null: as the model
-     * has it. */
-    const vkrope_pairing* pairing;
+    const char* layer_type VKROPE_ZERO; /**< One of the model's layer types, such as
+                               "full_attention" or "sliding_attention"; null: its only one, else
+                               full attention with a warning. */
+    const char* tower VKROPE_ZERO;      /**< "text" or "vision"; null: "text" */
+    const uint32_t* layer VKROPE_ZERO;  /**< a single layer, counted from 0, not together with
+                                           layer_type; null: not given */
+    uint64_t seq_len
+        VKROPE_ZERO; /**< sequence length if the scaling needs it, at most 2^31; 0: unknown */
+    /** Replaces the pairing of the model_type, for weights that were permuted; VKROPE_PAIRING_NONE:
+     * as the model has it. */
+    vkrope_pairing pairing VKROPE_ZERO;
 } vkrope_model_query;
 
 /**
@@ -1161,7 +1169,7 @@ vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query
 
 /** Functionality that the application enabled at vkCreateDevice. Support by the device alone is
  * not enough. */
-typedef enum vkrope_device_features {
+typedef enum vkrope_device_features VKROPE_UINT32 {
     VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR =
         1, /**< VK_KHR_push_descriptor: vkrope_record needs no vkrope_arena */
     VKROPE_DEVICE_FEATURE_DEBUG_UTILS =
@@ -1172,25 +1180,24 @@ typedef enum vkrope_device_features {
     /** The feature shaderFloat16 of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float
      * controls, the device converts f16. */
     VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 = 8,
-    VKROPE_DEVICE_FEATURE_MAX_ENUM = 0x7fffffff
 } vkrope_device_features;
 
 /** What to merge into VkInstanceCreateInfo and VkDeviceCreateInfo. */
 typedef struct vkrope_requirements {
-    size_t struct_size;   /**< sizeof this struct */
-    uint32_t api_version; /**< minimum VkApplicationInfo::apiVersion and device version */
-    uint32_t enabled;     /**< vkrope_device_ref::enabled if all optional extensions are enabled */
-    uint32_t optional_extension_count; /**< number of optional_extensions */
+    uint32_t api_version
+        VKROPE_ZERO; /**< minimum VkApplicationInfo::apiVersion and device version */
     /** Device extensions that this device offers and the kernel can use. */
-    const char* optional_extensions[4];
+    const char* optional_extensions[4] VKROPE_ZERO;
+    uint32_t optional_extension_count VKROPE_ZERO; /**< number of optional_extensions */
+    uint32_t enabled
+        VKROPE_ZERO; /**< vkrope_device_ref::enabled if all optional extensions are enabled */
     /** The feature shaderFloat16 of VK_KHR_shader_float16_int8, one of these extensions, can be
-     * enabled; vkrope_device_ref::enabled may then include
-     * VKROPE_DEVICE_FEATURE_SHADER_FLOAT16. */
-    VkBool32 offers_shader_float16;
+     * enabled; vkrope_device_ref::enabled may then include VKROPE_DEVICE_FEATURE_SHADER_FLOAT16. */
+    VkBool32 offers_shader_float16 VKROPE_ZERO;
     /** Bits that vkrope_device_ref::enabled may include without these extensions if
-     * VkApplicationInfo::apiVersion is at least 1.2: float controls are part of Vulkan 1.2
-     * devices, and shaderFloat16, once enabled, is a field of VkPhysicalDeviceVulkan12Features. */
-    uint32_t enabled_in_core;
+     * VkApplicationInfo::apiVersion is at least 1.2: float controls are part of Vulkan 1.2 devices,
+     * and shaderFloat16, once enabled, is a field of VkPhysicalDeviceVulkan12Features. */
+    uint32_t enabled_in_core VKROPE_ZERO;
 } vkrope_requirements;
 
 /**
@@ -1199,7 +1206,7 @@ typedef struct vkrope_requirements {
  * @param instance                an instance
  * @param physical                a physical device of the instance
  * @param get_instance_proc_addr  all Vulkan functions are looked up with it
- * @param requirements            struct_size set; receives the rest
+ * @param requirements            receives the result
  * @param error                   optional
  * @return VKROPE_ERROR_NOT_SUPPORTED names what the device lacks
  */
@@ -1210,29 +1217,23 @@ vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
 
 /** A borrowed device. Its handles must outlive every kernel and arena created with them. */
 typedef struct vkrope_device_ref {
-    size_t struct_size;  /**< sizeof this struct */
-    VkInstance instance; /**< created for vkrope_requirements::api_version or a later version */
-    VkPhysicalDevice physical;                        /**< a physical device of the instance */
-    VkDevice device;                                  /**< created from `physical` */
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr; /**< used to look up all Vulkan functions */
-    uint32_t enabled;                                 /**< bits of vkrope_device_features */
-    VkPipelineCache pipeline_cache;         /**< optional; used during vkrope_kernel_create only */
-    const VkAllocationCallbacks* allocator; /**< optional; must outlive what is made with it */
+    VkInstance instance
+        VKROPE_ZERO; /**< created for vkrope_requirements::api_version or a later version */
+    VkPhysicalDevice physical VKROPE_ZERO; /**< a physical device of the instance */
+    VkDevice device VKROPE_ZERO;           /**< created from `physical` */
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr
+        VKROPE_ZERO;              /**< used to look up all Vulkan functions */
+    uint32_t enabled VKROPE_ZERO; /**< bits of vkrope_device_features */
+    VkPipelineCache pipeline_cache
+        VKROPE_ZERO; /**< optional; used during vkrope_kernel_create only */
+    const VkAllocationCallbacks* allocator
+        VKROPE_ZERO; /**< optional; must outlive what is made with it */
 } vkrope_device_ref;
-
-/** Storage format of Q, K or V. head_dim 0: the kernel does not handle this tensor. */
-typedef struct vkrope_head_format {
-    size_t struct_size;     /**< sizeof this struct */
-    vkrope_element in;      /**< f32, f16 or bf16 */
-    vkrope_element out;     /**< any type; with blocks, head_dim must be a multiple of 32 */
-    uint32_t head_dim;      /**< channels per head: 2 to 65534 */
-    uint32_t rotary_offset; /**< first rotated channel; rotary_offset + rotary_dim <= head_dim */
-} vkrope_head_format;
 
 /** How f16 is converted to and from f32. Does not change the result bits, except the sign and
  * payload of a NaN. */
-typedef enum vkrope_conversion {
-    VKROPE_CONVERSION_BY_DEVICE =
+typedef enum vkrope_conversion VKROPE_UINT32 {
+    VKROPE_CONVERSION_AUTOMATIC =
         0, /**< integer for VK_PHYSICAL_DEVICE_TYPE_CPU and if native is not available */
     /** By the device, as SPIR-V defines it under RoundingModeRTE 16. Requires
      * VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and VKROPE_DEVICE_FEATURE_SHADER_FLOAT16, and a
@@ -1241,41 +1242,36 @@ typedef enum vkrope_conversion {
      * operations unless it reports shaderDenormPreserveFloat16. */
     VKROPE_CONVERSION_NATIVE = 1,
     VKROPE_CONVERSION_INTEGER = 2, /**< by integer operations */
-    VKROPE_CONVERSION_MAX_ENUM = 0x7fffffff
 } vkrope_conversion;
 
 /** Which norm a row takes. A row is the channels of one head, or of all heads of a token. */
-typedef enum vkrope_norm_kind {
+typedef enum vkrope_norm_kind VKROPE_UINT32 {
     VKROPE_NORM_NONE = 0,
     VKROPE_NORM_RMS = 1,   /**< x / sqrt(mean of x^2 + eps) */
     VKROPE_NORM_LAYER = 2, /**< (x - m) / sqrt(mean of (x - m)^2 + eps), m the mean of x */
-    VKROPE_NORM_KIND_MAX_ENUM = 0x7fffffff
 } vkrope_norm_kind;
 
 /** What a norm takes as one row. */
-typedef enum vkrope_norm_span {
+typedef enum vkrope_norm_span VKROPE_UINT32 {
     VKROPE_NORM_SPAN_HEAD = 0, /**< the head_dim channels of one head (Qwen3, Gemma 3) */
     VKROPE_NORM_SPAN_TOKEN =
         1, /**< all heads of a token (OLMo 2, video models); requires the number of heads */
-    VKROPE_NORM_SPAN_MAX_ENUM = 0x7fffffff
 } vkrope_norm_span;
 
 /** Where a norm stands. */
-typedef enum vkrope_norm_place {
+typedef enum vkrope_norm_place VKROPE_UINT32 {
     VKROPE_NORM_PLACE_BEFORE = 0, /**< before clip and rotation */
     VKROPE_NORM_PLACE_AFTER = 1,  /**< after the rotation (HunYuan, Llama 4) */
-    VKROPE_NORM_PLACE_MAX_ENUM = 0x7fffffff
 } vkrope_norm_place;
 
 /** Shape of a weight, bias or scale in the parameter buffer. */
-typedef enum vkrope_parameter_shape {
+typedef enum vkrope_parameter_shape VKROPE_UINT32 {
     VKROPE_PARAMETER_NONE = 0,         /**< absent */
     VKROPE_PARAMETER_CHANNEL = 1,      /**< [head_dim], the same for all heads */
     VKROPE_PARAMETER_HEAD_CHANNEL = 2, /**< [heads, head_dim], which [heads * head_dim] equals;
                                           requires the number of heads */
     VKROPE_PARAMETER_TENSOR = 3,       /**< one number: a scale */
     VKROPE_PARAMETER_HEAD = 4, /**< [heads]: a scale for each head; requires the number of heads */
-    VKROPE_PARAMETER_SHAPE_MAX_ENUM = 0x7fffffff
 } vkrope_parameter_shape;
 
 /** A norm over the whole row, whatever part of it is rotated. Everything is f32; a normalised
@@ -1283,43 +1279,40 @@ typedef enum vkrope_parameter_shape {
  * head_dim) + (token: ceil(log2 heads)). An infinity becomes NaN, and the rest of its row 0, or
  * NaN with a layer norm; a NaN makes its whole row NaN. */
 typedef struct vkrope_norm {
-    size_t struct_size;            /**< sizeof this struct */
-    vkrope_norm_kind kind;         /**< none: the other fields must have their defaults */
-    vkrope_norm_span span;         /**< what is one row */
-    vkrope_norm_place place;       /**< before or after the rotation */
-    float eps;                     /**< added to the mean square, inside the root: 1e-20 to 1 */
-    vkrope_parameter_shape weight; /**< multiplies what the root has divided */
-    uint32_t weight_offset;        /**< 0: the weight is w; 1: it is 1 + w (Gemma). See
+    vkrope_norm_kind kind VKROPE_ZERO;   /**< none: the other fields must have their defaults */
+    vkrope_norm_span span VKROPE_ZERO;   /**< what is one row */
+    vkrope_norm_place place VKROPE_ZERO; /**< before or after the rotation */
+    float eps VKROPE_ZERO; /**< added to the mean square, inside the root: 1e-20 to 1 */
+    vkrope_parameter_shape weight VKROPE_ZERO; /**< multiplies what the root has divided */
+    uint32_t weight_offset VKROPE_ZERO;        /**< 0: the weight is w; 1: it is 1 + w (Gemma). See
                                       vkrope_fill_parameters */
-    vkrope_parameter_shape bias;   /**< layer only; added after the weight */
+    vkrope_parameter_shape bias VKROPE_ZERO;   /**< layer only; added after the weight */
     /** Rounds to the element type of the input after the division and again after the weight, as
      * Hugging Face does for many models; else nothing is rounded before the store. */
-    VkBool32 round_between;
+    VkBool32 round_between VKROPE_ZERO;
 } vkrope_norm;
 
 /** Where the scale of an output of e4m3fn, e5m2 or int8 comes from. */
-typedef enum vkrope_store_scale {
+typedef enum vkrope_store_scale VKROPE_UINT32 {
     VKROPE_STORE_SCALE_NONE = 0,  /**< no scale: channels are quantised as they are */
     VKROPE_STORE_SCALE_GIVEN = 1, /**< one scale of the tensor multiplies before the store: see
                                      vkrope_tensor_parameters::store_scale */
     VKROPE_STORE_SCALE_GIVEN_HEAD =
         2, /**< one scale of each head multiplies; requires the number of heads */
-    /** A scale made for each row divides it: the larger of vkrope_finish::scale_floor and the row's
+    /** A scale made for each row divides it: the larger of vkrope_ops::scale_floor and the row's
      * largest magnitude over the largest finite value of the type (448, 57344, 127), both f32.
-     * Stored as f32 to vkrope_call::q_scales_out; requires the number of heads. */
+     * Stored as f32 to vkrope_call::scales_out; requires the number of heads. */
     VKROPE_STORE_SCALE_MADE = 3,
     /** As VKROPE_STORE_SCALE_MADE, but the smallest power of two from 2^-126 on that is not below
      * that number: of UE8M0 scales, as DeepSeek's indexer stores them, bits 23 to 30 are the byte.
      * An infinity in the row makes an infinite scale. */
     VKROPE_STORE_SCALE_MADE_POWER_OF_TWO = 4,
-    VKROPE_STORE_SCALE_MAX_ENUM = 0x7fffffff
 } vkrope_store_scale;
 
 /** Where the made scales of K or V go if scatter_k is set; otherwise to [batch, tokens, heads]. */
-typedef enum vkrope_scale_layout {
+typedef enum vkrope_scale_layout VKROPE_UINT32 {
     VKROPE_SCALE_LAYOUT_SLOTS_HEADS = 0, /**< [slots, heads] (NHD) */
     VKROPE_SCALE_LAYOUT_PAGES_HEADS = 1, /**< [pages, heads, page_size] (HND) */
-    VKROPE_SCALE_LAYOUT_MAX_ENUM = 0x7fffffff
 } vkrope_scale_layout;
 
 /** What happens to a tensor besides its rotation, in this order: bias, norm before, clip, rotation
@@ -1327,111 +1320,113 @@ typedef enum vkrope_scale_layout {
  * every other step. Norms, Hadamard transforms and quantised outputs exchange channels in shared
  * memory; vkrope_kernel_create returns VKROPE_ERROR_NOT_SUPPORTED for rows that do not fit 16 KiB
  * of it. */
-typedef struct vkrope_finish {
-    size_t struct_size;          /**< sizeof this struct */
-    const vkrope_norm* norm;     /**< null: none */
-    vkrope_parameter_shape bias; /**< added to the input */
-    float clip;                  /**< clamps to -clip to clip; finite; 0: does not */
-    float scale;                 /**< multiplies; finite, not 0; 0: 1 */
-    /** q_finish only: vkrope_call::q_scale multiplies too. Its double product with `scale`, rounded
-     * to float, is one factor. */
-    VkBool32 scale_call;
-    VkBool32 scale_tokens; /**< also multiplies by one factor for each token:
-                              vkrope_call::q_scale_tokens */
+typedef struct vkrope_ops {
+    vkrope_parameter_shape bias VKROPE_ZERO; /**< added to the input */
+    vkrope_norm norm VKROPE_ZERO;            /**< kind none: none */
+    float clip VKROPE_ZERO;                  /**< clamps to -clip to clip; finite; 0: does not */
+    float scale VKROPE_ZERO;                 /**< multiplies; finite, not 0; 0: 1 */
+    /** Q only: vkrope_call::q_scale multiplies too. Its double product with `scale`, rounded to
+     * float, is one factor. */
+    VkBool32 scale_call VKROPE_ZERO;
+    VkBool32 scale_tokens VKROPE_ZERO; /**< also multiplies by one factor for each token:
+                              vkrope_call::scale_tokens */
     /** Multiplies blocks of this many channels by the orthonormal Hadamard matrix in Sylvester's
      * order: a power of two, 2 to 512, that divides head_dim; 0: none. See
      * vkrope_hadamard_of_llama_cpp. */
-    uint32_t hadamard;
-    vkrope_store_scale store_scale;   /**< of an output of e4m3fn, e5m2 or int8 */
-    float scale_floor;                /**< made scales: the smallest one; finite, not negative;
-                                         powers of two: at most 2^127 */
-    vkrope_scale_layout scale_layout; /**< made scales, of K and V */
-    uint32_t reserved;                /**< 0 */
-} vkrope_finish;
+    uint32_t hadamard VKROPE_ZERO;
+    vkrope_store_scale store_scale VKROPE_ZERO; /**< of an output of e4m3fn, e5m2 or int8 */
+    float scale_floor VKROPE_ZERO; /**< made scales: the smallest one; finite, not negative; powers
+                          of two: at most 2^127 */
+    vkrope_scale_layout scale_layout VKROPE_ZERO; /**< made scales, of K and V */
+} vkrope_ops;
+
+/** Q, K or V when a kernel is created. head_dim 0: the kernel does not handle this tensor, and the
+ * other fields must be 0. */
+typedef struct vkrope_tensor_info {
+    vkrope_element in VKROPE_ZERO;  /**< f32, f16 or bf16 */
+    vkrope_element out VKROPE_ZERO; /**< any type; with blocks, head_dim must be a multiple of 32 */
+    uint32_t head_dim VKROPE_ZERO;  /**< channels per head: 2 to 65534; with a norm, at most 4096 */
+    uint32_t rotary_offset VKROPE_ZERO; /**< first rotated channel; rotary_offset + rotary_dim <=
+                               head_dim. Of V it must be 0. */
+    uint32_t heads VKROPE_ZERO; /**< heads in every call that has the tensor; 0: any number. On a
+                       GPU, lanes are distributed accordingly. */
+    vkrope_ops ops VKROPE_ZERO; /**< norm, bias, clip, scale, Hadamard transform and scales of a
+                       quantised output */
+} vkrope_tensor_info;
 
 /** Properties that are fixed when a kernel is created; everything else is per call. A field that is
  * given and has no effect on this kernel is an error: the type of an absent tensor, sections
  * without VKROPE_POSITIONS_AXIS_IDS. vkrope_rotation_get_kernel_info derives it from a rotation. */
 typedef struct vkrope_kernel_info {
-    size_t struct_size;     /**< sizeof this struct */
-    vkrope_pairing pairing; /**< pairing of the input */
-    uint32_t rotary_dim;    /**< rotated channels in all windows: even, 2 to head_dim */
-    /** vkrope_angle_plan::source of the plan that each call names. VKROPE_ANGLES_BY_DEFAULT is an
+    vkrope_pairing pairing VKROPE_ZERO; /**< pairing of the input; VKROPE_PAIRING_NONE is an error */
+    uint32_t rotary_dim VKROPE_ZERO;    /**< rotated channels in all windows: even, 2 to head_dim */
+    /** By VKROPE_Q, VKROPE_K, VKROPE_V. V is copied together with K and stored as `out`, never
+     * rotated. */
+    vkrope_tensor_info tensor[VKROPE_TENSORS] VKROPE_ZERO;
+    /** vkrope_angle_plan::source of the plan that each call names. VKROPE_ANGLES_AUTOMATIC is an
      * error here: the choice depends on max_position, which vkrope_plan_angles knows. */
-    vkrope_angle_source angles;
-    vkrope_position_source positions; /**< where the position of a token comes from */
-    vkrope_mapping mapping;           /**< how work is distributed over invocations */
-    VkBool32 scatter_k; /**< rows of k_out and v_out go to the slots of vkrope_call::paged_cache */
-    const vkrope_head_format* q; /**< null: the kernel does not handle Q */
-    const vkrope_head_format* k; /**< null: the kernel does not handle K */
-    /** Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim:
-     * 2-D vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
-     * window. */
-    vkrope_window windows[VKROPE_MAX_WINDOWS];
-    const vkrope_sections* sections; /**< required for VKROPE_POSITIONS_AXIS_IDS, else absent */
-    vkrope_element table;         /**< VKROPE_ANGLES_COS_SIN_CACHE: element type of cos and sin */
-    vkrope_conversion conversion; /**< how f16 is converted */
-    /** Heads of Q, K and V in every call that has the tensor; 0: any number. On a GPU,
-     * lanes are distributed accordingly. */
-    uint32_t q_heads, k_heads;
-    /** V is copied together with K and stored as `out`, never rotated. rotary_offset must be 0;
-     * null: the kernel does not handle V. */
-    const vkrope_head_format* v;
-    uint32_t v_heads;
-    uint32_t reserved; /**< 0 */
-    /** Pairing of the output; a different one requires out-of-place calls; null: same as `pairing`.
+    vkrope_angle_source angles VKROPE_ZERO;
+    vkrope_position_source positions VKROPE_ZERO; /**< where the position of a token comes from */
+    vkrope_mapping mapping VKROPE_ZERO;           /**< how work is distributed over invocations */
+    /** Pairing of the output; a different one requires out-of-place calls; VKROPE_PAIRING_NONE:
+     * same as `pairing`. */
+    vkrope_pairing pairing_out VKROPE_ZERO;
+    VkBool32 scatter_k
+        VKROPE_ZERO; /**< rows of K and V go to the slots of vkrope_call::paged_cache */
+    /** Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim: 2-D
+     * vision RoPE. Pairs of the angle table are numbered window after window. All zero: one window.
      */
-    const vkrope_pairing* pairing_out;
-    /** Norms, biases, clip, scale, Hadamard transform and scales of quantised outputs. Of a tensor
-     * that is absent they must be none. A norm requires a head_dim of at most 4096; null: none. */
-    const vkrope_finish* q_finish;
-    const vkrope_finish* k_finish; /**< of K, as q_finish */
-    const vkrope_finish* v_finish; /**< of V, as q_finish */
-    VkBool32 phase;                /**< vkrope_angle_plan::phase of the plan that each call names */
+    vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
+    vkrope_sections sections
+        VKROPE_ZERO;            /**< required for VKROPE_POSITIONS_AXIS_IDS, else absent */
+    VkBool32 phase VKROPE_ZERO; /**< vkrope_angle_plan::phase of the plan that each call names */
     /** vkrope_angle_plan::head_groups of the plan: 1 to 65535, and above 1 only with computed
      * angles; 0: 1. Heads of Q and of K are divided into that number of groups of consecutive
      * heads, each with frequencies of its own; V has none. */
-    uint32_t head_groups;
-    VkBool32 channel_angles; /**< cos_sin_cache: vkrope_angle_plan::channel_angles; one window */
+    uint32_t head_groups VKROPE_ZERO;
+    vkrope_element table
+        VKROPE_ZERO; /**< VKROPE_ANGLES_COS_SIN_CACHE: element type of cos and sin */
+    VkBool32 channel_angles
+        VKROPE_ZERO; /**< cos_sin_cache: vkrope_angle_plan::channel_angles; one window */
+    vkrope_conversion conversion VKROPE_ZERO; /**< how f16 is converted */
     /** Tokens from vkrope_call::first_set_tokens on take another set of all weights, biases and
      * given scales, of the same shapes: text and image tokens of a block with two streams. */
-    VkBool32 two_parameter_sets;
+    VkBool32 two_parameter_sets VKROPE_ZERO;
 } vkrope_kernel_info;
 
-/** Place of a weight, bias or scale in a parameter buffer. Has no size: it never changes. */
+/** Place of a weight, bias or scale in a parameter buffer. */
 typedef struct vkrope_parameter_item {
-    vkrope_parameter_shape shape; /**< none: absent */
-    uint32_t offset;              /**< floats from the start of the buffer; a multiple of 4 */
-    uint32_t count;               /**< floats */
-    uint32_t added;               /**< vkrope_fill_parameters adds it: vkrope_norm::weight_offset */
+    vkrope_parameter_shape shape VKROPE_ZERO; /**< none: absent */
+    uint32_t offset VKROPE_ZERO; /**< floats from the start of the buffer; a multiple of 4 */
+    uint32_t count VKROPE_ZERO;  /**< floats */
+    uint32_t added VKROPE_ZERO;  /**< vkrope_fill_parameters adds it: vkrope_norm::weight_offset */
 } vkrope_parameter_item;
 
-/** Parameters of one tensor. Has no size: it never changes. */
+/** Parameters of one tensor. */
 typedef struct vkrope_tensor_parameters {
-    vkrope_parameter_item bias;        /**< vkrope_finish::bias */
-    vkrope_parameter_item weight;      /**< vkrope_norm::weight */
-    vkrope_parameter_item norm_bias;   /**< vkrope_norm::bias */
-    vkrope_parameter_item store_scale; /**< VKROPE_STORE_SCALE_GIVEN, VKROPE_STORE_SCALE_GIVEN_HEAD:
-                                          finite and not 0 */
+    vkrope_parameter_item bias VKROPE_ZERO;        /**< vkrope_ops::bias */
+    vkrope_parameter_item weight VKROPE_ZERO;      /**< vkrope_norm::weight */
+    vkrope_parameter_item norm_bias VKROPE_ZERO;   /**< vkrope_norm::bias */
+    vkrope_parameter_item store_scale VKROPE_ZERO; /**< VKROPE_STORE_SCALE_GIVEN,
+                                          VKROPE_STORE_SCALE_GIVEN_HEAD: finite and not 0 */
 } vkrope_tensor_parameters;
 
 /** Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
  * caller creates the buffer; vkrope_fill_parameters writes its content. */
 typedef struct vkrope_parameter_plan {
-    size_t struct_size;         /**< sizeof this struct */
-    vkrope_tensor_parameters q; /**< of Q */
-    vkrope_tensor_parameters k; /**< of K */
-    vkrope_tensor_parameters v; /**< of V */
-    size_t bytes; /**< size of a set, a multiple of 16; 0: the kernel reads no parameters */
+    vkrope_tensor_parameters
+        tensor[VKROPE_TENSORS] VKROPE_ZERO; /**< by VKROPE_Q, VKROPE_K, VKROPE_V */
+    size_t bytes
+        VKROPE_ZERO; /**< size of a set, a multiple of 16; 0: the kernel reads no parameters */
 } vkrope_parameter_plan;
 
 /**
- * Plans the parameter buffer of a kernel: the weights, biases and scales that q_finish, k_finish
- * and v_finish name, in this order, each from a multiple of 16 bytes on. Items that are absent have
- * no shape. Thread-safe.
+ * Plans the parameter buffer of a kernel: the weights, biases and scales that its
+ * vkrope_tensor_info::ops name, in the order of the tensors, each from a multiple of 16 bytes on.
+ * Items that are absent have no shape. Thread-safe.
  *
  * @param info   of the kernel
- * @param plan   struct_size set; receives the rest
+ * @param plan   receives the result
  * @param error  optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a shape that breaks its rules;
  *         VKROPE_ERROR_LIMIT_EXCEEDED for more floats than a storage buffer can have
@@ -1440,29 +1435,25 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_ke
                                                                  vkrope_parameter_plan* plan,
                                                                  vkrope_error* error);
 
-/** A weight, bias or scale as the model stores it: `count` elements, row by row. Has no size: it
- * never changes. */
+/** A weight, bias or scale as the model stores it: `count` elements, row by row. */
 typedef struct vkrope_parameter_source {
-    const void* data;       /**< null: absent */
-    size_t count;           /**< elements: vkrope_parameter_item::count */
-    vkrope_element element; /**< element type of the source */
-    uint32_t reserved;      /**< 0 */
+    const void* data VKROPE_ZERO;       /**< null: absent */
+    vkrope_element element VKROPE_ZERO; /**< element type of the source */
+    size_t count VKROPE_ZERO;           /**< elements: vkrope_parameter_item::count */
 } vkrope_parameter_source;
 
-/** Sources of one tensor. Has no size: it never changes. */
+/** Sources of one tensor. */
 typedef struct vkrope_tensor_parameter_sources {
-    vkrope_parameter_source bias;        /**< vkrope_finish::bias */
-    vkrope_parameter_source weight;      /**< vkrope_norm::weight */
-    vkrope_parameter_source norm_bias;   /**< vkrope_norm::bias */
-    vkrope_parameter_source store_scale; /**< vkrope_finish::store_scale */
+    vkrope_parameter_source bias VKROPE_ZERO;        /**< vkrope_ops::bias */
+    vkrope_parameter_source weight VKROPE_ZERO;      /**< vkrope_norm::weight */
+    vkrope_parameter_source norm_bias VKROPE_ZERO;   /**< vkrope_norm::bias */
+    vkrope_parameter_source store_scale VKROPE_ZERO; /**< vkrope_ops::store_scale */
 } vkrope_tensor_parameter_sources;
 
 /** Sources for vkrope_fill_parameters. */
 typedef struct vkrope_parameter_sources {
-    size_t struct_size;                /**< sizeof this struct */
-    vkrope_tensor_parameter_sources q; /**< of Q */
-    vkrope_tensor_parameter_sources k; /**< of K */
-    vkrope_tensor_parameter_sources v; /**< of V */
+    vkrope_tensor_parameter_sources
+        tensor[VKROPE_TENSORS] VKROPE_ZERO; /**< by VKROPE_Q, VKROPE_K, VKROPE_V */
 } vkrope_parameter_sources;
 
 /**
@@ -1484,7 +1475,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_fill_parameters(const vkrope_parameter_plan* plan, const vkrope_parameter_sources* sources,
                        void* memory, size_t bytes, vkrope_error* error);
 
-/** Blocks of a Hadamard transform for vkrope_finish::hadamard. Has no size: it never changes. */
+/** Blocks of a Hadamard transform for vkrope_ops::hadamard. */
 typedef struct vkrope_hadamard_blocks {
     uint32_t q_and_k; /**< channels; 0: none */
     uint32_t v;       /**< channels; 0: none */
@@ -1542,45 +1533,41 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
  * offsets, angle source and sections, and the model's other steps, which vkrope_rotation_get_finish
  * returns, with its head counts if it has any. V has the head_dim of K. Where the model has steps,
  * vkrope_call::parameters needs its weights, see vkrope_plan_parameters, and
- * vkrope_call::q_scale_tokens the scales of vkrope_query_scales. Thread-safe.
+ * vkrope_call::scale_tokens the scales of vkrope_query_scales. Thread-safe.
  *
- * Change what differs in your engine: `scatter_k`, `q_heads` of a part of the heads, or `positions`
+ * Change what differs in your engine: `scatter_k`, `heads` of a part of the heads, or `positions`
  * for ids in a buffer. If your engine makes the model's norms and scales itself, leave them out:
- * set q_finish, k_finish and v_finish to null. With sections, positions must stay
+ * clear vkrope_tensor_info::ops. With sections, positions must stay
  * VKROPE_POSITIONS_AXIS_IDS; for text let all axes read one row, with VKROPE_BROADCAST for
  * axis_stride.
  *
  * @param rotation  must rotate: a layer without RoPE needs no kernel
  * @param plan      from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache
- * @param q         struct_size, `in` and `out` set; receives the rest. Null: the kernel does not
- *                  handle Q
- * @param k         same as `q`, for K
- * @param v         same as `q`, for V
- * @param info      struct_size set; receives the rest, which refers to q, k, v and the rotation.
- *                  Steps of an absent tensor are left out. Positions are
+ * @param q, k, v   element types of the tensors, input and output; null: the kernel does not handle
+ *                  the tensor
+ * @param info      receives the result. Steps of an absent tensor are left out. Positions are
  *                  VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's plan
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(
-    const vkrope_rotation* rotation, const vkrope_angle_plan* plan, vkrope_head_format* q,
-    vkrope_head_format* k, vkrope_head_format* v, vkrope_kernel_info* info, vkrope_error* error);
+    const vkrope_rotation* rotation, const vkrope_angle_plan* plan, const vkrope_element* q,
+    const vkrope_element* k, const vkrope_element* v, vkrope_kernel_info* info,
+    vkrope_error* error);
 
 /** What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
  * the scale of the queries by position. A parameter shape that is not none says that the model has
  * such a weight or bias. Biases of the projections are not included. */
 typedef struct vkrope_model_finish {
-    size_t struct_size;                    /**< sizeof this struct */
-    const vkrope_finish* q;                /**< for vkrope_kernel_info::q_finish */
-    const vkrope_finish* k;                /**< for vkrope_kernel_info::k_finish */
-    const vkrope_finish* v;                /**< for vkrope_kernel_info::v_finish */
-    const vkrope_query_scale* query_scale; /**< if it has a kind, q->scale_tokens is true */
-    uint32_t q_heads;                      /**< query heads of a layer; 0: unknown */
-    uint32_t k_heads;                      /**< key heads of a layer, and value heads; 0: unknown */
-    /** Whether the norms of q, k and v are known: a null norm then says that the model has none
-     * there. VK_FALSE: nobody said which there are. */
-    VkBool32 norms_known;
-    uint32_t reserved; /**< 0 */
+    vkrope_ops tensor[VKROPE_TENSORS] VKROPE_ZERO; /**< for vkrope_tensor_info::ops, by VKROPE_Q,
+                                                      VKROPE_K, VKROPE_V */
+    /** Whether the norms are known: a norm of kind none then says that the model has none there.
+     * VK_FALSE: nobody said which there are. */
+    VkBool32 norms_known VKROPE_ZERO;
+    vkrope_query_scale query_scale
+        VKROPE_ZERO;              /**< if it has a kind, tensor[VKROPE_Q].scale_tokens is true */
+    uint32_t q_heads VKROPE_ZERO; /**< query heads of a layer; 0: unknown */
+    uint32_t k_heads VKROPE_ZERO; /**< key heads of a layer, and value heads; 0: unknown */
 } vkrope_model_finish;
 
 /**
@@ -1588,8 +1575,7 @@ typedef struct vkrope_model_finish {
  * it; a kernel does if its vkrope_kernel_info has it.
  *
  * @param rotation  a rotation
- * @param finish    struct_size set; receives the rest. Its pointers are valid until the rotation is
- *                  destroyed
+ * @param finish    receives the result
  * @param error     optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_finish(
@@ -1628,7 +1614,7 @@ typedef struct vkrope_arena vkrope_arena;
  * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
  * If the device binds fewer than 18 storage buffers per stage
  * (maxPerStageDescriptorStorageBuffers), kernels with made scales, below 15 those with any
- * vkrope_finish, and below 11 all kernels, are certain to work only with an arena of an equal
+ * vkrope_ops, and below 11 all kernels, are certain to work only with an arena of an equal
  * vkrope_kernel_info; vkrope_record rejects an arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
@@ -1655,86 +1641,87 @@ VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
 /** Location of a tensor's rows. Strides are in elements, whatever their size; of ggml's blocks they
  * are multiples of 32. 0: packed as [batch, tokens, heads, head_dim]. */
 typedef struct vkrope_tensor {
-    size_t struct_size; /**< sizeof this struct */
-    VkDescriptorBufferInfo
-        where; /**< buffer, offset and range of the tensor in bytes; VK_WHOLE_SIZE is not allowed */
-    uint32_t heads;           /**< 0: the tensor is absent from the call */
-    uint32_t heads_per_group; /**< Second head axis, as in QKV of [tokens, groups, q_per_group + 2,
-                                 head_dim]: `heads` is the total, in groups of heads_per_group heads
-                                 that are group_stride elements apart. 0: one group. */
-    int64_t token_stride;     /**< from one token to the next */
-    int64_t head_stride;      /**< from one head to the next */
-    int64_t batch_stride;     /**< from one sequence to the next */
-    int64_t
-        group_stride; /**< from one group to the next; 0: packed, heads_per_group * head_stride */
-    VkDeviceSize
-        buffer_size; /**< size of the whole buffer in bytes; 0: unknown. Needed only if 16-bit rows
-                        end in the middle of a word that `range` does not cover: the shader accesses
-                        whole words, so the buffer must contain this one. */
+    VkDescriptorBufferInfo where VKROPE_ZERO; /**< buffer, offset and range of the tensor in bytes;
+                                                 VK_WHOLE_SIZE is not allowed */
+    uint32_t heads VKROPE_ZERO;               /**< 0: the tensor is absent from the call */
+    int64_t token_stride VKROPE_ZERO;         /**< from one token to the next */
+    int64_t head_stride VKROPE_ZERO;          /**< from one head to the next */
+    int64_t batch_stride VKROPE_ZERO;         /**< from one sequence to the next */
+    uint32_t heads_per_group
+        VKROPE_ZERO; /**< Second head axis, as in QKV of [tokens, groups, q_per_group + 2,
+            head_dim]: `heads` is the total, in groups of heads_per_group heads
+            that are group_stride elements apart. 0: one group. */
+    int64_t group_stride
+        VKROPE_ZERO; /**< from one group to the next; 0: packed, heads_per_group * head_stride */
+    VkDeviceSize buffer_size
+        VKROPE_ZERO; /**< size of the whole buffer in bytes; 0: unknown. Needed only if 16-bit rows
+            end in the middle of a word that `range` does not cover: the shader accesses
+            whole words, so the buffer must contain this one. */
 } vkrope_tensor;
 
 /**
- * Paged cache: destination rows of k_out and v_out, one per token. The number of pages follows from
- * where.range (of the smaller cache if a call has both):
+ * Paged cache: destination rows of out[VKROPE_K] and out[VKROPE_V], one per token. The number of
+ * pages follows from where.range (of the smaller cache if a call has both):
  *
  *     [slots, heads, head_dim]              page_size 1
  *     [pages, page_size, heads, head_dim]   packed, the default
  *     [pages, heads, page_size, head_dim]   row_stride head_dim,
  *                                           head_stride page_size * head_dim,
  *                                           page_stride heads * page_size * head_dim
- *     [pages, heads, page_size, 2 * head_dim]   K and V side by side: k_out and v_out in one
- *                                               buffer, v_out.where head_dim elements further; the
- *                                               strides of the line above times 2
+ *     [pages, heads, page_size, 2 * head_dim]   K and V side by side: out[VKROPE_K] and
+ * out[VKROPE_V] in one buffer, out[VKROPE_V].where head_dim elements further; the strides of the
+ * line above times 2
  *
  * Rows without a token keep their bits. If two tokens have the same slot, its content is undefined.
  */
 typedef struct vkrope_paged_cache {
-    size_t struct_size; /**< sizeof this struct */
-    VkDescriptorBufferInfo
-        slot_mapping; /**< int32 or int64 [batch, tokens]: page * page_size + row. -1 skips the
-                         token. Any other value outside the cache skips it and increments
-                         vkrope_call::out_of_range. Offset and range must be multiples of 4 */
-    /** Rows per page, 1 to 2^31; 0: 1. With 1, a page_stride (if 0: row_stride) other than
-     * packed is an error, because page_size may have been forgotten. For single rows with gaps,
-     * set row_stride and page_stride to the same value. */
-    uint32_t page_size;
-    VkBool32 int64;       /**< slot_mapping is int64 */
-    int64_t page_stride;  /**< elements, for both caches; 0: packed. If rows of K and V differ in
-                             length and neither cache is packed, V needs its own call. token_stride
-                             and batch_stride of k_out and v_out must be 0. */
-    int64_t row_stride;   /**< elements, for both caches; 0: packed */
-    int64_t batch_stride; /**< slots from one sequence to the next; 0: packed */
+    VkDescriptorBufferInfo slot_mapping
+        VKROPE_ZERO; /**< int32 or int64 [batch, tokens]: page * page_size + row. -1 skips the
+            token. Any other value outside the cache skips it and increments
+            vkrope_call::out_of_range. Offset and range must be multiples of 4 */
+    VkBool32 int64 VKROPE_ZERO; /**< slot_mapping is int64 */
+    /** Rows per page, 1 to 2^31; 0: 1. With 1, a page_stride (if 0: row_stride) other than packed
+     * is an error, because page_size may have been forgotten. For single rows with gaps, set
+     * row_stride and page_stride to the same value. */
+    uint32_t page_size VKROPE_ZERO;
+    int64_t page_stride
+        VKROPE_ZERO; /**< elements, for both caches; 0: packed. If rows of K and V differ in
+            length and neither cache is packed, V needs its own call. token_stride
+            and batch_stride of out[VKROPE_K] and out[VKROPE_V] must be 0. */
+    int64_t row_stride VKROPE_ZERO;   /**< elements, for both caches; 0: packed */
+    int64_t batch_stride VKROPE_ZERO; /**< slots from one sequence to the next; 0: packed */
 } vkrope_paged_cache;
 
 /** Positions of the tokens, see vkrope_position_source. If the angle source does not cover a
  * position on any axis, or an int64 id does not fit in int32, the rows of the token stay
  * unrotated and vkrope_call::out_of_range is incremented. */
 typedef struct vkrope_positions {
-    size_t struct_size; /**< sizeof this struct */
-    int32_t first;      /**< implicit: position of token 0; the last position must fit in int32 */
-    VkBool32 int64;     /**< ids are int64 */
-    VkDescriptorBufferInfo ids; /**< ids: int32 or int64 [axes, batch, tokens]; offset and range
-                                   must be multiples of 4 */
+    int32_t first
+        VKROPE_ZERO; /**< implicit: position of token 0; the last position must fit in int32 */
+    VkDescriptorBufferInfo ids VKROPE_ZERO; /**< ids: int32 or int64 [axes, batch, tokens]; offset
+                                   and range must be multiples of 4 */
+    VkBool32 int64 VKROPE_ZERO;             /**< ids are int64 */
     /** Ids from one sequence to the next; 0: packed, tokens * token_stride; VKROPE_BROADCAST: all
      * share one row. Implicit: positions from token 0 of one sequence to token 0 of the next;
      * VKROPE_BROADCAST: every sequence starts at `first`; 0 is an error if batch is above 1. */
-    int64_t batch_stride;
-    int64_t axis_stride;  /**< ids from one axis to the next; 0: packed, after the rows of all
-                             sequences; VKROPE_BROADCAST: all axes share one row */
-    int64_t token_stride; /**< ids from one token to the next; 0: packed, 1 */
+    int64_t batch_stride VKROPE_ZERO;
+    int64_t axis_stride VKROPE_ZERO;  /**< ids from one axis to the next; 0: packed, after the rows
+                             of all  sequences; VKROPE_BROADCAST: all axes share one row */
+    int64_t token_stride VKROPE_ZERO; /**< ids from one token to the next; 0: packed, 1 */
 } vkrope_positions;
 
 /** Angle table of a call. */
 typedef struct vkrope_angles {
-    size_t struct_size;            /**< sizeof this struct */
-    const vkrope_angle_plan* plan; /**< read during the call only; content from vkrope_fill_angles,
-                                      except a cos_sin_cache */
-    VkImageView view; /**< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when the commands
-                         execute */
-    VkDescriptorBufferInfo buffer; /**< direct_buffer: (cos, sin) pairs; cos_sin_cache: cos. Offset
-                                      must be a multiple of 4. computed: a uniform buffer; offset
-                                      must be a multiple of minUniformBufferOffsetAlignment */
-    VkDescriptorBufferInfo sin;    /**< cos_sin_cache: sin; offset must be a multiple of 4 */
+    const vkrope_angle_plan* plan VKROPE_ZERO; /**< read during the call only; content from
+                                      vkrope_fill_angles, except a cos_sin_cache */
+    VkImageView view VKROPE_ZERO; /**< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when
+                         the commands execute */
+    VkDescriptorBufferInfo buffer
+        VKROPE_ZERO; /**< direct_buffer: (cos, sin) pairs; cos_sin_cache: cos. Offset
+            must be a multiple of 4. computed: a uniform buffer; offset
+            must be a multiple of minUniformBufferOffsetAlignment */
+    VkDescriptorBufferInfo sin
+        VKROPE_ZERO; /**< cos_sin_cache: sin; offset must be a multiple of 4 */
 } vkrope_angles;
 
 /** One rotation of Q, K or both, optionally with a copy of V. Input and output of a tensor must
@@ -1742,49 +1729,40 @@ typedef struct vkrope_angles {
  * is an error that names it: ids of a kernel of implicit positions, parameters of a kernel without
  * weights, rows of a tensor without heads. */
 typedef struct vkrope_call {
-    size_t struct_size;                /**< sizeof this struct */
-    uint32_t batch;                    /**< sequences; 0: 1 */
-    uint32_t tokens;                   /**< tokens per sequence; 0 is valid and records nothing */
-    const vkrope_tensor* q_in;         /**< null: absent */
-    const vkrope_tensor* q_out;        /**< may be the same pointer as q_in */
-    const vkrope_tensor* k_in;         /**< null: absent */
-    const vkrope_tensor* k_out;        /**< may be the same pointer as k_in */
-    const vkrope_positions* positions; /**< null: implicit, from position 0; only one sequence */
-    const vkrope_angles* angles;       /**< angle table */
-    vkrope_direction direction;        /**< forward or inverse */
-    vkrope_gain gain;                  /**< how the attention factor is applied */
-    const vkrope_paged_cache* paged_cache; /**< with scatter_k: destination rows; else null */
-    /** Optional uint32 counter: incremented for each token whose position the table does not
-     * cover (its rows stay unrotated) or whose slot is outside the cache (its K and V are not
-     * stored). Never cleared here. An error if neither can be: computed angles of implicit
-     * positions, without scatter_k. */
-    VkDescriptorBufferInfo out_of_range;
-    /** Null: absent. V is copied, and converted if the kernel says so; in place, nothing is
-     * copied. A V with the heads, head_dim and strides (in elements) of K shares K's dispatch;
-     * any other V has its own. */
-    const vkrope_tensor* v_in;
-    const vkrope_tensor* v_out; /**< may be the same pointer as v_in */
-    /** Weights, biases and scales of the kernel's q_finish, k_finish and v_finish, as
+    uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
+    uint32_t tokens VKROPE_ZERO; /**< tokens per sequence; 0 is valid and records nothing */
+    /** By VKROPE_Q, VKROPE_K, VKROPE_V; heads 0: absent. V is copied, and converted if the kernel
+     * says so; in place, nothing is copied. A V with the heads, head_dim and strides (in elements)
+     * of K shares K's dispatch; any other V has its own. */
+    vkrope_tensor in[VKROPE_TENSORS] VKROPE_ZERO;
+    vkrope_tensor out[VKROPE_TENSORS] VKROPE_ZERO; /**< may equal `in`: in place */
+    vkrope_positions positions VKROPE_ZERO;        /**< where the tokens stand */
+    vkrope_angles angles VKROPE_ZERO;              /**< angle table */
+    vkrope_direction direction VKROPE_ZERO;        /**< forward or inverse */
+    vkrope_gain gain VKROPE_ZERO;                  /**< how the attention factor is applied */
+    vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_k: destination rows */
+    /** Optional uint32 counter: incremented for each token whose position the table does not cover
+     * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
+     * Never cleared here. An error if neither can be: computed angles of implicit positions,
+     * without scatter_k. */
+    VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
+    /** Weights, biases and scales of the kernel's vkrope_tensor_info::ops, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
      * vkrope_parameter_plan::bytes, or twice that with vkrope_kernel_info::two_parameter_sets,
      * whose second set follows the first. */
-    VkDescriptorBufferInfo parameters;
-    /** With vkrope_finish::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and
-     * range must be multiples of 4. */
-    VkDescriptorBufferInfo q_scale_tokens;
-    VkDescriptorBufferInfo k_scale_tokens; /**< of K, as q_scale_tokens */
-    VkDescriptorBufferInfo v_scale_tokens; /**< of V, as q_scale_tokens */
-    /** With made scales of the tensor: receives f32 [batch, tokens, heads], packed, or
-     * with slots one scale for each row of the cache, see vkrope_scale_layout. The offset must be
-     * a multiple of 4; the range may not overlap another buffer of the call. */
-    VkDescriptorBufferInfo q_scales_out;
-    VkDescriptorBufferInfo k_scales_out; /**< of K, as q_scales_out */
-    VkDescriptorBufferInfo v_scales_out; /**< of V, as q_scales_out */
-    float q_scale; /**< with vkrope_finish::scale_call: multiplies Q; finite, not 0; otherwise must
-                      be 1; 0: 1 */
+    VkDescriptorBufferInfo parameters VKROPE_ZERO;
     /** With vkrope_kernel_info::two_parameter_sets: tokens of each sequence that take the first
      * set, 1 to tokens - 1; otherwise it must be 0. */
-    uint32_t first_set_tokens;
+    uint32_t first_set_tokens VKROPE_ZERO;
+    float q_scale VKROPE_ZERO; /**< with vkrope_ops::scale_call: multiplies Q; finite, not 0;
+                      otherwise must be 1; 0: 1 */
+    /** With vkrope_ops::scale_tokens of the tensor: f32 [batch, tokens], packed. Offset and range
+     * must be multiples of 4. */
+    VkDescriptorBufferInfo scale_tokens[VKROPE_TENSORS] VKROPE_ZERO;
+    /** With made scales of the tensor: receives f32 [batch, tokens, heads], packed, or with slots
+     * one scale for each row of the cache, see vkrope_scale_layout. The offset must be a multiple
+     * of 4; the range may not overlap another buffer of the call. */
+    VkDescriptorBufferInfo scales_out[VKROPE_TENSORS] VKROPE_ZERO;
 } vkrope_call;
 
 /**
@@ -1813,20 +1791,19 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_dispatches(const vkrope_ker
 
 /** Stages and accesses for barriers around the commands of vkrope_record. */
 typedef struct vkrope_boundary {
-    size_t struct_size;            /**< sizeof this struct */
-    VkPipelineStageFlags stage;    /**< first and last stage */
-    VkAccessFlags input_access;    /**< q_in, k_in, v_in, ids and an angle table in a buffer */
-    VkAccessFlags output_access;   /**< q_out, k_out, v_out, q_scales_out, ..., out_of_range */
-    VkAccessFlags in_place_access; /**< a tensor in place */
-    VkAccessFlags texture_access;  /**< an angle table in a texture */
-    uint32_t reserved;             /**< 0 */
+    VkPipelineStageFlags stage VKROPE_ZERO; /**< first and last stage */
+    VkAccessFlags input_access
+        VKROPE_ZERO; /**< vkrope_call::in, ids and an angle table in a buffer */
+    VkAccessFlags texture_access VKROPE_ZERO;  /**< an angle table in a texture */
+    VkAccessFlags output_access VKROPE_ZERO;   /**< vkrope_call::out, scales_out and out_of_range */
+    VkAccessFlags in_place_access VKROPE_ZERO; /**< a tensor in place */
 } vkrope_boundary;
 
 /**
  * Returns the stages and accesses for barriers around vkrope_record: the same for every call.
  * Thread-safe.
  *
- * @param boundary  struct_size set; receives the rest
+ * @param boundary  receives the result
  * @param error     optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* boundary,
@@ -1888,18 +1865,18 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_view_info(const vkrop
 
 /** Source and destination of a table upload. */
 typedef struct vkrope_angle_upload {
-    size_t struct_size;          /**< sizeof this struct */
-    VkBuffer staging;            /**< usage VK_BUFFER_USAGE_TRANSFER_SRC_BIT; holds the output of
-                                    vkrope_fill_angles */
-    VkDeviceSize staging_offset; /**< bytes; a multiple of 16 for textures, of 4 for buffers */
-    VkImage image;               /**< textures: created with vkrope_get_angle_image_info */
-    VkBuffer
-        buffer; /**< buffers: usage vkrope_angle_plan::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT */
-    VkDeviceSize buffer_offset; /**< bytes; a multiple of 4 */
-    uint32_t first_line; /**< Part of the table, see vkrope_angle_lines: staging holds `lines` lines
-                            from `first_line` on. The first part must be uploaded first and the last
-                            part last. 0 lines: all from first_line on. */
-    uint32_t lines;      /**< lines that staging holds, as first_line says */
+    VkBuffer staging VKROPE_ZERO; /**< usage VK_BUFFER_USAGE_TRANSFER_SRC_BIT; holds the output of
+                         vkrope_fill_angles */
+    VkDeviceSize staging_offset
+        VKROPE_ZERO;             /**< bytes; a multiple of 16 for textures, of 4 for buffers */
+    VkImage image VKROPE_ZERO;   /**< textures: created with vkrope_get_angle_image_info */
+    VkBuffer buffer VKROPE_ZERO; /**< buffers: usage vkrope_angle_plan::usage and
+                                    VK_BUFFER_USAGE_TRANSFER_DST_BIT */
+    VkDeviceSize buffer_offset VKROPE_ZERO; /**< bytes; a multiple of 4 */
+    uint32_t first_line VKROPE_ZERO; /**< Part of the table, see vkrope_angle_lines: staging holds
+                            `lines` lines from `first_line` on. The first part must be uploaded
+                            first and the last part last. 0 lines: all from first_line on. */
+    uint32_t lines VKROPE_ZERO;      /**< lines that staging holds, as first_line says */
 } vkrope_angle_upload;
 
 /**
@@ -1974,26 +1951,25 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * out_of_range. No table covers -2^31, but computed angles do.
  */
 typedef struct vkrope_position_call {
-    size_t struct_size; /**< sizeof this struct */
-    uint32_t batch;     /**< sequences; 0: 1 */
-    uint32_t tokens;    /**< tokens per sequence; 0 records nothing */
-    int32_t first;      /**< added to every position */
-    uint32_t sequences; /**< sequences in cu_seqlens */
-    VkDescriptorBufferInfo
-        ids; /**< optional: int64 or f32 [batch, tokens], instead of offsets and first */
-    VkDescriptorBufferInfo offsets;    /**< optional: int32 or int64, one per sequence */
-    VkDescriptorBufferInfo cu_seqlens; /**< Optional: int32 or int64, ascending from 0. No value
-                                          causes accesses outside the buffers. */
-    VkBool32 offsets_int64;            /**< offsets are int64 */
-    VkBool32 cu_seqlens_int64;         /**< cu_seqlens are int64 */
-    uint32_t cp_size; /**< number of shards; above 1, tokens (or each sequence) is a multiple of 2;
-                         0: 1 */
-    uint32_t cp_rank; /**< index of this shard */
-    VkDescriptorBufferInfo out;          /**< int32 [batch, tokens] */
-    VkDescriptorBufferInfo out_of_range; /**< optional uint32 counter: incremented for each position
-                                            that does not fit in int32 */
-    VkBool32 ids_f32;                    /**< ids are f32 */
-    uint32_t fraction_bits;              /**< of f32 ids, 0 to 63 */
+    uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
+    uint32_t tokens VKROPE_ZERO; /**< tokens per sequence; 0 records nothing */
+    int32_t first VKROPE_ZERO;   /**< added to every position */
+    VkDescriptorBufferInfo ids
+        VKROPE_ZERO; /**< optional: int64 or f32 [batch, tokens], instead of offsets and first */
+    VkDescriptorBufferInfo offsets VKROPE_ZERO; /**< optional: int32 or int64, one per sequence */
+    VkDescriptorBufferInfo cu_seqlens VKROPE_ZERO; /**< Optional: int32 or int64, ascending from 0.
+                                          No value causes accesses outside the buffers. */
+    uint32_t sequences VKROPE_ZERO;                /**< sequences in cu_seqlens */
+    VkBool32 offsets_int64 VKROPE_ZERO;            /**< offsets are int64 */
+    VkBool32 cu_seqlens_int64 VKROPE_ZERO;         /**< cu_seqlens are int64 */
+    uint32_t cp_size VKROPE_ZERO; /**< number of shards; above 1, tokens (or each sequence) is a
+                         multiple of 2; 0: 1 */
+    uint32_t cp_rank VKROPE_ZERO; /**< index of this shard */
+    VkBool32 ids_f32 VKROPE_ZERO; /**< ids are f32 */
+    uint32_t fraction_bits VKROPE_ZERO;              /**< of f32 ids, 0 to 63 */
+    VkDescriptorBufferInfo out VKROPE_ZERO;          /**< int32 [batch, tokens] */
+    VkDescriptorBufferInfo out_of_range VKROPE_ZERO; /**< optional uint32 counter: incremented for
+                                            each position that does not fit in int32 */
 } vkrope_position_call;
 
 /**
@@ -2036,45 +2012,43 @@ typedef void (*vkrope_message_callback)(void* user_data, VkBool32 is_error, cons
 
 /** Which device to open, and how. */
 typedef struct vkrope_device_options {
-    size_t struct_size; /**< sizeof this struct */
     /** The best device if empty; digits: an index into the list of devices; 32 hex digits: a UUID;
      * else part of a name, in any case. */
-    const char* select;
-    PFN_vkGetInstanceProcAddr
-        get_instance_proc_addr; /**< null: the system's Vulkan loader, found at run time */
-    VkBool32 validation; /**< Enables VK_LAYER_KHRONOS_validation with synchronisation validation
-                            and best practices. Returns VKROPE_ERROR_NOT_SUPPORTED if the layer is
-                            not installed. */
-    uint32_t reserved;   /**< 0 */
-    /** False: use descriptor sets even if push descriptors are available; null: true. */
-    const VkBool32* push_descriptors;
-    vkrope_message_callback on_message; /**< optional; with user_data it must outlive the device */
-    void* user_data;                    /**< passed to on_message */
-    uint64_t timeout_ns;                /**< longest wait for one submission; 0: 30 s */
+    const char* select VKROPE_ZERO;
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr
+        VKROPE_ZERO;                 /**< null: the system's Vulkan loader, found at run time */
+    VkBool32 validation VKROPE_ZERO; /**< Enables VK_LAYER_KHRONOS_validation with synchronisation
+                            validation and best practices. Returns VKROPE_ERROR_NOT_SUPPORTED if the
+                            layer is not installed. */
+    /** Uses descriptor sets even if push descriptors are available. */
+    VkBool32 no_push_descriptors VKROPE_ZERO;
+    vkrope_message_callback on_message
+        VKROPE_ZERO;                 /**< optional; with user_data it must outlive the device */
+    void* user_data VKROPE_ZERO;     /**< passed to on_message */
+    uint64_t timeout_ns VKROPE_ZERO; /**< longest wait for one submission; 0: 30 s */
     /** Folder, in UTF-8, that keeps compiled pipelines between processes, in one file for each
-     * device and driver; null: nothing is kept. It must exist, and only users whom you
-     * trust may write to it: a checksum finds damage, not malice. If a file is damaged, or cannot
-     * be read or written, pipelines are compiled as without it, and `on_message` gets a warning
-     * with the id "vkrope-pipeline-cache". */
-    const char* pipeline_cache_folder;
+     * device and driver; null: nothing is kept. It must exist, and only users whom you trust may
+     * write to it: a checksum finds damage, not malice. If a file is damaged, or cannot be read or
+     * written, pipelines are compiled as without it, and `on_message` gets a warning with the id
+     * "vkrope-pipeline-cache". */
+    const char* pipeline_cache_folder VKROPE_ZERO;
     /** Largest size of all these files together, in bytes; 0: 64 MiB. Writing one removes the
      * oldest ones; a file that is larger alone is neither written nor read. */
-    uint64_t pipeline_cache_bytes;
+    uint64_t pipeline_cache_bytes VKROPE_ZERO;
 } vkrope_device_options;
 
 /** Properties of a physical device. Strings and limits are valid as long as the list or device
  * that they come from. */
 typedef struct vkrope_device_info {
-    size_t struct_size;                   /**< sizeof this struct */
-    const char* name;                     /**< name reported by the driver */
-    const char* driver;                   /**< name and version of the driver */
-    const char* uuid;                     /**< 32 hex digits */
-    const char* reason;                   /**< what the device lacks; empty if it is suitable */
-    VkPhysicalDeviceType type;            /**< discrete, integrated, ... */
-    uint32_t api_version;                 /**< Vulkan version of the device */
-    VkBool32 suitable;                    /**< false: `reason` says what the device lacks */
-    uint64_t memory_bytes;                /**< largest device-local heap */
-    const VkPhysicalDeviceLimits* limits; /**< all limits */
+    const char* name VKROPE_ZERO;          /**< name reported by the driver */
+    const char* driver VKROPE_ZERO;        /**< name and version of the driver */
+    const char* uuid VKROPE_ZERO;          /**< 32 hex digits */
+    const char* reason VKROPE_ZERO;        /**< what the device lacks; empty if it is suitable */
+    VkPhysicalDeviceType type VKROPE_ZERO; /**< discrete, integrated, ... */
+    uint32_t api_version VKROPE_ZERO;      /**< Vulkan version of the device */
+    VkBool32 suitable VKROPE_ZERO;         /**< false: `reason` says what the device lacks */
+    uint64_t memory_bytes VKROPE_ZERO;     /**< largest device-local heap */
+    const VkPhysicalDeviceLimits* limits VKROPE_ZERO; /**< all limits */
 } vkrope_device_info;
 
 /** The Vulkan devices of the machine, best first. Immutable and thread-safe. */
@@ -2100,7 +2074,7 @@ VKROPE_API uint32_t vkrope_device_list_count(const vkrope_device_list* list);
  *
  * @param list   a list
  * @param index  below vkrope_device_list_count
- * @param info   struct_size set; receives the rest
+ * @param info   receives the result
  * @param error  optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_list_get(const vkrope_device_list* list,
@@ -2131,7 +2105,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_open(const vkrope_device
  * Returns the properties of the device.
  *
  * @param device  a device
- * @param info    struct_size set; receives the rest
+ * @param info    receives the result
  * @param error   optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_info(const vkrope_device* device,
@@ -2143,7 +2117,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_info(const vkrope_de
  * device owns them.
  *
  * @param device  a device
- * @param ref     struct_size set; receives the rest
+ * @param ref     receives the result
  * @param error   optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_ref(const vkrope_device* device,
@@ -2281,7 +2255,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_create(
  * Returns the table for vkrope_call::angles.
  *
  * @param table   a table
- * @param angles  struct_size set; receives the rest, which refers to the table
+ * @param angles  receives the result, which refers to the table
  * @param error   optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table,
@@ -2311,28 +2285,28 @@ VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);
 
 /** Tensors of a vkrope_host_rotation. Q or K may be absent (0 heads); V is optional. */
 typedef struct vkrope_host_shape {
-    size_t struct_size;       /**< sizeof this struct */
-    uint32_t batch;           /**< sequences; 0: 1 */
-    uint32_t tokens;          /**< tokens per sequence */
-    uint32_t q_heads;         /**< query heads; 0: no Q */
-    uint32_t k_heads;         /**< key heads; 0: no K */
-    uint32_t q_head_dim;      /**< 0: from the rotation, see vkrope_row_channels */
-    uint32_t k_head_dim;      /**< 0: from the rotation, as q_head_dim */
-    vkrope_element element;   /**< all tensors, input and output */
-    vkrope_layout layout;     /**< all tensors */
-    const int32_t* positions; /**< [tokens] for all sequences, or [batch, tokens]; null: implicit */
-    size_t position_count;    /**< numbers in positions */
-    int32_t first_position;   /**< implicit: position of token 0 of every sequence */
-    vkrope_angle_source angles; /**< kind of table */
-    vkrope_mapping mapping;     /**< how work is distributed over invocations */
-    VkBool32 in_place; /**< false: separate input and output on the device, so that a run can be
-                          repeated */
-    vkrope_conversion conversion; /**< how f16 is converted */
-    /** Positions are [axes, batch, tokens], for the rotation's sections. 0: one position per
-     * token, used on all axes. */
-    uint32_t axes;
-    uint32_t v_heads;    /**< value heads; 0: no V */
-    uint32_t v_head_dim; /**< 0: same as K */
+    uint32_t batch VKROPE_ZERO;         /**< sequences; 0: 1 */
+    uint32_t tokens VKROPE_ZERO;        /**< tokens per sequence */
+    uint32_t q_heads VKROPE_ZERO;       /**< query heads; 0: no Q */
+    uint32_t k_heads VKROPE_ZERO;       /**< key heads; 0: no K */
+    uint32_t q_head_dim VKROPE_ZERO;    /**< 0: from the rotation, see vkrope_row_channels */
+    uint32_t k_head_dim VKROPE_ZERO;    /**< 0: from the rotation, as q_head_dim */
+    vkrope_element element VKROPE_ZERO; /**< all tensors, input and output */
+    vkrope_layout layout VKROPE_ZERO;   /**< all tensors */
+    const int32_t* positions
+        VKROPE_ZERO; /**< [tokens] for all sequences, or [batch, tokens]; null: implicit */
+    size_t position_count VKROPE_ZERO;      /**< numbers in positions */
+    int32_t first_position VKROPE_ZERO;     /**< implicit: position of token 0 of every sequence */
+    vkrope_angle_source angles VKROPE_ZERO; /**< kind of table */
+    vkrope_mapping mapping VKROPE_ZERO;     /**< how work is distributed over invocations */
+    VkBool32 in_place VKROPE_ZERO; /**< false: separate input and output on the device, so that a
+                          run can be repeated */
+    vkrope_conversion conversion VKROPE_ZERO; /**< how f16 is converted */
+    /** Positions are [axes, batch, tokens], for the rotation's sections. 0: one position per token,
+     * used on all axes. */
+    uint32_t axes VKROPE_ZERO;
+    uint32_t v_heads VKROPE_ZERO;    /**< value heads; 0: no V */
+    uint32_t v_head_dim VKROPE_ZERO; /**< 0: same as K */
 } vkrope_host_shape;
 
 /** Rotates tensors in host memory; owns the table and buffers for one rotation and one shape. */
@@ -2389,14 +2363,12 @@ vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction d
 /** What may change from one run of a vkrope_host_rotation to the next. Values stay in effect for
  * later runs. */
 typedef struct vkrope_host_run {
-    size_t struct_size; /**< sizeof this struct */
-    const int32_t*
-        positions; /**< same count and order as vkrope_host_shape::positions; null: no change */
-    size_t position_count;      /**< numbers in positions */
-    vkrope_direction direction; /**< forward or inverse */
-    VkBool32 moves;             /**< implicit positions: use first_position; else it must be 0 */
-    int32_t first_position;     /**< with `moves`: position of token 0 of every sequence */
-    uint32_t reserved;          /**< 0 */
+    const int32_t* positions
+        VKROPE_ZERO; /**< same count and order as vkrope_host_shape::positions; null: no change */
+    size_t position_count VKROPE_ZERO;      /**< numbers in positions */
+    vkrope_direction direction VKROPE_ZERO; /**< forward or inverse */
+    VkBool32 moves VKROPE_ZERO; /**< implicit positions: use first_position; else it must be 0 */
+    int32_t first_position VKROPE_ZERO; /**< with `moves`: position of token 0 of every sequence */
 } vkrope_host_run;
 
 /**

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "defaults.hpp"
+
 namespace vkrope {
 
 namespace {
@@ -22,32 +24,33 @@ std::uint32_t steps_of(const TensorInfo& tensor) noexcept {
     const Norm& norm = finish.norm;
     std::uint32_t steps = 0;
     const auto add = [&steps](bool has, std::uint32_t step) { steps |= has ? step : 0; };
-    add(norm.kind == NormKind::rms, shader::step_rms);
-    add(norm.kind == NormKind::layer, shader::step_layer);
-    add(norm.span == NormSpan::token, shader::step_token);
-    add(norm.kind != NormKind::none && norm.place == NormPlace::before, shader::step_before);
-    add(norm.place == NormPlace::after, shader::step_after);
-    add(norm.round_between && tensor.in != Element::f32, shader::step_rounds);
+    add(norm.kind == VKROPE_NORM_RMS, shader::step_rms);
+    add(norm.kind == VKROPE_NORM_LAYER, shader::step_layer);
+    add(norm.span == VKROPE_NORM_SPAN_TOKEN, shader::step_token);
+    add(norm.kind != VKROPE_NORM_NONE && norm.place == VKROPE_NORM_PLACE_BEFORE,
+        shader::step_before);
+    add(norm.place == VKROPE_NORM_PLACE_AFTER, shader::step_after);
+    add(norm.round_between && tensor.in != VKROPE_F32, shader::step_rounds);
     // 2^28 squares of halves are finite; a bias or a rotation may make them larger.
-    add(tensor.in == Element::f16 && finish.bias == ParameterShape::none &&
-            norm.place == NormPlace::before,
+    add(tensor.in == VKROPE_F16 && finish.bias == VKROPE_PARAMETER_NONE &&
+            norm.place == VKROPE_NORM_PLACE_BEFORE,
         shader::step_one_sum);
     add(finish.clip != 0, shader::step_clip);
-    add(finish.scale != 1, shader::step_scale);
+    add(scale_of(finish) != 1, shader::step_scale);
     add(finish.scale_call, shader::step_scale_call);
     add(finish.scale_tokens, shader::step_scale_tokens);
     return has_finish(finish) ? steps : 0;
 }
 
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept {
-    return tensor.ops.norm.span == NormSpan::token ? tensor.heads : 1;
+    return tensor.ops.norm.span == VKROPE_NORM_SPAN_TOKEN ? tensor.heads : 1;
 }
 
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept {
     std::uint64_t most = 0;
     for_tensors(info, [&](const TensorInfo& tensor) {
-        if (tensor.ops.norm.kind == NormKind::none) return;
-        const bool token = tensor.ops.norm.span == NormSpan::token;
+        if (tensor.ops.norm.kind == VKROPE_NORM_NONE) return;
+        const bool token = tensor.ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
         const std::uint64_t lane_heads = token ? divide_up(tensor.heads, geometry.head_lanes) : 1;
         const std::uint64_t rows = geometry.head_lanes *
                                    std::min<std::uint64_t>(lane_heads, geometry.heads_together);
@@ -91,13 +94,14 @@ Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) no
         const Norm& norm = tensor.ops.norm;
         const std::uint64_t units = tensor.head_dim / geometry.unit_elements;
         const std::uint64_t steps = units / 2 + 1;
-        const std::uint64_t rounds = norm.kind == NormKind::none    ? 0
-                                     : norm.kind == NormKind::layer ? 3
-                                                                    : 1;
+        const std::uint64_t rounds = norm.kind == VKROPE_NORM_NONE    ? 0
+                                     : norm.kind == VKROPE_NORM_LAYER ? 3
+                                                                      : 1;
         // Twice if a sum overflows.
-        const std::uint64_t sums =
-            2 * rounds * (std::bit_ceil(units) + 1 + (norm.place == NormPlace::after ? steps : 0));
-        const bool token = norm.span == NormSpan::token;
+        const std::uint64_t sums = 2 * rounds *
+                                   (std::bit_ceil(units) + 1 +
+                                    (norm.place == VKROPE_NORM_PLACE_AFTER ? steps : 0));
+        const bool token = norm.span == VKROPE_NORM_SPAN_TOKEN;
         most.row = std::max(most.row, token ? sums * tensor.heads : 0);
         most.head = std::max(most.head, steps + (token ? 0 : sums));
     });

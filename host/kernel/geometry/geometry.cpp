@@ -12,7 +12,7 @@ namespace {
 // Quantised outputs are not stored by units.
 bool all_f32(const TensorInfo& format) {
     return format.head_dim == 0 ||
-           (format.in == Element::f32 && (format.out == Element::f32 || is_quantised(format.out)));
+           (format.in == VKROPE_F32 && (format.out == VKROPE_F32 || is_quantised(format.out)));
 }
 
 bool all_f32(const KernelInfo& info) {
@@ -174,8 +174,9 @@ std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
 }
 
 bool has_norm_of_token(const KernelInfo& info) {
-    return any_tensor(
-        info, [](const TensorInfo& tensor) { return tensor.ops.norm.span == NormSpan::token; });
+    return any_tensor(info, [](const TensorInfo& tensor) {
+        return tensor.ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
+    });
 }
 
 // A lane owns the rows of a token: it holds their norms, then takes each step in all heads.

@@ -115,19 +115,19 @@ Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered,
         const Axis& packed = axes.of[i];
         if (!packed.packed || packed.rank < axis.rank) continue;
         if (i == at) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s.%s is 0, which stands for %" PRIu64
                          ": it must be at least the %" PRIu64
                          " elements that the faster axes cover",
                          axis.owner, axis.field, axis.stride * channels, covered);
         }
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.%s is 0, which stands for %" PRIu64 ": the faster axes then cover %" PRIu64
                      " elements, so %s.%s, %" PRIu64 ", is too small",
                      packed.owner, packed.field, packed.stride * channels, covered, axis.owner,
                      axis.field, axis.stride * channels);
     }
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.%s is %" PRIu64 ": it must be at least the %" PRIu64
                  " elements that the faster axes cover",
                  axis.owner, axis.field, axis.stride * channels, covered);

@@ -125,7 +125,7 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     for (std::uint32_t i = misfit(); i < bound.count; i = misfit()) {
         if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
         result.status = error(
-            Code::limit_exceeded,
+            VKROPE_ERROR_LIMIT_EXCEEDED,
             "%s: one row spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
             " (maxStorageBufferRange)",
             bound.names[i],

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -13,19 +14,19 @@ namespace {
 // Whether every row that the shader reads by these numbers is inside the table.
 bool holds_its_rows(const AnglePlan& plan) noexcept {
     if (plan.rows == 0) return false;
-    if (plan.source == AngleSource::direct_buffer)
+    if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER)
         return shader::direct_rows(plan.rows, plan.phase) * plan.pairs * 8 <= plan.bytes;
-    if (plan.source == AngleSource::computed) {
-        return shader::turn_bytes(plan.pairs, plan.head_groups, summed_axes(plan.sections),
-                                  plan.phase) <= plan.bytes;
+    if (plan.source == VKROPE_ANGLES_COMPUTED) {
+        return shader::turn_bytes(plan.pairs, value_or(plan.head_groups, 1u),
+                                  summed_axes(plan.sections), plan.phase) <= plan.bytes;
     }
-    if (plan.source == AngleSource::cos_sin_cache) {
+    if (plan.source == VKROPE_ANGLES_COS_SIN_CACHE) {
         const std::uint32_t used = plan.channel_angles ? 2 * plan.pairs : plan.pairs;
         return plan.row_stride >= used && (std::uint64_t{plan.rows} - 1) * plan.row_stride + used <=
                                               plan.bytes / element_bytes(plan.element);
     }
     if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
-    const std::uint64_t rows = plan.source == AngleSource::factored_texture
+    const std::uint64_t rows = plan.source == VKROPE_ANGLES_FACTORED_TEXTURE
                                    ? shader::factored_rows(plan.rows, plan.phase)
                                    : shader::direct_rows(plan.rows, plan.phase);
     const std::uint64_t columns = ((rows - 1) >> plan.fold_log2) + 1;
@@ -37,50 +38,52 @@ bool holds_its_rows(const AnglePlan& plan) noexcept {
 
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,
                       ResolvedCall& resolved) noexcept {
-    if (!angles.plan) return error(Code::invalid_argument, "angles.plan is null");
+    if (!angles.plan) return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles.plan is null");
     if (angles.plan->source != info.angles) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles.plan->source is %u: the kernel was created for %u",
                      unsigned(angles.plan->source), unsigned(info.angles));
     }
     if (angles.plan->pairs != info.rotary_dim / 2) {
-        return error(Code::invalid_argument, "angles.plan->pairs is %u: rotary_dim %u has %u",
-                     angles.plan->pairs, info.rotary_dim, info.rotary_dim / 2);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "angles.plan->pairs is %u: rotary_dim %u has %u", angles.plan->pairs,
+                     info.rotary_dim, info.rotary_dim / 2);
     }
-    if (info.angles != AngleSource::cos_sin_cache && angles.plan->sections != info.sections) {
+    if (info.angles != VKROPE_ANGLES_COS_SIN_CACHE && angles.plan->sections != info.sections) {
         if (angles.plan->sections.axes != info.sections.axes) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "angles.plan->sections.axes is %u: the kernel was created for sections of "
                          "%u; make both from one rotation",
                          angles.plan->sections.axes, info.sections.axes);
         }
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles.plan->sections differ from the kernel's in order, pairs or "
                      "leftover_axis; make both from one rotation");
     }
-    if (angles.plan->phase != info.phase || angles.plan->head_groups != info.head_groups ||
+    if (angles.plan->phase != info.phase ||
+        value_or(angles.plan->head_groups, 1u) != info.head_groups ||
         angles.plan->channel_angles != info.channel_angles) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles.plan: its phase is %d, head_groups %u and channel_angles %d, but the "
                      "kernel was created for %d, %u and %d; make both from one rotation",
                      angles.plan->phase, angles.plan->head_groups, angles.plan->channel_angles,
                      info.phase, info.head_groups, info.channel_angles);
     }
     if (!holds_its_rows(*angles.plan)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles.plan: its %u rows do not fit in its %zu bytes; it must be a plan that "
-                     "plan_angles returned",
+                     "vkrope_plan_angles returned",
                      angles.plan->rows, angles.plan->bytes);
     }
-    if (info.angles == AngleSource::computed)
+    if (info.angles == VKROPE_ANGLES_COMPUTED)
         return bind_uniforms("angles.buffer", angles, limits, resolved.table);
-    if (info.angles == AngleSource::direct_buffer) {
+    if (info.angles == VKROPE_ANGLES_DIRECT_BUFFER) {
         return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits,
                           resolved.table, resolved.table_offset);
     }
-    if (info.angles == AngleSource::cos_sin_cache) {
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         if (angles.plan->element != info.table) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "angles.plan->element is %u: the kernel was created for a table of %u",
                          unsigned(angles.plan->element), unsigned(info.table));
         }
@@ -92,23 +95,25 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
         return bind_words("angles.sin", angles.sin, bytes, limits, resolved.table_sin,
                           resolved.table_sin_offset);
     }
-    if (angles.view == VK_NULL_HANDLE) return error(Code::invalid_argument, "angles.view is null");
+    if (angles.view == VK_NULL_HANDLE)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles.view is null");
     return {};
 }
 
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
-    if (call.gain > Gain::divide_out)
-        return error(Code::invalid_argument, "gain is %u: not a valid gain", unsigned(call.gain));
-    const double factor = call.angles.plan->attention_factor;
+    if (call.gain > VKROPE_GAIN_DIVIDE_OUT)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "gain is %u: not a valid gain",
+                     unsigned(call.gain));
+    const double factor = value_or(call.angles.plan->attention_factor, 1.0);
     if (!(factor > 0) || factor > std::numeric_limits<float>::max()) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles.plan->attention_factor is %g: it must be finite and above 0", factor);
     }
-    if (call.gain == Gain::apply) return {};
-    const double gain = call.gain == Gain::omit ? 1 / factor : 1 / factor / factor;
+    if (call.gain == VKROPE_GAIN_APPLY) return {};
+    const double gain = call.gain == VKROPE_GAIN_OMIT ? 1 / factor : 1 / factor / factor;
     if (gain < double(std::numeric_limits<float>::min()) ||
         gain > double(std::numeric_limits<float>::max())) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles.plan->attention_factor is %g: gain %u would multiply by %g, which is "
                      "not a normal float",
                      factor, unsigned(call.gain), gain);

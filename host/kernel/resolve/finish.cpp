@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cmath>
 
+#include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "parameter_layout.hpp"
 #include "status.hpp"
@@ -20,66 +21,67 @@ constexpr std::uint32_t max_row_heads = 1024;
 
 Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                    std::uint32_t heads) noexcept {
-    if (shape > ParameterShape::head_channel)
-        return error(Code::invalid_argument, "%s_finish.%s is %u: no such shape", tensor, field,
-                     unsigned(shape));
-    if (shape != ParameterShape::head_channel) return {};
+    if (shape > VKROPE_PARAMETER_HEAD_CHANNEL)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.%s is %u: no such shape", tensor,
+                     field, unsigned(shape));
+    if (shape != VKROPE_PARAMETER_HEAD_CHANNEL) return {};
     if (heads > 65535)
-        return error(Code::not_supported,
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "%s_heads is %u: parameters of each head are for at most 65535 heads", tensor,
                      heads);
     if (heads != 0) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s_finish.%s is [heads, head_dim]: %s_heads must be above 0", tensor, field,
                  tensor);
 }
 
 Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
                   std::uint32_t heads) noexcept {
-    if (norm.kind > NormKind::layer)
-        return error(Code::invalid_argument, "%s_finish.norm.kind is %u: no such norm", tensor,
-                     unsigned(norm.kind));
-    if (norm.kind == NormKind::none) {
-        if (norm.span == NormSpan::head && norm.place == NormPlace::before && norm.eps == 0 &&
-            norm.weight == ParameterShape::none && norm.weight_offset == 0 &&
-            norm.bias == ParameterShape::none && !norm.round_between)
+    if (norm.kind > VKROPE_NORM_LAYER)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.norm.kind is %u: no such norm",
+                     tensor, unsigned(norm.kind));
+    if (norm.kind == VKROPE_NORM_NONE) {
+        if (norm.span == VKROPE_NORM_SPAN_HEAD && norm.place == VKROPE_NORM_PLACE_BEFORE &&
+            norm.eps == 0 && norm.weight == VKROPE_PARAMETER_NONE && norm.weight_offset == 0 &&
+            norm.bias == VKROPE_PARAMETER_NONE && !norm.round_between)
             return {};
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.norm.kind is none: its other fields must have their defaults",
                      tensor);
     }
-    if (norm.span > NormSpan::token)
-        return error(Code::invalid_argument, "%s_finish.norm.span is %u: no such span", tensor,
-                     unsigned(norm.span));
-    if (norm.place > NormPlace::after)
-        return error(Code::invalid_argument, "%s_finish.norm.place is %u: no such place", tensor,
-                     unsigned(norm.place));
+    if (norm.span > VKROPE_NORM_SPAN_TOKEN)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.norm.span is %u: no such span",
+                     tensor, unsigned(norm.span));
+    if (norm.place > VKROPE_NORM_PLACE_AFTER)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.norm.place is %u: no such place",
+                     tensor, unsigned(norm.place));
     if (!(norm.eps >= min_eps && norm.eps <= max_eps))
-        return error(Code::invalid_argument, "%s_finish.norm.eps is %g: it must be 1e-20 to 1",
-                     tensor, double(norm.eps));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s_finish.norm.eps is %g: it must be 1e-20 to 1", tensor, double(norm.eps));
     if (Status s = check_shape(tensor, "norm.weight", norm.weight, heads); !s) return s;
     if (Status s = check_shape(tensor, "norm.bias", norm.bias, heads); !s) return s;
     if (norm.weight_offset > 1)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.norm.weight_offset is %u: it must be 0 or 1", tensor,
                      norm.weight_offset);
-    if (norm.weight_offset != 0 && norm.weight == ParameterShape::none)
-        return error(Code::invalid_argument,
+    if (norm.weight_offset != 0 && norm.weight == VKROPE_PARAMETER_NONE)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.norm.weight_offset is 1: norm.weight is none", tensor);
-    if (norm.bias != ParameterShape::none && norm.kind != NormKind::layer)
-        return error(Code::invalid_argument,
+    if (norm.bias != VKROPE_PARAMETER_NONE && norm.kind != VKROPE_NORM_LAYER)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.norm.bias is %u: only a layer norm has a bias", tensor,
                      unsigned(norm.bias));
-    if (norm.span == NormSpan::token && heads == 0)
-        return error(Code::invalid_argument,
+    if (norm.span == VKROPE_NORM_SPAN_TOKEN && heads == 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.norm.span is token: %s_heads must be above 0", tensor, tensor);
-    if (norm.span == NormSpan::token && heads > max_row_heads)
-        return error(Code::not_supported,
+    if (norm.span == VKROPE_NORM_SPAN_TOKEN && heads > max_row_heads)
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "%s_heads is %u: a norm over a token takes at most %u heads", tensor, heads,
                      max_row_heads);
     if (head_dim > max_norm_head_dim)
-        return error(Code::not_supported, "%s.head_dim is %u: a norm takes at most %u channels",
-                     tensor, head_dim, max_norm_head_dim);
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
+                     "%s.head_dim is %u: a norm takes at most %u channels", tensor, head_dim,
+                     max_norm_head_dim);
     return {};
 }
 
@@ -88,45 +90,46 @@ constexpr std::uint32_t max_hadamard = 512;
 Status check_hadamard(const char* tensor, std::uint32_t block, std::uint32_t head_dim) noexcept {
     if (block == 0) return {};
     if (block < 2 || block > max_hadamard || (block & (block - 1)) != 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.hadamard is %u: it must be a power of two from 2 to %u, or 0",
                      tensor, block, max_hadamard);
     if (head_dim % block == 0) return {};
-    return error(Code::invalid_argument, "%s_finish.hadamard is %u: it must divide head_dim, %u",
-                 tensor, block, head_dim);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s_finish.hadamard is %u: it must divide head_dim, %u", tensor, block, head_dim);
 }
 
 Status check_store_scale(const char* tensor, const Finish& finish, Element out, std::uint32_t heads,
                          bool scatters) noexcept {
     const StoreScale scale = finish.store_scale;
-    if (scale > StoreScale::made_power_of_two)
-        return error(Code::invalid_argument, "%s_finish.store_scale is %u: no such source", tensor,
-                     unsigned(scale));
-    if (scale != StoreScale::none && (!is_quantised(out) || block_channels(out) != 1))
-        return error(Code::invalid_argument,
+    if (scale > VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.store_scale is %u: no such source",
+                     tensor, unsigned(scale));
+    if (scale != VKROPE_STORE_SCALE_NONE && (!is_quantised(out) || block_channels(out) != 1))
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.store_scale is %u: only e4m3fn, e5m2 and int8 have a scale, and "
                      "%s.out is %u",
                      tensor, unsigned(scale), tensor, unsigned(out));
-    if (scale >= StoreScale::given_head && heads == 0)
-        return error(Code::invalid_argument,
+    if (scale >= VKROPE_STORE_SCALE_GIVEN_HEAD && heads == 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.store_scale is %u: %s_heads must be above 0", tensor,
                      unsigned(scale), tensor);
     if (!(finish.scale_floor >= 0) || std::isinf(finish.scale_floor) ||
         (finish.scale_floor != 0 && !is_made(scale)))
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.scale_floor is %g: it must be finite and not negative, and 0 "
                      "unless store_scale is made",
                      tensor, double(finish.scale_floor));
-    if (scale == StoreScale::made_power_of_two && finish.scale_floor > 0x1p127f)
-        return error(Code::invalid_argument,
+    if (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO && finish.scale_floor > 0x1p127f)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.scale_floor is %g: with powers of two it must be at most 2^127, "
                      "the largest that a float holds",
                      tensor, double(finish.scale_floor));
-    if (finish.scale_layout > ScaleLayout::pages_heads)
-        return error(Code::invalid_argument, "%s_finish.scale_layout is %u: no such layout", tensor,
-                     unsigned(finish.scale_layout));
-    if (finish.scale_layout == ScaleLayout::slots_heads || (is_made(scale) && scatters)) return {};
-    return error(Code::invalid_argument,
+    if (finish.scale_layout > VKROPE_SCALE_LAYOUT_PAGES_HEADS)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.scale_layout is %u: no such layout",
+                     tensor, unsigned(finish.scale_layout));
+    if (finish.scale_layout == VKROPE_SCALE_LAYOUT_SLOTS_HEADS || (is_made(scale) && scatters))
+        return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s_finish.scale_layout is %u: only scales that are made for rows of slots have "
                  "one",
                  tensor, unsigned(finish.scale_layout));
@@ -136,21 +139,22 @@ Status check_finish(TensorIndex index, const TensorInfo& of, bool scatters) noex
     const char* const tensor = names_of[index].name;
     const Finish& finish = of.ops;
     const std::uint32_t head_dim = of.head_dim, heads = of.heads;
-    if (head_dim == 0 && (has_finish(finish) || finish.store_scale != StoreScale::none))
-        return error(Code::invalid_argument, "%s_finish is given: %s.head_dim is 0, there is no %s",
-                     tensor, tensor, tensor);
+    if (head_dim == 0 && (has_finish(finish) || finish.store_scale != VKROPE_STORE_SCALE_NONE))
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s_finish is given: %s.head_dim is 0, there is no %s", tensor, tensor,
+                     tensor);
     if (Status s = check_shape(tensor, "bias", finish.bias, heads); !s) return s;
     if (Status s = check_norm(tensor, finish.norm, head_dim, heads); !s) return s;
     if (!(finish.clip >= 0) || std::isinf(finish.clip))
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s_finish.clip is %g: it must be finite and not negative", tensor,
                      double(finish.clip));
-    if (!std::isfinite(finish.scale) || finish.scale == 0)
-        return error(Code::invalid_argument, "%s_finish.scale is %g: it must be finite and not 0",
+    if (!std::isfinite(finish.scale))
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.scale is %g: it must be finite",
                      tensor, double(finish.scale));
     if (finish.scale_call && index != Q)
-        return error(Code::invalid_argument, "%s_finish.scale_call is true: only Q has a q_scale",
-                     tensor);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s_finish.scale_call is true: only Q has a q_scale", tensor);
     if (Status s = check_hadamard(tensor, finish.hadamard, head_dim); !s) return s;
     return check_store_scale(tensor, finish, of.out, heads, scatters);
 }
@@ -162,21 +166,21 @@ Status check_finish(const KernelInfo& info) noexcept {
         if (Status s = check_finish(t, info.tensor[t], t != Q && info.scatter_k); !s) return s;
     }
     if (!info.two_parameter_sets || finish_needs(info).parameter_bytes != 0) return {};
-    return error(Code::invalid_argument,
-                 "two_parameter_sets is true: the kernel has no weights, biases or given scales");
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "two_parameter_sets is VK_TRUE: the kernel has no weights, biases or given scales");
 }
 
 namespace {
 
 Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resolved) noexcept {
-    if (!std::isfinite(call.q_scale) || call.q_scale == 0)
-        return error(Code::invalid_argument, "q_scale is %g: it must be finite and not 0",
+    if (!std::isfinite(call.q_scale))
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "q_scale is %g: it must be finite",
                      double(call.q_scale));
-    resolved.q_scale = float(double(finish.scale) * double(call.q_scale));
+    resolved.q_scale = float(double(finish.scale) * double(q_scale_of(call)));
     if (std::isfinite(resolved.q_scale)) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "q_scale is %g: its product with q_finish.scale %g exceeds float",
-                 double(call.q_scale), double(finish.scale));
+                 double(q_scale_of(call)), double(finish.scale));
 }
 
 Status resolve_scale_tokens(const char* name, const Finish& finish,
@@ -187,8 +191,8 @@ Status resolve_scale_tokens(const char* name, const Finish& finish,
     view.buffer = where.buffer;
     view.first_byte = where.offset;
     view.token = call.tokens > 1 ? 1 : 0;
-    view.batch = call.batch > 1 ? call.tokens : 0;
-    return check_words(name, where, std::uint64_t{call.batch} * call.tokens * 4);
+    view.batch = sequences_of(call) > 1 ? call.tokens : 0;
+    return check_words(name, where, std::uint64_t{sequences_of(call)} * call.tokens * 4);
 }
 
 // Rows of scales: of a token, or of a slot; with pages_heads, of a page.
@@ -204,15 +208,15 @@ Status resolve_scales_out(const char* name, const Finish& finish,
     view.element_bytes = 4 * heads;
     view.token = 1;
     view.batch = rows != 0 ? rows : call.tokens;
-    if (finish.scale_layout == ScaleLayout::pages_heads) {
+    if (finish.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS) {
         view.element_bytes = 4;
         view.head_dim = (heads - 1) * rows + 1;
         view.batch = std::uint64_t{heads} * rows;
     }
     const std::uint64_t slots = rows != 0 ? std::uint64_t{tensor.pages} * rows
-                                          : std::uint64_t{call.batch} * call.tokens;
+                                          : std::uint64_t{sequences_of(call)} * call.tokens;
     if (view.batch >= std::uint64_t{1} << 32)
-        return error(Code::not_supported,
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "%s: scales of a page of %u rows and %u heads are too many to count in 32 "
                      "bits",
                      name, rows, heads);
@@ -247,13 +251,13 @@ Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
     if (parameter_bytes == 0) return {};
     if (info.two_parameter_sets &&
         (call.first_set_tokens == 0 || call.first_set_tokens >= call.tokens))
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "first_set_tokens is %u: with two sets of parameters it must be at least 1 "
                      "and below tokens, %u, so that each has tokens; a kernel with one set is for "
                      "the others",
                      call.first_set_tokens, call.tokens);
     if (call.parameters.offset % 16 != 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "parameters.offset is %" PRIu64 ": it must be a multiple of 16",
                      call.parameters.offset);
     return bind_words("parameters", call.parameters, parameter_bytes, limits, resolved.parameters,

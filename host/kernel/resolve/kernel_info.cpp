@@ -13,12 +13,12 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
                     bool rotates) noexcept {
     if (format.head_dim == 0) return {};
     if (!rotates && format.rotary_offset != 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.rotary_offset is %u: V is never rotated, so it must be 0", name,
                      format.rotary_offset);
     }
     if (format.head_dim < 2 || format.head_dim > 65534) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
                      format.head_dim);
     }
@@ -27,20 +27,20 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
         if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
     }
     if (rotates && format.rotary_offset + end > format.head_dim) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.rotary_offset is %u: the last window ends at channel %llu, past head_dim "
                      "%u",
                      name, format.rotary_offset,
                      static_cast<unsigned long long>(format.rotary_offset + end), format.head_dim);
     }
-    if (format.in > Element::bf16)
-        return error(Code::invalid_argument, "%s.in is %u: it must be f32, f16 or bf16", name,
-                     unsigned(format.in));
-    if (format.out > Element::q5_1)
-        return error(Code::invalid_argument, "%s.out is %u: not a valid element type", name,
+    if (format.in > VKROPE_BF16)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.in is %u: it must be f32, f16 or bf16",
+                     name, unsigned(format.in));
+    if (format.out > VKROPE_Q5_1)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.out is %u: not a valid element type", name,
                      unsigned(format.out));
     if (format.head_dim % block_channels(format.out) != 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.head_dim is %u: with blocks of 32 channels as %s.out it must be a "
                      "multiple of 32",
                      name, format.head_dim, name);
@@ -49,30 +49,30 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
 
 Status check_sections(const KernelInfo& info) noexcept {
     const Sections& sections = info.sections;
-    const bool several = info.positions == PositionSource::axis_ids;
+    const bool several = info.positions == VKROPE_POSITIONS_AXIS_IDS;
     if (several && (sections.axes < 2 || sections.axes > max_axes))
-        return error(Code::invalid_argument,
-                     "sections.axes is %u: with axis_ids it must be 2 to %u", sections.axes,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "sections.axes is %u: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to %u", sections.axes,
                      max_axes);
     if (!several) return {};
-    if (sections.order > SectionOrder::sum)
-        return error(Code::invalid_argument, "sections.order is %u: not a valid order",
+    if (sections.order > VKROPE_SECTIONS_SUM)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "sections.order is %u: not a valid order",
                      unsigned(sections.order));
-    const bool summed = sections.order == SectionOrder::sum;
-    if (summed && info.angles != AngleSource::computed)
-        return error(Code::invalid_argument,
+    const bool summed = sections.order == VKROPE_SECTIONS_SUM;
+    if (summed && info.angles != VKROPE_ANGLES_COMPUTED)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "sections.order is sum: angles must be computed, but it is %u",
                      unsigned(info.angles));
     std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < max_axes; ++i) {
         if (summed && sections.pairs[i] != 0)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "sections.pairs[%u] is %u: in a sum every axis turns every pair, so it "
                          "must be 0",
                          i, sections.pairs[i]);
         if (sections.pairs[i] > 32767 || (i >= sections.axes && sections.pairs[i] != 0)) {
             return error(
-                Code::invalid_argument,
+                VKROPE_ERROR_INVALID_ARGUMENT,
                 "sections.pairs[%u] is %u: it must be at most 32767, and 0 from axes %u on", i,
                 sections.pairs[i], sections.axes);
         }
@@ -80,48 +80,48 @@ Status check_sections(const KernelInfo& info) noexcept {
     }
     if (summed) return {};
     if (sum == 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "sections.pairs are all 0: at least one axis must rotate a pair");
-    if (sections.order == SectionOrder::sequential) return {};
+    if (sections.order == VKROPE_SECTIONS_SEQUENTIAL) return {};
     if (sections.axes != 3 && sections.axes != 4)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "sections.axes is %u: interleaved sections must have 3 or 4", sections.axes);
     if (sections.leftover_axis < sections.axes) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "sections.leftover_axis is %u: it must be below sections.axes, %u",
                  sections.leftover_axis, sections.axes);
 }
 
 // Phases, head groups and angles of channels; only some sources have each.
 Status check_angles(const KernelInfo& info) noexcept {
-    const bool caller = info.angles == AngleSource::cos_sin_cache;
+    const bool caller = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     if (info.phase && caller)
-        return error(Code::invalid_argument,
-                     "phase is true: a cos_sin_cache holds whole angles, so it must be false");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "phase is VK_TRUE: a VKROPE_ANGLES_COS_SIN_CACHE holds whole angles, so it must be VK_FALSE");
     if (info.channel_angles && !caller)
-        return error(Code::invalid_argument,
-                     "channel_angles is true: angles must be cos_sin_cache, but it is %u",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "channel_angles is VK_TRUE: angles must be VKROPE_ANGLES_COS_SIN_CACHE, but it is %u",
                      unsigned(info.angles));
     if (info.channel_angles && info.windows[1].rotary_dim != 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "windows[1].rotary_dim is %u: with channel_angles there must be one window",
                      info.windows[1].rotary_dim);
     if (info.head_groups == 0 || info.head_groups > 65535)
-        return error(Code::invalid_argument, "head_groups is %u: it must be 1 to 65535",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "head_groups is %u: it must be 1 to 65535",
                      info.head_groups);
     if (info.head_groups == 1) return {};
-    if (info.angles != AngleSource::computed)
-        return error(Code::invalid_argument,
+    if (info.angles != VKROPE_ANGLES_COMPUTED)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "head_groups is %u: angles must be computed, but it is %u", info.head_groups,
                      unsigned(info.angles));
     for (const TensorIndex t : {Q, K}) {
         const TensorInfo& of = info.tensor[t];
-        if (of.ops.norm.span == NormSpan::token)
-            return error(Code::not_supported,
+        if (of.ops.norm.span == VKROPE_NORM_SPAN_TOKEN)
+            return error(VKROPE_ERROR_NOT_SUPPORTED,
                          "head_groups is %u: with a norm over a token (%s_finish) it must be 1",
                          info.head_groups, names_of[t].name);
         if (of.heads % info.head_groups != 0)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s is %u: it must be a multiple of head_groups, %u", names_of[t].heads,
                          of.heads, info.head_groups);
     }
@@ -132,43 +132,46 @@ Status check_angles(const KernelInfo& info) noexcept {
 
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check(device); !s) return s;
-    if (info.pairing > Pairing::interleaved)
-        return error(Code::invalid_argument, "pairing is %u: not a valid pairing",
+    if (info.pairing == VKROPE_PAIRING_NONE || info.pairing > VKROPE_INTERLEAVED)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "pairing is %u: it must be VKROPE_HALF_SPLIT or VKROPE_INTERLEAVED",
                      unsigned(info.pairing));
-    if (info.angles == AngleSource::by_default)
-        return error(Code::invalid_argument,
-                     "angles is by_default: it must be AnglePlan::source, which plan_angles chose");
-    if (info.angles > AngleSource::cos_sin_cache)
-        return error(Code::invalid_argument, "angles is %u: not a valid source",
+    if (info.angles == VKROPE_ANGLES_AUTOMATIC)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "angles is VKROPE_ANGLES_AUTOMATIC: it must be vkrope_angle_plan::source, which "
+                     "vkrope_plan_angles chose");
+    if (info.angles > VKROPE_ANGLES_COS_SIN_CACHE)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles is %u: not a valid source",
                      unsigned(info.angles));
-    if (info.positions > PositionSource::axis_ids)
-        return error(Code::invalid_argument, "positions is %u: not a valid source",
+    if (info.positions > VKROPE_POSITIONS_AXIS_IDS)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "positions is %u: not a valid source",
                      unsigned(info.positions));
-    if (info.pairing_out && *info.pairing_out > Pairing::interleaved) {
-        return error(Code::invalid_argument, "pairing_out is %u: not a valid pairing",
-                     unsigned(*info.pairing_out));
+    if (info.pairing_out > VKROPE_INTERLEAVED) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairing_out is %u: not a valid pairing",
+                     unsigned(info.pairing_out));
     }
     if (info.scatter_k && info.tensor[K].head_dim == 0)
-        return error(Code::invalid_argument, "scatter_k is set: k.head_dim must then not be 0");
-    if (info.conversion > Conversion::integer)
-        return error(Code::invalid_argument, "conversion is %u: not a valid conversion",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "scatter_k is set: k.head_dim must then not be 0");
+    if (info.conversion > VKROPE_CONVERSION_INTEGER)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "conversion is %u: not a valid conversion",
                      unsigned(info.conversion));
-    if (info.mapping > Mapping::cpu)
-        return error(Code::invalid_argument, "mapping is %u: not a valid mapping",
+    if (info.mapping > VKROPE_MAPPING_CPU)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "mapping is %u: not a valid mapping",
                      unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
-        return error(Code::invalid_argument, "rotary_dim is %u: it must be even and at least 2",
-                     info.rotary_dim);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);
     }
     if (info.tensor[Q].head_dim == 0 && info.tensor[K].head_dim == 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "q.head_dim and k.head_dim are both 0: there is nothing to rotate");
     if (Status s = check_windows("", info.windows, info.rotary_dim); !s) return s;
     if (Status s = check_unused(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;
     if (Status s = check_angles(info); !s) return s;
-    if (info.table > Element::bf16)
-        return error(Code::invalid_argument, "table is %u: not a valid element type",
+    if (info.table > VKROPE_BF16)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "table is %u: not a valid element type",
                      unsigned(info.table));
     for (const TensorIndex t : every_tensor) {
         if (Status s = check_format(names_of[t].name, info.tensor[t], info, t != V); !s) return s;

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <limits>
 
+#include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -13,7 +14,8 @@ namespace {
 constexpr std::int64_t max_positions = std::numeric_limits<std::int32_t>::max();
 
 Status stride_error(const char* field, std::int64_t stride, const char* rule) noexcept {
-    return error(Code::invalid_argument, "%s is %" PRId64 ": it must be %s", field, stride, rule);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %" PRId64 ": it must be %s", field, stride,
+                 rule);
 }
 
 // Sets `stride`, which 0 stands for as `packed`, and `broadcast` for rows that are shared.
@@ -26,23 +28,23 @@ Status resolve_stride(const char* field, std::int64_t given, std::uint64_t packe
 
 Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
-    const std::int64_t steps = std::int64_t{call.batch} - 1;
+    const std::int64_t steps = std::int64_t{sequences_of(call)} - 1;
     std::uint64_t stride = 0;
     if (Status s = resolve_stride("positions.batch_stride", positions.batch_stride, 0, stride); !s)
         return s;
     if (steps != 0 && positions.batch_stride == 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "positions.batch_stride is 0: with batch %u and implicit positions it must be "
                      "given; broadcast: every sequence starts at positions.first",
-                     call.batch);
+                     sequences_of(call));
     resolved.position_step = std::uint32_t(stride);
     const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
     const std::uint64_t left = last <= max_positions ? std::uint64_t(max_positions - last) : 0;
     if (last <= max_positions && (steps == 0 || stride <= left / std::uint64_t(steps))) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "positions.first is %d: with tokens %u, batch %u and batch_stride %" PRIu64
                  " the last position, %.0f, does not fit in int32",
-                 positions.first, call.tokens, call.batch, stride,
+                 positions.first, call.tokens, sequences_of(call), stride,
                  double(last) + double(steps) * double(stride));
 }
 
@@ -51,11 +53,11 @@ Status check_ids(const Positions& positions, const Call& call, const View& view,
                  std::uint64_t axis) noexcept {
     const std::uint64_t bytes = multiply_add(words_of(view, call), 4, 0);
     const bool of_axes = axis != 0 && positions.axis_stride == 0,
-               of_batch = view.batch != 0 && call.batch > 1 && positions.batch_stride == 0;
+               of_batch = view.batch != 0 && sequences_of(call) > 1 && positions.batch_stride == 0;
     const VkDescriptorBufferInfo& ids = positions.ids;
     if (!ids.buffer || ids.range == VK_WHOLE_SIZE || ids.range >= bytes || !(of_axes || of_batch))
         return check_words("positions.ids", ids, bytes);
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "positions.ids.range is %" PRIu64 " bytes: its ids reach %" PRIu64
                  ", with positions.%s 0, which stands for %" PRIu64
                  " ids; broadcast shares one row",
@@ -68,7 +70,7 @@ Status check_ids(const Positions& positions, const Call& call, const View& view,
 Status resolve_positions(const KernelInfo& info, const Call& call,
                          ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
-    if (info.positions == PositionSource::implicit) return resolve_implicit(call, resolved);
+    if (info.positions == VKROPE_POSITIONS_IMPLICIT) return resolve_implicit(call, resolved);
     if (positions.token_stride < 0 || positions.token_stride > max_positions)
         return stride_error("positions.token_stride", positions.token_stride,
                             "0 (packed) or 1 to 2^31 - 1");
@@ -79,7 +81,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
                                   batch);
         !s)
         return s;
-    const std::uint64_t all = batch == 0 ? sequence : multiply_add(call.batch, batch, 0);
+    const std::uint64_t all = batch == 0 ? sequence : multiply_add(sequences_of(call), batch, 0);
     if (Status s = resolve_stride("positions.axis_stride", positions.axis_stride, all, axis); !s)
         return s;
     // The ids of a token, on all axes, are one "row" of words.
@@ -88,7 +90,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
     if (steps == 0) axis = 0;
     const std::uint64_t row = multiply_add(multiply_add(steps, axis, 1), words, 0);
     if (row > std::numeric_limits<std::uint32_t>::max()) {
-        return error(Code::limit_exceeded,
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "positions.axis_stride is %" PRId64 ": the ids of a token span %" PRIu64
                      " words, more than 2^32 - 1",
                      positions.axis_stride, row);
@@ -109,7 +111,7 @@ Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& res
     if (rows.batch_stride < 0 || rows.batch_stride > max_positions)
         return stride_error("paged_cache.batch_stride", rows.batch_stride,
                             "0 (packed) or 1 to 2^31 - 1");
-    resolved.page_size = rows.page_size;
+    resolved.page_size = page_size_of(rows);
     const std::uint32_t words = rows.int64 ? 2 : 1;
     View& view = resolved.slot_mapping;
     view = {.buffer = rows.slot_mapping.buffer, .first_byte = rows.slot_mapping.offset};

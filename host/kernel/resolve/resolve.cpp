@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -16,16 +17,17 @@ namespace {
 Status check_present(const TensorNames& names, const TensorInfo& info, const Tensor& in,
                      const Tensor& out) noexcept {
     if (in.heads != out.heads)
-        return error(Code::invalid_argument, "%s.heads is %u: it must be %s.heads, %u", names.out,
-                     out.heads, names.in, in.heads);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.heads is %u: it must be %s.heads, %u",
+                     names.out, out.heads, names.in, in.heads);
     if (in.heads != 0 && info.head_dim == 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.heads is %u: the kernel was created without %s (head_dim 0)", names.in,
                      in.heads, names.name);
     }
     if (in.heads != 0 && info.heads != 0 && in.heads != info.heads) {
-        return error(Code::invalid_argument, "%s.heads is %u: the kernel was created for %s %u",
-                     names.in, in.heads, names.heads, info.heads);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.heads is %u: the kernel was created for %s %u", names.in, in.heads,
+                     names.heads, info.heads);
     }
     return {};
 }
@@ -40,7 +42,7 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
             for (std::uint32_t i = 0; i < axes.count; ++i) {
                 const Axis& axis = axes.of[i];
                 if (!axis.packed || axis.rank != rank) continue;
-                return error(Code::invalid_argument,
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
                              "%s and %s overlap: they must be disjoint; %s.%s is 0, which stands "
                              "for %" PRIu64 " elements",
                              a.name, b.name, axis.owner, axis.field,
@@ -48,7 +50,7 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
             }
         }
     }
-    return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a.name,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s and %s overlap: they must be disjoint", a.name,
                  b.name);
 }
 
@@ -58,8 +60,8 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
                              const StorageLimits& limits, const Call& call) noexcept {
     Result<ResolvedCall> result;
     ResolvedCall& resolved = result.value;
-    if (call.direction > Direction::inverse)
-        return {error(Code::invalid_argument, "direction is %u: not a valid direction",
+    if (call.direction > VKROPE_INVERSE)
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "direction is %u: not a valid direction",
                       unsigned(call.direction)),
                 {}};
     for (const TensorIndex t : every_tensor) {
@@ -68,8 +70,8 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
     }
     if (Status s = check_unused(info, needs.parameter_bytes, call); !s) return {s, {}};
     const bool empty = call.in[Q].heads == 0 && call.in[K].heads == 0 && call.in[V].heads == 0;
-    if (call.tokens == 0 || call.batch == 0 || empty) return result;
-    resolved.batch = call.batch;
+    if (call.tokens == 0 || empty) return result;
+    resolved.batch = sequences_of(call);
     resolved.tokens = call.tokens;
 
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
@@ -80,7 +82,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
             view.channels = block_channels(element);
             view.head_dim = view.channels == 1 ? head_dim : head_dim / view.channels;
         }
-        return TensorRows{name, tensor, call.batch, call.tokens, view};
+        return TensorRows{name, tensor, sequences_of(call), call.tokens, view};
     };
     const auto both = [&](TensorIndex t) {
         const TensorInfo& of = info.tensor[t];

@@ -2,6 +2,8 @@
 // Checks every argument before any Vulkan call, and returns the call in resolved form.
 #pragma once
 
+#include <optional>
+
 #include "kernel/geometry/view.hpp"
 #include "vkrope/kernel.hpp"
 

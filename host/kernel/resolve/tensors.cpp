@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <numeric>
 
+#include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -27,9 +28,9 @@ bool resolve_stride(std::int64_t given, std::uint64_t packed, std::uint32_t chan
 Status stride_error(const char* name, const char* field, std::int64_t given,
                     std::uint32_t channels) noexcept {
     if (given < 0)
-        return error(Code::invalid_argument, "%s.%s is %" PRId64 ": it must not be negative", name,
-                     field, given);
-    return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s is %" PRId64 ": it must not be negative",
+                     name, field, given);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.%s is %" PRId64
                  ": it counts channels and must be a multiple of the %u of a "
                  "block",
@@ -42,11 +43,11 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
     view.heads = view.heads_per_group = tensor.heads;
     if (tensor.head_stride == broadcast) {
         if (!input)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s.head_stride is broadcast: an output needs a row for each head",
                          rows.name);
         if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s.heads_per_group is %u: with head_stride broadcast it must be 0, and "
                          "group_stride too",
                          rows.name, tensor.heads_per_group);
@@ -58,13 +59,14 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
         return stride_error(rows.name, "head_stride", tensor.head_stride, view.channels);
     if (tensor.heads_per_group == 0) {
         if (tensor.group_stride == 0) return {};
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.group_stride is %" PRId64 ": without heads_per_group it must be 0",
                      rows.name, tensor.group_stride);
     }
     if (tensor.heads % tensor.heads_per_group != 0) {
-        return error(Code::invalid_argument, "%s.heads_per_group is %u: it must divide heads, %u",
-                     rows.name, tensor.heads_per_group, tensor.heads);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.heads_per_group is %u: it must divide heads, %u", rows.name,
+                     tensor.heads_per_group, tensor.heads);
     }
     const std::uint64_t packed = multiply_add(tensor.heads_per_group, view.head, 0);
     if (!resolve_stride(tensor.group_stride, packed, view.channels, view.group, rows.packed_group))
@@ -96,7 +98,8 @@ Status resolve_span(TensorRows& rows) noexcept {
         rows.span = multiply_add(rows.batch - 1, view.batch, rows.span);
     }
     if (rows.span <= too_large / 8) return {};
-    return error(Code::invalid_argument, "%s: its strides reach past 2^61 elements", rows.name);
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s: its strides reach past 2^61 elements",
+                 rows.name);
 }
 
 Status resolve_strides(TensorRows& rows, bool input) noexcept {
@@ -120,10 +123,10 @@ Status check_single_rows(const char* name, const PagedCache& cache,
     const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
     const bool said_twice = cache.page_stride ==
                             cache.row_stride;  // pages are single rows, with any gap between them
-    if (cache.page_size != 1 || distance <= 0 || std::uint64_t(distance) == packed_row ||
+    if (page_size_of(cache) != 1 || distance <= 0 || std::uint64_t(distance) == packed_row ||
         said_twice)
         return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "paged_cache.page_size is 1, its default: with %s %" PRId64
                  " it must be the rows of a page of %s; for single rows with gaps, set row_stride "
                  "and page_stride to the same value",
@@ -136,17 +139,17 @@ Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     View& view = rows.view;
     if (tensor.token_stride != 0 || tensor.batch_stride != 0) {
         return error(
-            Code::invalid_argument,
+            VKROPE_ERROR_INVALID_ARGUMENT,
             "%s.%s is %" PRId64
             ": with paged_cache it must be 0; set paged_cache.row_stride and page_stride instead",
             rows.name, tensor.token_stride != 0 ? "token_stride" : "batch_stride",
             tensor.token_stride != 0 ? tensor.token_stride : tensor.batch_stride);
     }
-    if (cache.page_size == 0 || cache.page_size > 1u << 31)
-        return error(Code::invalid_argument, "paged_cache.page_size is %u: it must be 1 to 2^31",
-                     cache.page_size);
+    if (cache.page_size > 1u << 31)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "paged_cache.page_size is %u: it must be 1 to 2^31", cache.page_size);
     if (Status s = resolve_heads(rows, false); !s) return s;
-    view.page_size = cache.page_size;
+    view.page_size = page_size_of(cache);
     const std::uint64_t packed_row = std::uint64_t{tensor.heads} * view.head_dim;
     if (Status s = check_single_rows(rows.name, cache, packed_row * view.channels); !s) return s;
     if (!resolve_stride(cache.row_stride, packed_row, view.channels, view.token, rows.packed_token))
@@ -171,20 +174,20 @@ Status check_where(const TensorRows& rows) noexcept {
     const std::uint32_t bytes = rows.view.element_bytes;
     const std::uint32_t alignment = rows.view.channels != 1 ? 2 : bytes;  // of the f16 in a block
     if (where.buffer == VK_NULL_HANDLE)
-        return error(Code::invalid_argument, "%s.where.buffer is null", rows.name);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.where.buffer is null", rows.name);
     if (where.range == VK_WHOLE_SIZE) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.where.range is VK_WHOLE_SIZE: it must be the tensor's own bytes",
                      rows.name);
     }
     if (where.offset % alignment != 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.where.offset is %" PRIu64
                      ": it must be a multiple of the element's %u bytes",
                      rows.name, where.offset, alignment);
     }
     if (where.range > (too_large >> 2) || where.offset > (too_large >> 2)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.where: offset %" PRIu64 " and range %" PRIu64
                      " lie beyond the end of any buffer",
                      rows.name, where.offset, where.range);
@@ -193,11 +196,11 @@ Status check_where(const TensorRows& rows) noexcept {
         const Axes axes = axes_of(rows);
         const Axis* axis = longest_axis(axes);
         if (!axis) {
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s.where.range is %" PRIu64 " bytes: its row needs %" PRIu64, rows.name,
                          where.range, rows.span * bytes);
         }
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.where.range is %" PRIu64 " bytes: its rows reach %" PRIu64
                      ", with %s.%s %s%" PRIu64 " elements",
                      rows.name, where.range, rows.span * bytes, axis->owner, axis->field,
@@ -205,14 +208,14 @@ Status check_where(const TensorRows& rows) noexcept {
     }
     const VkDeviceSize buffer_size = rows.tensor.buffer_size;
     if (buffer_size != 0 && where.offset + where.range > buffer_size) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.buffer_size is %" PRIu64 ": it must reach the end of where, byte %" PRIu64,
                      rows.name, buffer_size, where.offset + where.range);
     }
     // The last word may be shared with another element; the buffer must hold all of it.
     const std::uint64_t end = rows.end_byte(), last_word_end = (end + 3) / 4 * 4;
     if (last_word_end > where.offset + where.range && last_word_end > rows.tensor.buffer_size) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s ends at byte %" PRIu64
                      ", in the middle of a word: the buffer must reach byte %" PRIu64
                      ", and where.range or buffer_size must say so",
@@ -240,14 +243,14 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
         if (stride.in == 0 || stride.out == 0) continue;  // a direction of one step has no stride
         const TensorRows &packed = stride.in_packed ? in : out,
                          &given = stride.in_packed ? out : in;
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.%s is 0, which stands for %" PRIu64 ", and %s's is %" PRIu64
                      ": rows that overlap must be the same rows of one type (in place)",
                      packed.name, stride.field,
                      (stride.in_packed ? stride.in : stride.out) * packed.view.channels, given.name,
                      (stride.in_packed ? stride.out : stride.in) * given.view.channels);
     }
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s and %s overlap: they must be the same rows of one type (in place) or disjoint",
                  in.name, out.name);
 }
@@ -260,8 +263,8 @@ Result<bool> check_in_place(const KernelInfo& info, const TensorInfo& format, co
                       a.group == b.group && a.heads_per_group == b.heads_per_group &&
                       a.token == b.token && a.batch == b.batch && b.page_size == 0;
     if (!same) return {overlap_of_others(in, out), {}};
-    if (rotates && info.pairing_out && *info.pairing_out != info.pairing) {
-        return {error(Code::invalid_argument,
+    if (rotates && info.pairing_out != info.pairing) {
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                       "%s and %s are in place: the kernel's pairing_out differs from its pairing, "
                       "so they must be disjoint",
                       in.name, out.name),
@@ -294,11 +297,11 @@ Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCach
     if (rotates && info.head_groups != 1) {
         const std::uint32_t heads = in.tensor.heads, one_group = heads / info.head_groups;
         if (heads % info.head_groups != 0)
-            return error(Code::invalid_argument,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%s.heads is %u: it must be a multiple of the kernel's head_groups, %u",
                          in.name, heads, info.head_groups);
         if (resolved.group_heads % one_group != 0)
-            return error(Code::not_supported,
+            return error(VKROPE_ERROR_NOT_SUPPORTED,
                          "%s.heads_per_group is %u: it must be a multiple of the %u heads that "
                          "share frequencies (heads / head_groups)",
                          in.name, resolved.group_heads, one_group);

@@ -3,6 +3,7 @@
 // and would have no effect. One row for each; a test goes through all fields of all structs.
 #include <cstring>
 
+#include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -43,9 +44,10 @@ class Unused {
         const std::size_t length = std::strlen(owner_);
         const char* const dot = length == 0 || owner_[length - 1] == '>' ? "" : ".";
         if (is_number_)
-            return error(Code::invalid_argument, "%s%s%s is %.10g: %s", owner_, dot, field_, value_,
-                         why_);
-        return error(Code::invalid_argument, "%s%s%s is given: %s", owner_, dot, field_, why_);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s%s%s is %.10g: %s", owner_, dot, field_,
+                         value_, why_);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s%s%s is given: %s", owner_, dot, field_,
+                     why_);
     }
 
    private:
@@ -66,8 +68,8 @@ void tensor_rows(Unused& rows, const char* owner, const Tensor& of) noexcept {
 }
 
 void position_rows(Unused& rows, const KernelInfo& info, const Positions& of) noexcept {
-    const bool ids = info.positions != PositionSource::implicit;
-    const bool axes = info.positions == PositionSource::axis_ids;
+    const bool ids = info.positions != VKROPE_POSITIONS_IMPLICIT;
+    const bool axes = info.positions == VKROPE_POSITIONS_AXIS_IDS;
     const char* const owner = "positions";
     const char* const implicit = "the kernel was created for implicit positions";
     rows.number(owner, "first", of.first, !ids, "the kernel was created for ids");
@@ -83,14 +85,14 @@ void section_rows(Unused& rows, const char* owner, const Sections& of, bool used
     rows.number(owner, "order", unsigned(of.order), used, why);
     for (const std::uint32_t pairs : of.pairs) rows.number(owner, "pairs", pairs, used, why);
     rows.number(owner, "leftover_axis", of.leftover_axis,
-                used && of.order == SectionOrder::interleaved,
+                used && of.order == VKROPE_SECTIONS_INTERLEAVED,
                 "only interleaved sections have one");
 }
 
 void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept {
-    const bool texture = info.angles == AngleSource::factored_texture ||
-                         info.angles == AngleSource::direct_texture,
-               cache = info.angles == AngleSource::cos_sin_cache;
+    const bool texture = info.angles == VKROPE_ANGLES_FACTORED_TEXTURE ||
+                         info.angles == VKROPE_ANGLES_DIRECT_TEXTURE,
+               cache = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     const char* const no_texture = "the kernel was created for angles that are not in a texture";
     const char* const no_buffer = "the kernel was created for angles in a texture";
     const char* const no_cache = "the kernel was not created for cos and sin of the caller";
@@ -119,7 +121,7 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
                                            : "the kernel was created without scatter_k";
     rows.buffer(owner, "slot_mapping", of.slot_mapping, false, why);
     rows.given(owner, "int64", of.int64, false, why);
-    rows.number(owner, "page_size", of.page_size, false, why, 1u);
+    rows.number(owner, "page_size", page_size_of(of), false, why, 1u);
     rows.number(owner, "page_stride", of.page_stride, false, why);
     rows.number(owner, "row_stride", of.row_stride, false, why);
     rows.number(owner, "batch_stride", of.batch_stride, false, why);
@@ -152,8 +154,8 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     cache_rows(rows, info, call);
     // Computed angles cover every int32 position.
     rows.buffer("", "out_of_range", call.out_of_range,
-                info.angles != AngleSource::computed ||
-                    info.positions != PositionSource::implicit || info.scatter_k,
+                info.angles != VKROPE_ANGLES_COMPUTED ||
+                    info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_k,
                 "the kernel was created for computed angles of implicit positions, without "
                 "scatter_k: nothing can be out of range");
     rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
@@ -162,7 +164,7 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                 "the kernel was created with one set of parameters");
     const bool q = call.in[Q].heads != 0;
     rows.number(
-        "", "q_scale", call.q_scale, q && info.tensor[Q].ops.scale_call,
+        "", "q_scale", q_scale_of(call), q && info.tensor[Q].ops.scale_call,
         q ? "the kernel was created without q_finish.scale_call" : "Q is absent from the call",
         1.0f);
     for (const TensorIndex t : every_tensor)
@@ -187,9 +189,9 @@ void format_rows(Unused& rows, const TensorNames& names, const TensorInfo& of) n
 Status check_unused(const KernelInfo& info) noexcept {
     Unused rows;
     for (const TensorIndex t : every_tensor) format_rows(rows, names_of[t], info.tensor[t]);
-    rows.number("", "table", unsigned(info.table), info.angles == AngleSource::cos_sin_cache,
+    rows.number("", "table", unsigned(info.table), info.angles == VKROPE_ANGLES_COS_SIN_CACHE,
                 "only cos and sin of the caller have a type");
-    section_rows(rows, "sections", info.sections, info.positions == PositionSource::axis_ids,
+    section_rows(rows, "sections", info.sections, info.positions == VKROPE_POSITIONS_AXIS_IDS,
                  "positions are not on several axes, so there are no sections");
     return rows.status();
 }

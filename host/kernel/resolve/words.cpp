@@ -2,6 +2,7 @@
 // Buffers of words beside the tensors: ids, slots, tables and the counter.
 #include <cinttypes>
 
+#include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -10,13 +11,13 @@ namespace vkrope {
 Status check_words(const char* name, const VkDescriptorBufferInfo& where,
                    std::uint64_t bytes) noexcept {
     if (where.buffer == VK_NULL_HANDLE)
-        return error(Code::invalid_argument, "%s.buffer is null", name);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.buffer is null", name);
     if (where.offset % 4 != 0)
-        return error(Code::invalid_argument, "%s.offset is %" PRIu64 ": it must be a multiple of 4",
-                     name, where.offset);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.offset is %" PRIu64 ": it must be a multiple of 4", name, where.offset);
     if (where.range != VK_WHOLE_SIZE && where.range >= bytes && where.offset <= (too_large >> 2))
         return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64
                  ", and not VK_WHOLE_SIZE",
                  name, where.range, bytes);
@@ -29,7 +30,7 @@ Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::ui
     bound = binding_of(where.buffer, where.offset, bytes, limits);
     offset_words = std::uint32_t((where.offset - bound.offset) / 4);
     if (bound.range <= limits.range) return {};
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "%s spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
                  " (maxStorageBufferRange)",
                  name, bound.range, limits.range);
@@ -41,14 +42,14 @@ Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits
     if (Status s = check_words(name, where, angles.plan->bytes); !s) return s;
     bound = {where.buffer, where.offset, angles.plan->bytes};
     if (where.offset % limits.uniform_alignment == 0) return {};
-    return error(Code::invalid_argument,
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.offset is %" PRIu64 ": for computed angles it must be a multiple of %" PRIu64
                  " (minUniformBufferOffsetAlignment)",
                  name, where.offset, limits.uniform_alignment);
 }
 
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept {
-    return multiply_add(call.batch - 1, numbers.batch,
+    return multiply_add(sequences_of(call) - 1, numbers.batch,
                         multiply_add(call.tokens - 1, numbers.token, numbers.head_dim));
 }
 
@@ -75,7 +76,8 @@ Words words_of(const char* name, const VkDescriptorBufferInfo& where,
 Status check_words_apart(const Call& call, const ResolvedCall& resolved,
                          const InAndOut (&rows)[tensor_count]) noexcept {
     const auto overlap = [](const char* a, const char* b) {
-        return error(Code::invalid_argument, "%s and %s overlap: they must be disjoint", a, b);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s and %s overlap: they must be disjoint", a,
+                     b);
     };
     Words read[8];
     std::size_t count = 0;  // of those that the call has

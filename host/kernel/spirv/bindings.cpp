@@ -43,7 +43,7 @@ Status add_bindings(const Spirv& module, BindingList& list) noexcept {
     const std::unique_ptr<std::uint32_t[]> binding_of(
         new (std::nothrow) std::uint32_t[words[3]]());  // binding + 1; 0: none
     if (!binding_of)
-        return error(Code::out_of_host_memory,
+        return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                      "not enough memory for the ids of a SPIR-V module of %zu words", module.count);
     for (std::size_t at = header_words; at < module.count; at += length_of(words + at)) {
         const std::uint32_t* i = words + at;
@@ -56,8 +56,8 @@ Status add_bindings(const Spirv& module, BindingList& list) noexcept {
         if (storage == spv::StorageClass::Uniform) type = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
         if (storage == spv::StorageClass::UniformConstant) type = VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
         if (!list.add({binding_of[i[2]] - 1, type}))
-            return error(Code::limit_exceeded, "a SPIR-V module binds more than %u descriptors",
-                         BindingList::most);
+            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                         "a SPIR-V module binds more than %u descriptors", BindingList::most);
     }
     return {};
 }

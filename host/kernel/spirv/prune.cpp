@@ -335,7 +335,7 @@ Result<Spirv> prune(const Spirv& module) noexcept {
     const std::unique_ptr<Known[]> of_id(new (std::nothrow) Known[words[3]]);
     result->words.reset(new (std::nothrow) std::uint32_t[module.count]);  // nothing gets longer
     if (!of_id || !result->words) {
-        result.status = error(Code::out_of_host_memory,
+        result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                               "not enough memory for a SPIR-V module of %zu words", module.count);
         return result;
     }

@@ -109,7 +109,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     const auto count = std::size_t(number());
     result->words.reset(new (std::nothrow) std::uint32_t[count + 1]);
     if (!result->words) {
-        result.status = error(Code::out_of_host_memory,
+        result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                               "not enough memory for a SPIR-V module of %zu words", count);
         return result;
     }
@@ -125,7 +125,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     const auto kind_count = std::uint32_t(number());
     const std::unique_ptr<Kind[]> kinds(new (std::nothrow) Kind[kind_count + 1]);
     if (!kinds) {
-        result.status = error(Code::out_of_host_memory,
+        result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                               "not enough memory for %u kinds of instructions", kind_count);
         return result;
     }
@@ -161,7 +161,7 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     const std::unique_ptr<std::uint32_t[]> spec_id(new (std::nothrow) std::uint32_t[id_bound]());
     result->words.reset(new (std::nothrow) std::uint32_t[count]);  // no instruction gets longer
     if (!of_id || !spec_id || !result->words) {
-        result.status = error(Code::out_of_host_memory,
+        result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                               "not enough memory for a SPIR-V module of %zu words", count);
         return result;
     }
@@ -206,7 +206,7 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
     const std::size_t most = module.count + extension_words + std::size(controls) * words_a_control;
     result->words.reset(new (std::nothrow) std::uint32_t[most]);
     if (!result->words) {
-        result.status = error(Code::out_of_host_memory,
+        result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                               "not enough memory for a SPIR-V module of %zu words", most);
         return result;
     }

@@ -12,42 +12,45 @@ namespace {
 constexpr VkImageSubresourceRange all_of_it = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
 
 bool is_texture(const AnglePlan& plan) noexcept {
-    return plan.source == AngleSource::factored_texture ||
-           plan.source == AngleSource::direct_texture;
+    return plan.source == VKROPE_ANGLES_FACTORED_TEXTURE ||
+           plan.source == VKROPE_ANGLES_DIRECT_TEXTURE;
 }
 
 Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
     const bool texture = is_texture(plan);
-    if (!texture && plan.source != AngleSource::direct_buffer &&
-        plan.source != AngleSource::computed) {
-        return error(Code::invalid_argument, "plan.source is %u: this source has no upload",
+    if (!texture && plan.source != VKROPE_ANGLES_DIRECT_BUFFER &&
+        plan.source != VKROPE_ANGLES_COMPUTED) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "plan.source is %u: this source has no upload",
                      unsigned(plan.source));
     }
-    if (!upload.staging) return error(Code::invalid_argument, "upload.staging is null");
+    if (!upload.staging) return error(VKROPE_ERROR_INVALID_ARGUMENT, "upload.staging is null");
     const VkDeviceSize multiple = texture ? 16 : 4;
     if (upload.staging_offset % multiple != 0) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "upload.staging_offset is %" PRIu64 ": it must be a multiple of %" PRIu64,
                      upload.staging_offset, multiple);
     }
     if (texture && !upload.image)
-        return error(Code::invalid_argument, "upload.image is null: the plan needs an image");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "upload.image is null: the plan needs an image");
     if (!texture && !upload.buffer)
-        return error(Code::invalid_argument, "upload.buffer is null: the plan needs a buffer");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "upload.buffer is null: the plan needs a buffer");
     if (texture && (upload.buffer || upload.buffer_offset != 0))
-        return error(Code::invalid_argument, "upload.%s is given: the plan is copied to an image",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "upload.%s is given: the plan is copied to an image",
                      upload.buffer ? "buffer" : "buffer_offset");
     if (!texture && upload.image)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "upload.image is given: the plan is copied to a "
                      "buffer");
     if (upload.buffer_offset % 4 != 0)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4",
                      upload.buffer_offset);
     const std::uint32_t count = angle_lines(plan).count;
     if (upload.first_line >= count || upload.lines > count - upload.first_line) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "upload.lines is %u and upload.first_line is %u: the table has only %u lines",
                      upload.lines, upload.first_line, count);
     }
@@ -69,7 +72,7 @@ Result<CopyFunctions> load(const DeviceRef& device) noexcept {
     loaded->name = reinterpret_cast<PFN_##name>(              \
         instance->vkGetDeviceProcAddr(device.device, #name)); \
     if (!loaded->name)                                        \
-        loaded.status = error(Code::invalid_argument,         \
+        loaded.status = error(VKROPE_ERROR_INVALID_ARGUMENT,  \
                               "device.get_instance_proc_addr: it returned null for %s", #name);
     VKROPE_LOAD(vkCmdPipelineBarrier)
     VKROPE_LOAD(vkCmdCopyBufferToImage)
@@ -166,10 +169,10 @@ VkImageViewCreateInfo angle_view_info(const AnglePlan& plan, VkImage image) noex
 
 Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, const AnglePlan& plan,
                            const AngleUpload& upload) noexcept {
-    if (!commands) return error(Code::invalid_argument, "commands is null");
-    if (!device.device) return error(Code::invalid_argument, "device.device is null");
+    if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
+    if (!device.device) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.device is null");
     if (!device.get_instance_proc_addr)
-        return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.get_instance_proc_addr is null");
     if (Status s = check(plan, upload); !s) return s;
     const Result<CopyFunctions> vk = load(device);
     if (!vk) return vk.status;

@@ -7,19 +7,19 @@
 #include "kernel/vulkan/program.hpp"
 #include "status.hpp"
 
-namespace vkrope {
-
 // Has a layout of its own, so that it outlives every kernel: sets must not be updated after their
 // layout is destroyed.
-struct DescriptorArena {
-    DeviceRef device;
-    DeviceFunctions vk;
-    BindingList binds;
+struct vkrope_arena {
+    vkrope::DeviceRef device;
+    vkrope::DeviceFunctions vk;
+    vkrope::BindingList binds;
     VkDescriptorSetLayout layout = VK_NULL_HANDLE;
     VkDescriptorPool pool = VK_NULL_HANDLE;
     std::unique_ptr<VkDescriptorSet[]> sets;
     std::uint32_t capacity = 0, used = 0;
 };
+
+namespace vkrope {
 
 namespace {
 
@@ -54,18 +54,19 @@ Status allocate_sets(DescriptorArena& arena,
 }  // namespace
 
 Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls) {
-    if (!program) return {error(Code::invalid_argument, "kernel is null"), nullptr};
+    if (!program) return {error(VKROPE_ERROR_INVALID_ARGUMENT, "kernel is null"), nullptr};
     if (calls == 0 || calls > max_calls)
-        return {error(Code::invalid_argument, "calls is %u: it must be 1 to %u", calls, max_calls),
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "calls is %u: it must be 1 to %u", calls,
+                      max_calls),
                 nullptr};
-    if (program->device.enabled & push_descriptor) {
-        return {error(Code::invalid_argument,
+    if (program->device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) {
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                       "kernel: it was created with push descriptors enabled and needs no arena"),
                 nullptr};
     }
     auto* arena = new (std::nothrow) DescriptorArena;
     if (!arena)
-        return {error(Code::out_of_host_memory, "not enough memory for a DescriptorArena"),
+        return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for a vkrope_arena"),
                 nullptr};
     arena->device = program->device;
     arena->vk = program->vk;
@@ -76,7 +77,8 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
                                                                VkDescriptorSetLayout[calls]);
     Status status;
     if (!arena->sets || !layouts) {
-        status = error(Code::out_of_host_memory, "not enough memory for %u descriptor sets", calls);
+        status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for %u descriptor sets",
+                       calls);
     } else if (status = create_set_layout(*program, arena->layout); status) {
         status = create_pool(*arena);
         if (status) status = allocate_sets(*arena, layouts);
@@ -140,14 +142,15 @@ void destroy(DescriptorArena* arena) noexcept {
 
 Status check_arena(const Program& program, const DescriptorArena* arena,
                    std::uint64_t sets) noexcept {
-    if (program.device.enabled & push_descriptor) return {};
+    if (program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
     if (!arena)
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "arena is null: without push descriptors the kernel needs one");
     if (arena->device.device != program.device.device)
-        return error(Code::invalid_argument, "arena: it was made for a kernel of another device");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "arena: it was made for a kernel of another device");
     if (!(arena->binds == program.layout_binds)) {
-        return error(Code::invalid_argument,
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "arena: it was made for a kernel of another kind; one arena serves all kinds "
                      "only if the device binds %u storage buffers; this device binds %u "
                      "(maxPerStageDescriptorStorageBuffers)",
@@ -155,7 +158,7 @@ Status check_arena(const Program& program, const DescriptorArena* arena,
     }
     const std::uint32_t left = arena->capacity - arena->used;
     if (left >= sets) return {};
-    return error(Code::limit_exceeded,
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "arena: the call needs %" PRIu64
                  " of its %u sets, but only %u are left; reset it or make a larger one",
                  sets, arena->capacity, left);
@@ -165,7 +168,7 @@ void bind(VkCommandBuffer commands, const Program& program, const Descriptors& d
           DescriptorArena* arena) noexcept {
     const DeviceFunctions& vk = program.vk;
     const std::uint32_t count = program.binds.count();
-    const bool push = program.device.enabled & push_descriptor;
+    const bool push = program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR;
     const VkDescriptorSet set = push ? VK_NULL_HANDLE : arena->sets[arena->used++];
     Writes writes;
     fill_writes(program.binds, descriptors, set, writes);

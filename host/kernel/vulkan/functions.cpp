@@ -12,8 +12,8 @@ template <class Function, class Find>
 void load_one(Function& entry, const char* name, const Find& find, Status& status) {
     entry = reinterpret_cast<Function>(find(name));
     if (!entry && status)
-        status = error(Code::invalid_argument, "get_instance_proc_addr: it returned null for %s",
-                       name);
+        status = error(VKROPE_ERROR_INVALID_ARGUMENT,
+                       "get_instance_proc_addr: it returned null for %s", name);
 }
 
 }  // namespace
@@ -37,8 +37,9 @@ Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device,
                                             : device.get_instance_proc_addr(device.instance, name);
     };
     VKROPE_DEVICE_FUNCTIONS(VKROPE_LOAD)
-    if (device.enabled & push_descriptor) VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
-    if (device.enabled & debug_utils) {
+    if (device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)
+        VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
+    if (device.enabled & VKROPE_DEVICE_FEATURE_DEBUG_UTILS) {
         or_of_instance = true;  // VK_EXT_debug_utils is an instance extension: a device need not
                                 // know its functions
         VKROPE_LOAD(vkCmdBeginDebugUtilsLabelEXT)

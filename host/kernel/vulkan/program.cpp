@@ -14,7 +14,7 @@ namespace {
 // Names an object, if debug_utils is enabled.
 Status name_object(const Program& program, VkObjectType type, std::uint64_t handle,
                    const char* text) {
-    if (!(program.device.enabled & debug_utils)) return {};
+    if (!(program.device.enabled & VKROPE_DEVICE_FEATURE_DEBUG_UTILS)) return {};
     VkDebugUtilsObjectNameInfoEXT info = {};
     info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
     info.objectType = type;
@@ -65,7 +65,7 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
         denorm = 0;
     }
     const bool rounds = (round & round_to_even_16) && (keep & keep_zero_inf_nan_16);
-    if (rounds && (program.device.enabled & shader_float16))
+    if (rounds && (program.device.enabled & VKROPE_DEVICE_FEATURE_SHADER_FLOAT16))
         program.float16_modes = round | denorm | keep;
 }
 
@@ -79,15 +79,17 @@ std::uint32_t batch_of(std::uint32_t vendor) {
 }  // namespace
 
 Status check(const DeviceRef& device) noexcept {
-    if (!device.instance) return error(Code::invalid_argument, "device.instance is null");
-    if (!device.physical) return error(Code::invalid_argument, "device.physical is null");
-    if (!device.device) return error(Code::invalid_argument, "device.device is null");
+    if (!device.instance) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.instance is null");
+    if (!device.physical) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.physical is null");
+    if (!device.device) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.device is null");
     if (!device.get_instance_proc_addr)
-        return error(Code::invalid_argument, "device.get_instance_proc_addr is null");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.get_instance_proc_addr is null");
     if (device.enabled &
-        ~std::uint32_t{push_descriptor | debug_utils | float_controls | shader_float16}) {
-        return error(Code::invalid_argument,
-                     "device.enabled is 0x%x: it must hold only bits of DeviceFeature",
+        ~std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR | VKROPE_DEVICE_FEATURE_DEBUG_UTILS |
+                       VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS |
+                       VKROPE_DEVICE_FEATURE_SHADER_FLOAT16}) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "device.enabled is 0x%x: it must hold only bits of vkrope_device_features",
                      device.enabled);
     }
     return {};
@@ -113,7 +115,7 @@ Status borrow(Program& program, const DeviceRef& device) {
                               limits.minUniformBufferOffsetAlignment, limits.maxUniformBufferRange};
     program.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;
     program.cpu_device = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    if (device.enabled & float_controls) read_modes(program, instance.value);
+    if (device.enabled & VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) read_modes(program, instance.value);
     return {};
 }
 
@@ -194,7 +196,7 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
     }
     VkDescriptorSetLayoutCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    if (program.device.enabled & push_descriptor)
+    if (program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)
         info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
     info.bindingCount = count;
     info.pBindings = bindings;
@@ -204,7 +206,7 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 }
 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
-    const bool pushed = program.device.enabled & push_descriptor;
+    const bool pushed = program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR;
     // The more bindings a layout has, the more kernels can share an arena: all kernels, those that
     // store no scales, those without a finish, or among these the kernels with the same angle
     // source.
@@ -260,7 +262,7 @@ void destroy_layouts(Program& program) noexcept {
 }
 
 void begin_label(VkCommandBuffer commands, const Program& program) noexcept {
-    if (!(program.device.enabled & debug_utils)) return;
+    if (!(program.device.enabled & VKROPE_DEVICE_FEATURE_DEBUG_UTILS)) return;
     VkDebugUtilsLabelEXT label = {};
     label.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT;
     label.pLabelName = "vkrope";
@@ -268,7 +270,8 @@ void begin_label(VkCommandBuffer commands, const Program& program) noexcept {
 }
 
 void end_label(VkCommandBuffer commands, const Program& program) noexcept {
-    if (program.device.enabled & debug_utils) program.vk.vkCmdEndDebugUtilsLabelEXT(commands);
+    if (program.device.enabled & VKROPE_DEVICE_FEATURE_DEBUG_UTILS)
+        program.vk.vkCmdEndDebugUtilsLabelEXT(commands);
 }
 
 void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline,

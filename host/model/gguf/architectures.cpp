@@ -14,7 +14,7 @@
 namespace vkrope {
 namespace {
 
-constexpr Pairing half_split = Pairing::half_split;
+constexpr Pairing half_split = VKROPE_HALF_SPLIT;
 constexpr GgufSections if_given = GgufSections::if_given, required = GgufSections::required;
 
 // Sorted by name.

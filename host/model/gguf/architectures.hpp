@@ -29,7 +29,7 @@ enum class GgufSections {
 /// One row of the table. A row says what differs from Llama.
 struct GgufArchitecture {
     const char* name = nullptr;
-    Pairing pairing = Pairing::interleaved;
+    Pairing pairing = VKROPE_INTERLEAVED;
     GgufSections sections = GgufSections::none;
     bool sections_interleaved = false;
     bool latent = false;           ///< multi-head latent attention

@@ -98,18 +98,18 @@ std::string GgufCursor::text(std::uint64_t bytes) {
 GgufType GgufCursor::type() {
     const std::uint32_t type = u32();
     if (type >= std::size(value_types)) {
-        fail(Code::invalid_data, "%s has the type %u: it must be 0 to 12", what(), type);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has the type %u: it must be 0 to 12", what(), type);
     }
     return GgufType(type);
 }
 
 void GgufCursor::overrun(const std::string& need) const {
     if (end_ < file_bytes_) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes", what(),
              need.c_str(), ull{at_}, ull{end_});
     }
-    fail(Code::invalid_data, "the file is cut off: %s needs %s at %llu, and the file has %llu",
+    fail(VKROPE_ERROR_INVALID_DATA, "the file is cut off: %s needs %s at %llu, and the file has %llu",
          what(), need.c_str(), ull{at_}, ull{file_bytes_});
 }
 
@@ -133,7 +133,7 @@ void GgufCursor::take(void* to, std::size_t bytes) {
 
 void GgufCursor::read(std::uint64_t from, void* to, std::size_t bytes) {
     if (read_(from, to, bytes) != bytes) {
-        fail(Code::invalid_data, "the file cannot be read at byte %llu", ull{from});
+        fail(VKROPE_ERROR_INVALID_DATA, "the file cannot be read at byte %llu", ull{from});
     }
 }
 

@@ -23,7 +23,7 @@ std::string shown(const GgufValue& value) {
 }
 
 [[noreturn]] void refuse(const GgufField& field, const std::string& rule) {
-    fail(Code::invalid_data, "%s is %s (%s): it must be %s", field.name.c_str(),
+    fail(VKROPE_ERROR_INVALID_DATA, "%s is %s (%s): it must be %s", field.name.c_str(),
          shown(*field.value).c_str(), name(field.value->type), rule.c_str());
 }
 
@@ -55,7 +55,7 @@ GgufField GgufFields::find(const char* name) {
 GgufField GgufFields::required(const char* name, const char* because) {
     GgufField field = find(name);
     if (!field) {
-        fail(Code::invalid_data, "%s is missing: %s", field.name.c_str(), because);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: %s", field.name.c_str(), because);
     }
     return field;
 }
@@ -142,7 +142,7 @@ std::vector<std::uint64_t> whole_numbers(const GgufField& field, std::uint64_t l
     std::vector<std::uint64_t> numbers;
     for (const double number : value.numbers) {
         if (!in_range(number, low, high)) {
-            fail(Code::invalid_data, "%s[%llu] is %s: it must be a whole number %s",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %s: it must be a whole number %s",
                  field.name.c_str(), ull{numbers.size()}, shown_number(number).c_str(),
                  range(low, high).c_str());
         }
@@ -158,7 +158,7 @@ std::vector<double> list_of_numbers(const GgufField& field) {
     }
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         if (!(std::isfinite(numbers[i]) && numbers[i] >= 0)) {
-            fail(Code::invalid_data, "%s[%llu] is %s: it must be a finite number, at least 0",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %s: it must be a finite number, at least 0",
                  field.name.c_str(), ull{i}, shown_number(numbers[i]).c_str());
         }
     }

@@ -84,10 +84,10 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
         return;
     }
     if (depth > deepest_list) {
-        fail(Code::invalid_data, "%s is nested more than %u deep", cursor.what(), deepest_list);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is nested more than %u deep", cursor.what(), deepest_list);
     }
     if (count > room.steps) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%s has %llu elements: strings and lists in lists must be at most %llu in the whole "
              "file",
              cursor.what(), ull{count}, ull{max_steps_together});
@@ -106,7 +106,7 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
 double read_number(GgufCursor& cursor, GgufType type) {
     const std::uint64_t bits = cursor.whole(std::size_t(gguf_type_bytes(type)));
     if (type == GgufType::boolean && bits > 1) {
-        fail(Code::invalid_data, "%s is a boolean of %llu: it must be 0 or 1", cursor.what(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is a boolean of %llu: it must be 0 or 1", cursor.what(),
              ull{bits});
     }
     return gguf_number(type, bits);
@@ -142,7 +142,7 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > max_name_bytes) {
-        fail(Code::invalid_data, "%s has a name of %llu bytes: it must be at most %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has a name of %llu bytes: it must be at most %llu",
              cursor.what(), ull{bytes}, ull{max_name_bytes});
     }
     return cursor.text(bytes);
@@ -161,7 +161,7 @@ void check_magic(GgufCursor& cursor) {
         std::snprintf(digits, sizeof digits, " %02x", unsigned(static_cast<unsigned char>(c)));
         bytes += digits;
     }
-    fail(Code::invalid_data,
+    fail(VKROPE_ERROR_INVALID_DATA,
          "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"%s\",%s, so "
          "it is not a GGUF file",
          shown_key(begins).c_str(), bytes.empty() ? " nothing" : bytes.c_str());
@@ -170,14 +170,14 @@ void check_magic(GgufCursor& cursor) {
 void check_version(GgufCursor& cursor) {
     const std::uint32_t version = cursor.u32();
     if (version != 0 && (version & 0xffff) == 0) {
-        fail(Code::not_supported, "the file is big-endian: only little-endian GGUF is read");
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "the file is big-endian: only little-endian GGUF is read");
     }
     if (version == 1) {
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "the file is GGUF version 1: it must be 2 or 3; convert the model again");
     }
     if (version != 2 && version != 3) {
-        fail(Code::not_supported, "the file is GGUF version %u: it must be 2 or 3", version);
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "the file is GGUF version %u: it must be 2 or 3", version);
     }
 }
 
@@ -185,11 +185,11 @@ void check_version(GgufCursor& cursor) {
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {
-        fail(Code::invalid_data, "the file says that it has %llu %s: it must be at most %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "the file says that it has %llu %s: it must be at most %llu",
              ull{count}, what, ull{most});
     }
     if (count > cursor.left() / least) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "the file says that it has %llu %s: its %llu bytes cannot hold them", ull{count}, what,
              ull{cursor.left() + cursor.at()});
     }
@@ -218,19 +218,19 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         const std::string key = read_name(cursor);
         key_bytes += key.size();
         if (key_bytes > max_key_bytes_together) {
-            fail(Code::invalid_data, "the keys have more than %llu bytes together",
+            fail(VKROPE_ERROR_INVALID_DATA, "the keys have more than %llu bytes together",
                  ull{max_key_bytes_together});
         }
         cursor.inside(shown_key(key));
         if (values_.count(key) != 0) {
-            fail(Code::invalid_data, "the key %s is given twice", shown_key(key).c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "the key %s is given twice", shown_key(key).c_str());
         }
         values_[key] = read_value(cursor, room);
     }
     if (const GgufValue* alignment = find("general.alignment")) {
         const double bytes = alignment->type == GgufType::uint32 ? alignment->numbers[0] : 0;
         if (!(bytes >= 1) || !std::has_single_bit(std::uint32_t(bytes))) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "general.alignment is a %s of %.9g: it must be a uint32, a power of two",
                  name(alignment->type), alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
         }
@@ -245,7 +245,7 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         Tensor tensor;
         tensor.dimensions = cursor.u32();
         if (tensor.dimensions > max_dimensions) {
-            fail(Code::invalid_data, "tensor %s has %u dimensions: it must have at most %llu",
+            fail(VKROPE_ERROR_INVALID_DATA, "tensor %s has %u dimensions: it must have at most %llu",
                  shown_key(title).c_str(), tensor.dimensions, ull{max_dimensions});
         }
         std::vector<std::uint64_t> extents;
@@ -260,14 +260,14 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
             layers_.insert(parts.layer);
         }
         if (is_norm(parts) && !norms_.emplace(title, std::move(extents)).second) {
-            fail(Code::invalid_data, "the tensor %s is given twice", shown_key(title).c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", shown_key(title).c_str());
         }
         if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) ==
             std::end(frequency_tensors)) {
             continue;
         }
         if (!tensors_.emplace(title, tensor).second) {
-            fail(Code::invalid_data, "the tensor %s is given twice", title.c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", title.c_str());
         }
     }
     has_tensors_ = count != 0;
@@ -279,7 +279,7 @@ void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const Gg
     GgufFile other(file_bytes, read);
     if (other.split_number() != number || other.split_count() != split_count()) {
         fail(
-            Code::invalid_data,
+            VKROPE_ERROR_INVALID_DATA,
             "split.no is %llu and split.count is %llu in part %llu of %llu: it is of another model",
             ull{other.split_number()}, ull{other.split_count()}, ull{number + 1},
             ull{split_count()});
@@ -288,12 +288,12 @@ void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const Gg
     for (auto& [title, tensor] : other.tensors_) {
         tensor.part = parts_.size();
         if (!tensors_.emplace(title, tensor).second) {
-            fail(Code::invalid_data, "the tensor %s is given twice", title.c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", title.c_str());
         }
     }
     for (auto& [title, extents] : other.norms_) {
         if (!norms_.emplace(title, std::move(extents)).second) {
-            fail(Code::invalid_data, "the tensor %s is given twice", shown_key(title).c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", shown_key(title).c_str());
         }
     }
     layers_.merge(other.layers_);
@@ -345,14 +345,14 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     const Part& part = parts_[tensor.part];
     if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
         tensor.count > longest_factors) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "the tensor %s has %u dimensions, %llu elements and the type %u: it must have 1, 1 to "
              "%llu and 0, float32",
              title.c_str(), tensor.dimensions, ull{tensor.count}, tensor.element,
              ull{longest_factors});
     }
     if (tensor.offset % part.alignment != 0) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "the tensor %s is at %llu of the data: it must be a multiple of general.alignment, "
              "%llu",
              title.c_str(), ull{tensor.offset}, ull{part.alignment});
@@ -360,12 +360,12 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     const std::uint64_t bytes = 4 * tensor.count;
     if (part.data > part.bytes || tensor.offset > part.bytes - part.data ||
         bytes > part.bytes - part.data - tensor.offset) {
-        fail(Code::invalid_data, "the file is cut off: the tensor %s is beyond its %llu bytes",
+        fail(VKROPE_ERROR_INVALID_DATA, "the file is cut off: the tensor %s is beyond its %llu bytes",
              title.c_str(), ull{part.bytes});
     }
     std::vector<unsigned char> raw(std::size_t{bytes});
     if (part.read(part.data + tensor.offset, raw.data(), raw.size()) != raw.size()) {
-        fail(Code::invalid_data, "the tensor %s cannot be read", title.c_str());
+        fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s cannot be read", title.c_str());
     }
     std::vector<double> numbers;
     for (std::size_t i = 0; i < raw.size(); i += 4) {

@@ -17,21 +17,21 @@ namespace {
 /// How the norms of an architecture differ from RMS norms of Q and K before the rotation.
 struct NormRow {
     const char* name;
-    NormKind kind = NormKind::rms;
-    NormPlace place = NormPlace::before;
+    NormKind kind = VKROPE_NORM_RMS;
+    NormPlace place = VKROPE_NORM_PLACE_BEFORE;
     bool of_v_too = false;  ///< V has the norm too, without a weight
     bool unread = false;    ///< the norms have other tensors, which are not read
 };
-constexpr NormRow norm_rows[] = {{.name = "chameleon", .kind = NormKind::layer},
-                                 {.name = "command-r", .kind = NormKind::layer},
+constexpr NormRow norm_rows[] = {{.name = "chameleon", .kind = VKROPE_NORM_LAYER},
+                                 {.name = "command-r", .kind = VKROPE_NORM_LAYER},
                                  {.name = "deepseek4", .unread = true},
                                  {.name = "gemma3n", .of_v_too = true},
                                  {.name = "gemma4", .of_v_too = true},
-                                 {.name = "hunyuan-dense", .place = NormPlace::after},
-                                 {.name = "hunyuan-moe", .place = NormPlace::after},
-                                 {.name = "hunyuan_vl", .place = NormPlace::after},
-                                 {.name = "maincoder", .place = NormPlace::after},
-                                 {.name = "stablelm", .kind = NormKind::layer}};
+                                 {.name = "hunyuan-dense", .place = VKROPE_NORM_PLACE_AFTER},
+                                 {.name = "hunyuan-moe", .place = VKROPE_NORM_PLACE_AFTER},
+                                 {.name = "hunyuan_vl", .place = VKROPE_NORM_PLACE_AFTER},
+                                 {.name = "maincoder", .place = VKROPE_NORM_PLACE_AFTER},
+                                 {.name = "stablelm", .kind = VKROPE_NORM_LAYER}};
 
 class GgufFinishImport {
    public:
@@ -52,7 +52,7 @@ class GgufFinishImport {
             }
         }
         query_scale();
-        finish_.q.scale_tokens = finish_.query_scale.kind != QueryScaling::none;
+        finish_.tensor[Q].scale_tokens = finish_.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
         return finish_;
     }
 
@@ -109,16 +109,16 @@ class GgufFinishImport {
         const bool whole = file_.parts_read() >= file_.split_count();
         said_ = row.unread || !whole;
         finish_.norms_known = !row.unread && file_.has_layer(query_.layer) && whole;
-        if (!norm_of(layer + "attn_q_norm", finish_.q_heads, row, finish_.q.norm) ||
-            !norm_of(layer + "attn_k_norm", finish_.k_heads, row, finish_.k.norm)) {
-            finish_.q.norm = finish_.k.norm = {};
+        if (!norm_of(layer + "attn_q_norm", finish_.q_heads, row, finish_.tensor[Q].norm) ||
+            !norm_of(layer + "attn_k_norm", finish_.k_heads, row, finish_.tensor[K].norm)) {
+            finish_.tensor[Q].norm = finish_.tensor[K].norm = {};
             finish_.norms_known = false;
             said_ = true;
             return;
         }
-        if (row.of_v_too && finish_.k.norm.kind != NormKind::none) {
-            finish_.v.norm = finish_.k.norm;
-            finish_.v.norm.weight = finish_.v.norm.bias = ParameterShape::none;
+        if (row.of_v_too && finish_.tensor[K].norm.kind != VKROPE_NORM_NONE) {
+            finish_.tensor[V].norm = finish_.tensor[K].norm;
+            finish_.tensor[V].norm.weight = finish_.tensor[V].norm.bias = VKROPE_PARAMETER_NONE;
         }
     }
 
@@ -138,7 +138,7 @@ class GgufFinishImport {
             warn(tensor + ".weight is for neither one head nor all heads: its norm is left out");
             return false;
         }
-        if (bias != nullptr && (*bias != *weight || row.kind != NormKind::layer)) {
+        if (bias != nullptr && (*bias != *weight || row.kind != VKROPE_NORM_LAYER)) {
             warn(tensor +
                  ".bias does not belong to a layer norm like its weight: its norm is left "
                  "out");
@@ -147,22 +147,22 @@ class GgufFinishImport {
         norm.kind = row.kind;
         norm.place = row.place;
         norm.eps = eps(row.kind);
-        norm.span = *weight == one_head || *weight == each_head ? NormSpan::head : NormSpan::token;
-        norm.weight = *weight == one_head ? ParameterShape::channel : ParameterShape::head_channel;
-        norm.bias = bias == nullptr ? ParameterShape::none : norm.weight;
+        norm.span = *weight == one_head || *weight == each_head ? VKROPE_NORM_SPAN_HEAD : VKROPE_NORM_SPAN_TOKEN;
+        norm.weight = *weight == one_head ? VKROPE_PARAMETER_CHANNEL : VKROPE_PARAMETER_HEAD_CHANNEL;
+        norm.bias = bias == nullptr ? VKROPE_PARAMETER_NONE : norm.weight;
         return true;
     }
 
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
     float eps(NormKind kind) {
-        const GgufField field = keys_.required(kind == NormKind::layer
+        const GgufField field = keys_.required(kind == VKROPE_NORM_LAYER
                                                    ? "attention.layer_norm_epsilon"
                                                    : "attention.layer_norm_rms_epsilon",
                                                "the norms of Q and K need it");
         const double value = positive_number(field);
         if (!(value >= 1e-20 && value <= 1)) {
-            fail(Code::invalid_data, "%s is %g: it must be 1e-20 to 1", field.name.c_str(), value);
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %g: it must be 1e-20 to 1", field.name.c_str(), value);
         }
         return float(value);
     }
@@ -177,11 +177,11 @@ class GgufFinishImport {
             return;
         }
         Norm norm;
-        norm.kind = NormKind::rms;
-        norm.place = NormPlace::after;
+        norm.kind = VKROPE_NORM_RMS;
+        norm.place = VKROPE_NORM_PLACE_AFTER;
         const bool given(keys_.find("attention.layer_norm_rms_epsilon"));
         norm.eps = given ? eps(norm.kind) : 1e-5f;  // of the class
-        finish_.q.norm = finish_.k.norm = norm;
+        finish_.tensor[Q].norm = finish_.tensor[K].norm = norm;
         finish_.norms_known = true;
     }
 
@@ -192,15 +192,15 @@ class GgufFinishImport {
         }
         const double bound = finite_number(field);
         if (bound < 0 || !std::isfinite(float(bound))) {
-            fail(Code::invalid_data, "%s is %g: it must be at least 0 and fit in a float",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %g: it must be at least 0 and fit in a float",
                  field.name.c_str(), bound);
         }
-        finish_.q.clip = finish_.k.clip = finish_.v.clip = float(bound);
+        finish_.tensor[Q].clip = finish_.tensor[K].clip = finish_.tensor[V].clip = float(bound);
     }
 
     void query_scale() {
         if (name_ == "llama4" && !rotation_.rotates) {
-            finish_.query_scale = {QueryScaling::llama4, 8192, 0.1};  // of llama.cpp, not the file
+            finish_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1};  // of llama.cpp, not the file
         }
         if (name_ != "mistral3" && name_ != "mistral4" && name_ != "deepseek2") {
             return;
@@ -208,7 +208,7 @@ class GgufFinishImport {
         const GgufField beta = keys_.find("attention.temperature_scale"),
                         length = keys_.find("rope.scaling.original_context_length");
         if (beta && length && finite_number(beta) != 0) {
-            finish_.query_scale = {QueryScaling::ministral3, positive_number(length),
+            finish_.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3, positive_number(length),
                                    positive_number(beta)};
         }
     }

@@ -26,7 +26,7 @@ void require_agreement(const GgufField& list, const GgufField& single, const Ggu
         return number == value || number == 0;  // a 0 leaves it to the other key
     });
     if (exactly ? value != finite_number(picked) : !explained) {
-        fail(Code::invalid_data, "%s is %s but %s is %s for %s: they must agree",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s but %s is %s for %s: they must agree",
              single.name.c_str(), shown(single).c_str(), list.name.c_str(), shown(picked).c_str(),
              exactly ? "these layers" : "these layers, and has the other number for none");
     }
@@ -47,7 +47,7 @@ GgufField GgufLayerNumbers::of_asked(const GgufField& field, const GgufField& ot
     LayerNumbers numbers = {field.name, list_of_numbers(field)};
     const std::uint64_t count = layer_.layers.count;
     if (numbers.values.size() != count) {
-        fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have one a layer, %llu",
              field.name.c_str(), static_cast<unsigned long long>(numbers.values.size()),
              static_cast<unsigned long long>(count));
     }
@@ -56,7 +56,7 @@ GgufField GgufLayerNumbers::of_asked(const GgufField& field, const GgufField& ot
     }
     const std::optional<double> number = layer_.layers.common(numbers, query_, layer_.kind);
     if (!number) {
-        fail(Code::invalid_data, "%s has no number above 0 for layers of type %s",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has no number above 0 for layers of type %s",
              field.name.c_str(), layer_.kind.type.c_str());
     }
     picked_.push_back({.type = GgufType::float64, .known = true, .numbers = {*number}});

@@ -121,7 +121,7 @@ class GgufLayerTypes {
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
             types[layer] = compressed_attention(ratios[layer]);
             if (types[layer].empty()) {
-                fail(Code::invalid_data, "%s[%llu] is %llu: it must be 0, 4 or 128",
+                fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %llu: it must be 0, 4 or 128",
                      field.name.c_str(), ull{layer}, ull{ratios[layer]});
             }
         }
@@ -138,7 +138,7 @@ class GgufLayerTypes {
                 period = whole_number(pattern, 0, max_gguf_layers);  // 0: all layers slide
             }
         } else if (period == 0) {
-            fail(Code::invalid_data, "%s is missing: it says which layers use a sliding window",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: it says which layers use a sliding window",
                  pattern.name.c_str());
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
@@ -152,7 +152,7 @@ class GgufLayerTypes {
 
     void require_one_a_layer(const GgufField& field, std::size_t length) const {
         if (length != count_) {
-            fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have one a layer, %llu",
                  field.name.c_str(), ull{length}, ull{count_});
         }
     }

@@ -2,6 +2,7 @@
 // GGUF -> Rotation: one import, read from its first step to its last, so longer than other files.
 // The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
 // load_arch_hparams() of llama.cpp.
+#include "defaults.hpp"
 #include "model/gguf/model.hpp"
 
 #include <cstdio>
@@ -54,7 +55,7 @@ std::string end_of_part(std::uint64_t number, std::uint64_t count) {
 std::string architecture_of(const GgufFile& file) {
     const GgufValue* value = file.find("general.architecture");
     if (value == nullptr) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "general.architecture is missing: it is the prefix of every other key");
     }
     return text({"general.architecture", value});
@@ -96,14 +97,14 @@ class GgufImport {
     void split() {
         const std::uint64_t count = file_.split_count(), number = file_.split_number();
         if (number != 0) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "split.no is %llu and split.count is %llu: the first part of a split file has the "
                  "metadata; give that part, and from_gguf_file() reads the others beside it",
                  ull{number}, ull{count});
         }
         if (count > file_.parts_read()) {
             if (!file_.has_tensors()) {
-                fail(Code::not_supported,
+                fail(VKROPE_ERROR_NOT_SUPPORTED,
                      "split.count is %llu and the first part has no tensors, which may scale the "
                      "frequencies: give it by its name, with the other parts beside it",
                      ull{count});
@@ -122,7 +123,7 @@ class GgufImport {
 
     void architecture() {
         if (const char* reason = unsupported_gguf_architecture(name_)) {
-            fail(Code::not_supported, "general.architecture is \"%s\": %s",
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "general.architecture is \"%s\": %s",
                  shown_key(name_).c_str(), reason);
         }
         if (const GgufArchitecture* row = find_gguf_architecture(name_)) {
@@ -134,7 +135,7 @@ class GgufImport {
                 "\" is unknown: assuming the requested pairing, and that layers differ only as its "
                 "keys say; whether Q and K have norms is not known");
         } else {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "general.architecture is \"%s\", which is unknown, and so is its pairing: give a "
                  "pairing to read it anyway",
                  shown_key(name_).c_str());
@@ -142,12 +143,12 @@ class GgufImport {
         const GgufField finetuned = keys_.find(
             "rope.scaling.finetuned");  // whether the weights were trained with the scaling
         if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
-            fail(Code::not_supported, "%s is false: the model does not use RoPE",
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is false: the model does not use RoPE",
                  finetuned.name.c_str());
         }
         layer_count_ = gguf_layer_count(keys_);
         if (row_.alibi_layer_count != 0 && layer_count_ == row_.alibi_layer_count) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s.block_count is %llu: %s models with this many layers use ALiBi, not RoPE",
                  shown_key(name_).c_str(), ull{layer_count_}, shown_key(name_).c_str());
         }
@@ -160,7 +161,7 @@ class GgufImport {
         return (rank && is_set(rank)) || (row && is_set(row));
     }
 
-    void pairing() { rotation_.pairing = query_.pairing.value_or(row_.pairing); }
+    void pairing() { rotation_.pairing = value_or(query_.pairing, row_.pairing); }
 
     void max_position() {
         if (const GgufField field = keys_.find("context_length")) {
@@ -192,13 +193,13 @@ class GgufImport {
             if (!listed) assumed(count, rotation_.head_dim, "which is head_dim");
         }
         if (rotation_.rotary_dim % 2 != 0 || rotation_.rotary_dim > rotation_.head_dim) {
-            fail(Code::invalid_data, "%s is %u: it must be even, 2 to head_dim, which is %u",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: it must be even, 2 to head_dim, which is %u",
                  count.name.c_str(), rotation_.rotary_dim, rotation_.head_dim);
         }
         if (row_.half_on_full && !layer_.sliding && !listed) {
             rotation_.rotary_dim /= 2;
             if (rotation_.rotary_dim % 2 != 0) {
-                fail(Code::invalid_data, "%s is %u: its half must be even", count.name.c_str(),
+                fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: its half must be even", count.name.c_str(),
                      2 * rotation_.rotary_dim);
             }
         }
@@ -226,7 +227,7 @@ class GgufImport {
         const std::uint64_t width = whole_number(row, 2, max_head_dim);
         const std::uint64_t turns = whole_number(count, 2, max_head_dim);
         if (turns % 2 != 0 || turns > width) {
-            fail(Code::invalid_data, "%s is %llu: it must be even, 2 to %s, which is %llu",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %llu: it must be even, 2 to %s, which is %llu",
                  count.name.c_str(), ull{turns}, row.name.c_str(), ull{width});
         }
         rotation_.head_dim = rotation_.rotary_dim = std::uint32_t(turns);
@@ -244,7 +245,7 @@ class GgufImport {
         std::uint64_t found = 0;
         for (const std::uint64_t heads : each) {
             if (heads != 0 && found != 0 && heads != found) {
-                fail(Code::invalid_argument,
+                fail(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s has %llu and %llu, and attention.key_length is missing: ask for a single "
                      "layer",
                      count.name.c_str(), ull{found}, ull{heads});
@@ -263,7 +264,7 @@ class GgufImport {
         const std::uint64_t heads = heads_of_layer(count);
         const std::uint64_t head_dim = heads == 0 ? 0 : width / heads;
         if (head_dim < 2 || head_dim > max_head_dim) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s is %llu and %s is %llu: their quotient, head_dim, must be 2 to 65534",
                  embedding.name.c_str(), ull{width}, count.name.c_str(), ull{heads});
         }
@@ -303,16 +304,16 @@ class GgufImport {
         if (const Status status = default_inv_freq(base, rotation_.rotary_dim,
                                                    rotation_.inv_freq.data());
             !status) {
-            fail(Code::invalid_data, "rope.freq_base: %s", status.what);
+            fail(VKROPE_ERROR_INVALID_DATA, "rope.freq_base: %s", status.what);
         }
         apply_gguf_scaling(keys_, {file_, row_, layer_.sliding, query_.seq_len}, rotation_);
-        read_gguf_sections(keys_, row_, query_.pairing.has_value(), rotation_);
+        read_gguf_sections(keys_, row_, query_.pairing != VKROPE_PAIRING_NONE, rotation_);
         require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
     }
 
     /// Names what nobody has read. Layers without RoPE have nothing of it.
     void name_unread() {
-        const bool norms = rotation_.finish.q.norm.kind != NormKind::none;
+        const bool norms = rotation_.finish.tensor[Q].norm.kind != VKROPE_NORM_NONE;
         for (const auto& [field, says] : keys_.unread()) {
             const bool of_rotation = says == Says::rotation || says == Says::yarn,
                        asks = is_set(field) || of_rotation || (says == Says::norm && norms);
@@ -369,12 +370,12 @@ GgufModel::GgufModel(const std::string& path) {
         if (kind !=
             std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
             const bool missing = kind == std::filesystem::file_type::not_found;
-            fail(Code::invalid_data, "%s %s", path.c_str(),
+            fail(VKROPE_ERROR_INVALID_DATA, "%s %s", path.c_str(),
                  missing ? "does not exist" : "is not a regular file");
         }
         const std::uint64_t bytes = std::filesystem::file_size(path, problem);
         if (!std::ifstream(path, std::ios::binary) || problem) {
-            fail(Code::invalid_data, "%s cannot be opened", path.c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "%s cannot be opened", path.c_str());
         }
         parse(bytes, reader_of(path));
         add_parts(path);
@@ -388,7 +389,7 @@ void GgufModel::add_parts(const std::string& path) {
         return;
     }
     if (count > max_parts) {
-        fail(Code::invalid_data, "split.count is %llu: it must be at most %llu", ull{count},
+        fail(VKROPE_ERROR_INVALID_DATA, "split.count is %llu: it must be at most %llu", ull{count},
              ull{max_parts});
     }
     for (std::uint64_t number = 1; number < count; ++number) {
@@ -403,10 +404,10 @@ void GgufModel::add_parts(const std::string& path) {
 
 void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
     if (!read) {
-        fail(Code::invalid_argument, "read is empty: it must be a function");
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "read is empty: it must be a function");
     }
     if (file_bytes > max_file_bytes) {
-        fail(Code::invalid_argument, "file_bytes is %llu: it must be at most %llu", ull{file_bytes},
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "file_bytes is %llu: it must be at most %llu", ull{file_bytes},
              ull{max_file_bytes});
     }
     file_ = std::make_shared<GgufFile>(file_bytes, read);
@@ -416,7 +417,7 @@ Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
     Rotation rotation;
     const Status status = status_of("the file", [&] {
         if (query.tower != "text") {
-            fail(Code::invalid_argument,
+            fail(VKROPE_ERROR_INVALID_ARGUMENT,
                  "tower is '%s': a GGUF file holds a language model, so it must be text",
                  shown_key(std::string(query.tower)).c_str());
         }
@@ -437,7 +438,7 @@ Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
 
 Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query) {
     if (data == nullptr) {
-        return {error(Code::invalid_argument, "data is null"), {}};
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "data is null"), {}};
     }
     const auto read = [=](std::uint64_t offset, void* to, std::size_t count) {
         std::memcpy(to, static_cast<const unsigned char*>(data) + offset, count);

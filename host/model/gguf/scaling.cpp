@@ -25,7 +25,7 @@ double magnitude(double factor, double mscale) {
 
 void check(const Status& status, const char* name) {
     if (!status) {
-        fail(Code::invalid_data, "%s: %s", name, status.what);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s: %s", name, status.what);
     }
 }
 
@@ -52,7 +52,7 @@ class GgufScaling {
         if (divisors.size() >
             rotation_.inv_freq
                 .size()) {  // scale_ggml() accepts this, but llama.cpp refuses it in a file
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "rope.scaling: freq_factors has %llu elements: it must have rotary_dim / 2 = %llu",
                  ull{divisors.size()}, ull{rotation_.inv_freq.size()});
         }
@@ -89,7 +89,7 @@ class GgufScaling {
         }
         std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
-            fail(Code::not_supported, "%s is \"%s\": it must be none, linear, yarn or longrope",
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is \"%s\": it must be none, linear, yarn or longrope",
                  field.name.c_str(), shown_key(type).c_str());
         }
         return type;
@@ -101,7 +101,7 @@ class GgufScaling {
         const GgufField field = keys_.find("rope.scaling.factor");
         const GgufField older = keys_.find("rope.scale_linear");
         if (field && older && finite_number(field) != finite_number(older)) {
-            fail(Code::invalid_data, "%s is %.9g but %s is %.9g: they must agree",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %.9g but %s is %.9g: they must agree",
                  field.name.c_str(), finite_number(field), older.name.c_str(),
                  finite_number(older));
         }
@@ -137,7 +137,7 @@ class GgufScaling {
         }
         if (near.empty() && far.empty()) {
             if (type == "longrope") {
-                fail(Code::invalid_data,
+                fail(VKROPE_ERROR_INVALID_DATA,
                      "the tensors rope_factors_long.weight and rope_factors_short.weight are "
                      "missing: the rope.scaling."
                      "type longrope needs them");
@@ -145,7 +145,7 @@ class GgufScaling {
             return {};
         }
         if (near.empty() || far.empty()) {
-            fail(Code::invalid_data, "the tensor %s is missing: the file has only the other one",
+            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is missing: the file has only the other one",
                  near.empty() ? of_longrope_near : of_longrope_far);
         }
         from_lists_ = true;
@@ -198,7 +198,7 @@ class GgufScaling {
         const double all_dims = multiplier ? finite_number(multiplier) / architecture.yarn_log_unit
                                            : 0;
         if (all_dims < 0) {
-            fail(Code::invalid_data, "%s is %.9g: it must be a finite number, at least 0",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %.9g: it must be a finite number, at least 0",
                  multiplier.name.c_str(), finite_number(multiplier));
         }
         // DeepSeek's two magnitudes are the same in every model, and only one is in the file. Those
@@ -211,7 +211,7 @@ class GgufScaling {
         scaling.attn_factor = both / of_ggml;
         if (!(std::isfinite(scaling.attn_factor) &&
               scaling.attn_factor > 0)) {  // a negative value does not mean "not set" here
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "rope.scaling: attn_factor is %g with the factor %.9g: it must be finite and "
                  "above 0",
                  scaling.attn_factor, factor);

@@ -20,7 +20,7 @@ using ull = unsigned long long;
 /// text.
 void interleave(Rotation& rotation) {
     Sections& sections = rotation.sections;
-    sections.order = SectionOrder::interleaved;
+    sections.order = VKROPE_SECTIONS_INTERLEAVED;
     std::uint32_t beyond = 0;
     for (std::uint32_t j = 0; j < rotation.rotary_dim / 2; ++j) {
         beyond += j >= 3 * sections.pairs[j % 3];
@@ -57,7 +57,7 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     }
     const std::vector<std::uint64_t> widths = whole_numbers(field, 0, max_head_dim);
     if (widths.size() != 3 && widths.size() != 4) {
-        fail(Code::invalid_data, "%s has %llu elements: it must have 3 or 4", field.name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have 3 or 4", field.name.c_str(),
              ull{widths.size()});
     }
     const std::uint64_t sum = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
@@ -73,14 +73,14 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     // ggml would start again with the first section, or leave the last one unused: no model means
     // that.
     if (sum != rotation.rotary_dim / 2) {
-        fail(Code::invalid_data, "%s adds up to %llu: it must be half of the rotated channels, %u",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s adds up to %llu: it must be half of the rotated channels, %u",
              field.name.c_str(), ull{sum}, rotation.rotary_dim / 2);
     }
     Sections& sections = rotation.sections;
     std::copy(widths.begin(), widths.end(), sections.pairs);
     sections.axes = sections.pairs[3] == 0 ? 3 : 4;
     if (!pairing_is_asked_for) {
-        rotation.pairing = Pairing::half_split;  // whatever the pairing is without sections
+        rotation.pairing = VKROPE_HALF_SPLIT;  // whatever the pairing is without sections
     }
     if (architecture.sections_interleaved) {
         interleave(rotation);

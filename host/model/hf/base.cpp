@@ -65,7 +65,7 @@ double rope_theta(const Source& source, std::vector<std::string>& warnings) {
                          : local ? source.model.type.local_rope_theta
                                  : source.model.type.rope_theta;
     if (theta == 0) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "rope_theta is missing: model_type %s has no default that holds for all versions",
              source.model.type.name);
     }

@@ -4,6 +4,7 @@
 // first mistral-inference (one_file_ref.py), 1000000 in the last (transformer.py). For `yarn` and
 // `llama_4_scaling`, which it does not have, vLLM's transformers_utils/configs/mistral.py and
 // mistral_large_3.py.
+#include "defaults.hpp"
 #include "model/hf/checkpoint_params.hpp"
 
 #include <algorithm>
@@ -70,7 +71,7 @@ void require_known(const Scope& scope, const Names& known) {
     for (const auto& [key, value] : scope.object->items()) {
         const bool is_known = std::find(std::begin(known), std::end(known), key) != std::end(known);
         if (!value.is_null() && !is_known) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s%s is %s: it is not known in the params.json of an original checkpoint, which "
                  "dim without model_type says this is, and whose other rules are in code; give the "
                  "config.json of the converted model",
@@ -87,12 +88,12 @@ class CheckpointImport {
     Rotation run() {
         check_keys();
         check_query();
-        rotation_.pairing = query_.pairing.value_or(Pairing::interleaved);
+        rotation_.pairing = value_or(query_.pairing, VKROPE_INTERLEAVED);
         heads();
         max_position();
         const Field theta = find({scope_}, {"rope_theta"});
         if (!theta) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "rope_theta is missing: in the params.json of an original checkpoint it is 10000 "
                  "for Meta's code, and 10000 or 1000000 for Mistral's");
         }
@@ -114,14 +115,14 @@ class CheckpointImport {
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
     static void check(const Status& status, const char* name) {
-        if (!status) fail(Code::invalid_data, "%s: %s", name, status.what);
+        if (!status) fail(VKROPE_ERROR_INVALID_DATA, "%s: %s", name, status.what);
     }
 
     void check_keys() const {
         require_known(scope_, known_keys);
         const Field scaled = find({scope_}, {"use_scaled_rope"});
         if (scaled && truth(scaled)) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s: the factor is in Meta's code, 8 or 32, and not in the file; give the "
                  "config.json of the converted model",
                  stated(scaled).c_str());
@@ -132,15 +133,15 @@ class CheckpointImport {
         const Field layers = find({scope_}, {"n_layers"});
         const std::uint64_t count = layers ? whole_number(layers, 1, max_whole) : 0;
         if (!query_.layer_type.empty()) {
-            fail(Code::invalid_argument, "layer_type is '%s': the model has no layer types",
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the model has no layer types",
                  shown_key(std::string(query_.layer_type)).c_str());
         }
         if (query_.layer >= 0 && count != 0 && std::uint64_t(query_.layer) >= count) {
-            fail(Code::invalid_argument, "layer is %d: the model has only %llu layers",
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: the model has only %llu layers",
                  query_.layer, static_cast<unsigned long long>(count));
         }
         if (query_.tower != "text") {
-            fail(Code::invalid_argument,
+            fail(VKROPE_ERROR_INVALID_ARGUMENT,
                  "tower is '%s': of the params.json of an original checkpoint only text is read",
                  shown_key(std::string(query_.tower)).c_str());
         }
@@ -148,7 +149,7 @@ class CheckpointImport {
 
     std::uint32_t width(const char* name, std::uint64_t low) const {
         const Field field = find({scope_}, {name});
-        if (!field) fail(Code::invalid_data, "%s is missing: latent attention needs it", name);
+        if (!field) fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: latent attention needs it", name);
         return std::uint32_t(whole_number(field, low, max_head_dim));
     }
 
@@ -169,7 +170,7 @@ class CheckpointImport {
             const std::uint64_t channels = whole_number(dim, 1, max_hidden_size);
             const std::uint64_t number = rotation_.finish.q_heads;
             if (number == 0 || channels % number != 0 || channels / number > max_head_dim) {
-                fail(Code::invalid_data,
+                fail(VKROPE_ERROR_INVALID_DATA,
                      "dim is %llu and n_heads is %llu: their quotient, head_dim, must be whole, 2 "
                      "to 65534",
                      static_cast<unsigned long long>(channels),
@@ -179,7 +180,7 @@ class CheckpointImport {
         }
         rotation_.rotary_dim = rotation_.head_dim;
         if (rotation_.head_dim < 2 || rotation_.head_dim % 2 != 0) {
-            fail(Code::invalid_data, "head_dim is %u: it must be even, at least 2",
+            fail(VKROPE_ERROR_INVALID_DATA, "head_dim is %u: it must be even, at least 2",
                  rotation_.head_dim);
         }
     }
@@ -195,14 +196,14 @@ class CheckpointImport {
 
     Scope object(const Field& field) const {
         if (!field.value->is_object()) {
-            fail(Code::invalid_data, "%s: it must be an object", stated(field).c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "%s: it must be an object", stated(field).c_str());
         }
         return {field.value, field.name + "."};
     }
 
     static double number(const Scope& scope, const char* name) {
         const Field field = find({scope}, {name});
-        if (!field) fail(Code::invalid_data, "%s%s is missing", scope.prefix.c_str(), name);
+        if (!field) fail(VKROPE_ERROR_INVALID_DATA, "%s%s is missing", scope.prefix.c_str(), name);
         return positive_number(field);
     }
 
@@ -247,10 +248,10 @@ class CheckpointImport {
         if (!field) return;
         const Scope scope = object(field);
         require_known(scope, query_keys);
-        rotation_.finish.query_scale = {QueryScaling::ministral3,
+        rotation_.finish.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3,
                                         number(scope, "original_max_position_embeddings"),
                                         number(scope, "beta")};
-        rotation_.finish.q.scale_tokens = true;
+        rotation_.finish.tensor[Q].scale_tokens = true;
     }
 
     const Scope scope_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hugging Face config.json -> Rotation. Meaning of the fields: modeling_rope_utils.py of
 // transformers.
+#include "defaults.hpp"
 #include "model/hf/config.hpp"
 
 #include <algorithm>
@@ -38,17 +39,17 @@ Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query)
     const Field field = find(source.top,
                              {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"});
     const Pairing wanted = !field         ? type.pairing
-                           : truth(field) ? Pairing::interleaved
-                                          : Pairing::half_split;
+                           : truth(field) ? VKROPE_INTERLEAVED
+                                          : VKROPE_HALF_SPLIT;
     if (query.pairing) {
-        return *query.pairing;
+        return query.pairing;
     }
     // Words of several frameworks, each with values of its own.
     const Field other = find_first(
         source.top, {"rope_style", "rotary_style", "rotary_interleaved", "rope_traditional",
                      "is_neox_style", "rope_is_neox_style"});
     if (type.name == nullptr && !field && other) {
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s: it says which channels form a pair, which is not read for a model_type that is "
              "not known: give a pairing to read it anyway",
              stated(other).c_str());
@@ -56,7 +57,7 @@ Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query)
     const bool latent_by_class = type.qk_rope_head_dim != 0;
     // Classes with latent attention have either pairing, most of them interleaved.
     if (latent && !latent_by_class && !field) {
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "model_type %s is not known to have latent attention, which qk_rope_head_dim says, so "
              "which channels form a pair is not known: give a pairing to read it anyway",
              source.model.shown_type().c_str());
@@ -64,7 +65,7 @@ Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query)
     // DeepSeek's classes have both pairings and the key chooses; other classes have one.
     if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
         source.model.name != "nomic_bert") {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%s is %s: contradicts the pairing of model_type %s; give a pairing to read it anyway",
              field.name.c_str(), shown(*field.value).c_str(), type.name);
     }
@@ -104,11 +105,11 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rot
         return;
     }
     if (rotation.rope_type != "default") {
-        fail(Code::invalid_data, "%s is true and the rope_type is %s: only one of them can scale",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is true and the rope_type is %s: only one of them can scale",
              field.name.c_str(), rotation.rope_type.c_str());
     }
     if (rotation.max_position == 0) {
-        fail(Code::invalid_data, "seq_length is missing: use_dynamic_ntk needs it");
+        fail(VKROPE_ERROR_INVALID_DATA, "seq_length is missing: use_dynamic_ntk needs it");
     }
     if (seq_len == 0) {
         rotation.warnings.push_back(
@@ -121,7 +122,7 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rot
     const double alpha = std::max(std::exp2(step + 1) - 1, 1.0);
     rotation.longest_seq_len = rotation.max_position << static_cast<unsigned>(step);
     if (const Status status = scale_ntk(rotation.inv_freq, alpha); !status) {
-        fail(Code::invalid_data, "use_dynamic_ntk: %s", status.what);
+        fail(VKROPE_ERROR_INVALID_DATA, "use_dynamic_ntk: %s", status.what);
     }
 }
 
@@ -133,7 +134,7 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
     frequencies.resize(rotation.rotary_dim / 2);
     if (const Status status = default_inv_freq(base, rotation.rotary_dim, frequencies.data());
         !status) {
-        fail(Code::invalid_data, "rope_theta: %s", status.what);
+        fail(VKROPE_ERROR_INVALID_DATA, "rope_theta: %s", status.what);
     }
     apply_scaling(source.section,
                   {source.config, base, window.share, head.latent, seq_len, source.model.name},
@@ -192,7 +193,7 @@ Rotation text_rotation(const json& whole, ModelQuery query) {
 
 void check_tower(const ModelQuery& query) {
     if (query.tower != "text" && query.tower != "vision") {
-        fail(Code::invalid_argument, "tower is '%s': it must be text or vision",
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "tower is '%s': it must be text or vision",
              shown_key(std::string(query.tower)).c_str());
     }
 }
@@ -200,13 +201,13 @@ void check_tower(const ModelQuery& query) {
 /// The rotation of a diffusion transformer, whose images are not a tower beside it.
 Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
     if (query.tower == "vision") {
-        fail(Code::invalid_argument,
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "tower is 'vision': a model of diffusers has no tower beside it");
     }
     const Field name = find({{&document, ""}}, {"_class_name"});
     const bool ltx = name && name.value->is_string() && is_ltx(text(name));
     if (query.layer >= 0 || (!ltx && !query.layer_type.empty())) {
-        fail(Code::invalid_argument,
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "the model is of diffusers: its layers all have the same RoPE");
     }
     return ltx ? ltx_rotation(document, query) : diffusers_rotation(document);
@@ -215,7 +216,7 @@ Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
 /// The one rotation of a model of timm, which is a vision tower by itself.
 Rotation patches_rotation(const json& document, const ModelQuery& query) {
     if (query.layer >= 0 || !query.layer_type.empty()) {
-        fail(Code::invalid_argument, "the model is of timm: its layers all have the same RoPE");
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "the model is of timm: its layers all have the same RoPE");
     }
     return timm_rotation(document);
 }
@@ -226,7 +227,7 @@ HfConfig::HfConfig(std::string_view json_text) {
     problem_ = status_of("the configuration", [&] {
         document_ = parse_json(json_text);
         if (!document_.is_object()) {
-            fail(Code::invalid_data, "the document is %s: it must be an object",
+            fail(VKROPE_ERROR_INVALID_DATA, "the document is %s: it must be an object",
                  shown(document_).c_str());
         }
     });
@@ -248,13 +249,13 @@ Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
             rotation = checkpoint_rotation(document_, query);
         } else if (is_timm(document_)) {
             rotation = patches_rotation(document_, query);
-            rotation.pairing = query.pairing.value_or(rotation.pairing);
+            rotation.pairing = value_or(query.pairing, rotation.pairing);
         } else if (is_diffusers(document_)) {
             rotation = denoiser_rotation(document_, query);
-            rotation.pairing = query.pairing.value_or(rotation.pairing);
+            rotation.pairing = value_or(query.pairing, rotation.pairing);
         } else if (query.tower == "vision" || is_vision_model(document_)) {
             rotation = vision_rotation(document_, query);
-            rotation.pairing = query.pairing.value_or(rotation.pairing);
+            rotation.pairing = value_or(query.pairing, rotation.pairing);
         } else {
             rotation = text_rotation(document_, query);
         }

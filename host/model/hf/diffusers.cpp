@@ -36,7 +36,7 @@ struct Denoiser {
     Division division = Division::listed;
     const char* axes_key = "axes_dims_rope";  ///< of the list
     std::uint32_t axes[4] = {16, 56, 56};     ///< default of the list; 0: none
-    Pairing pairing = Pairing::interleaved;
+    Pairing pairing = VKROPE_INTERLEAVED;
     double theta = 10000;          ///< default of rope_theta
     bool theta_is_read = false;    ///< the class has a rope_theta
     bool theta_is_scaled = false;  ///< for each axis, by rope_scale
@@ -73,7 +73,7 @@ constexpr Denoiser wan(const char* name, const char* note = nullptr, std::uint32
 constexpr Denoiser cosmos(const char* name) {
     return {.name = name,
             .division = Division::thirds,
-            .pairing = Pairing::half_split,
+            .pairing = VKROPE_HALF_SPLIT,
             .theta_is_scaled = true,
             .positions = frames,
             .note =
@@ -119,7 +119,7 @@ constexpr Denoiser denoisers[] = {
     cog_video("CogVideoXTransformer3DModel"),
     {.name = "CogView4Transformer2DModel",
      .division = Division::halves,
-     .pairing = Pairing::half_split,
+     .pairing = VKROPE_HALF_SPLIT,
      .head_dim = 40,
      .positions =
          "row * rope_axes_dim[0] / rows, column * rope_axes_dim[1] / columns, rounded down",
@@ -137,7 +137,7 @@ constexpr Denoiser denoisers[] = {
     flux("FluxTransformer2DModel"),
     {.name = "GlmImageTransformer2DModel",
      .division = Division::halves,
-     .pairing = Pairing::half_split,
+     .pairing = VKROPE_HALF_SPLIT,
      .head_dim = 40,
      .positions = "row, column",
      .note = text_stands},
@@ -215,7 +215,7 @@ constexpr Refused refused[] = {
     {"ErnieImageTransformer2DModel", two_angles_a_pair},
     {"MochiTransformer3DModel",
      "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
-     "fill a Rotation whose sections have SectionOrder::sum, with a head group for each head"},
+     "fill a Rotation whose sections have VKROPE_SECTIONS_SUM, with a head group for each head"},
     {"PixArtTransformer2DModel", no_rotary},
     {"SD3ControlNetModel", no_rotary},
     {"SD3Transformer2DModel", no_rotary},
@@ -228,11 +228,11 @@ static_assert(sorted(denoisers) && sorted(refused), "the tables are searched by 
 const Denoiser& find_denoiser(const Field& name) {
     const std::string wanted = text(name);
     if (const Refused* row = find_row(refused, wanted)) {
-        fail(Code::not_supported, "%s: %s", stated(name).c_str(), row->reason);
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(name).c_str(), row->reason);
     }
     const Denoiser* found = find_row(denoisers, wanted);
     if (found == nullptr) {
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s: it is unknown; the transformer of a pipeline has a config.json of its own",
              stated(name).c_str());
     }
@@ -266,7 +266,7 @@ std::vector<std::uint32_t> listed_axes(const Scope& config, const Denoiser& deno
     std::vector<std::uint32_t> widths;
     const Field field = find({config}, {denoiser.axes_key});
     if (!field && denoiser.axes[0] == 0) {
-        fail(Code::invalid_data, "%s is missing", denoiser.axes_key);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is missing", denoiser.axes_key);
     }
     if (!field) {
         for (const std::uint32_t width : denoiser.axes) {
@@ -277,14 +277,14 @@ std::vector<std::uint32_t> listed_axes(const Scope& config, const Denoiser& deno
         return widths;
     }
     if (!field.value->is_array() || field.value->size() < 2 || field.value->size() > max_axes) {
-        fail(Code::invalid_data, "%s is %s: it must be a list of 2 to %u numbers",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a list of 2 to %u numbers",
              field.name.c_str(), shown(*field.value).c_str(), max_axes);
     }
     for (const json& entry : *field.value) {
         const Field one = {field.name + "[" + std::to_string(widths.size()) + "]", &entry};
         widths.push_back(std::uint32_t(whole_number(one, 2, max_head_dim)));
         if (widths.back() % 2 != 0) {
-            fail(Code::invalid_data, "%s is %u: it must be even", one.name.c_str(), widths.back());
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: it must be even", one.name.c_str(), widths.back());
         }
     }
     return widths;
@@ -300,7 +300,7 @@ std::vector<std::uint32_t> axes_of(const Scope& config, const Denoiser& denoiser
                eighths = denoiser.division == Division::eighths;
     const std::uint32_t unit = eighths ? 16 : halves ? 4 : 2, least = unit == 2 ? 12 : unit;
     if (head_dim % unit != 0 || head_dim < least) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "attention_head_dim is %u: it must be a multiple of %u, at least %u", head_dim, unit,
              least);
     }
@@ -314,7 +314,7 @@ void require_rope(const Scope& config, const Denoiser& denoiser) {
     if (denoiser.asked_by == nullptr) return;
     const Field asked = find({config}, {denoiser.asked_by});
     if (!asked || !truth(asked)) {
-        fail(Code::not_supported, "%s is %s: without it %s has no rotary embedding",
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is %s: without it %s has no rotary embedding",
              denoiser.asked_by, asked ? "false" : "missing", denoiser.name);
     }
 }
@@ -340,7 +340,7 @@ std::vector<double> scales_of(const Scope& config, std::vector<std::string>& war
         return scales;
     }
     if (!field.value->is_array() || field.value->size() != scales.size()) {
-        fail(Code::invalid_data, "rope_scale is %s: it must be a list of 3 numbers",
+        fail(VKROPE_ERROR_INVALID_DATA, "rope_scale is %s: it must be a list of 3 numbers",
              shown(*field.value).c_str());
     }
     for (std::size_t axis = 0; axis < scales.size(); ++axis) {
@@ -370,7 +370,7 @@ Rotation diffusers_rotation(const json& config) {
     for (const std::uint32_t width : widths) sum += width;
     const std::uint32_t head_dim = stated_head_dim(scope);
     if (sum > max_head_dim || (head_dim != 0 && head_dim != sum)) {
-        fail(Code::invalid_data, "%s adds up to %llu: it must be the width of a head, %u",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s adds up to %llu: it must be the width of a head, %u",
              denoiser.axes_key, static_cast<unsigned long long>(sum),
              head_dim != 0 ? head_dim : unsigned(max_head_dim));
     }

@@ -65,7 +65,7 @@ class Fields {
             return otherwise;
         }
         if (!field.value->is_array() || field.value->size() != 3) {
-            fail(Code::invalid_data, "%s is %s: it must be a list of 3 numbers", name,
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a list of 3 numbers", name,
                  shown(*field.value).c_str());
         }
         return positive_number(
@@ -105,7 +105,7 @@ struct Row {
 
 double checked(double frequency, std::uint64_t pair, double theta) {
     if (frequency < too_fast) return frequency;
-    fail(Code::invalid_data,
+    fail(VKROPE_ERROR_INVALID_DATA,
          "rope_theta %.9g makes the frequency of pair %llu %g radians per position: it must be "
          "below 2048",
          theta, ull{pair}, frequency);
@@ -121,7 +121,7 @@ void require_row(const Attention& attention) {
     const std::uint64_t widest = attention.split ? attention.head_dim : channels;
     if (attention.head_dim % 2 != 0 || widest > max_head_dim ||
         channels < 2 * attention.steps.size() || channels > most) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "num_attention_heads is %llu and attention_head_dim is %llu: the head must be even, "
              "and the row that turns at most %llu channels",
              ull{attention.heads}, ull{attention.head_dim}, ull{max_head_dim});
@@ -131,7 +131,7 @@ void require_row(const Attention& attention) {
 /// All heads of a token as one, of interleaved pairs.
 void turn_rows(Rotation& rotation, const Attention& attention) {
     const Row row(attention.heads * attention.head_dim, attention.steps.size());
-    rotation.pairing = Pairing::interleaved;
+    rotation.pairing = VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = std::uint32_t(2 * row.pairs);
     for (std::uint64_t pair = 0; pair < row.pairs; ++pair) {
         const double growth = row.turns(pair) ? row.growth(pair, attention.theta) : 0;
@@ -140,7 +140,7 @@ void turn_rows(Rotation& rotation, const Attention& attention) {
         rotation.phase.push_back(phase_of(growth));
     }
     if (row.axes == 1) return;
-    rotation.sections.order = SectionOrder::interleaved;
+    rotation.sections.order = VKROPE_SECTIONS_INTERLEAVED;
     rotation.sections.axes = std::uint32_t(row.axes);
     for (std::uint64_t axis = 0; axis < row.axes; ++axis) {
         rotation.sections.pairs[axis] = std::uint32_t((row.pairs + row.axes - 1 - axis) / row.axes);
@@ -158,7 +158,7 @@ void turn_rows(Rotation& rotation, const Attention& attention) {
 void turn_heads(Rotation& rotation, const Attention& attention) {
     const Row row(attention.heads * attention.head_dim, attention.steps.size());
     const std::uint64_t pairs = attention.head_dim / 2;
-    rotation.pairing = Pairing::half_split;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = std::uint32_t(attention.head_dim);
     rotation.head_groups = std::uint32_t(attention.heads);
     rotation.inv_freq.assign(attention.heads * row.axes * pairs, 0);
@@ -171,7 +171,7 @@ void turn_heads(Rotation& rotation, const Attention& attention) {
         rotation.phase[head * pairs + pair] = phase_of(growth);
     }
     if (row.axes == 1) return;
-    rotation.sections.order = SectionOrder::sum;
+    rotation.sections.order = VKROPE_SECTIONS_SUM;
     rotation.sections.axes = std::uint32_t(row.axes);
     rotation.warnings.push_back("positions of the axes: frame, row, column");
 }
@@ -187,7 +187,7 @@ void turn(Rotation& rotation, const Attention& attention) {
 
 Rotation first_generation(const json& config, const ModelQuery& query) {
     if (!query.layer_type.empty()) {
-        fail(Code::invalid_argument,
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "the model is of diffusers: its layers all have the same RoPE");
     }
     Rotation rotation;
@@ -212,7 +212,7 @@ Rotation second_generation(const json& config, const ModelQuery& query) {
     const bool of_video = kind == video || kind == video_cross;
     const bool cross = kind == video_cross || kind == audio_cross;
     if (!of_video && !cross && kind != audio) {
-        fail(Code::invalid_argument, "layer_type is '%s': the model has %s, %s, %s and %s",
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the model has %s, %s, %s and %s",
              shown_key(std::string(kind)).c_str(), video, audio, video_cross, audio_cross);
     }
     if (query.layer_type.empty()) {
@@ -222,7 +222,7 @@ Rotation second_generation(const json& config, const ModelQuery& query) {
     const std::string type = fields.word("rope_type", "interleaved");
     attention.split = type == "split";
     if (!attention.split && type != "interleaved") {
-        fail(Code::not_supported, "rope_type is \"%s\": it must be interleaved or split",
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "rope_type is \"%s\": it must be interleaved or split",
              shown_key(type).c_str());
     }
     attention.theta = fields.positive("rope_theta", 10000);
@@ -231,7 +231,7 @@ Rotation second_generation(const json& config, const ModelQuery& query) {
     if (cross) {
         const std::uint64_t width = fields.number("audio_cross_attention_dim", 2048);
         if (width % attention.heads != 0) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "audio_cross_attention_dim is %llu: it must be a multiple of the heads, %llu",
                  ull{width}, ull{attention.heads});
         }

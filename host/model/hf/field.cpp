@@ -13,7 +13,7 @@ using nlohmann::json;
 using ull = unsigned long long;
 
 [[noreturn]] void refuse(const Field& field, const char* rule) {
-    fail(Code::invalid_data, "%s is %s: it must be %s", field.name.c_str(),
+    fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be %s", field.name.c_str(),
          shown(*field.value).c_str(), rule);
 }
 
@@ -37,7 +37,7 @@ Field find(const Scopes& scopes, std::initializer_list<const char*> names) {
         for (const char* name : names) {
             const Field other = find_first({scope}, {name});
             if (found && other && *found.value != *other.value) {
-                fail(Code::invalid_data, "%s is %s but %s is %s: they must agree",
+                fail(VKROPE_ERROR_INVALID_DATA, "%s is %s but %s is %s: they must agree",
                      found.name.c_str(), shown(*found.value).c_str(), other.name.c_str(),
                      shown(*other.value).c_str());
             }
@@ -87,7 +87,7 @@ std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t 
     // Exact up to 2^53; no caller gives a higher bound.
     const double number = value.is_number() ? value.get<double>() : -1;
     if (!(number >= double(low) && number <= double(high)) || number != std::floor(number)) {
-        fail(Code::invalid_data, "%s is %s: it must be a whole number from %llu to %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a whole number from %llu to %llu",
              field.name.c_str(), shown(value).c_str(), ull{low}, ull{high});
     }
     return std::uint64_t(number);

@@ -38,7 +38,7 @@ class FinishImport {
         norms();
         clip();
         query_scale();
-        finish_.q.scale_tokens = finish_.query_scale.kind != QueryScaling::none;
+        finish_.tensor[Q].scale_tokens = finish_.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
         return finish_;
     }
 
@@ -102,17 +102,17 @@ class FinishImport {
         norm.weight = rule->weight;
         norm.weight_offset = rule->weight_offset;
         norm.bias = rule->bias;
-        finish_.q.norm = finish_.k.norm = norm;
+        finish_.tensor[Q].norm = finish_.tensor[K].norm = norm;
         if (rule->of_v_too) {
-            finish_.v.norm = without_weight(norm);
+            finish_.tensor[V].norm = without_weight(norm);
         }
         if (rule->q_without_weight) {
-            finish_.q.norm = without_weight(norm);
+            finish_.tensor[Q].norm = without_weight(norm);
         }
     }
 
     static Norm without_weight(Norm norm) {
-        norm.weight = ParameterShape::none;
+        norm.weight = VKROPE_PARAMETER_NONE;
         norm.weight_offset = 0;
         return norm;
     }
@@ -134,9 +134,9 @@ class FinishImport {
             return;
         }
         if (const Field field = find_first(config_, {"clip_qkv"})) {
-            finish_.q.clip = finish_.k.clip = finish_.v.clip = float(positive_number(field));
-            if (!std::isfinite(finish_.q.clip)) {
-                fail(Code::invalid_data, "%s is %s: it must be a number that a float holds",
+            finish_.tensor[Q].clip = finish_.tensor[K].clip = finish_.tensor[V].clip = float(positive_number(field));
+            if (!std::isfinite(finish_.tensor[Q].clip)) {
+                fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a number that a float holds",
                      field.name.c_str(), shown(*field.value).c_str());
             }
         }
@@ -152,17 +152,17 @@ class FinishImport {
         if (type_ == "qwen" && is_true("use_logn_attn", false)) {
             const Field length = find_first(config_, {"seq_length"});
             if (length && positive_number(length) > 1) {
-                scale = {QueryScaling::logn, positive_number(length), 0};
+                scale = {VKROPE_QUERY_SCALING_LOGN, positive_number(length), 0};
             }
         } else if (type_ == "llama4_text" && !rotates_ &&
                    is_true("attn_temperature_tuning", true)) {
-            scale = {QueryScaling::llama4, number_or("floor_scale", 8192),
+            scale = {VKROPE_QUERY_SCALING_LLAMA4, number_or("floor_scale", 8192),
                      number_or("attn_scale", 0.1)};
         } else if (scales_by_beta(type_)) {
             const Field beta = find_first(scaling_, {"llama_4_scaling_beta"}),
                         length = find_first(scaling_, {"original_max_position_embeddings"});
             if (beta && length) {
-                scale = {QueryScaling::ministral3, positive_number(length), positive_number(beta)};
+                scale = {VKROPE_QUERY_SCALING_MINISTRAL3, positive_number(length), positive_number(beta)};
             }
         }
     }
@@ -179,7 +179,7 @@ class FinishImport {
 float norm_eps(const Field& field, double otherwise) {
     const double value = field ? positive_number(field) : otherwise;
     if (!(value >= 1e-20 && value <= 1)) {
-        fail(Code::invalid_data, "%s is %s: it must be 1e-20 to 1", field.name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be 1e-20 to 1", field.name.c_str(),
              shown(*field.value).c_str());
     }
     return float(value);

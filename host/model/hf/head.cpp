@@ -23,7 +23,7 @@ std::uint64_t count(const Source& source, std::vector<std::string>& warnings,
         return whole_number(field, 1, high);
     }
     if (otherwise == 0) {
-        fail(Code::invalid_data, "%s is missing: it is needed because head_dim is missing too",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: it is needed because head_dim is missing too",
              *names.begin());
     }
     warnings.push_back(source.model.assumed(*names.begin(), otherwise));
@@ -41,7 +41,7 @@ std::uint32_t divided_head_dim(const Source& source, std::vector<std::string>& w
         source.model.type.num_attention_heads, max_heads, heads);
     const std::uint64_t head_dim = width / number;
     if (width % number != 0 || head_dim < 2 || head_dim > max_head_dim) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%s is %llu and %s is %llu: their quotient, head_dim, must be whole, 2 to 65534",
              hidden ? hidden.name.c_str() : "hidden_size", static_cast<unsigned long long>(width),
              heads ? heads.name.c_str() : "num_attention_heads",
@@ -55,7 +55,7 @@ std::uint32_t doubled_head_dim(const Source& source, std::vector<std::string>& w
     const std::uint32_t head_dim = field ? std::uint32_t(whole_number(field, 2, max_head_dim))
                                          : 2 * divided_head_dim(source, warnings);
     if (head_dim > max_head_dim) {
-        fail(Code::invalid_data, "head_dim becomes %u: it must be at most 65534", head_dim);
+        fail(VKROPE_ERROR_INVALID_DATA, "head_dim becomes %u: it must be at most 65534", head_dim);
     }
     const Field other = find_first(source.top, {"kv_channels"});
     if (other && *other.value != head_dim) {
@@ -84,7 +84,7 @@ void refuse_other_latent(const Source& source) {
     const auto refuse = [](const Scope& scope, const std::string& key,
                            const nlohmann::json& value) {
         if (!says_latent(key, value)) return;
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s is %s: it says latent attention, whose rows turn in their tails; say its widths "
              "in qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
              (scope.prefix + shown_key(key)).c_str(), shown(value).c_str());
@@ -126,7 +126,7 @@ std::optional<Head> latent_head(const Source& source, std::vector<std::string>& 
     head.head_dim = width(rope, "qk_rope_head_dim", 2, source.model.type.qk_rope_head_dim);
     const Field nope = find(source.top, {"qk_nope_head_dim"});
     if (!nope && source.model.type.qk_nope_head_dim == 0) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "qk_nope_head_dim is missing: it says where the window of a query begins");
     }
     head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.model.type.qk_nope_head_dim);

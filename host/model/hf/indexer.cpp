@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
 // indexer_rope_interleave: deepseek_v2.py of vLLM and of SGLang, for which a missing key is false.
+#include "defaults.hpp"
 #include "model/hf/indexer.hpp"
 
 #include "model/import_error.hpp"
@@ -12,7 +13,7 @@ namespace vkrope {
 void become_indexer(const Source& source, const ModelQuery& query, Rotation& rotation) {
     const ModelType& type = source.model.type;
     if (!type.indexer) {
-        fail(Code::invalid_argument,
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "layer_type is 'indexer': model_type %s is not known to have one",
              type.name == nullptr ? "(unknown)" : type.name);
     }
@@ -21,20 +22,20 @@ void become_indexer(const Source& source, const ModelQuery& query, Rotation& rot
                 pairing = find_first(source.top, {"indexer_rope_interleave"});
     rotation.head_dim = width ? std::uint32_t(whole_number(width, 2, max_head_dim)) : 128;
     if (rotation.head_dim < rotation.rotary_dim) {
-        fail(Code::invalid_data, "%s is %u: it must be at least qk_rope_head_dim, which is %u",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: it must be at least qk_rope_head_dim, which is %u",
              width ? width.name.c_str() : "index_head_dim", rotation.head_dim, rotation.rotary_dim);
     }
     rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
-    rotation.pairing = query.pairing.value_or(!pairing         ? *type.indexer
-                                              : truth(pairing) ? Pairing::interleaved
-                                                               : Pairing::half_split);
+    rotation.pairing = value_or(query.pairing, !pairing         ? *type.indexer
+                                              : truth(pairing) ? VKROPE_INTERLEAVED
+                                                               : VKROPE_HALF_SPLIT);
     rotation.softmax_scale = 1;
     rotation.finish = {};
     rotation.finish.norms_known = true;
-    rotation.finish.k.norm = {.kind = NormKind::layer,
+    rotation.finish.tensor[K].norm = {.kind = VKROPE_NORM_LAYER,
                               .eps = 1e-6f,
-                              .weight = ParameterShape::channel,
-                              .bias = ParameterShape::channel};
+                              .weight = VKROPE_PARAMETER_CHANNEL,
+                              .bias = VKROPE_PARAMETER_CHANNEL};
     rotation.finish.q_heads = heads ? std::uint32_t(whole_number(heads, 1, max_heads)) : 0;
     rotation.finish.k_heads = 1;
     rotation.warnings.push_back(

@@ -49,7 +49,7 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
         } else if (key.of_one != nullptr && (entry == 0 || entry == 1)) {
             kinds.push_back(entry == 0 ? key.of_zero : key.of_one);
         } else {
-            fail(Code::invalid_data, "%s[%llu] is %s: it must be %s", field.name.c_str(),
+            fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %s: it must be %s", field.name.c_str(),
                  ull{kinds.size()}, shown(entry).c_str(),
                  key.of_one == nullptr ? "a string" : "0 or 1");
         }
@@ -61,14 +61,14 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu layer types: it must have at most %zu",
              field.name.c_str(), count, max_layer_types);
     }
 }
 
 void require_array(const Field& field) {
     if (!field.value->is_array()) {
-        fail(Code::invalid_data, "%s is %s: it must be a list", field.name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a list", field.name.c_str(),
              shown(*field.value).c_str());
     }
 }
@@ -81,7 +81,7 @@ bool goes_on(LayerRule rule) {
 void require_length(const Layers& layers, const Field& field, std::size_t length) {
     if (layers.count != 0 && length != layers.count &&
         !(goes_on(layers.rule) && length > layers.count)) {
-        fail(Code::invalid_data, "%s has %llu elements: it must have one a layer, %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have one a layer, %llu",
              field.name.c_str(), ull{length}, ull{layers.count});
     }
 }
@@ -90,7 +90,7 @@ void require_length(const Layers& layers, const Field& field, std::size_t length
 void read_ratios(const Scopes& scope, Layers& layers) {
     const Field field = find_first(scope, {"compress_ratios"});
     if (!field) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "compress_ratios is missing, and layer_types too: which layers have which base is "
              "unknown");
     }
@@ -99,7 +99,7 @@ void read_ratios(const Scopes& scope, Layers& layers) {
         const bool whole = entry.is_number_unsigned();
         layers.list.push_back(whole ? compressed_attention(entry.get<std::uint64_t>()) : "");
         if (layers.list.back().empty()) {
-            fail(Code::invalid_data, "%s[%llu] is %s: it must be 0, 4 or 128", field.name.c_str(),
+            fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %s: it must be 0, 4 or 128", field.name.c_str(),
                  ull{layers.list.size() - 1}, shown(entry).c_str());
         }
     }
@@ -112,7 +112,7 @@ void read_bases(const Scopes& scope, Layers& layers) {
     Field list = find_first(scope, {"layer_rope_theta"});
     if (const Field base = find_first(scope, {"rope_theta"}); base && base.value->is_array()) {
         if (list) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s and %s are both lists: it is unknown which of them applies", list.name.c_str(),
                  base.name.c_str());
         }
@@ -184,7 +184,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
         const std::string letters = text(pattern);
         if (letters.size() > max_layers) {
-            fail(Code::invalid_data, "%s has %zu letters: it must have at most %llu",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu letters: it must have at most %llu",
                  pattern.name.c_str(), letters.size(), ull{max_layers});
         }
         for (const char c : letters) {
@@ -264,7 +264,7 @@ void read_crossing(const Scopes& scope, Layers& layers) {
 LayerNumbers listed_numbers(const Field& field, const Layers& layers) {
     require_array(field);
     if (field.value->size() > max_layers) {
-        fail(Code::invalid_data, "%s has %zu elements: it must have at most %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu elements: it must have at most %llu",
              field.name.c_str(), field.value->size(), ull{max_layers});
     }
     LayerNumbers numbers = {field.name, {}};

@@ -16,7 +16,7 @@ void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& t
     if (found.name == "baichuan") {
         const Field hidden = find({config}, {"hidden_size"});
         if (hidden && *hidden.value == 5120) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "hidden_size is 5120: Baichuan's 13B models use ALiBi, not RoPE");
         }
     }
@@ -53,7 +53,7 @@ ModelClass model_class(const nlohmann::json& whole, const Scope& config, const S
     }
     const std::string name = text(field);
     if (const char* reason = unsupported_model_type(name)) {
-        fail(Code::not_supported, "%s is %s: %s", field.name.c_str(), shown(*field.value).c_str(),
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is %s: %s", field.name.c_str(), shown(*field.value).c_str(),
              reason);
     }
     if (const ModelType* row = find_model_type(name)) {

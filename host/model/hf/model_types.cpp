@@ -12,7 +12,7 @@
 namespace vkrope {
 namespace {
 
-constexpr Pairing interleaved = Pairing::interleaved;
+constexpr Pairing interleaved = VKROPE_INTERLEAVED;
 
 constexpr const char* gpt_oss_yarn =
     R"({"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
@@ -94,7 +94,7 @@ constexpr ModelType model_types[] = {
      .num_attention_heads = 128,
      .qk_nope_head_dim = 128,
      .qk_rope_head_dim = 64,
-     .indexer = Pairing::half_split},
+     .indexer = VKROPE_HALF_SPLIT},
     {.name = "deepseek_v4",
      .pairing = interleaved,
      .rotary_dim = 64,

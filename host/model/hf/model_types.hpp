@@ -30,7 +30,7 @@ enum class Alternating {
 /// transformers has no such class.
 struct ModelType {
     const char* name = nullptr;
-    Pairing pairing = Pairing::half_split;
+    Pairing pairing = VKROPE_HALF_SPLIT;
     double rope_theta = 10000;  ///< 0: versions of the class disagree, so the file must give it
     double rope_theta_since_5 =
         0;  ///< default of the class in transformers 5, if it differs; 0: the same

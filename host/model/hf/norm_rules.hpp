@@ -25,12 +25,12 @@ enum class Unsaid {
 /// The norms of Q and K in a class of models. A row says what differs from Qwen 3.
 struct NormRule {
     const char* name = nullptr;  ///< model_type
-    NormKind kind = NormKind::rms;
-    NormSpan span = NormSpan::head;
-    NormPlace place = NormPlace::before;
-    ParameterShape weight = ParameterShape::channel;
+    NormKind kind = VKROPE_NORM_RMS;
+    NormSpan span = VKROPE_NORM_SPAN_HEAD;
+    NormPlace place = VKROPE_NORM_PLACE_BEFORE;
+    ParameterShape weight = VKROPE_PARAMETER_CHANNEL;
     std::uint32_t weight_offset = 0;
-    ParameterShape bias = ParameterShape::none;
+    ParameterShape bias = VKROPE_PARAMETER_NONE;
     const char* eps_key = "rms_norm_eps";  ///< null: the class fixes it
     double eps = 1e-6;                     ///< of the class, if the key is missing
     const char* asked_by = nullptr;        ///< only if this key is true; null: always
@@ -49,18 +49,18 @@ constexpr NormRule rms_norm(const char* name, double eps = 1e-6) {
 
 constexpr NormRule over_token(const char* name, double eps = 1e-5) {
     return {
-        .name = name, .span = NormSpan::token, .weight = ParameterShape::head_channel, .eps = eps};
+        .name = name, .span = VKROPE_NORM_SPAN_TOKEN, .weight = VKROPE_PARAMETER_HEAD_CHANNEL, .eps = eps};
 }
 
 constexpr NormRule after_rotation(const char* name) {
-    return {.name = name, .place = NormPlace::after, .eps = 1e-5};
+    return {.name = name, .place = VKROPE_NORM_PLACE_AFTER, .eps = 1e-5};
 }
 
 /// Layer norms that layer_norm_eps belongs to.
 constexpr NormRule layer_norm(const char* name, ParameterShape weight, ParameterShape bias,
                               const char* asked_by, Unsaid unsaid = Unsaid::none) {
     return {.name = name,
-            .kind = NormKind::layer,
+            .kind = VKROPE_NORM_LAYER,
             .weight = weight,
             .bias = bias,
             .eps_key = "layer_norm_eps",
@@ -81,12 +81,12 @@ inline constexpr NormRule norm_rules[] = {
     {.name = "bailing_moe", .eps = 1e-5, .asked_by = "use_qk_norm"},
     {.name = "bailing_moe_v2", .asked_by = "use_qk_norm", .unsaid = Unsaid::not_known},
     {.name = "chameleon",
-     .kind = NormKind::layer,
-     .weight = ParameterShape::head_channel,
-     .bias = ParameterShape::head_channel,
+     .kind = VKROPE_NORM_LAYER,
+     .weight = VKROPE_PARAMETER_HEAD_CHANNEL,
+     .bias = VKROPE_PARAMETER_HEAD_CHANNEL,
      .eps_key = nullptr,
      .eps = 1e-5},
-    layer_norm("cohere", ParameterShape::head_channel, ParameterShape::none, "use_qk_norm"),
+    layer_norm("cohere", VKROPE_PARAMETER_HEAD_CHANNEL, VKROPE_PARAMETER_NONE, "use_qk_norm"),
     {.name = "deepseek_v4", .q_without_weight = true},
     rms_norm("doge"),
     rms_norm("dots1"),
@@ -98,9 +98,9 @@ inline constexpr NormRule norm_rules[] = {
     {.name = "gemma4_text", .of_v_too = true},
     {.name = "glm4_moe", .eps = 1e-5, .asked_by = "use_qk_norm"},
     not_known("hf_olmo", "attention_layer_norm"),  // of one of three kinds, over the token
-    {.name = "hunyuan", .place = NormPlace::after, .eps = 1e-5, .asked_by = "use_qk_norm"},
+    {.name = "hunyuan", .place = VKROPE_NORM_PLACE_AFTER, .eps = 1e-5, .asked_by = "use_qk_norm"},
     {.name = "hunyuan_image_3_moe",
-     .place = NormPlace::after,
+     .place = VKROPE_NORM_PLACE_AFTER,
      .eps = 1e-5,
      .asked_by = "use_qk_norm"},
     after_rotation("hunyuan_v1_dense"),
@@ -111,8 +111,8 @@ inline constexpr NormRule norm_rules[] = {
     {.name = "lfm2", .eps_key = "norm_eps", .eps = 1e-5},
     {.name = "lfm2_moe", .eps_key = "norm_eps", .eps = 1e-5},
     {.name = "llama4_text",
-     .place = NormPlace::after,
-     .weight = ParameterShape::none,
+     .place = VKROPE_NORM_PLACE_AFTER,
+     .weight = VKROPE_PARAMETER_NONE,
      .eps = 1e-5,
      .asked_by = "use_qk_norm",
      .unsaid = Unsaid::norms,
@@ -120,8 +120,8 @@ inline constexpr NormRule norm_rules[] = {
     rms_norm("mellum"),
     not_known("minicpmv"),  // its versions have language models of several classes
     {.name = "minimax_m2",
-     .span = NormSpan::token,
-     .weight = ParameterShape::head_channel,
+     .span = VKROPE_NORM_SPAN_TOKEN,
+     .weight = VKROPE_PARAMETER_HEAD_CHANNEL,
      .asked_by = "use_qk_norm",
      .unsaid = Unsaid::norms},
     {.name = "minimax_m3_vl_text", .weight_offset = 1},
@@ -138,10 +138,10 @@ inline constexpr NormRule norm_rules[] = {
      .eps_key = nullptr,
      .asked_by = "normalize_qk_projections",
      .unsaid = Unsaid::not_known},
-    layer_norm("persimmon", ParameterShape::channel, ParameterShape::channel, "qk_layernorm",
+    layer_norm("persimmon", VKROPE_PARAMETER_CHANNEL, VKROPE_PARAMETER_CHANNEL, "qk_layernorm",
                Unsaid::norms),
-    layer_norm("phi", ParameterShape::channel, ParameterShape::channel, "qk_layernorm"),
-    {.name = "plamo2", .weight = ParameterShape::head_channel, .eps_key = nullptr},
+    layer_norm("phi", VKROPE_PARAMETER_CHANNEL, VKROPE_PARAMETER_CHANNEL, "qk_layernorm"),
+    {.name = "plamo2", .weight = VKROPE_PARAMETER_HEAD_CHANNEL, .eps_key = nullptr},
     rms_norm("qwen3"),
     {.name = "qwen3_5", .weight_offset = 1},
     rms_norm("qwen3_moe"),
@@ -149,7 +149,7 @@ inline constexpr NormRule norm_rules[] = {
     rms_norm("qwen3_omni_moe_text"),
     rms_norm("qwen3_vl"),
     rms_norm("qwen3_vl_moe"),
-    layer_norm("stablelm", ParameterShape::head_channel, ParameterShape::none, "qk_layernorm"),
+    layer_norm("stablelm", VKROPE_PARAMETER_HEAD_CHANNEL, VKROPE_PARAMETER_NONE, "qk_layernorm"),
     {.name = "step3p5", .weight_offset = 1, .eps = 1e-5},
 };
 

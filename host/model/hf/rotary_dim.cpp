@@ -23,7 +23,7 @@ Field share_of_head(const Source& source, std::vector<std::string>& warnings) {
 double portion(const Field& factor) {
     const double value = positive_number(factor);
     if (value > 1) {
-        fail(Code::invalid_data, "%s is %s: it must be at most 1", factor.name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be at most 1", factor.name.c_str(),
              shown(*factor.value).c_str());
     }
     return value;
@@ -41,7 +41,7 @@ void require_valid(const RotaryDim& window, const Head& head, const Field& field
     }
     const std::string reason = field ? field.name + " is " + shown(*field.value) + ": "
                                      : std::string();
-    fail(Code::invalid_data, "%srotary_dim becomes %u: it must be even, 2 to head_dim, which is %u",
+    fail(VKROPE_ERROR_INVALID_DATA, "%srotary_dim becomes %u: it must be even, 2 to head_dim, which is %u",
          reason.c_str(), value, head.head_dim);
 }
 
@@ -89,7 +89,7 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
     if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
         if (!source.mixed && !explained(source, row, shares_of(source, factor),
                                         whole_number(given, 2, max_head_dim))) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
                  "agree",
                  given.name.c_str(), shown(*given.value).c_str(), window.rotary_dim);
@@ -101,7 +101,7 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
     }
     const bool of_row = std::lround(portion(factor) * row) == long(window.rotary_dim);
     if (!of_row && !source.mixed && !explained(source, row, {portion(factor)}, window.rotary_dim)) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%s is %s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
              "rows of %u: they must agree",
              factor.name.c_str(), shown(*factor.value).c_str(), window.rotary_dim, row);
@@ -117,7 +117,7 @@ void agree_with_proportional(const Field& given, const Field& factor, const Head
     window.share = factor ? portion(factor) : 1;
     window.turning_pairs = std::uint32_t(head.head_dim * window.share) / 2;
     if (window.turning_pairs == 0) {
-        fail(Code::invalid_data, "%s is %s: it rotates no pair of a head_dim of %u",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it rotates no pair of a head_dim of %u",
              factor.name.c_str(), shown(*factor.value).c_str(), head.head_dim);
     }
     if (!given) {
@@ -125,7 +125,7 @@ void agree_with_proportional(const Field& given, const Field& factor, const Head
     }
     const std::uint64_t width = whole_number(given, 2, max_head_dim);
     if (width != 2 * window.turning_pairs && width != head.head_dim) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%s is %llu but rope_type proportional turns %u channels in a window of %u: they "
              "must agree",
              given.name.c_str(), static_cast<unsigned long long>(width), 2 * window.turning_pairs,
@@ -182,7 +182,7 @@ RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::str
         const std::uint32_t product = partial(head.head_dim, factor);
         if (given && product != window.rotary_dim) {
             if (!explained(source, head.head_dim, shares_of(source, factor), window.rotary_dim)) {
-                fail(Code::invalid_data, "%s is %u but %s asks for %u: they must agree",
+                fail(VKROPE_ERROR_INVALID_DATA, "%s is %u but %s asks for %u: they must agree",
                      given.name.c_str(), window.rotary_dim, factor.name.c_str(), product);
             }
             warnings.push_back("ignored key " + stated(given) + ": it is of other layers; " +

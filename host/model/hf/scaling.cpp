@@ -20,7 +20,7 @@ void ntk(const ScalingParameters& parameters) {
     Rotation& rotation = parameters.rotation();
     const double factor = parameters.number("factor");
     if (factor < 1) {
-        fail(Code::invalid_data, "%s.factor is %s: rope_type ntk needs at least 1",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s.factor is %s: rope_type ntk needs at least 1",
              parameters.name().c_str(), shown_number(factor).c_str());
     }
     const double mixed_b = parameters.number("mixed_b", 1);
@@ -38,7 +38,7 @@ void fixed_ntk(const ScalingParameters& parameters, const Field& alpha) {
     Rotation& rotation = parameters.rotation();
     if (const Field factor = find(parameters.own(), {"factor"})) {
         if (positive_number(factor) != 1) {
-            fail(Code::invalid_data, "%s is %s and %s is %s: it is unknown which of them applies",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %s and %s is %s: it is unknown which of them applies",
                  alpha.name.c_str(), shown(*alpha.value).c_str(), factor.name.c_str(),
                  shown(*factor.value).c_str());
         }

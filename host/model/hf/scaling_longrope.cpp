@@ -15,7 +15,7 @@ std::vector<double> divisors(const ScalingParameters& parameters, const char* na
     Rotation& rotation = parameters.rotation();
     const Field field = parameters.required(parameters.own(), name);
     if (!field.value->is_array()) {
-        fail(Code::invalid_data, "%s is %s: it must be a list of numbers", field.name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a list of numbers", field.name.c_str(),
              shown(*field.value).c_str());
     }
     std::vector<double> numbers;
@@ -24,7 +24,7 @@ std::vector<double> divisors(const ScalingParameters& parameters, const char* na
             positive_number({field.name + "[" + std::to_string(numbers.size()) + "]", &entry}));
     }
     if (numbers.size() != rotation.inv_freq.size()) {
-        fail(Code::invalid_data, "%s has %llu elements: it must have rotary_dim / 2 = %llu",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have rotary_dim / 2 = %llu",
              field.name.c_str(), ull{numbers.size()}, ull{rotation.inv_freq.size()});
     }
     return numbers;

@@ -19,7 +19,7 @@ ScalingParameters::ScalingParameters(const ScalingSection& section, const Scalin
 
 void ScalingParameters::check(const Status& status) const {
     if (!status) {
-        fail(Code::invalid_data, "%s: %s", section_.name.c_str(), status.what);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s: %s", section_.name.c_str(), status.what);
     }
 }
 
@@ -46,7 +46,7 @@ void ScalingParameters::warn_without_length(const char* warning) const {
 Field ScalingParameters::required(const Scopes& scopes, const char* name) const {
     Field field = find(scopes, {name});
     if (!field) {
-        fail(Code::invalid_data, "%s.%s is missing: rope_type %s needs it", section_.name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s.%s is missing: rope_type %s needs it", section_.name.c_str(),
              name, rotation_.rope_type.c_str());
     }
     return field;
@@ -68,7 +68,7 @@ double ScalingParameters::magnitude(const char* name, double otherwise) const {
 
 double ScalingParameters::max_position() const {
     if (rotation_.max_position == 0) {
-        fail(Code::invalid_data, "max_position_embeddings is missing: rope_type %s needs it",
+        fail(VKROPE_ERROR_INVALID_DATA, "max_position_embeddings is missing: rope_type %s needs it",
              rotation_.rope_type.c_str());
     }
     return double(rotation_.max_position);

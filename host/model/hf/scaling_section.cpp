@@ -19,7 +19,7 @@ json object_or_empty(const Scope& config, const char* name) {
         return json::object();
     }
     if (!field.value->is_object()) {
-        fail(Code::invalid_data, "%s is %s: it must be an object or null", field.name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be an object or null", field.name.c_str(),
              shown(*field.value).c_str());
     }
     return *field.value;
@@ -78,7 +78,7 @@ void require_agreement(const json& parameters, const json& scaling) {
     for (const json* side : {&a, &b}) {
         for (const auto& [key, value] : side->items()) {
             if (!a.contains(key) || !b.contains(key) || a[key] != b[key]) {
-                fail(Code::invalid_data,
+                fail(VKROPE_ERROR_INVALID_DATA,
                      "rope_parameters and rope_scaling differ in %s: they must agree",
                      shown_key(key).c_str());
             }
@@ -111,7 +111,7 @@ ScalingSections divided(const std::string& name, const json& object,
         return sections;
     }
     if (sections.by_type.size() > max_layer_types) {
-        fail(Code::invalid_data, "%s has %zu layer types: it must have at most %zu", name.c_str(),
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu layer types: it must have at most %zu", name.c_str(),
              sections.by_type.size(), max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
@@ -121,7 +121,7 @@ ScalingSections divided(const std::string& name, const json& object,
         const std::string type = type_that_says(sections, key, value);
         if (type.empty()) {
             fail(
-                Code::invalid_data,
+                VKROPE_ERROR_INVALID_DATA,
                 "%s has both %s and parameters per layer type: it is unknown which of them applies",
                 name.c_str(), shown_key(key).c_str());
         }
@@ -156,7 +156,7 @@ void share(json& parameters, const json& scaling, const char* key) {
     if (!said && !by_type) {
         parameters[key] = *old;
     } else if (!agrees) {
-        fail(Code::invalid_data, "rope_parameters and rope_scaling differ in %s: they must agree",
+        fail(VKROPE_ERROR_INVALID_DATA, "rope_parameters and rope_scaling differ in %s: they must agree",
              key);
     }
 }
@@ -171,13 +171,13 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary,
         section.object["rope_theta"] = positive_number(base);
         const Field other = find({config}, {"rope_theta"});
         if (other && *other.value != *base.value) {
-            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", base.name.c_str(),
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %s but %s is %s: they must agree", base.name.c_str(),
                  shown(*base.value).c_str(), other.name.c_str(), shown(*other.value).c_str());
         }
     }
     const Field type = find({scope}, {"type"});
     if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
-        fail(type ? Code::not_supported : Code::invalid_data,
+        fail(type ? VKROPE_ERROR_NOT_SUPPORTED : VKROPE_ERROR_INVALID_DATA,
              "%s.type is %s: it must be origin or dynamic", rotary.name.c_str(),
              type ? shown(*type.value).c_str() : "missing");
     }
@@ -237,7 +237,7 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
     if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
         rotary && rotary.value->is_object()) {
         if (!parameters.empty() || !scaling.empty()) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s and %s are both there: it is unknown which of them applies",
                  rotary.name.c_str(), parameters.empty() ? "rope_scaling" : "rope_parameters");
         }

@@ -86,7 +86,7 @@ std::string scaling_type(const ScalingSection& section) {
         }
         const std::string named = present_name(text(field));
         if (found && named != type) {
-            fail(Code::invalid_data, "%s is %s but %s is %s: they must agree", found.name.c_str(),
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %s but %s is %s: they must agree", found.name.c_str(),
                  shown(*found.value).c_str(), field.name.c_str(), shown(*field.value).c_str());
         }
         found = field;
@@ -94,7 +94,7 @@ std::string scaling_type(const ScalingSection& section) {
     }
     if (found) {
         if (known(type) == nullptr) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s is %s: it must be default, linear, dynamic, yarn, longrope, llama3, "
                  "proportional, mrope or xdrope",
                  found.name.c_str(), shown(*found.value).c_str());
@@ -103,7 +103,7 @@ std::string scaling_type(const ScalingSection& section) {
     }
     for (const auto& [key, value] : section.object.items()) {
         if (!value.is_null() && !is_common_field(key)) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s.rope_type is missing although %s is there: it is unknown which scaling it "
                  "belongs to",
                  section.name.c_str(), shown_key(key).c_str());

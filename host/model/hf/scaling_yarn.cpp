@@ -29,8 +29,8 @@ void apply_yarn(const ScalingParameters& parameters) {
     YarnScaling scaling;
     scaling.original_max_position_embeddings = parameters.original_max_position();
     scaling.factor = parameters.factor_beyond(scaling.original_max_position_embeddings);
-    scaling.beta_fast = parameters.number("beta_fast", scaling.beta_fast);
-    scaling.beta_slow = parameters.number("beta_slow", scaling.beta_slow);
+    scaling.beta_fast = parameters.number("beta_fast", 0);
+    scaling.beta_slow = parameters.number("beta_slow", 0);
     scaling.attention_factor = parameters.number("attention_factor", 0);
     scaling.mscale = parameters.magnitude("mscale", 0);
     scaling.mscale_all_dim = parameters.magnitude("mscale_all_dim", 0);
@@ -43,7 +43,7 @@ void apply_yarn(const ScalingParameters& parameters) {
             "factor is YaRN's");
     }
     if (const Field truncate = find(parameters.own(), {"truncate"})) {
-        scaling.truncate = truth(truncate);
+        scaling.no_truncate = !truth(truncate);
     }
     parameters.check(
         scale_yarn(rotation.inv_freq, parameters.input().base, scaling, rotation.attention_factor));
@@ -54,12 +54,12 @@ void apply_deepseek_yarn(const ScalingParameters& parameters) {
     DeepseekYarnScaling scaling;
     scaling.original_max_position_embeddings = parameters.original_max_position();
     scaling.factor = parameters.factor_beyond(scaling.original_max_position_embeddings);
-    scaling.beta_fast = parameters.number("beta_fast", scaling.beta_fast);
-    scaling.beta_slow = parameters.number("beta_slow", scaling.beta_slow);
-    scaling.mscale = parameters.magnitude("mscale", scaling.mscale);
-    scaling.mscale_all_dim = parameters.magnitude("mscale_all_dim", scaling.mscale_all_dim);
+    scaling.beta_fast = parameters.number("beta_fast", 0);
+    scaling.beta_slow = parameters.number("beta_slow", 0);
+    scaling.mscale = parameters.magnitude("mscale", 1);
+    scaling.mscale_all_dim = parameters.magnitude("mscale_all_dim", 0);
     if (const Field truncate = find(parameters.own(), {"truncate"}); truncate && !truth(truncate)) {
-        fail(Code::not_supported, "%s is false: DeepSeek's YaRN truncates", truncate.name.c_str());
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is false: DeepSeek's YaRN truncates", truncate.name.c_str());
     }
     const bool mscale = is_number(parameters, "mscale"),
                all_dim = is_number(parameters, "mscale_all_dim");

@@ -17,7 +17,7 @@ using ull = unsigned long long;
 
 Sections sections_of(const Field& field) {
     if (!field.value->is_array() || field.value->size() < 2 || field.value->size() > max_axes) {
-        fail(Code::invalid_data, "%s is %s of %llu: it must be a list of 2 to %u numbers",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s of %llu: it must be a list of 2 to %u numbers",
              field.name.c_str(), shown(*field.value).c_str(), ull{field.value->size()}, max_axes);
     }
     Sections sections;
@@ -35,7 +35,7 @@ Sections allocated(const Field& time, std::uint32_t pairs) {
     Sections sections = {.axes = 3};
     sections.pairs[2] = std::uint32_t(whole_number(time, 0, max_head_dim));
     if (sections.pairs[2] > pairs || (pairs - sections.pairs[2]) % 2 != 0) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "%s is %u: rows and columns must have the same number of the other pairs of %u",
              time.name.c_str(), sections.pairs[2], pairs);
     }
@@ -47,17 +47,17 @@ Sections allocated(const Field& time, std::uint32_t pairs) {
 void require_alternating(const ScalingSection& section, const Scope& config,
                          const Sections& sections) {
     if (const std::string type = scaling_type(section); type != "default") {
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s.rope_type is %s: the axes of this class alternate, which only default does",
              section.name.c_str(), type.c_str());
     }
     const Field ratio = find_first({config}, {"compression_ratio"});
     if (ratio && positive_number(ratio) != 1) {
-        fail(Code::not_supported, "%s: it divides positions, which is not supported",
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it divides positions, which is not supported",
              stated(ratio).c_str());
     }
     if (sections.axes != 3 || sections.pairs[0] != sections.pairs[1]) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "mrope_section has %u elements, of which the first two are %u and %u: it must have 3, "
              "and the first two must be equal, since rows and columns alternate",
              sections.axes, sections.pairs[0], sections.pairs[1]);
@@ -67,7 +67,7 @@ void require_alternating(const ScalingSection& section, const Scope& config,
 /// Two axes by turns over all pairs.
 Sections by_turns(std::uint32_t pairs) {
     if (pairs % 2 != 0) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "head_dim is %u: it must be a multiple of 4, since rows and columns alternate",
              2 * pairs);
     }
@@ -108,7 +108,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         const Field type = find_first({section.scope()}, {"rope_type", "type"});
         if ((alone && truth(alone)) ||
             (type && (*type.value == "mrope" || *type.value == "xdrope"))) {
-            fail(Code::invalid_data, "mrope_section is missing: %s needs it",
+            fail(VKROPE_ERROR_INVALID_DATA, "mrope_section is missing: %s needs it",
                  alone ? alone.name.c_str() : type.name.c_str());
         }
         return sections;
@@ -118,7 +118,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         sum += width;
     }
     if (sum != pairs) {
-        fail(Code::invalid_data, "%s adds up to %llu: it must be rotary_dim / 2 = %u",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s adds up to %llu: it must be rotary_dim / 2 = %u",
              field ? field.name.c_str() : "mrope_section", ull{sum}, pairs);
     }
     if (then_time) {
@@ -128,10 +128,10 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
     const Field order = find(scopes, {"mrope_interleaved"});
     if (order ? truth(order) : model.mrope_interleaved) {
         if (sections.axes != 3) {
-            fail(Code::invalid_data, "%s has %u elements: interleaved sections have 3",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s has %u elements: interleaved sections have 3",
                  field.name.c_str(), sections.axes);
         }
-        sections.order = SectionOrder::interleaved;
+        sections.order = VKROPE_SECTIONS_INTERLEAVED;
     }
     return sections;
 }
@@ -154,7 +154,7 @@ void alternate_axes(const ModelType& model, Rotation& rotation) {
         rotation.inv_freq[axis * turns.size() + pair] = turns[pair];
     }
     rotation.base = 0;  // each axis has frequencies of its own
-    rotation.sections = {.order = SectionOrder::sum, .axes = 3};
+    rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 3};
     rotation.warnings.push_back(
         "positions of the axes: time, row, column; a text token has one position on all axes");
 }

@@ -33,7 +33,7 @@ ScalingSection compressed_section(const Source& source) {
     const char* name = sliding ? "main" : "compress";
     const ScalingSection* found = source.sections.of(name);
     if (found == nullptr) {
-        fail(Code::invalid_data, "rope_parameters has no entry %s, which layers of type %s have",
+        fail(VKROPE_ERROR_INVALID_DATA, "rope_parameters has no entry %s, which layers of type %s have",
              name, shown_key(source.layer.type).c_str());
     }
     if (sliding && !source.by_type()) {
@@ -54,7 +54,7 @@ bool scaled_elsewhere(const Source& source) {
     }
     const Field types = find_first(source.top, {"yarn_only_types"});
     if (!types || !types.value->is_array()) {
-        fail(Code::invalid_data,
+        fail(VKROPE_ERROR_INVALID_DATA,
              "yarn_only_types is %s: it must list the layer types that are scaled",
              types ? shown(*types.value).c_str() : "missing");
     }
@@ -68,7 +68,7 @@ ScalingSection section_of_layer(const Source& source) {
     }
     const ScalingSection* found = source.sections.of(source.layer.type);
     if (found == nullptr && source.layer.rotates) {
-        fail(Code::invalid_data, "rope_parameters has no entry for layer type %s",
+        fail(VKROPE_ERROR_INVALID_DATA, "rope_parameters has no entry for layer type %s",
              shown_key(source.layer.type).c_str());
     }
     const bool unscaled = !source.by_type() && !source.layer.is_full() &&

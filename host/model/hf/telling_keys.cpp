@@ -102,7 +102,7 @@ bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
         const bool section = where.object != scope.object && says == Says::scaling &&
                              says_a_scaling(value);
         if (yarn || section) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s is %s: it names a scaling and is not read; set it to null", name.c_str(),
                  shown(value).c_str());
         }

@@ -120,15 +120,15 @@ const Architecture& find_architecture(const Scope& config) {
     const Field name = find({config}, {"architecture"});
     const Architecture* found = find_row(architectures, text(name));
     if (found == nullptr) {
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s: timm's files do not say whether a model rotates, nor by which frequencies, and "
              "this one is not known",
              stated(name).c_str());
     }
     if (found->grid == Grid::learned) {
-        fail(Code::not_supported,
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s: its frequencies are learned, weights for each layer, head and axis; with them, "
-             "fill a Rotation whose sections have SectionOrder::sum",
+             "fill a Rotation whose sections have VKROPE_SECTIONS_SUM",
              stated(name).c_str());
     }
     return *found;
@@ -139,14 +139,14 @@ void refuse_arguments(const Scope& config) {
     const Field arguments = find({config}, {"model_args"});
     if (!arguments) return;
     if (!arguments.value->is_object()) {
-        fail(Code::invalid_data, "%s: it must be an object", stated(arguments).c_str());
+        fail(VKROPE_ERROR_INVALID_DATA, "%s: it must be an object", stated(arguments).c_str());
     }
     const Scope inside = {arguments.value, "model_args."};
     for (const char* key : {"embed_dim", "num_heads", "patch_size", "ref_feat_shape",
                             "rope_grid_indexing", "rope_grid_offset", "rope_rotate_half",
                             "rope_temperature", "rope_type", "use_rot_pos_emb"}) {
         if (const Field field = find({inside}, {key})) {
-            fail(Code::not_supported, "%s: only the architecture's own value is known",
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: only the architecture's own value is known",
                  stated(field).c_str());
         }
     }
@@ -164,10 +164,10 @@ Patches patches_of(const Scope& config, const Architecture& architecture) {
                                  : config;
     const Field size = find({pretrained}, {"input_size"});
     if (!size) {
-        fail(Code::invalid_data, "pretrained_cfg.input_size is missing: the frequencies need it");
+        fail(VKROPE_ERROR_INVALID_DATA, "pretrained_cfg.input_size is missing: the frequencies need it");
     }
     if (!size.value->is_array() || size.value->size() != 3) {
-        fail(Code::invalid_data, "%s must be a list of 3 numbers: channels, rows, columns",
+        fail(VKROPE_ERROR_INVALID_DATA, "%s must be a list of 3 numbers: channels, rows, columns",
              size.name.c_str());
     }
     std::uint64_t sides[2];
@@ -212,8 +212,8 @@ Rotation timm_rotation(const json& config) {
     refuse_arguments(scope);
     const Patches patches = patches_of(scope, architecture);
     Rotation rotation;
-    rotation.pairing = architecture.grid == Grid::centred ? Pairing::half_split
-                                                          : Pairing::interleaved;
+    rotation.pairing = architecture.grid == Grid::centred ? VKROPE_HALF_SPLIT
+                                                          : VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = architecture.head_dim;
     const std::uint32_t quarter = architecture.head_dim / 4;
     rotation.sections.axes = 2;

@@ -161,7 +161,7 @@ void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
         const bool idle = rotates_by_class && key.when == When::not_rope && field &&
                           *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {
-            fail(Code::not_supported, "%s is %s: %s", field.name.c_str(),
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is %s: %s", field.name.c_str(),
                  shown(*field.value).c_str(), key.reason);
         }
     }
@@ -173,12 +173,12 @@ void refuse_without_rope(const ModelClass& model, const Scopes& top,
     Scopes scopes = top;
     scopes.push_back(section.scope());
     if (key != nullptr && !find_first(scopes, {key})) {
-        fail(Code::not_supported, "%s is missing: without it model_type %s does not use RoPE", key,
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is missing: without it model_type %s does not use RoPE", key,
              model.type.name);
     }
     // An unknown class may have no RoPE at all.
     if (model.type.name == nullptr && model.unknown && !names_rope(top)) {
-        fail(Code::not_supported, "%s: it is unknown, and no key names RoPE",
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it is unknown, and no key names RoPE",
              stated(model.unknown).c_str());
     }
 }
@@ -192,11 +192,11 @@ void refuse_scaling_of_attention(const Scopes& top) {
                                ? find_first({{section.value, section.name + "."}}, {"type"})
                                : Field();
         if (type && *type.value != plain) {
-            fail(Code::not_supported, "%s: only %s is supported there", stated(type).c_str(),
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: only %s is supported there", stated(type).c_str(),
                  plain);
         }
         if (section && !type && says_a_scaling(*section.value)) {
-            fail(Code::not_supported, "%s: it names a scaling and is not read",
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it names a scaling and is not read",
                  stated(section).c_str());
         }
     }
@@ -205,7 +205,7 @@ void refuse_scaling_of_attention(const Scopes& top) {
 void require_known_scaling(const ModelType& model, const ScalingSection& section) {
     if (scaling_type(section) == "ntk" && !model.mixed_ntk) {
         const Field type = find_first({section.scope()}, {"rope_type", "type"});
-        fail(Code::not_supported, "%s: it is supported only for model_type new",
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it is supported only for model_type new",
              stated(type).c_str());
     }
 }
@@ -236,7 +236,7 @@ class UnreadKeys {
     UnreadKeys(const Source& source, const ModelQuery& query, Rotation& rotation)
         : source_(source), query_(query), rotation_(rotation), type_(source.model.shown_type()),
           known_(source.model.type.name != nullptr), scaled_(rotation.rope_type != "default"),
-          norms_(rotation.finish.q.norm.kind != NormKind::none) {}
+          norms_(rotation.finish.tensor[Q].norm.kind != VKROPE_NORM_NONE) {}
 
     /// The language model's own objects, and those inside them.
     void of_model() {
@@ -326,7 +326,7 @@ class UnreadKeys {
         if ((may_scale && says_a_scaling(*field.value)) ||
             (says == Says::yarn && asks_for_scaling(*field.value) &&
              (!known_ || field.value->is_object()))) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s: it names a scaling and is not read; say it in rope_parameters, or set it to "
                  "null",
                  stated(field).c_str());
@@ -335,14 +335,14 @@ class UnreadKeys {
             return;
         }
         if (says == Says::scaled_layers && scaled_) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s: it says which layers are scaled, which is not read for a model_type that is "
                  "not known; give each layer type its own section in rope_parameters, and set it "
                  "to null",
                  stated(field).c_str());
         }
         if (says == Says::layers && (query_.layer >= 0 || !query_.layer_type.empty())) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s: it says of which kind a layer is, which is not read for a model_type that is "
                  "not known; ask for no layer, or list the kinds in layer_types and set it to null",
                  stated(field).c_str());

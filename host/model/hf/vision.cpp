@@ -48,7 +48,7 @@ Scope vision_config(const json& config) {
             return inner;
         }
     }
-    fail(Code::invalid_argument, "tower is 'vision': the model has no vision_config");
+    fail(VKROPE_ERROR_INVALID_ARGUMENT, "tower is 'vision': the model has no vision_config");
 }
 
 /// Whether model_type names a stand-alone vision tower.
@@ -90,11 +90,11 @@ class VisionImport {
         const std::string own = type_of(*vision_.object);
         const std::string name = own.empty() || turns_clip() ? type_of(config) : own;
         if (const char* reason = unsupported_tower(name)) {
-            fail(Code::not_supported, "the vision tower %s: %s", name.c_str(), reason);
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "the vision tower %s: %s", name.c_str(), reason);
         }
         const Tower* tower = find_tower(name);
         if (tower == nullptr) {
-            fail(Code::not_supported,
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "tower is 'vision': the vision tower \"%s\" is not known to have a rotary "
                  "embedding",
                  shown_key(name).c_str());
@@ -120,7 +120,7 @@ class VisionImport {
 
     void assume(const std::string& missing, std::uint64_t value) {
         if (value == 0) {
-            fail(Code::invalid_data, "%s is missing", missing.c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is missing", missing.c_str());
         }
         warn(missing + " is missing: assuming " + std::to_string(value) + ", the default of " +
              tower_.name);
@@ -141,12 +141,12 @@ class VisionImport {
     void head_dim() {
         rotation_.head_dim = rotation_.rotary_dim = stated_head_dim();
         if (tower_.axis_count == 2 && rotation_.head_dim % 4 != 0) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%shead_dim is %u: it must be a multiple of 4, for two axes of whole pairs",
                  vision_.prefix.c_str(), rotation_.head_dim);
         }
         if (rotation_.head_dim < 2 * tower_.axis_count) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%shead_dim is %u: it must be at least %u, a pair for each axis",
                  vision_.prefix.c_str(), rotation_.head_dim, 2 * tower_.axis_count);
         }
@@ -161,7 +161,7 @@ class VisionImport {
         std::uint64_t heads = number("num_heads", "num_attention_heads", tower_.heads);
         if (const Field rate = own("downsample_rate")) heads *= whole_number(rate, 1, max_side);
         if (width % heads != 0 || width / heads < 4 || width / heads > 65532) {
-            fail(Code::invalid_data,
+            fail(VKROPE_ERROR_INVALID_DATA,
                  "%s is %llu and num_heads is %llu: their quotient, head_dim, must be whole, 4 to "
                  "65532",
                  key("hidden_size").c_str(), ull{width}, ull{heads});
@@ -196,7 +196,7 @@ class VisionImport {
         for (const auto& [name, value] : inside.object->items()) {
             const bool is_type = name == "rope_type" || name == "type";
             if (is_type && value != "default") {
-                fail(Code::not_supported, "%s%s is %s: a vision tower has no scaling",
+                fail(VKROPE_ERROR_NOT_SUPPORTED, "%s%s is %s: a vision tower has no scaling",
                      inside.prefix.c_str(), name.c_str(), shown(value).c_str());
             }
             if (!is_type && name != "rope_theta" && is_set(value)) {
@@ -229,10 +229,10 @@ class VisionImport {
         ModelFinish& finish = rotation_.finish;
         finish.norms_known = true;
         if (!tower_.norms) return;
-        Norm norm = {.kind = NormKind::rms, .eps = norm_eps(own("rms_norm_eps"), 1e-6)};
-        finish.v.norm = norm;
-        norm.weight = ParameterShape::channel;
-        finish.q.norm = finish.k.norm = norm;
+        Norm norm = {.kind = VKROPE_NORM_RMS, .eps = norm_eps(own("rms_norm_eps"), 1e-6)};
+        finish.tensor[V].norm = norm;
+        norm.weight = VKROPE_PARAMETER_CHANNEL;
+        finish.tensor[Q].norm = finish.tensor[K].norm = norm;
     }
 
     /// Patches on a side of the images that the file is for.
@@ -240,7 +240,7 @@ class VisionImport {
         const std::uint64_t image = number("image_size", tower_.image_size),
                             patch = number("patch_size", tower_.patch_size);
         if (image < patch) {
-            fail(Code::invalid_data, "%s is %llu: it must be at least patch_size, %llu",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %llu: it must be at least patch_size, %llu",
                  key("image_size").c_str(), ull{image}, ull{patch});
         }
         return image / patch;
@@ -269,7 +269,7 @@ class VisionImport {
         layers.named = {full_attention, windowed_attention};
         layers.count = number("num_hidden_layers", 32);
         if (layers.count > max_vision_layers) {
-            fail(Code::invalid_data, "%s is %llu: it must be at most %llu",
+            fail(VKROPE_ERROR_INVALID_DATA, "%s is %llu: it must be at most %llu",
                  key("num_hidden_layers").c_str(), ull{layers.count}, ull{max_vision_layers});
         }
         layers.list.assign(layers.count, windowed_attention);
@@ -277,7 +277,7 @@ class VisionImport {
         const json otherwise = {7, 15, 23, 31};
         if (!listed) warn(key("global_attn_indexes") + " is missing: assuming 7, 15, 23, 31");
         if (listed && !listed.value->is_array()) {
-            fail(Code::invalid_data, "%s must be a list", stated(listed).c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "%s must be a list", stated(listed).c_str());
         }
         for (const json& entry : listed ? *listed.value : otherwise) {
             const Field one = {key("global_attn_indexes") + "[]", &entry};
@@ -292,7 +292,7 @@ class VisionImport {
 
     void require_no_layer() const {
         if (query_.layer >= 0 || !query_.layer_type.empty()) {
-            fail(Code::invalid_argument, "tower is 'vision': its layers all have the same RoPE");
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "tower is 'vision': its layers all have the same RoPE");
         }
     }
 

@@ -28,7 +28,7 @@ enum class Spectrum {
 struct Tower {
     const char* name;  ///< model_type of the vision_config, or of the whole
     Spectrum spectrum = Spectrum::same;
-    Pairing pairing = Pairing::half_split;
+    Pairing pairing = VKROPE_HALF_SPLIT;
     std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
     const char* axes = "row, column";
     std::uint32_t axis_count = 2;

@@ -127,10 +127,9 @@ class Device(Owner):
             )
         name = ffi.new("char[]", select.encode())
         folder = ffi.new("char[]", os.fspath(pipeline_cache_folder).encode())
-        pushes = ffi.new("VkBool32*", push_descriptors)
         options = new_struct(
             "vkrope_device_options", select=name, validation=validation, timeout_ns=timeout_ns,
-            push_descriptors=pushes, pipeline_cache_folder=folder,
+            no_push_descriptors=not push_descriptors, pipeline_cache_folder=folder,
             pipeline_cache_bytes=pipeline_cache_bytes,
         )  # fmt: skip
         message = ffi.NULL if on_message is None else _callback_of(on_message)

@@ -61,7 +61,7 @@ class Kernel(Owner):
         q, k, v:       format of each tensor: a HeadFormat or a dtype; None: the kernel does not
                        handle it. V is copied, never rotated
         max_position:  covers every position with |position| < max_position
-        angles:        "by_default", "factored_texture", "computed", "direct_texture" or
+        angles:        "automatic", "factored_texture", "computed", "direct_texture" or
                        "direct_buffer"
         position_ids:  positions come from a DeviceArray; otherwise they are consecutive. A
                        rotation with sections always takes them from a DeviceArray
@@ -86,7 +86,7 @@ class Kernel(Owner):
         k: Format | None = None,
         v: Format | None = None,
         max_position: int,
-        angles: str = "by_default",
+        angles: str = "automatic",
         position_ids: bool = False,
         scatter_k: bool = False,
         pairing_out: str | None = None,
@@ -108,22 +108,27 @@ class Kernel(Owner):
             self._angles = filled(
                 "vkrope_angles", lib.vkrope_angle_table_get, self._table.pointer
             )
-            formats = [_head_format(name, of) for name, of in (("q", q), ("k", k), ("v", v))]
+            formats = {"q": _head_format(q), "k": _head_format(k), "v": _head_format(v)}
             info = new_struct("vkrope_kernel_info")
             get_info = lib.vkrope_rotation_get_kernel_info
-            call(get_info, rotation._open().pointer, self._angles.plan, *formats, info)
-            if not steps:
-                info.q_finish = info.k_finish = info.v_finish = ffi.NULL
-                info.q_heads = info.k_heads = info.v_heads = 0
-            for name, format, of in zip("qkv", formats, (q, k, v)):
-                if isinstance(of, HeadFormat):
-                    format.head_dim = of.head_dim or format.head_dim
-                    if of.rotary_offset is not None:
-                        format.rotary_offset = of.rotary_offset
-                    if of.heads is not None:
-                        set_field(info, f"{name}_heads", of.heads)
+            types = [_type_of(name, of) for name, of in formats.items()]
+            call(get_info, rotation._open().pointer, self._angles.plan, *types, info)
+            for tensor, (name, of) in zip(info.tensor, formats.items()):
+                if not steps:
+                    tensor.ops = ffi.new("vkrope_ops*")[0]
+                    tensor.heads = 0
+                if of is None:
+                    continue
+                if of.dtype_out is not None:
+                    tensor.out = element_of(name, of.dtype_out)
+                if of.head_dim != 0:
+                    set_field(tensor, "head_dim", of.head_dim)
+                if of.rotary_offset is not None:
+                    set_field(tensor, "rotary_offset", of.rotary_offset)
+                if of.heads is not None:
+                    set_field(tensor, "heads", of.heads)
             self._parameter_plan = filled("vkrope_parameter_plan", lib.vkrope_plan_parameters, info)
-            self._sections = info.sections != ffi.NULL
+            self._sections = info.sections.axes != 0
             self._takes_ids = position_ids or self._sections
             source = self._angles.plan.source
             self._counts = self._takes_ids or scatter_k or source != lib.VKROPE_ANGLES_COMPUTED
@@ -132,8 +137,7 @@ class Kernel(Owner):
             info.scatter_k = scatter_k
             info.two_parameter_sets = two_parameter_sets
             if pairing_out is not None:
-                out = ffi.new("vkrope_pairing*", pairings.number("pairing_out", pairing_out))
-                info.pairing_out = out
+                info.pairing_out = pairings.number("pairing_out", pairing_out)
             ref = filled("vkrope_device_ref", lib.vkrope_device_get_ref, parent.pointer)
             self._pushes = bool(ref.enabled & lib.VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)
             self._handle = create(
@@ -186,7 +190,7 @@ class Kernel(Owner):
                 if part not in ("weight", "norm_bias", "bias"):
                     raise InvalidArgumentError(f"{name} has {part!r}: no such weight or bias")
                 values = np.ascontiguousarray(values)
-                source = getattr(getattr(sources, name), part)
+                source = getattr(sources.tensor["qkv".index(name)], part)
                 kept.append(ffi.from_buffer(values))
                 source.data, source.count = kept[-1], values.size
                 source.element = element_of(f"{name} {part}", values.dtype)
@@ -251,27 +255,26 @@ class Kernel(Owner):
         )
         if self._counts:
             record.out_of_range = _where(counter)
-        for name, words in (("parameters", parameters), ("q_scale_tokens", q_scale_tokens)):
-            if words is not None:
-                setattr(record, name, _floats(name, words))
-        kept = [self._angles, counter]  # what the call points to
-        record.angles = self._angles
-        for name, (array, out) in given.items():
+        if parameters is not None:
+            record.parameters = _floats("parameters", parameters)
+        if q_scale_tokens is not None:
+            record.scale_tokens[0] = _floats("q_scale_tokens", q_scale_tokens)
+        record.angles = self._angles[0]
+        for index, (name, (array, out)) in enumerate(given.items()):
             if array is None:
                 continue
             into_cache = self._scatters and name != "q"
             if into_cache and out is None:
                 raise InvalidArgumentError(f"out_{name} is missing: with scatter_k it is the cache")
-            kept.append(_tensor(name, array))
-            setattr(record, f"{name}_in", kept[-1])
+            tensor = _tensor(name, array)
+            getattr(record, "in")[index] = tensor[0]
             if out is not None:
-                kept.append(_cache(f"out_{name}", out) if into_cache else _tensor(name, out))
-            setattr(record, f"{name}_out", kept[-1])
-        kept.append(self._positions(positions))
-        record.positions = kept[-1]
+                tensor = _cache(f"out_{name}", out) if into_cache else _tensor(name, out)
+            record.out[index] = tensor[0]
+        record.positions = self._positions(positions)[0]
         if slot_mapping is not None:
-            kept.append(_paged_cache(slot_mapping, out_k if out_k is not None else out_v))
-            record.paged_cache = kept[-1]
+            cache = out_k if out_k is not None else out_v
+            record.paged_cache = _paged_cache(slot_mapping, cache)[0]
         nanoseconds = self._submit(record)
         return Run(nanoseconds if nanoseconds >= 0 else None, int(counter.numpy()[0]))
 
@@ -353,14 +356,12 @@ def _in_range(field: str, value: Any, highest: int, lowest: int = 0) -> int:
     return int(value)
 
 
-def _head_format(name: str, format: Format | None) -> Any:
-    if format is None:
-        return ffi.NULL
-    of = format if isinstance(format, HeadFormat) else HeadFormat(format)
-    made = new_struct("vkrope_head_format", head_dim=of.head_dim)
-    setattr(made, "in", element_of(name, of.dtype))
-    made.out = element_of(name, of.dtype if of.dtype_out is None else of.dtype_out)
-    return made
+def _head_format(format: Format | None) -> HeadFormat | None:
+    return format if format is None or isinstance(format, HeadFormat) else HeadFormat(format)
+
+
+def _type_of(name: str, of: HeadFormat | None) -> Any:
+    return ffi.NULL if of is None else ffi.new("vkrope_element*", element_of(name, of.dtype))
 
 
 def _where(array: DeviceArray) -> dict[str, Any]:

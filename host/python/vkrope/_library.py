@@ -51,9 +51,8 @@ def call(function: Callable[..., int], *arguments: Any) -> None:
 
 
 def new_struct(name: str, **fields: Any) -> Any:
-    """A struct with its struct_size. What a field points to must be kept alive by the caller."""
+    """A struct. What a field points to must be kept alive by the caller."""
     made = ffi.new(f"{name}*")
-    made.struct_size = ffi.sizeof(name)
     for field, value in fields.items():
         set_field(made, field, value)
     return made

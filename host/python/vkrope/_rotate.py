@@ -121,7 +121,7 @@ def _run(device: Device, rotation: Rotation, shape: Any, inverse: bool, pointers
         )  # fmt: skip
         try:
             call(lib.vkrope_host_rotation_upload, handle.pointer, *inputs)
-            direction = lib.VKROPE_DIRECTION_INVERSE if inverse else lib.VKROPE_DIRECTION_FORWARD
+            direction = lib.VKROPE_INVERSE if inverse else lib.VKROPE_FORWARD
             call(lib.vkrope_host_rotation_run, handle.pointer, direction, ffi.NULL)
             call(lib.vkrope_host_rotation_download, handle.pointer, *outputs)
         finally:
@@ -141,7 +141,7 @@ def rotate(
     layout: Layout = "bshd",
     inverse: bool = False,
     gain: str = "apply",
-    angles: str = "by_default",
+    angles: str = "automatic",
     out_q: np.ndarray | None = None,
     out_k: np.ndarray | None = None,
     out_v: np.ndarray | None = None,
@@ -166,7 +166,7 @@ def rotate(
         layout:          order of the axes: "bshd", "bhsd", "sbhd" or "thd" (packed tokens)
         inverse:         rotate back (the gradient)
         gain:            what happens to the attention factor: "apply", "omit" or "divide_out"
-        angles:          "by_default", "factored_texture", "computed", "direct_texture" or
+        angles:          "automatic", "factored_texture", "computed", "direct_texture" or
                          "direct_buffer"
         out_q, ...:      arrays for the results, which may be the inputs
         device:          None: the best device

@@ -103,8 +103,7 @@ class Rotation(Owner):
         if phases.size != 0:
             info.phase = ffi.from_buffer("double[]", phases)
             info.phase_count = phases.size
-        of_axes = _sections(sections)
-        info.sections = of_axes
+        _set_sections(info, sections)
         self._handle = _created(lib.vkrope_rotation_create, info)
 
     @classmethod
@@ -126,8 +125,7 @@ class Rotation(Owner):
                 words = pairings if name == "pairing" else precisions
                 setattr(info, name, words.number(name, value))
             elif name == "sections":
-                of_axes = _sections(value)
-                info.sections = of_axes
+                _set_sections(info, value)
             elif name == "windows":
                 _set_windows(info, value)
             elif name in ("head_dim", "attention_factor", "q_rotary_offset", "k_rotary_offset"):
@@ -167,8 +165,7 @@ class Rotation(Owner):
     @property
     def rotates(self) -> bool:
         """False for a layer without RoPE."""
-        rotates = self._info().rotates
-        return rotates == ffi.NULL or bool(rotates[0])
+        return not self._info().no_rope
 
     @property
     def pairing(self) -> str:
@@ -203,9 +200,10 @@ class Rotation(Owner):
     @property
     def windows(self) -> tuple[tuple[int, int], ...]:
         """(offset, rotary_dim) of each window of a row; empty: one window."""
+        info = self._info()  # owns the windows
         return tuple(
             (window.offset, window.rotary_dim)
-            for window in self._info().windows
+            for window in info.windows
             if window.rotary_dim != 0
         )
 
@@ -249,8 +247,9 @@ class Rotation(Owner):
     @property
     def sections(self) -> Sections | None:
         """Which axis rotates which pairs; None: one position per token."""
-        of = self._info().sections
-        if of == ffi.NULL:
+        info = self._info()  # owns the sections
+        of = info.sections
+        if of.axes == 0:
             return None
         return Sections(
             order=section_orders.word(of.order),
@@ -287,21 +286,19 @@ def _set_windows(info: Any, windows: Sequence[tuple[int, int]]) -> None:
             ) from None
 
 
-def _sections(sections: Sections | None) -> Any:
+def _set_sections(info: Any, sections: Sections | None) -> None:
+    info.sections.axes = 0
     if sections is None:
-        return ffi.NULL
+        return
     axes = len(sections.pairs)
     if axes > lib.VKROPE_MAX_AXES:
         raise InvalidArgumentError(
             f"sections.pairs has {axes} axes: {lib.VKROPE_MAX_AXES} at most"
         )
-    return new_struct(
-        "vkrope_sections",
-        order=section_orders.number("sections.order", sections.order),
-        axes=axes,
-        pairs=list(sections.pairs),
-        leftover_axis=sections.leftover_axis,
-    )
+    info.sections.order = section_orders.number("sections.order", sections.order)
+    info.sections.axes = axes
+    info.sections.pairs = [*sections.pairs, *[0] * (lib.VKROPE_MAX_AXES - axes)]
+    set_field(info.sections, "leftover_axis", sections.leftover_axis)
 
 
 def frequencies(
@@ -343,8 +340,7 @@ def frequencies(
         kept.append(ffi.new("uint32_t*", layer))
         query.layer = kept[-1]
     if pairing is not None:
-        kept.append(ffi.new("vkrope_pairing*", pairings.number("pairing", pairing)))
-        query.pairing = kept[-1]
+        query.pairing = pairings.number("pairing", pairing)
     if isinstance(model, Mapping):
         content = json.dumps(model).encode()
     else:

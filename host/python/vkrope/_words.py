@@ -8,14 +8,14 @@ from ._errors import InvalidArgumentError
 
 
 class Words:
-    """One enumeration: VKROPE_PAIRING_HALF_SPLIT is "half_split"."""
+    """One enumeration: VKROPE_HALF_SPLIT is "half_split"."""
 
     def __init__(self, enumeration: str, prefix: str) -> None:
         relements = ffi.typeof(enumeration).relements
         self._numbers = {
             name[len(prefix) :].lower(): number
             for name, number in sorted(relements.items(), key=lambda item: item[1])
-            if not name.endswith("_MAX_ENUM")
+            if name != "VKROPE_PAIRING_NONE"  # what None stands for
         }
         self._words = {number: word for word, number in self._numbers.items()}
 
@@ -33,11 +33,11 @@ class Words:
         return self._words.get(number, str(number))
 
 
-pairings = Words("vkrope_pairing", "VKROPE_PAIRING_")
-elements = Words("vkrope_element", "VKROPE_ELEMENT_")
+pairings = Words("vkrope_pairing", "VKROPE_")
+elements = Words("vkrope_element", "VKROPE_")
 angle_sources = Words("vkrope_angle_source", "VKROPE_ANGLES_")
 precisions = Words("vkrope_angle_precision", "VKROPE_ANGLE_PRECISION_")
 section_orders = Words("vkrope_section_order", "VKROPE_SECTIONS_")
-directions = Words("vkrope_direction", "VKROPE_DIRECTION_")
+directions = Words("vkrope_direction", "VKROPE_")
 gains = Words("vkrope_gain", "VKROPE_GAIN_")
 layouts = Words("vkrope_layout", "VKROPE_LAYOUT_")

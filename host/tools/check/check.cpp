@@ -70,13 +70,13 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
 Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
     const Rotation& rotation = inputs.rotation;
     Evidence evidence;
-    evidence.operation.interleaved = rotation.pairing == Pairing::interleaved;
+    evidence.operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
     evidence.operation.inverse = options.given.inverse;
     set_angles(rotation, evidence.operation);
     switch (options.given.gain) {
-        case Gain::apply: break;
-        case Gain::omit: evidence.operation.gain = reference::Gain::omit; break;
-        case Gain::divide_out: evidence.operation.gain = reference::Gain::divide_out; break;
+        case VKROPE_GAIN_APPLY: break;
+        case VKROPE_GAIN_OMIT: evidence.operation.gain = reference::Gain::omit; break;
+        case VKROPE_GAIN_DIVIDE_OUT: evidence.operation.gain = reference::Gain::divide_out; break;
     }
     evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
     evidence.further = further_axes(rotation, inputs.positions, inputs.batch, inputs.tokens);
@@ -176,7 +176,7 @@ StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inpu
 ExitCode check_steps(const CheckOptions& options) {
     FinishOptions steps = options.steps;
     steps.given = options.given;
-    steps.given.gain = Gain::apply;  // the factor of the model, so that a missing one shows
+    steps.given.gain = VKROPE_GAIN_APPLY;  // the factor of the model, so that a missing one shows
     const FinishInputs inputs = read_inputs(steps);
     Limits limits;
     limits.tolerance = options.tolerance.value_or(limits.tolerance);
@@ -205,7 +205,7 @@ ExitCode check_output(const CheckOptions& options) {
         return check_steps(options);
     }
     RotateOptions given = options.given;
-    given.gain = Gain::apply;  // the factor of the model, so that a missing one shows
+    given.gain = VKROPE_GAIN_APPLY;  // the factor of the model, so that a missing one shows
     CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
     result.limits.tolerance = options.tolerance.value_or(result.limits.tolerance);
     result.limits.accepts_close = options.tolerance.has_value();

@@ -29,7 +29,7 @@ class Others {
     bool add(const char* mistake, const std::string& meaning, const ModelQuery& query) {
         const Result<Rotation> other = file_.read(query);
         if (!other) {
-            return other.status.code != Code::invalid_argument;
+            return other.status.code != VKROPE_ERROR_INVALID_ARGUMENT;
         }
         keep(mistake, meaning, other.value);
         if (!right_.rotates) {

@@ -44,7 +44,7 @@ std::vector<double> blended(const Evidence& evidence, const YarnScaling& yarn) {
 std::optional<YarnScaling> yarn_of(const Evidence& evidence) {
     for (YarnScaling yarn : evidence.yarn) {
         for (const bool truncate : {true, false}) {
-            yarn.truncate = truncate;
+            yarn.no_truncate = !truncate;
             const std::vector<double> inv_freq = blended(evidence, yarn);
             if (!inv_freq.empty() && !differ(inv_freq, evidence.operation.inv_freq)) {
                 return yarn;
@@ -66,10 +66,10 @@ double factor_of_scaling(const Evidence& evidence) {
 
 Attempt yarn_range(const Evidence& evidence, bool rounded) {
     std::optional<YarnScaling> yarn = yarn_of(evidence);
-    if (!yarn || yarn->truncate == rounded) {
+    if (!yarn || (yarn->no_truncate == 0) == rounded) {
         return std::nullopt;
     }
-    yarn->truncate = rounded;
+    yarn->no_truncate = !rounded;
     return with_frequencies(evidence, blended(evidence, *yarn));
 }
 

@@ -61,8 +61,8 @@ Attempt sections_ignored(const Evidence& evidence) {
 Attempt sections_in_the_other_order(const Evidence& evidence) {
     Attempt attempt = right(evidence);
     Sections& sections = attempt->further.sections;
-    const bool interleaved = sections.order == SectionOrder::interleaved;
-    sections.order = interleaved ? SectionOrder::sequential : SectionOrder::interleaved;
+    const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
+    sections.order = interleaved ? VKROPE_SECTIONS_SEQUENTIAL : VKROPE_SECTIONS_INTERLEAVED;
     const bool there_is_such = sections.axes == 3 || sections.axes == 4;
     return if_any(there_is_such && !same_axes(sections, evidence.further.sections,
                                               evidence.operation.inv_freq.size()),
@@ -75,11 +75,11 @@ Attempt sections_without_end(const Evidence& evidence) {
     Sections& sections = attempt->further.sections;
     const std::size_t pairs = evidence.operation.inv_freq.size() / evidence.operation.head_groups;
     const auto third = static_cast<std::uint32_t>((pairs + 2) / 3);
-    sections.order = SectionOrder::interleaved;
+    sections.order = VKROPE_SECTIONS_INTERLEAVED;
     for (std::uint32_t axis = 0; axis < max_axes; ++axis) {
         sections.pairs[axis] = axis < 3 ? third : 0;
     }
-    return if_any(evidence.further.sections.order == SectionOrder::interleaved &&
+    return if_any(evidence.further.sections.order == VKROPE_SECTIONS_INTERLEAVED &&
                       sections.axes == 3 && !same_axes(sections, evidence.further.sections, pairs),
                   attempt);
 }

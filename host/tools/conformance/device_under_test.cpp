@@ -120,7 +120,7 @@ const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const Reported
 template <class AnyKernel>
 Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel,
                                                   std::uint64_t dispatches) {
-    if (device_.ref().enabled & push_descriptor) {
+    if (device_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) {
         return nullptr;
     }
     if (dispatches > max_calls) {
@@ -135,7 +135,7 @@ template Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::u
 void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands,
                              Owned<DescriptorArena> arena) {
     const Status status = device_.submit(record_commands).status;
-    if (status.code == Code::timeout || status.code == Code::vulkan_error) {
+    if (status.code == VKROPE_ERROR_TIMEOUT || status.code == VKROPE_ERROR_VULKAN) {
         static_cast<void>(arena.release());
         may_be_busy_ = true;
     }

@@ -54,7 +54,7 @@ class DeviceUnderTest {
     Status accepts(const KernelInfo& info, const Call& call);
 
     struct KernelCall {
-        KernelInfo info;
+        KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         Call call;
         ReportedLimits limits = {};
     };
@@ -76,7 +76,7 @@ class DeviceUnderTest {
 
    private:
     struct Made {
-        KernelInfo info;
+        KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         ReportedLimits limits;
         Owned<Kernel> kernel;
     };

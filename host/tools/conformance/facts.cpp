@@ -46,9 +46,9 @@ Json features_of(const DeviceRef& device) {
             features.push_back(word);
         }
     };
-    add(push_descriptor, "VK_KHR_push_descriptor");
-    add(float_controls, "shader float controls");
-    add(shader_float16, "shaderFloat16");
+    add(VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR, "VK_KHR_push_descriptor");
+    add(VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS, "shader float controls");
+    add(VKROPE_DEVICE_FEATURE_SHADER_FLOAT16, "shaderFloat16");
     return features;
 }
 
@@ -64,7 +64,7 @@ Json choices_of(DeviceUnderTest& device) {
     Json choices = Json::array();
     const bool processor = device.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     for (const Element element : elements) {
-        KernelInfo info;
+        KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         info.rotary_dim = 128;
         info.tensor[Q] = info.tensor[K] = {.in = element, .out = element, .head_dim = 128};
         const std::string name = fmt::format("{}, Q and K of 128 channels", name_of(element));
@@ -72,7 +72,7 @@ Json choices_of(DeviceUnderTest& device) {
             const Kernel* kernel = device.kernel_for(info);
             std::string why = processor ? "a processor: few large invocations"
                                         : "a GPU: many small invocations";
-            if (element == Element::f16) {
+            if (element == VKROPE_F16) {
                 why += kernel->conversion == shader::conversion_integer
                            ? "; f16 is converted by integers"
                            : "; the device converts f16 by itself: " + device.traits().f16;
@@ -91,14 +91,14 @@ Json choices_of(DeviceUnderTest& device) {
 Json errors_of(DeviceUnderTest& device, AngleSource source) {
     Json points = Json::array();
     for (std::uint32_t log2 = 0; log2 <= 30; log2 += 2) {
-        Trial trial = trial_of(Element::f32, 64, 4);
+        Trial trial = trial_of(VKROPE_F32, 64, 4);
         trial.info.angles = source;
         trial.shape.q_per_group = 4;
         trial.first = (std::int64_t{1} << log2) - 1;
         const std::int64_t last = trial.first + trial.shape.tokens - 1;
-        const bool direct = source == AngleSource::direct_texture ||
-                            source == AngleSource::direct_buffer;
-        if (source != AngleSource::computed && last >= (direct ? 1 << 13 : 1 << 21)) {
+        const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                            source == VKROPE_ANGLES_DIRECT_BUFFER;
+        if (source != VKROPE_ANGLES_COMPUTED && last >= (direct ? 1 << 13 : 1 << 21)) {
             break;  // a table that long would be large
         }
         trial.table_rows = static_cast<std::uint32_t>(

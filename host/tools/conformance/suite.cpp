@@ -21,19 +21,20 @@ const char* word_for(Verdict verdict) noexcept {
 void check(const Status& status, const std::string& prefix) {
     const std::string reason = prefix + static_cast<const char*>(status.what);
     switch (status.code) {
-        case Code::ok: return;
-        case Code::invalid_argument:
-        case Code::not_supported:
-        case Code::limit_exceeded:
+        case VKROPE_SUCCESS: return;
+        case VKROPE_ERROR_INVALID_ARGUMENT:
+        case VKROPE_ERROR_NOT_SUPPORTED:
+        case VKROPE_ERROR_LIMIT_EXCEEDED:
             throw Refusal(Verdict::unsupported, ExitCode::success, reason, status.code);
-        case Code::invalid_data: throw Refusal(Verdict::error, ExitCode::bad_file, reason);
-        case Code::out_of_host_memory:
-        case Code::out_of_device_memory:
+        case VKROPE_ERROR_INVALID_DATA: throw Refusal(Verdict::error, ExitCode::bad_file, reason);
+        case VKROPE_ERROR_OUT_OF_HOST_MEMORY:
+        case VKROPE_ERROR_OUT_OF_DEVICE_MEMORY:
             throw Refusal(Verdict::error, ExitCode::out_of_memory, reason);
-        case Code::no_device: throw Refusal(Verdict::error, ExitCode::no_device, reason);
-        case Code::device_lost:
-        case Code::timeout:
-        case Code::vulkan_error: break;
+        case VKROPE_ERROR_NO_DEVICE: throw Refusal(Verdict::error, ExitCode::no_device, reason);
+        case VKROPE_ERROR_DEVICE_LOST:
+        case VKROPE_ERROR_TIMEOUT:
+        case VKROPE_ERROR_INTERNAL:
+        case VKROPE_ERROR_VULKAN: break;
     }
     throw Refusal(Verdict::error, ExitCode::device_failed, reason);
 }

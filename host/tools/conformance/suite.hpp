@@ -57,7 +57,7 @@ struct Outcome {
 /// Ends a check before it has a result: thrown at any depth, caught by the caller of run().
 class Refusal : public std::runtime_error {
    public:
-    Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason, Code code = Code::ok)
+    Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason, Code code = VKROPE_SUCCESS)
         : std::runtime_error(reason), verdict_(verdict), exit_(exit), code_(code) {}
     Outcome outcome() const { return {.verdict = verdict_, .reason = what(), .exit = exit_}; }
     /// The code of the library, if it refused.

@@ -33,11 +33,11 @@ std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probe
     Buffer rows = device.upload(x.data(), x.size() * sizeof(float)),
            cos = device.upload(c.data(), c.size() * sizeof(float)),
            sin = device.upload(s.data(), s.size() * sizeof(float));
-    const AnglePlan plan = value_of(plan_cos_sin_cache(1, count, 1, Element::f32));
+    const AnglePlan plan = value_of(plan_cos_sin_cache(1, count, 1, VKROPE_F32));
     DeviceUnderTest::KernelCall call;
     call.info.rotary_dim = 2;
     call.info.tensor[Q] = {.head_dim = 2};
-    call.info.angles = AngleSource::cos_sin_cache;
+    call.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
     call.call.tokens = count;
     call.call.in[Q] = call.call.out[Q] = {.where = rows.whole(), .heads = 1};
     call.call.angles = {.plan = &plan, .buffer = cos.whole(), .sin = sin.whole()};
@@ -169,12 +169,12 @@ std::uint32_t subgroup_size_of(const DeviceRef& device) {
 }
 
 /// Finds the f16 values that the device converts itself: if there is a kernel of
-/// Conversion::native, all except those that it does not promise to preserve.
+/// VKROPE_CONVERSION_NATIVE, all except those that it does not promise to preserve.
 void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
-    const KernelInfo info = {.rotary_dim = 2,
-                             .tensor = {{.in = Element::f16, .out = Element::f16, .head_dim = 2}},
-                             .angles = AngleSource::computed,
-                             .conversion = Conversion::native};
+    const KernelInfo info = {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 2,
+                             .tensor = {{.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 2}},
+                             .angles = VKROPE_ANGLES_COMPUTED,
+                             .conversion = VKROPE_CONVERSION_NATIVE};
     try {
         device.kernel_for(info);
     } catch (const Refusal& refusal) {

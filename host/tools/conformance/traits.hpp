@@ -24,7 +24,7 @@ struct Traits {
     std::string rounding;             // of f32 products and sums: "to nearest even"
     std::string specials;       // NaN, infinities and the sign of zero: "kept", or which are lost
     std::string nan;            // handling of the bits of a NaN
-    bool converts_f16 = false;  // supports Conversion::native
+    bool converts_f16 = false;  // supports VKROPE_CONVERSION_NATIVE
     std::string
         f16;  // the f16 values that it converts: "all", "normal numbers", or "nothing" and why
     std::uint32_t subgroup_size = 0;

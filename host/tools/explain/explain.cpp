@@ -49,7 +49,7 @@ ExitCode print_explanation(const ExplainOptions& options) {
 }
 
 bool is_sum(const Rotation& rotation) {
-    return rotation.sections.axes != 0 && rotation.sections.order == SectionOrder::sum;
+    return rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
 
 /// Channels, frequency and phase of a pair; `row` is the axis of a sum.
@@ -57,7 +57,7 @@ ExplainedPair pair_of(const Rotation& rotation, std::uint32_t group, std::uint32
                       std::uint32_t row) {
     const std::size_t count = rotation.rotary_dim / 2;
     const std::size_t rows = is_sum(rotation) ? rotation.sections.axes : 1;
-    const bool half_split = rotation.pairing == Pairing::half_split;
+    const bool half_split = rotation.pairing == VKROPE_HALF_SPLIT;
     ExplainedPair pair;
     std::uint32_t before = 0;  // pairs of earlier windows
     for (const Window& window : windows_of(rotation)) {

@@ -30,10 +30,10 @@ nlohmann::ordered_json json_of(const Sections& sections) {
     if (sections.axes == 0) {
         return nullptr;
     }
-    if (sections.order == SectionOrder::sum) {
+    if (sections.order == VKROPE_SECTIONS_SUM) {
         return {{"mode", "sum"}, {"axes", sections.axes}};
     }
-    const bool interleaved = sections.order == SectionOrder::interleaved;
+    const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
     nlohmann::ordered_json json = {
         {"mode", interleaved ? "interleaved" : "sequential"},
         {"sizes", std::vector(sections.pairs, sections.pairs + sections.axes)}};
@@ -77,11 +77,11 @@ std::string text_of(const Sections& sections) {
     if (sections.axes == 0) {
         return "one position a token";
     }
-    if (sections.order == SectionOrder::sum) {
+    if (sections.order == VKROPE_SECTIONS_SUM) {
         return fmt::format("{} axes, whose angles are added in every pair", sections.axes);
     }
     return fmt::format("{} axes, {} sections of {} pairs", sections.axes,
-                       sections.order == SectionOrder::interleaved ? "interleaved" : "sequential",
+                       sections.order == VKROPE_SECTIONS_INTERLEAVED ? "interleaved" : "sequential",
                        fmt::join(sections.pairs, sections.pairs + sections.axes, ", "));
 }
 

@@ -243,7 +243,7 @@ void draw_grid(svg::Drawing& drawing, const Explanation& explanation, double top
     const std::uint32_t axes = explanation.rotation.sections.axes;
     const ExplainedPair *down = middle_of(explanation, axes - 2),
                         *across = middle_of(explanation, axes - 1);
-    const bool sum = explanation.rotation.sections.order == SectionOrder::sum;
+    const bool sum = explanation.rotation.sections.order == VKROPE_SECTIONS_SUM;
     drawing.text({margin, top + 14},
                  fmt::format("A grid: axis {} down, axis {} across", axes - 2, axes - 1), "title");
     drawing.text(

@@ -86,7 +86,7 @@ std::string channels_text(const Rotation& rotation) {
 std::string pairing_text(const Rotation& rotation) {
     const std::vector<Window> windows = windows_of(rotation);
     const std::uint32_t count = windows.front().rotary_dim / 2;
-    const bool half_split = rotation.pairing == Pairing::half_split;
+    const bool half_split = rotation.pairing == VKROPE_HALF_SPLIT;
     const bool alike = std::all_of(windows.begin(), windows.end(), [&](const Window& window) {
         return window.rotary_dim == windows.front().rotary_dim;
     });
@@ -241,7 +241,7 @@ std::string tables_text(const Explanation& explanation) {
                                                    side);
         text += fmt::format("{}{} {}", text.empty() ? "" : ", ", source.word,
                             plan ? bytes_text(plan->bytes)
-                            : plan.status.code == Code::limit_exceeded
+                            : plan.status.code == VKROPE_ERROR_LIMIT_EXCEEDED
                                 ? "reaches less far"
                                 : "is not for this rotation");
     }
@@ -261,14 +261,14 @@ std::string positions_text(const Explanation& explanation) {
     if (sections.axes == 0) {
         return "one a token";
     }
-    if (sections.order == SectionOrder::sum) {
+    if (sections.order == VKROPE_SECTIONS_SUM) {
         return fmt::format(
             "{} a token: each pair turns by the sum over the axes of position times frequency",
             sections.axes);
     }
     std::string text = fmt::format(
         "{} a token ({} sections)", sections.axes,
-        sections.order == SectionOrder::interleaved ? "interleaved" : "sequential");
+        sections.order == VKROPE_SECTIONS_INTERLEAVED ? "interleaved" : "sequential");
     for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
         const auto turned = std::count_if(
             explanation.pairs.begin(), explanation.pairs.end(),

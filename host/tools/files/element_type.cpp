@@ -9,10 +9,10 @@ struct ElementNames {
     reference::Type reference;
     npy::Type npy;
 };
-constexpr ElementNames names[] = {{Element::f32, reference::Type::f32, npy::Type::f4},
-                                  {Element::f16, reference::Type::f16, npy::Type::f2},
-                                  {Element::bf16, reference::Type::bf16, npy::Type::u2}};
-static_assert(names[static_cast<std::size_t>(Element::bf16)].element == Element::bf16,
+constexpr ElementNames names[] = {{VKROPE_F32, reference::Type::f32, npy::Type::f4},
+                                  {VKROPE_F16, reference::Type::f16, npy::Type::f2},
+                                  {VKROPE_BF16, reference::Type::bf16, npy::Type::u2}};
+static_assert(names[static_cast<std::size_t>(VKROPE_BF16)].element == VKROPE_BF16,
               "rows are in the order of Element");
 
 }  // namespace
@@ -22,11 +22,11 @@ reference::Type reference_type(Element element) noexcept {
 }
 
 reference::Store reference_store(Element element) noexcept {
-    static_assert(static_cast<int>(Element::q5_1) - static_cast<int>(Element::e4m3fn) ==
+    static_assert(static_cast<int>(VKROPE_Q5_1) - static_cast<int>(VKROPE_E4M3FN) ==
                       static_cast<int>(reference::Store::q5_1),
                   "quantised types are in one order");
     return static_cast<reference::Store>(static_cast<int>(element) -
-                                         static_cast<int>(Element::e4m3fn));
+                                         static_cast<int>(VKROPE_E4M3FN));
 }
 
 npy::Type npy_type(Element element) noexcept {

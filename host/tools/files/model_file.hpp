@@ -19,7 +19,7 @@ struct ModelOptions {
     std::string layer_type;
     std::optional<std::uint32_t> layer;
     std::string_view tower = "text";
-    std::optional<Pairing> pairing;  ///< replaces the model's
+    Pairing pairing = VKROPE_PAIRING_NONE;  ///< replaces the model's
 };
 
 /// The head counts of the language model; none if the file does not give them. Not read from GGUF

@@ -19,10 +19,10 @@ struct Axes {
 
 Axes axes_of(Layout layout) noexcept {
     switch (layout) {
-        case Layout::bshd: return {0, 1, 2};
-        case Layout::bhsd: return {0, 2, 1};
-        case Layout::sbhd: return {1, 0, 2};
-        case Layout::thd: break;
+        case VKROPE_LAYOUT_BSHD: return {0, 1, 2};
+        case VKROPE_LAYOUT_BHSD: return {0, 2, 1};
+        case VKROPE_LAYOUT_SBHD: return {1, 0, 2};
+        case VKROPE_LAYOUT_THD: break;
     }
     return {-1, 0, 1};
 }
@@ -45,7 +45,7 @@ Element checked_element(const TensorFile& tensor, std::optional<Element> dtype) 
 
 void check_shape(const TensorFile& tensor, Layout layout) {
     const std::vector<std::uint64_t>& shape = tensor.array.header.shape;
-    const std::size_t rank = layout == Layout::thd ? 3 : 4;
+    const std::size_t rank = layout == VKROPE_LAYOUT_THD ? 3 : 4;
     if (shape.size() != rank) {
         fail(ExitCode::bad_file, "{}: '{}' has shape {}; layout {} has {} dimensions",
              tensor.option, tensor.path, npy::shape_text(shape), word_for(layouts, layout), rank);

@@ -16,7 +16,7 @@ struct TensorFile {
     std::string option;  // "--q", "--k" or "--v"
     std::string path;
     npy::Array array;
-    Element element = Element::f32;
+    Element element = VKROPE_F32;
     reference::Tensor view;  // batch, tokens, heads, head_dim and strides, in any layout
 };
 

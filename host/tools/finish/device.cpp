@@ -71,7 +71,7 @@ KernelInfo kernel_of(const FinishInputs& inputs, const Rotation& rotation, const
         *finishes[which] = inputs.steps[which].finish;
     }
     if (!inputs.rotate.positions.ids.empty() && inputs.rotate.positions.axes == 0) {
-        info.positions = PositionSource::ids;
+        info.positions = VKROPE_POSITIONS_IDS;
     }
     info.two_parameter_sets = inputs.first_set_tokens != 0;
     return info;
@@ -90,7 +90,7 @@ std::vector<float> parameters_of(const FinishInputs& inputs, const KernelInfo& i
                     (second ? steps.second_weight : steps.weight).source(),
                     (second ? steps.second_norm_bias : steps.norm_bias).source(),
                     scales.empty() ? ParameterSource{}
-                                   : ParameterSource{scales.data(), Element::f32, scales.size()}};
+                                   : ParameterSource{scales.data(), VKROPE_F32, scales.size()}};
         };
         check(fill_parameters(plan, {sources(Q), sources(K), sources(V)}, &parameters[first],
                               plan.bytes),
@@ -132,7 +132,7 @@ Rotation rotation_of(const RotateInputs& inputs) {
         rotation.inv_freq = {0};
         rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
     }
-    if (inputs.positions.axes == 0 && rotation.sections.order != SectionOrder::sum) {
+    if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM) {
         rotation.sections = {};  // one position rotates all pairs
     }
     return rotation;
@@ -189,7 +189,7 @@ void run(const FinishOptions& options, Device& device, Work& work, Measured& mea
     work.call.angles = work.table.angles();
     const std::uint64_t dispatched = value_of(dispatches(work.kernel.get(), work.call),
                                               Subject::device);
-    if (!(device.ref().enabled & push_descriptor)) {
+    if (!(device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
         if (dispatched > max_calls) {
             fail(ExitCode::no_device, "it takes {} dispatches on this device, an arena holds {}",
                  dispatched, max_calls);

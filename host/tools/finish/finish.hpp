@@ -32,7 +32,7 @@ struct FinishOptions {
 /// A weight or bias in a file; its shape fits the tensor.
 struct ParameterFile {
     npy::Array array;
-    ParameterShape shape = ParameterShape::none;
+    ParameterShape shape = VKROPE_PARAMETER_NONE;
 
     ParameterSource source() const noexcept;
     std::vector<double> values() const;

@@ -33,9 +33,9 @@ ParameterFile read_parameter(const char* option, const std::string& path,
     using Shape = std::vector<std::uint64_t>;
     const std::uint64_t heads = tensor.view.heads, head_dim = tensor.view.head_dim;
     if (header.shape == Shape{head_dim}) {
-        parameter.shape = ParameterShape::channel;
+        parameter.shape = VKROPE_PARAMETER_CHANNEL;
     } else if (header.shape == Shape{heads, head_dim} || header.shape == Shape{heads * head_dim}) {
-        parameter.shape = ParameterShape::head_channel;
+        parameter.shape = VKROPE_PARAMETER_HEAD_CHANNEL;
     } else {
         fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} '{}' needs ({},), ({}, {}) or ({},)",
              option, path, npy::shape_text(header.shape), tensor.option, tensor.path, head_dim,
@@ -44,21 +44,17 @@ ParameterFile read_parameter(const char* option, const std::string& path,
     return parameter;
 }
 
-const Finish& finish_of(const ModelFinish& model, TensorIndex which) {
-    return which == Q ? model.q : which == K ? model.k : model.v;
-}
-
 /// The norm of a tensor, without the shapes of its parameters; none if it has none.
 std::optional<Norm> norm_of(const FinishOptions& options, const ModelFinish& all,
                             TensorIndex which) {
-    const Finish& model = finish_of(all, which);
+    const Finish& model = all.tensor[which];
     const bool asked_for = which == V ? options.v_norm : !options.norm_weights[which].empty();
-    const bool of_model = model.norm.kind != NormKind::none;
+    const bool of_model = model.norm.kind != VKROPE_NORM_NONE;
     if (!asked_for && !of_model) {
         return std::nullopt;
     }
     Norm norm = model.norm;
-    norm.kind = options.norm_kind.value_or(of_model ? norm.kind : NormKind::rms);
+    norm.kind = options.norm_kind.value_or(of_model ? norm.kind : VKROPE_NORM_RMS);
     norm.span = options.norm_span.value_or(norm.span);
     norm.place = options.norm_place.value_or(norm.place);
     norm.weight_offset = options.norm_offset.value_or(norm.weight_offset);
@@ -76,7 +72,7 @@ std::optional<Norm> norm_of(const FinishOptions& options, const ModelFinish& all
 void read_norm(const FinishOptions& options, const ModelFinish& all, TensorIndex which,
                const TensorFile& tensor, TensorSteps& steps) {
     const StepOptions& names = step_options[which];
-    const Finish& model = finish_of(all, which);
+    const Finish& model = all.tensor[which];
     const std::optional<Norm> norm = norm_of(options, all, which);
     if (!norm) {
         if (which != V && !all.norms_known) {
@@ -89,15 +85,15 @@ void read_norm(const FinishOptions& options, const ModelFinish& all, TensorIndex
         }
         return;
     }
-    if (options.norm_weights[which].empty() && model.norm.weight != ParameterShape::none) {
+    if (options.norm_weights[which].empty() && model.norm.weight != VKROPE_PARAMETER_NONE) {
         fail(ExitCode::usage, "{}: missing; the model's norm of {} has a weight", names.weight,
              tensor_names[which].name);
     }
-    if (options.norm_biases[which].empty() && model.norm.bias != ParameterShape::none) {
+    if (options.norm_biases[which].empty() && model.norm.bias != VKROPE_PARAMETER_NONE) {
         fail(ExitCode::usage, "{}: missing; the model's norm of {} has a bias", names.norm_bias,
              tensor_names[which].name);
     }
-    if (!options.norm_biases[which].empty() && norm->kind != NormKind::layer) {
+    if (!options.norm_biases[which].empty() && norm->kind != VKROPE_NORM_LAYER) {
         fail(ExitCode::usage, "{}: only a layer norm has a bias; --norm-kind is rms",
              names.norm_bias);
     }
@@ -121,7 +117,7 @@ ParameterFile read_second(const char* option, const std::string& path, const cha
     if (path.empty()) {
         return first;
     }
-    if (first.shape == ParameterShape::none) {
+    if (first.shape == VKROPE_PARAMETER_NONE) {
         fail(ExitCode::usage, "{}: there is no first one; {} gives it", option, first_option);
     }
     ParameterFile second = read_parameter(option, path, tensor);
@@ -190,7 +186,7 @@ void check_absent(const FinishOptions& options, TensorIndex which) {
 /// Options of norms have no meaning if no tensor has one.
 void check_norm_options(const FinishOptions& options, const OfEachTensor<TensorSteps>& steps) {
     for (const TensorIndex which : every_tensor) {
-        if (steps[which].finish.norm.kind != NormKind::none) {
+        if (steps[which].finish.norm.kind != VKROPE_NORM_NONE) {
             return;
         }
     }
@@ -240,7 +236,7 @@ std::vector<float> scales_by_position(const RotateInputs& inputs) {
 }  // namespace
 
 ParameterSource ParameterFile::source() const noexcept {
-    if (shape == ParameterShape::none) {
+    if (shape == VKROPE_PARAMETER_NONE) {
         return {};
     }
     const Element element = *element_of(array.header.type);
@@ -286,7 +282,7 @@ FinishInputs read_inputs(const FinishOptions& options) {
             steps.bias = read_parameter(step_options[which].bias, options.biases[which], *tensor);
         }
         steps.finish.bias = steps.bias.shape;
-        steps.finish.clip = static_cast<float>(options.clip.value_or(finish_of(model, which).clip));
+        steps.finish.clip = static_cast<float>(options.clip.value_or(model.tensor[which].clip));
         read_norm(options, model, which, *tensor, steps);
     }
     check_norm_options(options, inputs.steps);
@@ -296,7 +292,7 @@ FinishInputs read_inputs(const FinishOptions& options) {
         inputs.steps[Q].finish.scale_call = inputs.q_scale != 1;
         if (!options.q_scale_tokens.empty()) {
             inputs.q_scale_tokens = read_scales(options.q_scale_tokens, inputs.rotate);
-        } else if (model.query_scale.kind != QueryScaling::none) {
+        } else if (model.query_scale.kind != VKROPE_QUERY_SCALING_NONE) {
             inputs.q_scale_tokens = scales_by_position(inputs.rotate);
         }
         inputs.steps[Q].finish.scale_tokens = !inputs.q_scale_tokens.empty();

@@ -15,11 +15,11 @@ namespace {
 /// null: none.
 nlohmann::ordered_json store_scale_json(const StoreSteps& store) {
     switch (store.scale) {
-        case StoreScale::none: return nullptr;
-        case StoreScale::made: return "row";
-        case StoreScale::made_power_of_two: return "row_power_of_two";
-        case StoreScale::given_head: return store.given_scales;
-        case StoreScale::given: return store.given_scales.front();
+        case VKROPE_STORE_SCALE_NONE: return nullptr;
+        case VKROPE_STORE_SCALE_MADE: return "row";
+        case VKROPE_STORE_SCALE_MADE_POWER_OF_TWO: return "row_power_of_two";
+        case VKROPE_STORE_SCALE_GIVEN_HEAD: return store.given_scales;
+        case VKROPE_STORE_SCALE_GIVEN: return store.given_scales.front();
     }
     return nullptr;
 }
@@ -45,11 +45,11 @@ nlohmann::ordered_json tensor_json(const FinishInputs& inputs,
     return {{"shape", tensor->array.header.shape},
             {"dtype", word_for(elements, tensor->element)},
             {"store", word_for(stored_elements, inputs.steps[which].store.type)},
-            {"bias", finish.bias != ParameterShape::none},
+            {"bias", finish.bias != VKROPE_PARAMETER_NONE},
             {"norm", norm_json(finish.norm)},
             {"clip", finish.clip},
             {"scale", which == Q ? inputs.q_scale : 1.0f},
-            {"scale_tokens", finish.scale_tokens},
+            {"scale_tokens", finish.scale_tokens != 0},
             {"hadamard", finish.hadamard},
             {"store_scale", store_scale_json(inputs.steps[which].store)},
             {"scale_floor", finish.scale_floor},
@@ -93,11 +93,12 @@ std::string row(const std::string& key, const std::string& value) {
 std::string store_text(const StoreSteps& store) {
     const std::string type = word_for(stored_elements, store.type);
     switch (store.scale) {
-        case StoreScale::none: return type;
-        case StoreScale::made: return type + " with scales of rows";
-        case StoreScale::made_power_of_two: return type + " with powers of two as scales of rows";
-        case StoreScale::given_head: return type + " times a scale of each head";
-        case StoreScale::given:
+        case VKROPE_STORE_SCALE_NONE: return type;
+        case VKROPE_STORE_SCALE_MADE: return type + " with scales of rows";
+        case VKROPE_STORE_SCALE_MADE_POWER_OF_TWO:
+            return type + " with powers of two as scales of rows";
+        case VKROPE_STORE_SCALE_GIVEN_HEAD: return type + " times a scale of each head";
+        case VKROPE_STORE_SCALE_GIVEN:
             return fmt::format("{} times {:g}", type, store.given_scales.front());
     }
     return type;

@@ -218,10 +218,10 @@ void choose_scale(const StoreOptions& options, TensorIndex which, const TensorFi
     }
     if (scale && takes_scale(steps.type)) {
         if (!scale->of_heads.empty()) {
-            steps.scale = StoreScale::given_head;
+            steps.scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
             steps.given_scales = read_head_scales(scale->of_heads, tensor);
         } else if (scale->of_row) {
-            steps.scale = scale->power_of_two ? StoreScale::made_power_of_two : StoreScale::made;
+            steps.scale = scale->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO : VKROPE_STORE_SCALE_MADE;
             steps.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
             if (scale->power_of_two && steps.scale_floor > 0x1p127f) {
                 fail(ExitCode::usage,
@@ -230,7 +230,7 @@ void choose_scale(const StoreOptions& options, TensorIndex which, const TensorFi
                      steps.scale_floor);
             }
         } else {
-            steps.scale = StoreScale::given;
+            steps.scale = VKROPE_STORE_SCALE_GIVEN;
             steps.given_scales = {scale->factor};
         }
     }
@@ -287,7 +287,7 @@ OfEachTensor<StoreSteps> store_steps(const StoreOptions& options, const RotateIn
         if (inputs.tensors[which]) {
             check_head_dim(*inputs.tensors[which], steps[which]);
             choose_scale(options, which, *inputs.tensors[which], steps[which]);
-            any_scale = any_scale || steps[which].scale != StoreScale::none;
+            any_scale = any_scale || steps[which].scale != VKROPE_STORE_SCALE_NONE;
             any_made = any_made || is_made(steps[which].scale);
         }
     }

@@ -40,9 +40,9 @@ struct StoreOptions {
 
 /// How one tensor is stored.
 struct StoreSteps {
-    Element type = Element::f32;
+    Element type = VKROPE_F32;
     std::uint32_t hadamard = 0;  // channels of a block; 0: none
-    StoreScale scale = StoreScale::none;
+    StoreScale scale = VKROPE_STORE_SCALE_NONE;
     std::vector<float> given_scales = {};  // one, or one for each head
     float scale_floor = 0;
 

@@ -10,8 +10,8 @@ namespace vkrope::tools {
 namespace {
 
 constexpr reference::NormKind norm_kind(NormKind kind) noexcept {
-    return kind == NormKind::rms     ? reference::NormKind::rms
-           : kind == NormKind::layer ? reference::NormKind::layer
+    return kind == VKROPE_NORM_RMS     ? reference::NormKind::rms
+           : kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
                                      : reference::NormKind::none;
 }
 
@@ -56,7 +56,7 @@ reference::QuantisedStore quantised_store(const StoreSteps& steps) {
             .given = steps.given_scales,
             .made = is_made(steps.scale),
             .floor = steps.scale_floor,
-            .power_of_two = steps.scale == StoreScale::made_power_of_two};
+            .power_of_two = steps.scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO};
 }
 
 reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
@@ -65,8 +65,8 @@ reference::Finish steps_of(const FinishInputs& inputs, TensorIndex which) {
     reference::Finish steps;
     steps.bias = given.bias.values();
     steps.norm.kind = norm_kind(norm.kind);
-    steps.norm.over_token = norm.span == NormSpan::token;
-    steps.norm.after = norm.place == NormPlace::after;
+    steps.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+    steps.norm.after = norm.place == VKROPE_NORM_PLACE_AFTER;
     steps.norm.eps = norm.eps;
     steps.norm.weight = given.weight.values();
     steps.norm.weight_offset = norm.weight_offset;

@@ -98,13 +98,13 @@ Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buf
                                    {buffers.v_in, buffers.v_out}}) {
         if (from.buffer == VK_NULL_HANDLE) continue;
         if (from.buffer == to.buffer)
-            return {error(Code::invalid_argument,
+            return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                           "buffers: a copy needs two separate buffers, not one in place"),
                     {}};
         copies.push_back({from, to});
     }
     if (copies.empty())
-        return {error(Code::invalid_argument, "buffers: there is nothing to copy"), {}};
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "buffers: there is nothing to copy"), {}};
     Result<CopyRoof> made = make(device);
     if (made) made->aim(std::move(copies));
     return made;
@@ -146,7 +146,7 @@ Status CopyRoof::settle(bool wall_clock_will_do) {
     Impl& impl = *impl_;
     const bool has_timestamps = impl.device->impl().timestamps != VK_NULL_HANDLE;
     if (!has_timestamps && !wall_clock_will_do)
-        return error(Code::not_supported, "%s has no timestamps", impl.device->info().name.c_str());
+        return error(VKROPE_ERROR_NOT_SUPPORTED, "%s has no timestamps", impl.device->info().name.c_str());
     std::vector<Contender>& all = impl.contenders;
     if (Status s = impl.raise_clocks(); !s) return s;
     // The first round warms up, too; its times are discarded.

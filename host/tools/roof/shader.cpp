@@ -16,7 +16,7 @@ Result<double> time_ns(Device& device,
     const auto device_ns = device.submit(record_commands);
     const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - start;
     if (device_ns && device.impl().timestamps_run_backwards)
-        return {error(Code::vulkan_error,
+        return {error(VKROPE_ERROR_VULKAN,
                       "the timestamps of the device run backwards: nothing can be timed with them"),
                 {}};
     return {device_ns.status, device_ns.value.value_or(wall.count())};
@@ -74,7 +74,7 @@ std::uint32_t Shader::workgroup_size() const noexcept {
 }
 
 Status Shader::take_sets(std::uint32_t calls) {
-    if (impl_->program.device.enabled & push_descriptor) return {};
+    if (impl_->program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
     if (impl_->sets >= calls) {
         reset(impl_->arena);
         return {};

@@ -14,7 +14,7 @@ FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positio
     for (std::uint32_t axis = 1; axis < rotation.sections.axes; ++axis) {
         further.positions.push_back(expanded(positions, batch, tokens, axis));
     }
-    if (rotation.sections.order == SectionOrder::sum) {
+    if (rotation.sections.order == VKROPE_SECTIONS_SUM) {
         further.summed = rotation.inv_freq;
     }
     return further;

@@ -17,7 +17,7 @@ struct FurtherAxes {
     Sections sections;
     std::vector<std::vector<std::int64_t>>
         positions;  // [axes - 1][batch * tokens]; empty: all pairs use the first axis
-    std::vector<double> summed = {};       // SectionOrder::sum: Rotation::inv_freq
+    std::vector<double> summed = {};       // VKROPE_SECTIONS_SUM: Rotation::inv_freq
     std::vector<std::uint32_t> axes = {};  // [pairs] the axis of each; empty: as the sections say
 
     std::uint32_t axis(std::size_t pair) const {

@@ -48,7 +48,7 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
     auto roof = value_of(bench::CopyRoof::make(device, rotation.buffers()), Subject::device,
                          "--roof: ");
     const Status status = roof.settle();
-    if (status.code == Code::not_supported) {
+    if (status.code == VKROPE_ERROR_NOT_SUPPORTED) {
         return std::nullopt;
     }
     check(status, Subject::device, "--roof: ");
@@ -58,7 +58,7 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
 void time_rotations(const RotateOptions& options, Device& device, HostRotation& rotation,
                     Measured& measured) {
     std::optional<bench::CopyRoof> roof = make_roof(options, device, rotation);
-    const Direction direction = options.inverse ? Direction::inverse : Direction::forward;
+    const Direction direction = options.inverse ? VKROPE_INVERSE : VKROPE_FORWARD;
     std::vector<double> nanoseconds;
     ProgressLine progress("rotating");
     if (warms_up(options)) {
@@ -120,7 +120,7 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
                                   largest_distance(inputs.positions) + 1,
                                   limits.maxImageDimension2D);
     std::string problem = static_cast<const char*>(plan.status.what);
-    if (plan && plan->source == AngleSource::direct_buffer &&
+    if (plan && plan->source == VKROPE_ANGLES_DIRECT_BUFFER &&
         plan->bytes > limits.maxStorageBufferRange) {
         problem = fmt::format("the table has {} bytes, but the device binds at most {}",
                               plan->bytes, limits.maxStorageBufferRange);
@@ -129,7 +129,7 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
         const char* advice = options.float32_angles ? ""
                                                     : "; without --angles there is one that does";
         fail(ExitCode::usage, "--angles: {} does not reach from position {} to {}{}: {}",
-             options.angles == AngleSource::by_default ? "direct_texture"
+             options.angles == VKROPE_ANGLES_AUTOMATIC ? "direct_texture"
                                                        : word_for(angle_sources, options.angles),
              inputs.positions.lowest, inputs.positions.highest, advice, problem);
     }

@@ -12,8 +12,8 @@ namespace {
 /// A layer without RoPE takes nothing that says how to rotate.
 void refuse_rotation(const RotateOptions& options) {
     const char* given = options.inverse                             ? "--inverse"
-                        : options.gain != Gain::apply               ? "--gain"
-                        : options.angles != AngleSource::by_default ? "--angles"
+                        : options.gain != VKROPE_GAIN_APPLY               ? "--gain"
+                        : options.angles != VKROPE_ANGLES_AUTOMATIC ? "--angles"
                         : options.float32_angles                    ? "--float32-angles"
                         : options.rotary_offset                     ? "--rotary-offset"
                                                                     : nullptr;
@@ -26,13 +26,13 @@ void refuse_rotation(const RotateOptions& options) {
 
 Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     if (options.float32_angles) {
-        if (options.angles == AngleSource::factored_texture ||
-            options.angles == AngleSource::computed) {
+        if (options.angles == VKROPE_ANGLES_FACTORED_TEXTURE ||
+            options.angles == VKROPE_ANGLES_COMPUTED) {
             fail(ExitCode::usage,
                  "--float32-angles: --angles is {}; it must be direct_texture or direct_buffer",
                  word_for(angle_sources, options.angles));
         }
-        rotation.precision = AnglePrecision::float32;
+        rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     }
     if (!rotation.rotates) {
         refuse_rotation(options);
@@ -44,9 +44,9 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     // The table is made for this run only, with the requested factor, so the result loses no
     // accuracy.
     switch (options.gain) {
-        case Gain::apply: break;
-        case Gain::omit: rotation.attention_factor = 1; break;
-        case Gain::divide_out: rotation.attention_factor = 1 / rotation.attention_factor; break;
+        case VKROPE_GAIN_APPLY: break;
+        case VKROPE_GAIN_OMIT: rotation.attention_factor = 1; break;
+        case VKROPE_GAIN_DIVIDE_OUT: rotation.attention_factor = 1 / rotation.attention_factor; break;
     }
     return rotation;
 }
@@ -240,7 +240,7 @@ RotateInputs read_inputs(const RotateOptions& options) {
                            : read_positions(options.positions, inputs.batch, inputs.tokens,
                                             inputs.rotation.sections.axes);
     const Sections& sections = inputs.rotation.sections;
-    if (sections.order == SectionOrder::sum && inputs.positions.axes == 0) {
+    if (sections.order == VKROPE_SECTIONS_SUM && inputs.positions.axes == 0) {
         give_each_axis(inputs.positions, inputs.batch, inputs.tokens, sections.axes);
     }
     const std::uint64_t longest = inputs.rotation.longest_seq_len;

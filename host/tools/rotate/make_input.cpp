@@ -14,7 +14,7 @@ namespace {
 
 struct MakeInputOptions {
     std::vector<std::uint64_t> shape;
-    Element element = Element::f32;
+    Element element = VKROPE_F32;
     std::uint64_t seed = 0;
     std::string out;
 };

@@ -195,7 +195,7 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
     };
     return fmt::format("{}; the contract allows {} u{} (u = 2^-24 (|x0| + |x1|){})",
                        of_tensors(inputs, error_of), verification.bound_u,
-                       inputs.element == Element::f32 ? "" : " after rounding to nearest even",
+                       inputs.element == VKROPE_F32 ? "" : " after rounding to nearest even",
                        inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
 }
 

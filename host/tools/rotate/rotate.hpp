@@ -35,12 +35,12 @@ struct RotateOptions {
     ModelOptions model;
     OfEachTensor<std::string> inputs, outputs;  // paths; empty: not given
     std::string positions;                      // path; empty: not given
-    Layout layout = Layout::bshd;
+    Layout layout = VKROPE_LAYOUT_BSHD;
     std::optional<Element> dtype;
     std::optional<std::int32_t> first_position;
     bool inverse = false;
-    Gain gain = Gain::apply;
-    AngleSource angles = AngleSource::by_default;
+    Gain gain = VKROPE_GAIN_APPLY;
+    AngleSource angles = VKROPE_ANGLES_AUTOMATIC;
     bool float32_angles = false;
     std::optional<std::uint32_t> head_dim, rotary_offset;
     std::string device;
@@ -63,7 +63,7 @@ struct RotateInputs {
                         // of the rows in the files
     OfEachTensor<std::optional<TensorFile>> tensors;
     std::uint32_t batch = 0, tokens = 0;
-    Element element = Element::f32;
+    Element element = VKROPE_F32;
     TokenPositions positions;
     std::optional<ModelFile> model = {};  // the model of the rotation
 };

@@ -38,7 +38,7 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
         operation.positions.assign(std::size_t{inputs.batch} * inputs.tokens, 0);
         return operation;
     }
-    operation.interleaved = inputs.rotation.pairing == Pairing::interleaved;
+    operation.interleaved = inputs.rotation.pairing == VKROPE_INTERLEAVED;
     operation.inverse = options.inverse;
     operation.rotary_offset = which == Q ? inputs.rotation.q_rotary_offset
                                          : inputs.rotation.k_rotary_offset;

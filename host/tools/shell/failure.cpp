@@ -6,20 +6,21 @@ namespace {
 
 ExitCode exit_code(Code code, Subject subject) {
     switch (code) {
-        case Code::ok: return ExitCode::success;
-        case Code::invalid_argument: return ExitCode::usage;
-        case Code::not_supported:
-        case Code::limit_exceeded:
+        case VKROPE_SUCCESS: return ExitCode::success;
+        case VKROPE_ERROR_INVALID_ARGUMENT: return ExitCode::usage;
+        case VKROPE_ERROR_NOT_SUPPORTED:
+        case VKROPE_ERROR_LIMIT_EXCEEDED:
             // A device limit that no option can avoid is equivalent to having no device. Limits
             // that an option can avoid are checked earlier.
             return subject == Subject::model_file ? ExitCode::bad_file : ExitCode::no_device;
-        case Code::invalid_data: return ExitCode::bad_file;
-        case Code::no_device: return ExitCode::no_device;
-        case Code::out_of_host_memory:
-        case Code::out_of_device_memory: return ExitCode::out_of_memory;
-        case Code::device_lost:
-        case Code::timeout:
-        case Code::vulkan_error: return ExitCode::device_failed;
+        case VKROPE_ERROR_INVALID_DATA: return ExitCode::bad_file;
+        case VKROPE_ERROR_NO_DEVICE: return ExitCode::no_device;
+        case VKROPE_ERROR_OUT_OF_HOST_MEMORY:
+        case VKROPE_ERROR_OUT_OF_DEVICE_MEMORY: return ExitCode::out_of_memory;
+        case VKROPE_ERROR_DEVICE_LOST:
+        case VKROPE_ERROR_TIMEOUT:
+        case VKROPE_ERROR_INTERNAL:
+        case VKROPE_ERROR_VULKAN: return ExitCode::device_failed;
     }
     return ExitCode::device_failed;
 }

@@ -6,24 +6,24 @@
 namespace vkrope::tools {
 namespace {
 
-constexpr Choice<ParameterShape> shapes[] = {{"channel", ParameterShape::channel},
-                                             {"head_channel", ParameterShape::head_channel}};
-constexpr Choice<QueryScaling> query_scalings[] = {{"logn", QueryScaling::logn},
-                                                   {"llama4", QueryScaling::llama4},
-                                                   {"ministral3", QueryScaling::ministral3}};
+constexpr Choice<ParameterShape> shapes[] = {{"channel", VKROPE_PARAMETER_CHANNEL},
+                                             {"head_channel", VKROPE_PARAMETER_HEAD_CHANNEL}};
+constexpr Choice<QueryScaling> query_scalings[] = {{"logn", VKROPE_QUERY_SCALING_LOGN},
+                                                   {"llama4", VKROPE_QUERY_SCALING_LLAMA4},
+                                                   {"ministral3", VKROPE_QUERY_SCALING_MINISTRAL3}};
 
 std::string norm_text(const Norm& norm) {
     return fmt::format("{} norm of each {} (eps {:g}{}{})", word_for(norm_kinds, norm.kind),
                        word_for(norm_spans, norm.span), norm.eps,
-                       norm.weight == ParameterShape::none ? ""
-                       : norm.weight_offset == 1           ? ", 1 + weight"
-                                                           : ", weight",
-                       norm.bias == ParameterShape::none ? "" : ", bias");
+                       norm.weight == VKROPE_PARAMETER_NONE ? ""
+                       : norm.weight_offset == 1            ? ", 1 + weight"
+                                                            : ", weight",
+                       norm.bias == VKROPE_PARAMETER_NONE ? "" : ", bias");
 }
 
 nlohmann::ordered_json shape_json(ParameterShape shape) {
-    return shape == ParameterShape::none ? nlohmann::ordered_json(nullptr)
-                                         : nlohmann::ordered_json(word_for(shapes, shape));
+    return shape == VKROPE_PARAMETER_NONE ? nlohmann::ordered_json(nullptr)
+                                          : nlohmann::ordered_json(word_for(shapes, shape));
 }
 
 nlohmann::ordered_json tensor_json(const Finish& finish, bool norms_known) {
@@ -39,21 +39,21 @@ std::string steps_text(const Finish& finish, bool rotates) {
     const auto add_if = [&text](bool taken, const std::string& step) {
         text += !taken ? "" : (text.empty() ? "" : ", ") + step;
     };
-    const bool has_norm = finish.norm.kind != NormKind::none,
-               after = finish.norm.place == NormPlace::after;
-    add_if(finish.bias != ParameterShape::none, "bias");
+    const bool has_norm = finish.norm.kind != VKROPE_NORM_NONE,
+               after = finish.norm.place == VKROPE_NORM_PLACE_AFTER;
+    add_if(finish.bias != VKROPE_PARAMETER_NONE, "bias");
     add_if(has_norm && !after, norm_text(finish.norm));
     add_if(finish.clip != 0, fmt::format("clip to +-{:g}", finish.clip));
     add_if(rotates, "rotation");
     add_if(has_norm && after, norm_text(finish.norm));
-    add_if(finish.scale != 1 || finish.scale_call, "scale");
+    add_if(scale_of(finish) != 1 || finish.scale_call, "scale");
     add_if(finish.scale_tokens, "scale by position");
     add_if(finish.hadamard != 0, fmt::format("Hadamard transform of {}", finish.hadamard));
     return text.empty() ? "none" : text;
 }
 
 nlohmann::ordered_json norm_json(const Norm& norm) {
-    if (norm.kind == NormKind::none) {
+    if (norm.kind == VKROPE_NORM_NONE) {
         return nullptr;
     }
     return {{"kind", word_for(norm_kinds, norm.kind)},
@@ -68,25 +68,25 @@ nlohmann::ordered_json norm_json(const Norm& norm) {
 nlohmann::ordered_json finish_json(const ModelFinish& finish) {
     const QueryScale& scale = finish.query_scale;
     nlohmann::ordered_json scale_json = nullptr;
-    if (scale.kind != QueryScaling::none) {
+    if (scale.kind != VKROPE_QUERY_SCALING_NONE) {
         scale_json = {{"kind", word_for(query_scalings, scale.kind)},
                       {"length", scale.length},
                       {"beta", scale.beta}};
     }
-    return {{"q", tensor_json(finish.q, finish.norms_known)},
-            {"k", tensor_json(finish.k, finish.norms_known)},
-            {"v", tensor_json(finish.v, finish.norms_known)},
+    return {{"q", tensor_json(finish.tensor[Q], finish.norms_known)},
+            {"k", tensor_json(finish.tensor[K], finish.norms_known)},
+            {"v", tensor_json(finish.tensor[V], finish.norms_known)},
             {"query_scale", scale_json}};
 }
 
 std::string query_scale_text(const QueryScale& scale) {
     switch (scale.kind) {
-        case QueryScaling::logn:
+        case VKROPE_QUERY_SCALING_LOGN:
             return fmt::format("ln(p + 1) / ln({:g}) beyond {:g} tokens", scale.length,
                                scale.length);
-        case QueryScaling::llama4:
+        case VKROPE_QUERY_SCALING_LLAMA4:
             return fmt::format("1 + {:g} ln(1 + floor((p + 1) / {:g}))", scale.beta, scale.length);
-        case QueryScaling::ministral3:
+        case VKROPE_QUERY_SCALING_MINISTRAL3:
             return fmt::format("1 + {:g} ln(1 + floor(p / {:g}))", scale.beta, scale.length);
         default: return "";
     }
@@ -102,12 +102,13 @@ std::string model_steps_text(const Rotation& rotation) {
             text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
         }
     };
-    add("Q", finish.q, rotation.rotates);
-    add("K", finish.k, rotation.rotates);
-    add("V", finish.v, false);
+    add("Q", finish.tensor[Q], rotation.rotates);
+    add("K", finish.tensor[K], rotation.rotates);
+    add("V", finish.tensor[V], false);
     if (!finish.norms_known) {
         text += fmt::format("{}norms of Q and K: not known", text.empty() ? "" : "; ");
-    } else if (finish.q.norm.kind == NormKind::none && finish.k.norm.kind == NormKind::none) {
+    } else if (finish.tensor[Q].norm.kind == VKROPE_NORM_NONE &&
+               finish.tensor[K].norm.kind == VKROPE_NORM_NONE) {
         text += fmt::format("{}norms of Q and K: none", text.empty() ? "" : "; ");
     }
     const std::string scale = query_scale_text(finish.query_scale);

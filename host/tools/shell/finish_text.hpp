@@ -10,12 +10,12 @@
 
 namespace vkrope::tools {
 
-inline constexpr Choice<NormKind> norm_kinds[] = {{"rms", NormKind::rms},
-                                                  {"layer", NormKind::layer}};
-inline constexpr Choice<NormSpan> norm_spans[] = {{"head", NormSpan::head},
-                                                  {"token", NormSpan::token}};
-inline constexpr Choice<NormPlace> norm_places[] = {{"before", NormPlace::before},
-                                                    {"after", NormPlace::after}};
+inline constexpr Choice<NormKind> norm_kinds[] = {{"rms", VKROPE_NORM_RMS},
+                                                  {"layer", VKROPE_NORM_LAYER}};
+inline constexpr Choice<NormSpan> norm_spans[] = {{"head", VKROPE_NORM_SPAN_HEAD},
+                                                  {"token", VKROPE_NORM_SPAN_TOKEN}};
+inline constexpr Choice<NormPlace> norm_places[] = {{"before", VKROPE_NORM_PLACE_BEFORE},
+                                                    {"after", VKROPE_NORM_PLACE_AFTER}};
 
 /// "bias, rms norm of each head (eps 1e-06, weight), rotation"; "none" if there is no step.
 std::string steps_text(const Finish& finish, bool rotates);

@@ -17,25 +17,25 @@ struct Choice {
 };
 
 inline constexpr Choice<Layout> layouts[] = {
-    {"bshd", Layout::bshd}, {"bhsd", Layout::bhsd}, {"sbhd", Layout::sbhd}, {"thd", Layout::thd}};
+    {"bshd", VKROPE_LAYOUT_BSHD}, {"bhsd", VKROPE_LAYOUT_BHSD}, {"sbhd", VKROPE_LAYOUT_SBHD}, {"thd", VKROPE_LAYOUT_THD}};
 /// Types of an output, in the order of Element.
 inline constexpr Choice<Element> stored_elements[] = {
-    {"f32", Element::f32},       {"f16", Element::f16},   {"bf16", Element::bf16},
-    {"e4m3fn", Element::e4m3fn}, {"e5m2", Element::e5m2}, {"int8", Element::int8},
-    {"q8_0", Element::q8_0},     {"q4_0", Element::q4_0}, {"q4_1", Element::q4_1},
-    {"q5_0", Element::q5_0},     {"q5_1", Element::q5_1}};
+    {"f32", VKROPE_F32},       {"f16", VKROPE_F16},   {"bf16", VKROPE_BF16},
+    {"e4m3fn", VKROPE_E4M3FN}, {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8},
+    {"q8_0", VKROPE_Q8_0},     {"q4_0", VKROPE_Q4_0}, {"q4_1", VKROPE_Q4_1},
+    {"q5_0", VKROPE_Q5_0},     {"q5_1", VKROPE_Q5_1}};
 /// Types of an input.
 inline constexpr Choice<Element> elements[] = {stored_elements[0], stored_elements[1],
                                                stored_elements[2]};
-inline constexpr Choice<Pairing> pairings[] = {{"half_split", Pairing::half_split},
-                                               {"interleaved", Pairing::interleaved}};
+inline constexpr Choice<Pairing> pairings[] = {{"half_split", VKROPE_HALF_SPLIT},
+                                               {"interleaved", VKROPE_INTERLEAVED}};
 inline constexpr Choice<Gain> gains[] = {
-    {"apply", Gain::apply}, {"omit", Gain::omit}, {"divide_out", Gain::divide_out}};
+    {"apply", VKROPE_GAIN_APPLY}, {"omit", VKROPE_GAIN_OMIT}, {"divide_out", VKROPE_GAIN_DIVIDE_OUT}};
 inline constexpr Choice<AngleSource> angle_sources[] = {
-    {"factored_texture", AngleSource::factored_texture},
-    {"computed", AngleSource::computed},
-    {"direct_texture", AngleSource::direct_texture},
-    {"direct_buffer", AngleSource::direct_buffer}};
+    {"factored_texture", VKROPE_ANGLES_FACTORED_TEXTURE},
+    {"computed", VKROPE_ANGLES_COMPUTED},
+    {"direct_texture", VKROPE_ANGLES_DIRECT_TEXTURE},
+    {"direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER}};
 
 /// A number of bytes in readable form.
 inline std::string bytes_text(std::uint64_t bytes) {

@@ -201,7 +201,7 @@ DeviceRef open() {
                                                            &vulkan.device),
          "vkCreateDevice");
     DeviceRef ref{vulkan.instance, vulkan.physical, vulkan.device, get, needs.enabled};
-    if (needs.offers_shader_float16) ref.enabled |= shader_float16;
+    if (needs.offers_shader_float16) ref.enabled |= VKROPE_DEVICE_FEATURE_SHADER_FLOAT16;
     return ref;
 }
 
@@ -209,45 +209,45 @@ DeviceRef open() {
 
 struct Case {
     const char* name;
-    KernelInfo info;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT};
 };
 
 std::vector<Case> cases() {
     std::vector<Case> all;
     const auto plain = [](Element element, AngleSource angles) {
         const TensorInfo width{element, element, 128, 0};
-        return KernelInfo{.rotary_dim = 128, .tensor = {width, width}, .angles = angles};
+        return KernelInfo{.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 128, .tensor = {width, width}, .angles = angles};
     };
-    constexpr AngleSource factored = AngleSource::factored_texture;
-    all.push_back({"f32", plain(Element::f32, factored)});
-    all.push_back({"f16", plain(Element::f16, factored)});
-    all.push_back({"f16_by_integers", plain(Element::f16, factored)});
-    all.back().info.conversion = Conversion::integer;
-    all.push_back({"bf16", plain(Element::bf16, factored)});
-    for (const auto& [name, angles] : {std::pair{"f16_computed", AngleSource::computed},
-                                       {"f16_direct_texture", AngleSource::direct_texture},
-                                       {"f16_direct_buffer", AngleSource::direct_buffer}}) {
-        all.push_back({name, plain(Element::f16, angles)});
+    constexpr AngleSource factored = VKROPE_ANGLES_FACTORED_TEXTURE;
+    all.push_back({"f32", plain(VKROPE_F32, factored)});
+    all.push_back({"f16", plain(VKROPE_F16, factored)});
+    all.push_back({"f16_by_integers", plain(VKROPE_F16, factored)});
+    all.back().info.conversion = VKROPE_CONVERSION_INTEGER;
+    all.push_back({"bf16", plain(VKROPE_BF16, factored)});
+    for (const auto& [name, angles] : {std::pair{"f16_computed", VKROPE_ANGLES_COMPUTED},
+                                       {"f16_direct_texture", VKROPE_ANGLES_DIRECT_TEXTURE},
+                                       {"f16_direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER}}) {
+        all.push_back({name, plain(VKROPE_F16, angles)});
     }
-    all.push_back({"f32_interleaved", plain(Element::f32, factored)});
-    all.back().info.pairing = Pairing::interleaved;
-    all.push_back({"f16_interleaved", plain(Element::f16, factored)});
-    all.back().info.pairing = Pairing::interleaved;
+    all.push_back({"f32_interleaved", plain(VKROPE_F32, factored)});
+    all.back().info.pairing = VKROPE_INTERLEAVED;
+    all.push_back({"f16_interleaved", plain(VKROPE_F16, factored)});
+    all.back().info.pairing = VKROPE_INTERLEAVED;
     all.push_back({"f16_to_half_split", all.back().info});
-    all.back().info.pairing_out = Pairing::half_split;
-    all.push_back({"f16_partial", plain(Element::f16, factored)});
+    all.back().info.pairing_out = VKROPE_HALF_SPLIT;
+    all.push_back({"f16_partial", plain(VKROPE_F16, factored)});
     all.back().info.rotary_dim = 64;
-    all.push_back({"f16_decode", plain(Element::f16, factored)});
-    all.back().info.positions = PositionSource::ids;
+    all.push_back({"f16_decode", plain(VKROPE_F16, factored)});
+    all.back().info.positions = VKROPE_POSITIONS_IDS;
     all.back().info.scatter_k = true;
-    all.push_back({"f16_mrope", plain(Element::f16, factored)});
-    all.back().info.positions = PositionSource::axis_ids;
+    all.push_back({"f16_mrope", plain(VKROPE_F16, factored)});
+    all.back().info.positions = VKROPE_POSITIONS_AXIS_IDS;
     all.back().info.sections = {.axes = 3, .pairs = {16, 24, 24}};
-    all.push_back({"f16_phase", plain(Element::f16, factored)});
+    all.push_back({"f16_phase", plain(VKROPE_F16, factored)});
     all.back().info.phase = true;
-    all.push_back({"f16_sum", plain(Element::f16, AngleSource::computed)});
-    all.back().info.positions = PositionSource::axis_ids;
-    all.back().info.sections = {.order = SectionOrder::sum, .axes = 3};
+    all.push_back({"f16_sum", plain(VKROPE_F16, VKROPE_ANGLES_COMPUTED)});
+    all.back().info.positions = VKROPE_POSITIONS_AXIS_IDS;
+    all.back().info.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 3};
     return all;
 }
 
@@ -282,9 +282,9 @@ bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes
     if (pipeline.number("VGPRs") > (access_bytes == 16 ? 96 : 64))
         return broken("too many registers");
     // Two units of Q and two of K. Ids, and the angles of some sources, are also loaded.
-    const bool tensors_only = of.info.positions == PositionSource::implicit &&
-                              (of.info.angles == AngleSource::factored_texture ||
-                               of.info.angles == AngleSource::direct_texture);
+    const bool tensors_only = of.info.positions == VKROPE_POSITIONS_IMPLICIT &&
+                              (of.info.angles == VKROPE_ANGLES_FACTORED_TEXTURE ||
+                               of.info.angles == VKROPE_ANGLES_DIRECT_TEXTURE);
     if (access_bytes == 16 && (wide_loads < 4 || wide_stores < 4 || other_stores != 0 ||
                                (tensors_only && other_loads != 0)))
         return broken("an access of 16 bytes is several of the machine");

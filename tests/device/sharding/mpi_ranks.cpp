@@ -82,7 +82,7 @@ bool same_bits(const World& world, Device& device, const Batch& batch, Split spl
         shard_of(rank).put({q.of(std::size_t(rank)), k.of(std::size_t(rank))}, whole);
     const bool same = whole == rotate_whole(device, batch, input);
     std::printf("%s, split by %s over %d ranks: %s\n",
-                batch.element == Element::f32 ? "f32" : "f16", word_for(split), world.size,
+                batch.element == VKROPE_F32 ? "f32" : "f16", word_for(split), world.size,
                 same ? "the bits of the whole" : "NOT the bits of the whole");
     return same;
 }
@@ -93,7 +93,7 @@ int run(const World& world, Mistake mistake) {
     Device& device = devices.at(std::size_t(world.rank) % devices.size());
     std::printf("rank %d: %s\n", world.rank, device.info().name.c_str());
     int wrong = 0;
-    for (const Element element : {Element::f32, Element::f16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         for (const Split split : splits)
             wrong += !same_bits(world, device, test_batch(element), split, mistake);
     }

@@ -22,7 +22,7 @@ T value_of(Result<T> result) {
 
 template <class Object>
 Owned<DescriptorArena> arena_of(const Device& device, const Owned<Object>& kernel) {
-    if (device.ref().enabled & push_descriptor) return {};
+    if (device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
     return Owned<DescriptorArena>(value_of(create_arena(kernel.get(), 2)));
 }
 
@@ -44,8 +44,8 @@ std::uint32_t random_bits(Element element, std::mt19937& generator) {
     const std::uint32_t random = std::uint32_t(generator()), exponent = random >> 28 & 7,
                         sign = random >> 31;
     switch (element) {
-        case Element::f16: return sign << 15 | (9 + exponent) << 10 | (random & 0x3ff);
-        case Element::bf16: return sign << 15 | (121 + exponent) << 7 | (random & 0x7f);
+        case VKROPE_F16: return sign << 15 | (9 + exponent) << 10 | (random & 0x3ff);
+        case VKROPE_BF16: return sign << 15 | (121 + exponent) << 7 | (random & 0x7f);
         default: return sign << 31 | (121 + exponent) << 23 | (random & 0x7fffff);
     }
 }
@@ -163,8 +163,11 @@ void Shard::put(const Tensors& part, Tensors& whole) const {
 
 Tensors Shard::rotate(Device& device, const Tensors& part) const {
     const TensorInfo width{local_.element, local_.element, local_.head_dim, 0};
-    KernelInfo info{.rotary_dim = local_.head_dim, .tensor = {width, width}};
-    info.positions = split_ == Split::heads ? PositionSource::implicit : PositionSource::ids;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT,
+                    .rotary_dim = local_.head_dim,
+                    .tensor = {width, width},
+                    .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
+    info.positions = split_ == Split::heads ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS;
     const Owned<Kernel> kernel(value_of(create(device.ref(), info)));
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
     // Covers the whole sequence: a rank has some of its last positions.
@@ -220,7 +223,7 @@ std::vector<Device> open_all(std::size_t& errors) {
             std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
         };
         Result<Device> device = Device::open(options);
-        if (device.status.code == Code::not_supported) {  // there is no validation layer
+        if (device.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // there is no validation layer
             options.validation = false;
             device = Device::open(options);
         }

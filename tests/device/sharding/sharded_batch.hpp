@@ -17,7 +17,7 @@ using Bytes = std::vector<std::byte>;
 /// Q and K are packed as [sequences, tokens, heads, head_dim]. q_heads / k_heads heads of Q share a
 /// head of K (GQA).
 struct Batch {
-    Element element = Element::f32;
+    Element element = VKROPE_F32;
     std::uint32_t sequences = 0, tokens = 0, q_heads = 0, k_heads = 0, head_dim = 0;
     std::int32_t first_position = 0;  // of every sequence
 

@@ -30,7 +30,7 @@ Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, 
 TEST_CASE(
     "a batch in shards has the bits of the whole: by heads and by sequence, whichever device has "
     "which shard") {
-    for (const Element element : {Element::f32, Element::f16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         const Batch batch = test_batch(element);
         const Tensors input = random_tensors(batch, 7 + std::uint32_t(element));
         const Tensors expected = rotate_whole(all[0], batch, input);
@@ -50,7 +50,7 @@ TEST_CASE(
 }
 
 TEST_CASE("every device makes the same of the whole") {
-    for (const Element element : {Element::f32, Element::f16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         const Batch batch = test_batch(element);
         const Tensors input = random_tensors(batch, 99);
         for (Device& device : all)
@@ -59,7 +59,7 @@ TEST_CASE("every device makes the same of the whole") {
 }
 
 TEST_CASE("a shard that starts in the wrong place is seen, in Q and in K") {
-    for (const Element element : {Element::f32, Element::f16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         const Batch batch = test_batch(element);
         const Tensors input = random_tensors(batch, 3);
         const Tensors expected = rotate_whole(all[0], batch, input);

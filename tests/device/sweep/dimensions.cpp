@@ -76,7 +76,7 @@ const std::vector<Name>& names_of_outputs() {
 void add_steps(std::vector<Value>& values, const Name (&dimensions)[9], const Finish& finish,
                Value::Of of) {
     const Norm& norm = finish.norm;
-    const bool normed = norm.kind != NormKind::none;
+    const bool normed = norm.kind != VKROPE_NORM_NONE;
     const auto add = [&](Name dimension, std::span<const Name> names, auto index) {
         values.push_back({dimension, names, std::uint32_t(index), of});
     };
@@ -87,7 +87,7 @@ void add_steps(std::vector<Value>& values, const Name (&dimensions)[9], const Fi
     add(dimensions[4], shapes, norm.bias);
     add(dimensions[5], shapes, finish.bias);
     add(dimensions[6], no_yes, finish.clip != 0);
-    add(dimensions[7], no_yes, finish.scale != 1);
+    add(dimensions[7], no_yes, scale_of(finish) != 1);
     add(dimensions[8], no_yes, finish.scale_tokens);
 }
 
@@ -100,8 +100,8 @@ std::vector<Value> values_of(const Numbers& numbers, const KernelChoice& kernel)
     const bool alike = numbers.q_in == numbers.k_in && numbers.q_out == numbers.k_out;
     std::vector<Value> values = {
         {"head_dim Q / K", names_of_formats(), numbers.format, Value::rows},
-        {"pairing", pairings, std::uint32_t(numbers.pairing)},
-        {"pairing out", pairings, std::uint32_t(numbers.pairing_out)},
+        {"pairing", pairings, numbers.pairing - VKROPE_HALF_SPLIT},
+        {"pairing out", pairings, numbers.pairing_out - VKROPE_HALF_SPLIT},
         {"type of Q", elements, std::uint32_t(numbers.q_in)},
         {"type of Q out", elements, std::uint32_t(numbers.q_out)},
         {"types of K", types_of_k, alike ? 0u : 1u},
@@ -113,11 +113,11 @@ std::vector<Value> values_of(const Numbers& numbers, const KernelChoice& kernel)
         {"V in place possible", no_yes, numbers.v_in_place_possible()},
         {"finish", no_yes, numbers.finishes},
         {"source", sources,
-         std::uint32_t(kernel.source) - std::uint32_t(AngleSource::factored_texture)},
-        {"mapping", mappings, std::uint32_t(kernel.mapping) - std::uint32_t(Mapping::gpu)},
+         std::uint32_t(kernel.source) - std::uint32_t(VKROPE_ANGLES_FACTORED_TEXTURE)},
+        {"mapping", mappings, std::uint32_t(kernel.mapping) - std::uint32_t(VKROPE_MAPPING_GPU)},
         {"descriptors", descriptors, kernel.push_descriptors},
         {"conversion", conversions,
-         std::uint32_t(kernel.conversion) - std::uint32_t(Conversion::native)},
+         std::uint32_t(kernel.conversion) - std::uint32_t(VKROPE_CONVERSION_NATIVE)},
         {"limits", limits, std::uint32_t(kernel.limits)},
         {"groups possible", no_yes, allows_groups(numbers, kernel)},
         {"long pages possible", no_yes, allows_long_pages(numbers, kernel)}};

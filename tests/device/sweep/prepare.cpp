@@ -278,9 +278,9 @@ Rotation rotation_of(const Numbers& numbers, bool factor) {
 reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
                                   const AnglePlan& plan, bool key) {
     reference::Operation operation;
-    operation.interleaved = numbers.pairing == Pairing::interleaved;
-    operation.interleaved_out = numbers.pairing_out == Pairing::interleaved;
-    operation.inverse = prepared.tuple.direction == Direction::inverse;
+    operation.interleaved = numbers.pairing == VKROPE_INTERLEAVED;
+    operation.interleaved_out = numbers.pairing_out == VKROPE_INTERLEAVED;
+    operation.inverse = prepared.tuple.direction == VKROPE_INVERSE;
     operation.rotary_offset = key ? numbers.formats().k_offset : numbers.formats().q_offset;
     for (const Window& window : numbers.formats().windows)
         operation.windows.push_back({window.offset, window.rotary_dim / 2});

@@ -52,8 +52,8 @@ KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
 // With the requested conversion if the device supports it.
 Kernel* kernel_of(const DeviceRef& on, KernelInfo info) {
     Result<Kernel*> made = create(on, info);
-    if (info.conversion == Conversion::native && made.status.code == Code::not_supported) {
-        info.conversion = Conversion::integer;
+    if (info.conversion == VKROPE_CONVERSION_NATIVE && made.status.code == VKROPE_ERROR_NOT_SUPPORTED) {
+        info.conversion = VKROPE_CONVERSION_INTEGER;
         made = create(on, info);
     }
     return must(std::move(made));
@@ -131,7 +131,7 @@ void Sweep::run(std::uint32_t index, const Numbers& numbers, const KernelChoice&
     }
     dispatches += sets;
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & push_descriptor)) arena.reset(must(create_arena(kernel.get(), sets)));
+    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena.reset(must(create_arena(kernel.get(), sets)));
     must(on.submit([&](VkCommandBuffer commands) {
         for (std::size_t i = 0; i < calls.size(); ++i) {
             const Status status = record(commands, kernel.get(), calls[i], arena.get());
@@ -238,7 +238,7 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
     const AnglePlan& plan = table(numbers, choice, tuple.factor).plan();
     const reference::Operation operation = operation_of(numbers, prepared, plan, key);
     const double bound = error_bound(plan.source, plan.attention_factor) +
-                         (tuple.factor && tuple.gain != Gain::apply ? 2.0 : 0.0);
+                         (tuple.factor && tuple.gain != VKROPE_GAIN_APPLY ? 2.0 : 0.0);
     std::uint64_t outside = 0;
     if (numbers.finishes) {
         outside = check_finish(numbers, choice, memory, prepared, tensor, key ? "K" : "Q",
@@ -263,8 +263,8 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
 
     // The bits of a row equal those of the first call that rotated it in the same way, whatever the
     // layouts, the kernel and its device. Only the angle source may change them.
-    const bool direct = plan.source == AngleSource::direct_texture ||
-                        plan.source == AngleSource::direct_buffer;  // both have the same bits
+    const bool direct = plan.source == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                        plan.source == VKROPE_ANGLES_DIRECT_BUFFER;  // both have the same bits
     // All heads of a broadcast K are one, unless the finish differs by head or makes it a row.
     const bool one_row = in.head_stride == 0 && !numbers.finishes;
     Canonical& canonical =

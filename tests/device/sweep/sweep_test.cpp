@@ -232,17 +232,17 @@ TEST_CASE("sweep: calls so large that a lane of the GPU mapping takes four heads
             [&](const Formats& of) { return std::string_view(of.name) == cases[i].head_dim; });
         REQUIRE(format != all_formats().end());
         Numbers numbers{.format = std::uint32_t(format - all_formats().begin()),
-                        .pairing = Pairing::interleaved,
-                        .pairing_out = Pairing::interleaved,
-                        .q_in = Element::f16,
-                        .q_out = Element::f16,
-                        .k_in = Element::f16,
-                        .k_out = Element::f16};
+                        .pairing = VKROPE_INTERLEAVED,
+                        .pairing_out = VKROPE_INTERLEAVED,
+                        .q_in = VKROPE_F16,
+                        .q_out = VKROPE_F16,
+                        .k_in = VKROPE_F16,
+                        .k_out = VKROPE_F16};
         fill(numbers, {.batch = 1, .tokens = cases[i].tokens, .groups = 4, .q_per_group = 5}, 3000,
              random);
         const Tuple tuple{.in = cases[i].arrangement, .out = cases[i].arrangement};
-        sweep.run(i, numbers, {.mapping = Mapping::gpu}, {tuple});
-        sweep.run(i, numbers, {.mapping = Mapping::cpu}, {tuple});  // the same bits
+        sweep.run(i, numbers, {.mapping = VKROPE_MAPPING_GPU}, {tuple});
+        sweep.run(i, numbers, {.mapping = VKROPE_MAPPING_CPU}, {tuple});  // the same bits
     }
     report(sweep);
 }

@@ -60,7 +60,7 @@ Bytes rows_of(Element element, const Formats& formats, std::uint32_t head_dim, s
     const std::size_t row_bytes = std::size_t{head_dim} * element_bytes(element);
     Bytes bytes(rows * row_bytes);
     for (std::size_t i = 0; i < std::size_t{std::min(rows, period)} * head_dim; ++i) {
-        std::uint32_t bits = element == Element::f32 ? any_f32(random) : std::uint32_t(random());
+        std::uint32_t bits = element == VKROPE_F32 ? any_f32(random) : std::uint32_t(random());
         if (everywhere || is_rotated(formats, offset, std::uint32_t(i % head_dim))) {
             constexpr int exponents[] = {0, 0, 0, 0, 0, 10, -8, -20};  // the last: subnormal in f16
             const long double x = (static_cast<long double>(random() >> 32) / 0x1p32L - 0.5L) * 8;
@@ -92,13 +92,13 @@ Finish any_finish(bool is_q, Choices& choices) {
     finish.scale_tokens = choices.coin();
     Norm& norm = finish.norm;
     norm.kind = choices.any<NormKind>(3);
-    if (norm.kind == NormKind::none) return finish;
+    if (norm.kind == VKROPE_NORM_NONE) return finish;
     norm.span = choices.any<NormSpan>(2);
     norm.place = choices.any<NormPlace>(2);
     norm.eps = 1e-6f;
     norm.weight = choices.any<ParameterShape>(3);
-    if (norm.weight != ParameterShape::none) norm.weight_offset = choices.below(2);
-    if (norm.kind == NormKind::layer) norm.bias = choices.any<ParameterShape>(3);
+    if (norm.weight != VKROPE_PARAMETER_NONE) norm.weight_offset = choices.below(2);
+    if (norm.kind == VKROPE_NORM_LAYER) norm.bias = choices.any<ParameterShape>(3);
     return finish;
 }
 
@@ -110,8 +110,8 @@ Numbers draw_numbers(Choices& choices) {
     // Long rows with a finish take seconds to compile.
     const auto formats = std::uint32_t(all_formats().size());
     numbers.format = choices.below(numbers.finishes ? formats_with_finish : formats);
-    numbers.pairing = choices.any<Pairing>(2);
-    numbers.pairing_out = choices.any<Pairing>(2);
+    numbers.pairing = choices.any(2, VKROPE_HALF_SPLIT);
+    numbers.pairing_out = choices.any(2, VKROPE_HALF_SPLIT);
     numbers.q_in = choices.any<Element>(3);
     // Every second kernel stores what it loads, so that calls in place are not rare.
     numbers.q_out = choices.coin() ? numbers.q_in : choices.any<Element>(3);
@@ -120,7 +120,7 @@ Numbers draw_numbers(Choices& choices) {
     numbers.k_out = Element((std::uint32_t(numbers.q_out) + others) % 3);
     numbers.positions = choices.any<Positions>(5);
     numbers.scatter = choices.coin();
-    numbers.source = choices.any(4, AngleSource::factored_texture);
+    numbers.source = choices.any(4, VKROPE_ANGLES_FACTORED_TEXTURE);
     numbers.v = choices.coin();
     if (numbers.v) {
         numbers.v_in = choices.any<Element>(3);
@@ -180,7 +180,8 @@ KernelInfo info_of(const Numbers& numbers) {
                                numbers.v ? TensorInfo{numbers.v_in, numbers.v_out, w.k_head_dim, 0,
                                                       0, numbers.v_finish}
                                          : TensorInfo{}},
-                    .positions = numbers.ids() ? PositionSource::ids : PositionSource::implicit,
+                    .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                    .positions = numbers.ids() ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT,
                     .scatter_k = numbers.scatter};
     if (numbers.pairing_out != numbers.pairing || numbers.ids())
         info.pairing_out = numbers.pairing_out;  // otherwise left at its default
@@ -194,21 +195,21 @@ KernelInfo info_of(const Numbers& numbers) {
 
 Two draw_kernels(const Numbers& numbers, Choices& choices) {
     KernelChoice one{.source = numbers.source,
-                     .mapping = choices.any(2, Mapping::gpu),
+                     .mapping = choices.any(2, VKROPE_MAPPING_GPU),
                      .push_descriptors = choices.coin(),
-                     .conversion = choices.any(2, Conversion::native)};
+                     .conversion = choices.any(2, VKROPE_CONVERSION_NATIVE)};
     KernelChoice other = one;
     // Tables in a texture and in a buffer have the same bits.
-    if (one.source == AngleSource::direct_texture) other.source = AngleSource::direct_buffer;
-    if (one.source == AngleSource::direct_buffer) other.source = AngleSource::direct_texture;
-    other.mapping = one.mapping == Mapping::cpu ? Mapping::gpu : Mapping::cpu;
+    if (one.source == VKROPE_ANGLES_DIRECT_TEXTURE) other.source = VKROPE_ANGLES_DIRECT_BUFFER;
+    if (one.source == VKROPE_ANGLES_DIRECT_BUFFER) other.source = VKROPE_ANGLES_DIRECT_TEXTURE;
+    other.mapping = one.mapping == VKROPE_MAPPING_CPU ? VKROPE_MAPPING_GPU : VKROPE_MAPPING_CPU;
     other.push_descriptors = !one.push_descriptors;
-    other.conversion = one.conversion == Conversion::native ? Conversion::integer
-                                                            : Conversion::native;
+    other.conversion = one.conversion == VKROPE_CONVERSION_NATIVE ? VKROPE_CONVERSION_INTEGER
+                                                                  : VKROPE_CONVERSION_NATIVE;
     for (KernelChoice* kernel : {&one, &other}) {
         kernel->limits = choices.any<Limits>(3);
         const bool too_few = numbers.scatter || numbers.ids(),  // for slots and ids
-            too_short = numbers.over_token() || kernel->source == AngleSource::direct_buffer;
+            too_short = numbers.over_token() || kernel->source == VKROPE_ANGLES_DIRECT_BUFFER;
         if ((kernel->limits == Limits::few_buffers && too_few) ||
             (kernel->limits == Limits::short_ranges && too_short))
             kernel->limits = Limits::own;
@@ -246,11 +247,11 @@ Tuple draw_tuple(const Numbers& numbers, const KernelChoice& kernel, Choices& ch
     tuple.direction = choices.any<Direction>(2);
     tuple.gain = choices.any<Gain>(3);
     tuple.factor = choices.coin();
-    const bool may_be_outside = kernel.source != AngleSource::computed || numbers.ids() ||
+    const bool may_be_outside = kernel.source != VKROPE_ANGLES_COMPUTED || numbers.ids() ||
                                 numbers.scatter;
     tuple.counts = may_be_outside &&
                    !(kernel.limits == Limits::few_buffers && !numbers.finishes &&
-                     kernel.source == AngleSource::direct_buffer) &&
+                     kernel.source == VKROPE_ANGLES_DIRECT_BUFFER) &&
                    choices.coin();
     if (numbers.v) {
         const bool stays = numbers.v_in_place_possible() && tuple.in != Arrangement::broadcast;

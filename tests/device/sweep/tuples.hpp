@@ -63,13 +63,13 @@ enum class Positions { after_zero, across_zero, beyond_table, ids, shared_ids };
 /// same numbers must agree bit for bit.
 struct Numbers {
     std::uint32_t format = 0;  // of all_formats()
-    Pairing pairing = Pairing::half_split, pairing_out = Pairing::half_split;
-    Element q_in = Element::f32, q_out = Element::f32, k_in = Element::f32, k_out = Element::f32;
+    Pairing pairing = VKROPE_HALF_SPLIT, pairing_out = VKROPE_HALF_SPLIT;
+    Element q_in = VKROPE_F32, q_out = VKROPE_F32, k_in = VKROPE_F32, k_out = VKROPE_F32;
     Positions positions = Positions::ids;  // shared: each sequence has those of the first
     bool scatter = false;
     bool v = false;  // the kernels have a V of K's heads and head_dim
-    Element v_in = Element::f32, v_out = Element::f32;
-    AngleSource source = AngleSource::factored_texture;
+    Element v_in = VKROPE_F32, v_out = VKROPE_F32;
+    AngleSource source = VKROPE_ANGLES_FACTORED_TEXTURE;
     bool finishes = false;  // any tensor has a finish
     Finish q_finish = {}, k_finish = {}, v_finish = {};
 
@@ -87,8 +87,8 @@ struct Numbers {
     bool ids() const { return positions >= Positions::ids; }
     // Norms over a token take all heads at one stride, in one dispatch.
     bool over_token() const {
-        return q_finish.norm.span == NormSpan::token || k_finish.norm.span == NormSpan::token ||
-               v_finish.norm.span == NormSpan::token;
+        return q_finish.norm.span == VKROPE_NORM_SPAN_TOKEN || k_finish.norm.span == VKROPE_NORM_SPAN_TOKEN ||
+               v_finish.norm.span == VKROPE_NORM_SPAN_TOKEN;
     }
     bool in_place_possible() const {
         return q_in == q_out && k_in == k_out && pairing == pairing_out;
@@ -114,11 +114,11 @@ enum class Limits { own, few_buffers, short_ranges };
 
 /// Options of a kernel, none of which may change a bit.
 struct KernelChoice {
-    AngleSource source = AngleSource::factored_texture;
-    Mapping mapping = Mapping::cpu;
+    AngleSource source = VKROPE_ANGLES_FACTORED_TEXTURE;
+    Mapping mapping = VKROPE_MAPPING_CPU;
     bool push_descriptors = true;
     Limits limits = Limits::own;
-    Conversion conversion = Conversion::integer;  ///< native: if the device supports it
+    Conversion conversion = VKROPE_CONVERSION_INTEGER;  ///< native: if the device supports it
 };
 
 /// One for each mapping, whose bits are equal.
@@ -137,8 +137,8 @@ enum class PlaceOfV { absent, as_k, apart, in_place };
 struct Tuple {
     Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
     bool in_place = false, q = true, k = true;
-    Direction direction = Direction::forward;
-    Gain gain = Gain::apply;
+    Direction direction = VKROPE_FORWARD;
+    Gain gain = VKROPE_GAIN_APPLY;
     bool factor = false;          // an attention factor other than 1
     bool counts = false;          // with a counter
     std::uint32_t page_size = 1;  // scattered

@@ -19,7 +19,7 @@ namespace {
 
 struct NamedKernel {
     std::string name;
-    KernelInfo info;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 };
 
 /// Q and K of 128 channels of this type.
@@ -38,36 +38,36 @@ std::vector<NamedKernel> kernels_of(Element element) {
     const struct {
         const char* name;
         AngleSource angles;
-    } sources[] = {{"factored_texture", AngleSource::factored_texture},
-                   {"computed", AngleSource::computed},
-                   {"direct_texture", AngleSource::direct_texture},
-                   {"direct_buffer", AngleSource::direct_buffer},
-                   {"cos_sin_cache", AngleSource::cos_sin_cache}};
+    } sources[] = {{"factored_texture", VKROPE_ANGLES_FACTORED_TEXTURE},
+                   {"computed", VKROPE_ANGLES_COMPUTED},
+                   {"direct_texture", VKROPE_ANGLES_DIRECT_TEXTURE},
+                   {"direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER},
+                   {"cos_sin_cache", VKROPE_ANGLES_COS_SIN_CACHE}};
     for (const auto& source : sources) {
-        for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+        for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
             KernelInfo info = q_and_k(element, source.angles);
             info.pairing = pairing;
             all.push_back({std::string(source.name) +
-                               (pairing == Pairing::interleaved ? ".interleaved" : ".half_split"),
+                               (pairing == VKROPE_INTERLEAVED ? ".interleaved" : ".half_split"),
                            info});
         }
     }
-    const KernelInfo computed = q_and_k(element, AngleSource::computed),
-                     cache = q_and_k(element, AngleSource::cos_sin_cache);
+    const KernelInfo computed = q_and_k(element, VKROPE_ANGLES_COMPUTED),
+                     cache = q_and_k(element, VKROPE_ANGLES_COS_SIN_CACHE);
     KernelInfo info = with_v(computed);
-    info.positions = PositionSource::ids;
+    info.positions = VKROPE_POSITIONS_IDS;
     info.scatter_k = true;
     add("scatter", info);
     info = with_v(computed);
-    info.tensor[V].out = element == Element::f32 ? Element::bf16 : Element::f32;
-    info.pairing_out = Pairing::interleaved;
+    info.tensor[V].out = element == VKROPE_F32 ? VKROPE_BF16 : VKROPE_F32;
+    info.pairing_out = VKROPE_INTERLEAVED;
     add("v_apart", info);
     info = cache;
-    info.positions = PositionSource::axis_ids;
+    info.positions = VKROPE_POSITIONS_AXIS_IDS;
     info.sections = {.axes = 2, .pairs = {32, 32}};
     info.windows[0] = {0, 64};
     info.windows[1] = {64, 64};
-    info.table = Element::bf16;
+    info.table = VKROPE_BF16;
     add("windows", info);
     info = cache;
     info.channel_angles = true;
@@ -76,18 +76,18 @@ std::vector<NamedKernel> kernels_of(Element element) {
     info.phase = true;
     info.head_groups = 2;
     add("head_groups", info);
-    Finish finish = full_finish(NormKind::rms, NormSpan::head, NormPlace::before);
+    Finish finish = full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE);
     add("rms", with_finish(with_v(computed), finish));
     finish.hadamard = 64;
     add("hadamard", with_finish(computed, finish));
-    add("layer",
-        with_finish(computed, full_finish(NormKind::layer, NormSpan::token, NormPlace::after)));
+    add("layer", with_finish(computed, full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
+                                                   VKROPE_NORM_PLACE_AFTER)));
     const struct {
         const char* name;
         Element type;
-    } stores[] = {{"q8_0", Element::q8_0}, {"q4_0", Element::q4_0}, {"q4_1", Element::q4_1},
-                  {"q5_0", Element::q5_0}, {"q5_1", Element::q5_1}, {"e4m3fn", Element::e4m3fn},
-                  {"e5m2", Element::e5m2}, {"int8", Element::int8}};
+    } stores[] = {{"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0}, {"q4_1", VKROPE_Q4_1},
+                  {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}, {"e4m3fn", VKROPE_E4M3FN},
+                  {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}};
     for (const auto& store : stores) {
         info = computed;
         info.tensor[Q] = {};
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
     const struct {
         const char* name;
         Element type;
-    } elements[] = {{"f32", Element::f32}, {"f16", Element::f16}, {"bf16", Element::bf16}};
+    } elements[] = {{"f32", VKROPE_F32}, {"f16", VKROPE_F16}, {"bf16", VKROPE_BF16}};
     std::size_t number = 0;
     for (const auto& element : elements) {
         std::size_t turn = number++;

@@ -36,24 +36,24 @@ struct Kind {
     vkrope::Element element;
     bool apart;  // the device binds 4 storage buffers: Q and K take a dispatch each
     vkrope::AngleSource angles;
-    vkrope::Conversion conversion = vkrope::Conversion::integer;
+    vkrope::Conversion conversion = VKROPE_CONVERSION_INTEGER;
     bool norms = false;  // with weights of each head, and factors of tokens
     bool own = false;    // each thread also makes a kernel: a driver compiles as many as threads
 };
-constexpr vkrope::AngleSource factored = vkrope::AngleSource::factored_texture,
-                              computed = vkrope::AngleSource::computed;
-constexpr vkrope::Conversion integer = vkrope::Conversion::integer;
-constexpr Kind kinds[] = {{"f32", vkrope::Element::f32, false, factored},
-                          {"f16", vkrope::Element::f16, false, factored},
-                          {"f32 in two dispatches", vkrope::Element::f32, true, factored},
-                          {"f16, converted by the device", vkrope::Element::f16, false, factored,
-                           vkrope::Conversion::native, false, true},
-                          {"f32, computed angles", vkrope::Element::f32, false, computed},
-                          {"f16 with norms in two dispatches", vkrope::Element::f16, true, factored,
-                           integer, true, true}};
+constexpr vkrope::AngleSource factored = VKROPE_ANGLES_FACTORED_TEXTURE,
+                              computed = VKROPE_ANGLES_COMPUTED;
+constexpr vkrope::Conversion integer = VKROPE_CONVERSION_INTEGER;
+constexpr Kind kinds[] = {
+    {"f32", VKROPE_F32, false, factored},
+    {"f16", VKROPE_F16, false, factored},
+    {"f32 in two dispatches", VKROPE_F32, true, factored},
+    {"f16, converted by the device", VKROPE_F16, false, factored, VKROPE_CONVERSION_NATIVE, false,
+     true},
+    {"f32, computed angles", VKROPE_F32, false, computed},
+    {"f16 with norms in two dispatches", VKROPE_F16, true, factored, integer, true, true}};
 
 vkrope::KernelInfo info_of(const Kind& kind) {
-    vkrope::KernelInfo info;
+    vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT};
     info.rotary_dim = head_dim;
     info.tensor[vkrope::Q] = info.tensor[vkrope::K] = {kind.element, kind.element, head_dim, 0};
     info.angles = kind.angles;
@@ -61,14 +61,14 @@ vkrope::KernelInfo info_of(const Kind& kind) {
     if (!kind.norms) return info;
     info.tensor[vkrope::Q].heads = q_heads;
     info.tensor[vkrope::K].heads = k_heads;
-    info.tensor[vkrope::Q].ops.norm.kind = vkrope::NormKind::rms;
-    info.tensor[vkrope::Q].ops.norm.span = vkrope::NormSpan::token;
-    info.tensor[vkrope::Q].ops.norm.weight = vkrope::ParameterShape::head_channel;
+    info.tensor[vkrope::Q].ops.norm.kind = VKROPE_NORM_RMS;
+    info.tensor[vkrope::Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;
+    info.tensor[vkrope::Q].ops.norm.weight = VKROPE_PARAMETER_HEAD_CHANNEL;
     info.tensor[vkrope::Q].ops.norm.eps = 1e-6f;
     info.tensor[vkrope::Q].ops.scale_tokens = true;
-    info.tensor[vkrope::K].ops.norm.kind = vkrope::NormKind::layer;
-    info.tensor[vkrope::K].ops.norm.place = vkrope::NormPlace::after;
-    info.tensor[vkrope::K].ops.norm.weight = vkrope::ParameterShape::channel;
+    info.tensor[vkrope::K].ops.norm.kind = VKROPE_NORM_LAYER;
+    info.tensor[vkrope::K].ops.norm.place = VKROPE_NORM_PLACE_AFTER;
+    info.tensor[vkrope::K].ops.norm.weight = VKROPE_PARAMETER_CHANNEL;
     info.tensor[vkrope::K].ops.norm.eps = 1e-5f;
     return info;
 }
@@ -98,7 +98,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL weak_device(VkInstance instance, const 
 vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push) {
     vkrope::DeviceRef ref = gpu.ref();
     // One device for both: an application may well enable push descriptors and not tell vkrope.
-    if (!push) ref.enabled &= ~std::uint32_t{vkrope::push_descriptor};
+    if (!push) ref.enabled &= ~std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR};
     if (kind.apart) ref.get_instance_proc_addr = weak_device;
     return ref;
 }
@@ -113,7 +113,7 @@ struct Shared {
     vkrope::DeviceRef device;
     const vkrope::Kernel* kernel;  // null: each thread makes its own
 
-    bool push() const { return device.enabled & vkrope::push_descriptor; }
+    bool push() const { return device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR; }
     VkDeviceSize bytes() const { return values * vkrope::element_bytes(kind.element); }
 };
 
@@ -140,7 +140,7 @@ vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_
     call.out[vkrope::Q] = call.in[vkrope::Q];
     call.out[vkrope::K] = call.in[vkrope::K];
     call.positions.first = std::int32_t(index);
-    call.direction = index % 3 == 2 ? vkrope::Direction::inverse : vkrope::Direction::forward;
+    call.direction = index % 3 == 2 ? VKROPE_INVERSE : VKROPE_FORWARD;
     call.angles = shared.angles;
     if (shared.kind.norms) {
         const auto& [buffer, bytes] = shared.norms;
@@ -194,7 +194,7 @@ void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
 void fill(void* x, vkrope::Element element) {
     for (std::size_t i = 0; i < values; ++i) {
         const std::uint32_t sign = i * 7 % 3 == 0, fraction = std::uint32_t(i * 131 % 512);
-        if (element == vkrope::Element::f32) {
+        if (element == VKROPE_F32) {
             static_cast<std::uint32_t*>(x)[i] = sign << 31 | 127u << 23 | fraction << 14;
         } else {
             static_cast<std::uint16_t*>(x)[i] = std::uint16_t(sign << 15 | 15u << 10 |
@@ -256,7 +256,7 @@ bool takes_two_dispatches(const Shared& shared) {
     const vkrope::Status status = vkrope::record(worker.commands, shared.kernel,
                                                  call_on(shared, worker.x, 0), worker.arena);
     destroy(shared.gpu, worker);
-    if (status.code != vkrope::Code::limit_exceeded) check(status, "record");
+    if (status.code != VKROPE_ERROR_LIMIT_EXCEEDED) check(status, "record");
     return !status;
 }
 
@@ -288,13 +288,13 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles,
 
 // Whether the device is one that may; else it says why not.
 bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
-    vkrope::KernelInfo info;
+    vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     info.rotary_dim = head_dim;
     info.tensor[vkrope::Q] = {kind.element, kind.element, head_dim, 0};
     info.conversion = kind.conversion;
     const auto made = vkrope::create(gpu.ref(), info);
     vkrope::destroy(made.value);
-    if (made.status.code == vkrope::Code::not_supported) {
+    if (made.status.code == VKROPE_ERROR_NOT_SUPPORTED) {
         std::printf("threads: %s: left out: %s\n", kind.name, made.status.what);
         return false;
     }
@@ -345,7 +345,7 @@ int main(int argc, char** argv) {
     if (argc > 1 && !break_the_rule)
         return std::fprintf(stderr, "usage: threads [--shared-arena]\n"), 2;
     engine::Gpu gpu(engine::Enable::extensions);
-    if (!(gpu.ref().enabled & vkrope::push_descriptor))
+    if (!(gpu.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
         engine::fail("threads: the device offers no push descriptors");
     real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
         vkGetInstanceProcAddr(gpu.ref().instance, "vkGetPhysicalDeviceProperties"));
@@ -369,7 +369,7 @@ int main(int argc, char** argv) {
     } else {
         std::map<std::tuple<vkrope::Element, vkrope::AngleSource, bool>, Bytes> outputs;
         for (const Kind& kind : kinds) {
-            if (kind.conversion == vkrope::Conversion::native && !converts_natively(gpu, kind))
+            if (kind.conversion == VKROPE_CONVERSION_NATIVE && !converts_natively(gpu, kind))
                 continue;
             const Bytes output = rotate_in_all_ways(
                 gpu, kind.angles == computed ? of_numbers : of_table, norms, kind);

@@ -39,14 +39,14 @@ int main(int count, char** arguments) {
     vkrope::HostShape shape{.tokens = std::uint32_t(std::atoi(arguments[3])),
                             .q_heads = std::uint32_t(std::atoi(arguments[4])),
                             .k_heads = std::uint32_t(std::atoi(arguments[6])),
-                            .element = dtype == "f16"    ? vkrope::Element::f16
-                                       : dtype == "bf16" ? vkrope::Element::bf16
-                                                         : vkrope::Element::f32,
+                            .element = dtype == "f16"    ? VKROPE_F16
+                                       : dtype == "bf16" ? VKROPE_BF16
+                                                         : VKROPE_F32,
                             .first_position = std::atoi(arguments[8])};
     std::string q_rotated(q.size(), 0), k_rotated(k.size(), 0);
     for (const auto angles :
-         {vkrope::AngleSource::computed, vkrope::AngleSource::direct_texture,
-          vkrope::AngleSource::direct_buffer, vkrope::AngleSource::by_default}) {
+         {VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+          VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_AUTOMATIC}) {
         shape.angles = angles;
         auto work = vkrope::HostRotation::make(device.value, rotation.value, shape);
         if (!work) return fail(work.status);

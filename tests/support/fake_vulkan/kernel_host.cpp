@@ -94,10 +94,11 @@ KernelHost::KernelHost(const FakeConfig& config, bool with_allocator) {
     add(ref.pipeline_cache, VK_OBJECT_TYPE_PIPELINE_CACHE);
 
     ref.get_instance_proc_addr = fake_get_instance_proc_addr;
-    ref.enabled = (config.push_descriptors ? std::uint32_t{push_descriptor} : 0) |
-                  (config.debug_utils ? std::uint32_t{debug_utils} : 0) |
-                  (config.float_controls ? std::uint32_t{float_controls} : 0) |
-                  (half.shaderFloat16 ? std::uint32_t{shader_float16} : 0);
+    ref.enabled =
+        (config.push_descriptors ? std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR} : 0) |
+        (config.debug_utils ? std::uint32_t{VKROPE_DEVICE_FEATURE_DEBUG_UTILS} : 0) |
+        (config.float_controls ? std::uint32_t{VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS} : 0) |
+        (half.shaderFloat16 ? std::uint32_t{VKROPE_DEVICE_FEATURE_SHADER_FLOAT16} : 0);
     if (with_allocator) ref.allocator = &allocator.callbacks;
     fake().forget_calls();
 }
@@ -121,35 +122,50 @@ VkPhysicalDeviceFloatControlsProperties all_float_controls() {
 }
 
 KernelInfo kernel_info(AngleSource angles) {
-    const TensorInfo width{Element::f16, Element::f16, 128, 0};
-    return {.rotary_dim = 128, .tensor = {width, width}, .angles = angles};
+    const TensorInfo width{VKROPE_F16, VKROPE_F16, 128, 0};
+    return {.pairing = VKROPE_HALF_SPLIT,
+            .rotary_dim = 128,
+            .tensor = {width, width},
+            .angles = angles};
 }
 
 const AnglePlan& angle_plan(AngleSource angles) {
-    static const AnglePlan texture = {.source = AngleSource::direct_texture,
+    static const AnglePlan texture = {.source = VKROPE_ANGLES_DIRECT_TEXTURE,
                                       .format = VK_FORMAT_R32G32B32A32_SFLOAT,
                                       .extent = {32, 4096},
                                       .bytes = 4096 * 32 * 16,
                                       .pairs = 64,
                                       .rows = 4096,
                                       .fold_log2 = 12,
-                                      .row_texels = 32};
-    static const AnglePlan factored = {.source = AngleSource::factored_texture,
+                                      .row_texels = 32,
+                                      .attention_factor = 1,
+                                      .head_groups = 1};
+    static const AnglePlan factored = {.source = VKROPE_ANGLES_FACTORED_TEXTURE,
                                        .format = VK_FORMAT_R32G32B32A32_SFLOAT,
                                        .extent = {32, 2050},
                                        .bytes = 2050 * 32 * 16,
                                        .pairs = 64,
                                        .rows = 4096,
                                        .fold_log2 = 12,
-                                       .row_texels = 32};
-    static const AnglePlan computed = {
-        .source = AngleSource::computed, .bytes = 544, .pairs = 64, .rows = 0x80000001};
-    static const AnglePlan buffer = {
-        .source = AngleSource::direct_buffer, .bytes = 512 * 64 * 8, .pairs = 64, .rows = 512};
+                                       .row_texels = 32,
+                                       .attention_factor = 1,
+                                       .head_groups = 1};
+    static const AnglePlan computed = {.source = VKROPE_ANGLES_COMPUTED,
+                                       .bytes = 544,
+                                       .pairs = 64,
+                                       .rows = 0x80000001,
+                                       .attention_factor = 1,
+                                       .head_groups = 1};
+    static const AnglePlan buffer = {.source = VKROPE_ANGLES_DIRECT_BUFFER,
+                                     .bytes = 512 * 64 * 8,
+                                     .pairs = 64,
+                                     .rows = 512,
+                                     .attention_factor = 1,
+                                     .head_groups = 1};
     switch (angles) {
-        case AngleSource::factored_texture: return factored;
-        case AngleSource::computed: return computed;
-        case AngleSource::direct_texture: return texture;
+        case VKROPE_ANGLES_FACTORED_TEXTURE: return factored;
+        case VKROPE_ANGLES_COMPUTED: return computed;
+        case VKROPE_ANGLES_DIRECT_TEXTURE: return texture;
         default: return buffer;
     }
 }
@@ -164,7 +180,7 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angle
     call.in[K] = tensor(host.k, 2);
     call.out[K] = tensor(host.k_out, 2);
     call.angles.plan = &angle_plan(angles);
-    if (angles == AngleSource::direct_texture || angles == AngleSource::factored_texture) {
+    if (angles == VKROPE_ANGLES_DIRECT_TEXTURE || angles == VKROPE_ANGLES_FACTORED_TEXTURE) {
         call.angles.view = host.view;
     } else {
         call.angles.buffer = {host.words, 4096, angle_plan(angles).bytes};
@@ -195,7 +211,7 @@ KernelInfo with_finish(KernelInfo info, Finish finish, std::uint32_t q_heads, st
 }
 
 Call with_finish(const KernelHost& host, const KernelInfo& info, Call call) {
-    const VkDeviceSize bytes = VkDeviceSize{call.batch} * call.tokens * 4;
+    const VkDeviceSize bytes = VkDeviceSize{std::max(call.batch, 1u)} * call.tokens * 4;
     const auto factors = [&](const Finish& finish, const Tensor& tensor, VkDeviceSize at) {
         return finish.scale_tokens && tensor.heads != 0
                    ? VkDescriptorBufferInfo{host.words, at, bytes}
@@ -212,14 +228,14 @@ Call with_finish(const KernelHost& host, const KernelInfo& info, Call call) {
 }
 
 Finish full_finish(NormKind kind, NormSpan span, NormPlace place) {
-    const bool layer = kind == NormKind::layer;
-    return {.bias = ParameterShape::channel,
+    const bool layer = kind == VKROPE_NORM_LAYER;
+    return {.bias = VKROPE_PARAMETER_CHANNEL,
             .norm = {.kind = kind,
                      .span = span,
                      .place = place,
                      .eps = 1e-6f,
-                     .weight = ParameterShape::head_channel,
-                     .bias = layer ? ParameterShape::head_channel : ParameterShape::none},
+                     .weight = VKROPE_PARAMETER_HEAD_CHANNEL,
+                     .bias = layer ? VKROPE_PARAMETER_HEAD_CHANNEL : VKROPE_PARAMETER_NONE},
             .clip = 2,
             .scale = 0.5f,
             .scale_call = true,

@@ -45,15 +45,15 @@ class KernelHost {
 VkPhysicalDeviceFloatControlsProperties all_float_controls();
 
 /// f16 Q and K of 128 channels, all of them rotated; texture, implicit positions.
-KernelInfo kernel_info(AngleSource angles = AngleSource::direct_texture);
+KernelInfo kernel_info(AngleSource angles = VKROPE_ANGLES_DIRECT_TEXTURE);
 
 /// A table for kernel_info(): 64 pairs; textures for 4096 positions, direct buffers for 512.
-const AnglePlan& angle_plan(AngleSource angles = AngleSource::direct_texture);
+const AnglePlan& angle_plan(AngleSource angles = VKROPE_ANGLES_DIRECT_TEXTURE);
 
 /// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in separate buffers,
 /// from offset 0.
 Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7,
-                 AngleSource angles = AngleSource::direct_texture);
+                 AngleSource angles = VKROPE_ANGLES_DIRECT_TEXTURE);
 
 /// The same with V, which has K's heads and strides.
 KernelInfo with_v(KernelInfo info);

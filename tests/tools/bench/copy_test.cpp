@@ -36,7 +36,7 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
         MESSAGE(message.text);
     };
     Result<Device> opened = Device::open(options);
-    if (opened.status.code == Code::not_supported) {  // there is no validation layer
+    if (opened.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // there is no validation layer
         options.validation = false;
         opened = Device::open(options);
     }

@@ -97,7 +97,7 @@ namespace {
 struct Case {
     const char* name;
     Tensors tensors = Tensors::q_and_k;
-    Mapping mapping = Mapping::gpu;
+    Mapping mapping = VKROPE_MAPPING_GPU;
     std::uint32_t storage_buffers = 16;  // with 4, Q and K take one dispatch each
     bool push_descriptors = true;
     bool creates = false;     // measures create() instead of record()
@@ -109,7 +109,7 @@ struct Case {
     int more_calls() const { return creates ? 2 : 200; }
 
     KernelInfo info() const {
-        KernelInfo info = kernel_info(AngleSource::factored_texture);
+        KernelInfo info = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE);
         info.mapping = mapping;
         if (tensors == Tensors::q) info.tensor[K] = {};
         info.scatter_k = tensors == Tensors::scatter;
@@ -117,7 +117,7 @@ struct Case {
     }
 
     Call call(const KernelHost& host) const {
-        Call call = kernel_call(host, 7, AngleSource::factored_texture);
+        Call call = kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE);
         if (tensors == Tensors::q) call.in[K] = call.out[K] = {};
         if (tensors == Tensors::scatter)
             call.paged_cache.slot_mapping = {host.words, 256, 7 * sizeof(std::int32_t)};
@@ -164,22 +164,22 @@ int main(int argc, char** argv) {
                     Case{.name = "push_descriptors/scatter", .tensors = Tensors::scatter},
                     Case{.name = "push_descriptors/q_cpu_mapping",
                     .tensors = Tensors::q,
-                    .mapping = Mapping::cpu},
-                    Case{.name = "push_descriptors/cpu_mapping", .mapping = Mapping::cpu},
+                    .mapping = VKROPE_MAPPING_CPU},
+                    Case{.name = "push_descriptors/cpu_mapping", .mapping = VKROPE_MAPPING_CPU},
                     Case{.name = "push_descriptors/scatter_cpu_mapping",
                     .tensors = Tensors::scatter,
-                    .mapping = Mapping::cpu},
+                    .mapping = VKROPE_MAPPING_CPU},
                     Case{.name = "create/q", .tensors = Tensors::q, .creates = true},
                     Case{.name = "create/q_and_k", .creates = true},
                     Case{.name = "create/scatter", .tensors = Tensors::scatter, .creates = true},
                     Case{.name = "create/q_cpu_mapping",
                     .tensors = Tensors::q,
-                    .mapping = Mapping::cpu,
+                    .mapping = VKROPE_MAPPING_CPU,
                     .creates = true},
-                    Case{.name = "create/cpu_mapping", .mapping = Mapping::cpu, .creates = true},
+                    Case{.name = "create/cpu_mapping", .mapping = VKROPE_MAPPING_CPU, .creates = true},
                     Case{.name = "create/scatter_cpu_mapping",
                     .tensors = Tensors::scatter,
-                    .mapping = Mapping::cpu,
+                    .mapping = VKROPE_MAPPING_CPU,
                     .creates = true}}) {
         of.times = times;
         KernelHost host({.storage_buffers = of.storage_buffers,

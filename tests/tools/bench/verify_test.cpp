@@ -40,7 +40,7 @@ struct Output {
             const std::uint32_t bits = reference::narrow(type, value);
             std::memcpy(bytes.data() + at * size, &bits, size);
         };
-        const bool interleaved = (shape.pairing == Pairing::interleaved) != swapped_pairing;
+        const bool interleaved = (shape.pairing == VKROPE_INTERLEAVED) != swapped_pairing;
         for (std::uint64_t row = 0; row < shape.rows() * heads && !unrotated; ++row) {
             const double position = double(std::int64_t(row / heads % shape.tokens) + position_off);
             for (std::uint64_t j = 0; j < half; ++j) {
@@ -86,9 +86,9 @@ constexpr double widest_u = 0x1p20;
 }  // namespace
 
 TEST_CASE("the right rotation passes, by the bound of direct tables") {
-    for (const Pairing pairing : {Pairing::half_split, Pairing::interleaved}) {
+    for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         for (const std::uint32_t rotary_dim : {128u, 32u}) {
-            for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+            for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
                 for (const bool key : {false, true}) {
                     const Checked checked = check({}, small(pairing, rotary_dim), element, key,
                                                   2.5);
@@ -112,12 +112,12 @@ TEST_CASE("every other rotation is refused, by the widest bound too") {
         {.wrong_element = 39 * 3 * 128 + 2 * 128 + 127},
     };
     for (const Output& mistake : mistakes) {
-        for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
-            CHECK(check(mistake, small(Pairing::half_split, 128), element, false, 6).failure != "");
+        for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
+            CHECK(check(mistake, small(VKROPE_HALF_SPLIT, 128), element, false, 6).failure != "");
             CHECK(
-                check(mistake, small(Pairing::half_split, 128), element, false, widest_u).failure !=
+                check(mistake, small(VKROPE_HALF_SPLIT, 128), element, false, widest_u).failure !=
                 "");
-            CHECK(check(mistake, small(Pairing::interleaved, 32), element, false, 6).failure != "");
+            CHECK(check(mistake, small(VKROPE_INTERLEAVED, 32), element, false, 6).failure != "");
         }
     }
 }
@@ -128,13 +128,13 @@ TEST_CASE(
     Shape shape = growing_tokens(2048);
     shape.k_heads = 1;
     const std::uint64_t row = 32 * 128;
-    const Checked checked = check({}, shape, Element::bf16, false, 2.5);
+    const Checked checked = check({}, shape, VKROPE_BF16, false, 2.5);
     CHECK(checked.failure == "");
     CHECK(checked.share < 0.2);
     CHECK(checked.elements ==
           std::uint64_t(std::llround(checked.share * double(shape.q_elements()))));
-    CHECK(check({.wrong_element = 0}, shape, Element::bf16, false, 2.5).failure != "");
-    CHECK(check({.wrong_element = 2048 * row - 1}, shape, Element::bf16, false, 2.5).failure != "");
+    CHECK(check({.wrong_element = 0}, shape, VKROPE_BF16, false, 2.5).failure != "");
+    CHECK(check({.wrong_element = 2048 * row - 1}, shape, VKROPE_BF16, false, 2.5).failure != "");
 }
 
 TEST_CASE("an empty comparison is not a success") {
@@ -144,7 +144,7 @@ TEST_CASE("an empty comparison is not a success") {
 TEST_CASE(
     "the processor's rotation is right for every element type, and for a number of tokens that "
     "cores cannot share evenly") {
-    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
         const Shape shape = growing_tokens(37);
         const std::vector<std::byte> q = Pattern(element).at(0, shape.q_elements());
         std::vector<std::byte> out(q.size());

@@ -41,7 +41,7 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     Rotation rotation = rotation_of(4, 10000);
     rotation.inv_freq[2] /= 2.5;
     rotation.inv_freq[3] = 0;
-    rotation.pairing = Pairing::interleaved;
+    rotation.pairing = VKROPE_INTERLEAVED;
     const Explanation explanation = explain(rotation);
     REQUIRE(explanation.pairs.size() == 4);
     CHECK(explanation.pairs[1].first == 2);
@@ -55,7 +55,7 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     CHECK(std::isinf(explanation.pairs[3].wavelength));
     CHECK(explanation.pairs[0].turns == doctest::Approx(4096 / (2 * std::numbers::pi)));
     CHECK(explanation.pairs[3].turns == 0);
-    rotation.pairing = Pairing::half_split;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     CHECK(explain(rotation).pairs[1].second == 5);
     rotation.head_dim = 12;
     rotation.windows[0] = {0, 2};
@@ -85,7 +85,7 @@ TEST_CASE("without a base nothing is said of the unscaled frequencies") {
 
 TEST_CASE("axes of the pairs") {
     Rotation rotation = rotation_of(8, 10000);
-    rotation.sections = {SectionOrder::sequential, 3, {2, 3, 3}, 0};
+    rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 3, {2, 3, 3}, 0};
     const auto axes = [&rotation] {
         std::vector<std::uint32_t> found;
         for (const ExplainedPair& pair : explain(rotation).pairs) {
@@ -94,7 +94,7 @@ TEST_CASE("axes of the pairs") {
         return found;
     };
     CHECK(axes() == std::vector<std::uint32_t>{0, 0, 1, 1, 1, 2, 2, 2});
-    rotation.sections = {SectionOrder::interleaved, 3, {4, 2, 2}, 0};
+    rotation.sections = {VKROPE_SECTIONS_INTERLEAVED, 3, {4, 2, 2}, 0};
     CHECK(axes() == std::vector<std::uint32_t>{0, 1, 2, 0, 1, 2, 0, 0});
     rotation.sections = {};
     CHECK(axes() == std::vector<std::uint32_t>(8, 0));
@@ -115,7 +115,7 @@ TEST_CASE("no line is wider than 120 columns, however many pairs or warnings the
     }
     rotation.attention_factor = 1.2345678901234567;
     rotation.softmax_scale = 1.9876543210987654;
-    rotation.sections = {SectionOrder::sequential, 8, {50, 50, 50, 50, 50, 20, 20, 10}, 0};
+    rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 8, {50, 50, 50, 50, 50, 20, 20, 10}, 0};
     rotation.warnings = {std::string(300, 'x'),
                          "ignored key " + std::string(119, 'y') + " for a reason", ""};
     for (const bool all : {false, true}) {
@@ -222,7 +222,7 @@ TEST_CASE("a sum over axes: a line for each axis that turns a pair, and a grid")
     Rotation rotation;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.sections.axes = 3;
-    rotation.sections.order = SectionOrder::sum;
+    rotation.sections.order = VKROPE_SECTIONS_SUM;
     rotation.inv_freq = {1, 0, 0.5, 0, 0, 0};  // [3, 2]: pair 1 stands
     const Explanation explanation = explain(rotation);
     REQUIRE(explanation.pairs.size() == 3);
@@ -241,7 +241,7 @@ TEST_CASE("a sum over axes: a line for each axis that turns a pair, and a grid")
 TEST_CASE("the picture of several axes: frequencies by axis, and the hands over a grid") {
     Rotation rotation = rotation_of(8, 10000);
     const std::size_t circles = count_of(svg_of(explain(rotation)), "<circle");
-    rotation.sections = {SectionOrder::sequential, 2, {4, 4}, 0};
+    rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 2, {4, 4}, 0};
     const std::string picture = svg_of(explain(rotation));
     CHECK(test::names(picture, "axis 0 axis 1"));
     CHECK(count_of(picture, "<circle") >= circles + 36);

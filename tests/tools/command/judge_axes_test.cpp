@@ -51,13 +51,13 @@ struct AxesCase {
 };
 
 const AxesCase in_sections = {
-    .sections = {.order = SectionOrder::sequential, .axes = 3, .pairs = {1, 2, 1}},
+    .sections = {.order = VKROPE_SECTIONS_SEQUENTIAL, .axes = 3, .pairs = {1, 2, 1}},
     .axes = {0, 1, 1, 2}};
 const AxesCase interleaved_sections = {
-    .sections = {.order = SectionOrder::interleaved, .axes = 3, .pairs = {1, 2, 1}},
+    .sections = {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {1, 2, 1}},
     .axes = {0, 1, 2, 0}};
 const AxesCase height_and_width = {
-    .sections = {.order = SectionOrder::sequential, .axes = 2, .pairs = {2, 2}},
+    .sections = {.order = VKROPE_SECTIONS_SEQUENTIAL, .axes = 2, .pairs = {2, 2}},
     .axes = {0, 0, 1, 1}};
 
 std::function<void(Engine&)> on_axes(
@@ -142,7 +142,7 @@ TEST_CASE("equal positions on all axes cannot show a mistake in the sections") {
 TEST_CASE("axes that alternate beyond the end of their sections") {
     // Eight pairs: time to the last of them, but for three of height and width.
     const AxesCase model = {
-        .sections = {.order = SectionOrder::interleaved, .axes = 3, .pairs = {6, 1, 1}},
+        .sections = {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {6, 1, 1}},
         .axes = {0, 1, 2, 0, 0, 0, 0, 0}};
     const auto with_axes = [&](const std::vector<std::uint32_t>& axes) {
         const std::vector<double> inv_freq = {0.9, 0.4, 0.1, 0.06, 0.01, 1e-3, 4e-5, 2e-6};

@@ -60,7 +60,7 @@ struct Stored {
             codes = reference::quantise_blocks(type, row);
         } else if (is_made(store.scale)) {
             const reference::MadeRow made = reference::quantise_made(
-                type, row, store.scale_floor, store.scale == StoreScale::made_power_of_two);
+                type, row, store.scale_floor, store.scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = made.codes;
             measured.scales[V].push_back(made.scale);
         } else {
@@ -75,13 +75,13 @@ struct Stored {
 };
 
 const StoreSteps ways[] = {
-    {.type = Element::q8_0},
-    {.type = Element::q4_1},
-    {.type = Element::int8, .scale = StoreScale::given, .given_scales = {2.5f}},
-    {.type = Element::e5m2, .scale = StoreScale::made},
-    {.type = Element::int8, .scale = StoreScale::made, .scale_floor = 0.5f},
-    {.type = Element::int8, .scale = StoreScale::given_head, .given_scales = {2.5f, 0.5f}},
-    {.type = Element::e4m3fn, .scale = StoreScale::made_power_of_two, .scale_floor = 0x1p-20f},
+    {.type = VKROPE_Q8_0},
+    {.type = VKROPE_Q4_1},
+    {.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN, .given_scales = {2.5f}},
+    {.type = VKROPE_E5M2, .scale = VKROPE_STORE_SCALE_MADE},
+    {.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_MADE, .scale_floor = 0.5f},
+    {.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN_HEAD, .given_scales = {2.5f, 0.5f}},
+    {.type = VKROPE_E4M3FN, .scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO, .scale_floor = 0x1p-20f},
 };
 
 }  // namespace
@@ -122,7 +122,7 @@ TEST_CASE("a changed byte, scale or factor fails, and so does a Hadamard transfo
     CHECK(floor.verified().codes[V]->wrong_scales == rows);
     Stored power(ways[6]);
     CHECK(power.measured.scales[V][0] == 0.125f);  // 50 / 448 is between 1/16 and 1/8
-    power.inputs.steps[V].store.scale = StoreScale::made;
+    power.inputs.steps[V].store.scale = VKROPE_STORE_SCALE_MADE;
     CHECK(power.verified().codes[V]->wrong_scales == rows);
     Stored factor(ways[2]);
     factor.inputs.steps[V].store.given_scales = {1 / 2.5f};
@@ -133,7 +133,7 @@ TEST_CASE("a changed byte, scale or factor fails, and so does a Hadamard transfo
 }
 
 TEST_CASE("the failure says how much is wrong, and where it begins") {
-    Stored changed({.type = Element::int8, .scale = StoreScale::given, .given_scales = {1}});
+    Stored changed({.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN, .given_scales = {1}});
     changed.measured.outputs[V][heads * head_dim + 2] ^= std::byte{0x80};
     test::check_names(changed.verified().failure,
                       "V 1 384 0 0 batch 0 token 1 head 0 channel 2 code");

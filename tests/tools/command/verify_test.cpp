@@ -28,7 +28,7 @@ struct Case {
 
     Case() {
         options.verify = true;
-        measured.angles.source = AngleSource::direct_texture;  // the bounds here are its bounds
+        measured.angles.source = VKROPE_ANGLES_DIRECT_TEXTURE;  // the bounds here are its bounds
         inputs.rotation.head_dim = head_dim;
         inputs.rotation.rotary_dim = rotary_dim;
         inputs.rotation.q_rotary_offset = rotary_offset;
@@ -117,8 +117,8 @@ TEST_CASE("each source has its own bound") {
         double bound;
     };
     for (const auto& [source, bound] :
-         {Source{AngleSource::factored_texture, 6}, Source{AngleSource::computed, 4.5},
-          Source{AngleSource::direct_texture, 2.5}, Source{AngleSource::direct_buffer, 2.5}}) {
+         {Source{VKROPE_ANGLES_FACTORED_TEXTURE, 6}, Source{VKROPE_ANGLES_COMPUTED, 4.5},
+          Source{VKROPE_ANGLES_DIRECT_TEXTURE, 2.5}, Source{VKROPE_ANGLES_DIRECT_BUFFER, 2.5}}) {
         Case within, beyond;
         within.measured.angles.source = beyond.measured.angles.source = source;
         CHECK(within.verified().bound_u == bound);
@@ -135,7 +135,7 @@ TEST_CASE("float32 angles are verified as what they are, and not as the exact on
     // 131071 and a frequency whose product is not a float: the angle error exceeds any bound.
     Case rotated;
     rotated.options.float32_angles = true;
-    rotated.inputs.rotation.precision = AnglePrecision::float32;
+    rotated.inputs.rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     rotated.inputs.rotation.inv_freq = {0.7, 0.5};
     rotated.inputs.positions.ids.assign(tokens, 131071);
     rotated.inputs.positions.lowest = rotated.inputs.positions.highest = 131071;

@@ -10,15 +10,18 @@ namespace {
 constexpr std::uint32_t widths[][3] = {{64, 96, 16}, {24, 32, 4}, {12, 16, 2}, {10, 13, 1}};
 
 struct Asked {
-    KernelInfo info;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT};
     ReportedLimits limits = {};
 };
 
 KernelInfo info_of(const std::uint32_t (&width)[3], Element element) {
-    KernelInfo info = {
-        .rotary_dim = width[0],
-        .tensor = {
-            {.in = element, .out = element, .head_dim = width[1], .rotary_offset = width[2]}}};
+    KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
+                       .rotary_dim = width[0],
+                       .tensor = {{.in = element,
+                                   .out = element,
+                                   .head_dim = width[1],
+                                   .rotary_offset = width[2]}},
+                       .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     info.tensor[K] = info.tensor[Q];
     return info;
 }
@@ -34,16 +37,16 @@ void add_element_infos(std::vector<Asked>& all) {
         for (const Element in : elements) {
             for (const Element out : elements) {
                 for (const bool alike : {true, false}) {
-                    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+                    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
                         KernelInfo info = info_of(width, in);
                         info.tensor[Q].out = out;
                         info.tensor[K] = alike ? info.tensor[Q] : info.tensor[K];
                         info.mapping = mapping;
                         all.push_back({.info = info});
                         all.push_back({.info = info, .limits = {.storage_buffers = 4}});
-                        info.conversion = Conversion::native;
+                        info.conversion = VKROPE_CONVERSION_NATIVE;
                         all.push_back({.info = info});
-                        info.conversion = Conversion::integer;
+                        info.conversion = VKROPE_CONVERSION_INTEGER;
                         all.push_back({.info = info});
                     }
                 }
@@ -53,39 +56,39 @@ void add_element_infos(std::vector<Asked>& all) {
 }
 
 void add_angle_infos(std::vector<Asked>& all) {
-    constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
-                                       AngleSource::direct_texture, AngleSource::direct_buffer,
-                                       AngleSource::cos_sin_cache};
+    constexpr AngleSource sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                                       VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER,
+                                       VKROPE_ANGLES_COS_SIN_CACHE};
     std::vector<Sections> turns = {{}, {.axes = 2, .pairs = {8, 8}}, {.axes = 2, .pairs = {1, 2}}};
     for (std::uint32_t axes = 3; axes <= max_axes; ++axes) {
         turns.push_back({.axes = axes, .pairs = {1}});
     }
-    turns.push_back({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 3, 3}});
-    turns.push_back(
-        {.order = SectionOrder::interleaved, .axes = 4, .pairs = {3, 2, 2, 2}, .leftover_axis = 3});
+    turns.push_back({.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {4, 3, 3}});
+    turns.push_back({.order = VKROPE_SECTIONS_INTERLEAVED,
+                     .axes = 4,
+                     .pairs = {3, 2, 2, 2},
+                     .leftover_axis = 3});
     for (const auto& width : widths) {
         for (const AngleSource source : sources) {
             for (const Element element : elements) {  // of the tensors, or of the tables
                 for (const Sections& sections : turns) {
-                    KernelInfo info = info_of(width,
-                                              element == Element::bf16 ? Element::f16 : element);
+                    KernelInfo info = info_of(width, element == VKROPE_BF16 ? VKROPE_F16 : element);
                     info.angles = source;
-                    if (source == AngleSource::cos_sin_cache) info.table = element;
+                    if (source == VKROPE_ANGLES_COS_SIN_CACHE) info.table = element;
                     info.sections = sections;
-                    info.positions = sections.axes == 0 ? PositionSource::ids
-                                                        : PositionSource::axis_ids;
-                    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                    info.positions = sections.axes == 0 ? VKROPE_POSITIONS_IDS
+                                                        : VKROPE_POSITIONS_AXIS_IDS;
+                    for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                         for (const Pairing pairing : pairings) {
                             info.mapping = mapping;
                             info.pairing = pairing;
                             info.tensor[Q] = info.tensor[K] =
-                                info_of(width, element == Element::bf16 ? Element::f16 : element)
+                                info_of(width, element == VKROPE_BF16 ? VKROPE_F16 : element)
                                     .tensor[Q];
                             all.push_back({.info = info});
-                            info.tensor[Q] = info.tensor[K] = info_of(width, element == Element::f16
-                                                                                 ? Element::f32
-                                                                                 : Element::f16)
-                                                                  .tensor[Q];
+                            info.tensor[Q] = info.tensor[K] =
+                                info_of(width, element == VKROPE_F16 ? VKROPE_F32 : VKROPE_F16)
+                                    .tensor[Q];
                             all.push_back({.info = info});
                         }
                     }
@@ -97,11 +100,11 @@ void add_angle_infos(std::vector<Asked>& all) {
 
 /// Phases, sums over axes, head groups, and angles of channels.
 void add_turn_infos(std::vector<Asked>& all) {
-    constexpr AngleSource sources[] = {AngleSource::factored_texture, AngleSource::computed,
-                                       AngleSource::direct_texture, AngleSource::direct_buffer};
+    constexpr AngleSource sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                                       VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER};
     for (const auto& width : widths) {
-        for (const Element element : {Element::f32, Element::f16}) {
-            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+        for (const Element element : {VKROPE_F32, VKROPE_F16}) {
+            for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                 for (const Pairing pairing : pairings) {
                     KernelInfo info = info_of(width, element);
                     info.mapping = mapping;
@@ -109,20 +112,20 @@ void add_turn_infos(std::vector<Asked>& all) {
                     info.phase = true;
                     for (const AngleSource source : sources) {
                         info.angles = source;
-                        info.positions = PositionSource::ids;
+                        info.positions = VKROPE_POSITIONS_IDS;
                         info.sections = {};
                         all.push_back({.info = info});
-                        info.positions = PositionSource::axis_ids;
+                        info.positions = VKROPE_POSITIONS_AXIS_IDS;
                         info.sections = {.axes = 2, .pairs = {1, 2}};
                         all.push_back({.info = info});
                     }
-                    info.angles = AngleSource::computed;
-                    info.sections = {.order = SectionOrder::sum, .axes = max_axes};
+                    info.angles = VKROPE_ANGLES_COMPUTED;
+                    info.sections = {.order = VKROPE_SECTIONS_SUM, .axes = max_axes};
                     for (const bool phase : {false, true}) {
                         info.phase = phase;
                         all.push_back({.info = info});
                     }
-                    info.positions = PositionSource::ids;
+                    info.positions = VKROPE_POSITIONS_IDS;
                     info.sections = {};
                     info.head_groups = 2;
                     for (const bool phase : {false, true}) {
@@ -135,8 +138,8 @@ void add_turn_infos(std::vector<Asked>& all) {
                     info = info_of(width, element);
                     info.mapping = mapping;
                     info.pairing = pairing;
-                    info.positions = PositionSource::ids;
-                    info.angles = AngleSource::cos_sin_cache;
+                    info.positions = VKROPE_POSITIONS_IDS;
+                    info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
                     info.channel_angles = true;
                     for (const Element table : elements) {
                         info.table = table;
@@ -150,14 +153,14 @@ void add_turn_infos(std::vector<Asked>& all) {
 
 void add_pair_infos(std::vector<Asked>& all) {
     for (const auto& width : widths) {
-        for (const Element element : {Element::f32, Element::f16}) {
+        for (const Element element : {VKROPE_F32, VKROPE_F16}) {
             for (const Pairing in : pairings) {
                 for (const Pairing out : pairings) {
                     for (std::uint32_t windows = 1; windows <= max_windows; ++windows) {
                         KernelInfo info = info_of(width, element);
                         info.pairing = in;
                         info.pairing_out = out;
-                        info.mapping = Mapping::cpu;
+                        info.mapping = VKROPE_MAPPING_CPU;
                         const std::uint32_t share = width[0] == 64   ? 16
                                                     : width[0] == 24 ? 8
                                                     : width[0] == 12 ? 4
@@ -182,25 +185,27 @@ void add_pair_infos(std::vector<Asked>& all) {
 /// More steps than a workgroup has lanes, in a batch; one step per lane with all heads.
 void add_step_infos(std::vector<Asked>& all) {
     constexpr std::uint32_t long_row[] = {262, 278, 8}, one_step[] = {2, 2, 0};
-    KernelInfo info = info_of(long_row, Element::f16);
-    info.mapping = Mapping::gpu;
+    KernelInfo info = info_of(long_row, VKROPE_F16);
+    info.mapping = VKROPE_MAPPING_GPU;
     all.push_back({.info = info});
-    info = info_of(long_row, Element::f32);
-    info.mapping = Mapping::gpu;
+    info = info_of(long_row, VKROPE_F32);
+    info.mapping = VKROPE_MAPPING_GPU;
     info.tensor[Q].heads = info.tensor[K].heads = 16;
     all.push_back({.info = info});
-    info = info_of(one_step, Element::f32);
-    info.mapping = Mapping::cpu;
+    info = info_of(one_step, VKROPE_F32);
+    info.mapping = VKROPE_MAPPING_CPU;
     all.push_back({.info = info});
 }
 
 void add_token_infos(std::vector<Asked>& all) {
     for (const auto& width : widths) {
-        for (const Element element : {Element::f32, Element::f16}) {
-            for (const PositionSource positions : {PositionSource::implicit, PositionSource::ids}) {
-                for (const AngleSource source : {AngleSource::computed, AngleSource::direct_texture,
-                                                 AngleSource::direct_buffer}) {
-                    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+        for (const Element element : {VKROPE_F32, VKROPE_F16}) {
+            for (const PositionSource positions :
+                 {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS}) {
+                for (const AngleSource source :
+                     {VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+                      VKROPE_ANGLES_DIRECT_BUFFER}) {
+                    for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                         KernelInfo info = info_of(width, element);
                         info.positions = positions;
                         info.angles = source;
@@ -219,10 +224,10 @@ void add_token_infos(std::vector<Asked>& all) {
 /// buffers, and to pages.
 void add_value_infos(std::vector<Asked>& all) {
     constexpr std::uint32_t whole[][3] = {{32, 32, 0}, {24, 24, 0}, {12, 12, 0}, {10, 10, 0}};
-    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         for (const auto& of : {widths, whole}) {
             for (std::uint32_t i = 0; i < std::size(widths); ++i) {
-                for (const Element element : {Element::f32, Element::f16}) {
+                for (const Element element : {VKROPE_F32, VKROPE_F16}) {
                     KernelInfo info = with_v(info_of(of[i], element));
                     info.mapping = mapping;
                     all.push_back({.info = info});
@@ -233,7 +238,7 @@ void add_value_infos(std::vector<Asked>& all) {
             }
             for (const std::uint32_t heads : {7u, 16u}) {  // fewer than all lanes, and as many
                 for (const bool has_q : {false, true}) {
-                    KernelInfo info = with_v(info_of(of[0], Element::f32));
+                    KernelInfo info = with_v(info_of(of[0], VKROPE_F32));
                     info.mapping = mapping;
                     info.tensor[K].heads = info.tensor[V].heads = heads;
                     info.tensor[Q].heads = has_q ? heads : 0;
@@ -244,8 +249,9 @@ void add_value_infos(std::vector<Asked>& all) {
         }
         for (const Element in : elements) {
             for (const Element out : elements) {
-                for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
-                    KernelInfo info = with_v(info_of(widths[0], Element::f32));
+                for (const Conversion conversion :
+                     {VKROPE_CONVERSION_INTEGER, VKROPE_CONVERSION_NATIVE}) {
+                    KernelInfo info = with_v(info_of(widths[0], VKROPE_F32));
                     info.mapping = mapping;
                     info.conversion = conversion;
                     info.tensor[V].in = in;
@@ -275,7 +281,7 @@ Aspects all_aspects(DeviceUnderTest& device) {
             for (std::uint32_t i = 0; i < part.pipeline_count; ++i) {
                 Use use = use_of(kernel, part, kernel.pipelines[part.first_pipeline + i]);
                 add_aspects(use, aspects);
-                if (asked.info.pairing_out.value_or(asked.info.pairing) == asked.info.pairing) {
+                if (output_pairing(asked.info) == asked.info.pairing) {
                     use.q_in_place = use.info.tensor[Q].in == use.info.tensor[Q].out;
                     use.k_in_place = use.info.tensor[K].in == use.info.tensor[K].out &&
                                      !use.info.scatter_k;

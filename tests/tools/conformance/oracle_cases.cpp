@@ -68,8 +68,8 @@ reference::Operation operation_of(const CaseFolder& folder, const CaseDescriptio
     }
     const Frequencies frequencies = frequencies_of(folder, *base, description.attention_factor, {},
                                                    description.rotary_dim / 2);
-    operation.interleaved = description.pairing == Pairing::interleaved;
-    operation.inverse = description.direction == Direction::inverse;
+    operation.interleaved = description.pairing == VKROPE_INTERLEAVED;
+    operation.inverse = description.direction == VKROPE_INVERSE;
     operation.rotary_offset = description.rotary_offset;
     operation.inv_freq = frequencies.inv_freq;
     operation.attention_factor = frequencies.attention_factor;
@@ -93,10 +93,10 @@ reference::Finish steps_of(const CaseFolder& folder, const StepsCase& given,
     steps.scale = given.scale;
     steps.scale_tokens = per_token(numbers(folder, given.scale_tokens), tensor);
     if (given.norm) {
-        steps.norm.kind = given.norm->kind == NormKind::layer ? reference::NormKind::layer
+        steps.norm.kind = given.norm->kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
                                                               : reference::NormKind::rms;
-        steps.norm.over_token = given.norm->span == NormSpan::token;
-        steps.norm.after = given.norm->place == NormPlace::after;
+        steps.norm.over_token = given.norm->span == VKROPE_NORM_SPAN_TOKEN;
+        steps.norm.after = given.norm->place == VKROPE_NORM_PLACE_AFTER;
         steps.norm.eps = given.norm->eps;
         steps.norm.weight = numbers(folder, given.norm->weight);
         steps.norm.weight_offset = given.norm->weight_offset;

@@ -18,7 +18,7 @@ using namespace vkrope;
 using namespace vkrope::conformance;
 
 void good(DeviceUnderTest& device, Findings& findings) {
-    run(device, trial_of(Element::f16, 8, 4), findings);
+    run(device, trial_of(VKROPE_F16, 8, 4), findings);
 }
 
 /// Ends as `how` says; a check that comes back is good.

@@ -12,7 +12,7 @@ using namespace vkrope::conformance;
 
 /// The device is correct, but is compared with other frequencies.
 void another_frequency(DeviceUnderTest& device, Findings& findings) {
-    Trial trial = trial_of(Element::f32, 8, 4);
+    Trial trial = trial_of(VKROPE_F32, 8, 4);
     trial.first = 1;
     const Rotated right = run(device, trial, findings);
     trial.inv_freq = {1, 0.1, 0.01, 0.002};
@@ -25,7 +25,7 @@ std::vector<Group> groups(Level level) {
     all[0].name = "seeded faults";
     Checks checks(all[0], "seeded", level);
     checks.add("good", [](DeviceUnderTest& device, Findings& findings) {
-        run(device, trial_of(Element::f16, 8, 4), findings);
+        run(device, trial_of(VKROPE_F16, 8, 4), findings);
     });
     checks.add("fault", another_frequency);
     checks.add("fault of full", another_frequency, Level::full);

@@ -120,11 +120,11 @@ void add_angles(const Use& use, Aspects& aspects) {
     for (const std::uint32_t pairs : sections.pairs) {
         bits |= pairs;
     }
-    const bool sequential = sections.order == SectionOrder::sequential,
-               summed = sections.order == SectionOrder::sum;
-    const bool callers = info.angles == AngleSource::cos_sin_cache;
-    const bool interleaved = info.pairing == Pairing::interleaved &&
-                             info.pairing_out.value_or(info.pairing) == info.pairing;
+    const bool sequential = sections.order == VKROPE_SECTIONS_SEQUENTIAL,
+               summed = sections.order == VKROPE_SECTIONS_SUM;
+    const bool callers = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
+    const bool interleaved = info.pairing == VKROPE_INTERLEAVED &&
+                             output_pairing(info) == info.pairing;
     const bool apart = use.geometry.units_apart && interleaved && use.geometry.unit_elements > 1;
     const std::uint32_t run = apart ? use.geometry.unit_elements / 2 : use.geometry.unit_elements;
     const bool of_axis = sections.axes == 0 || summed || (sequential && bits % run == 0);
@@ -168,17 +168,16 @@ void add_angles(const Use& use, Aspects& aspects) {
         }
     }
     aspects.insert(fmt::format("pairs  {} to {}: {}", name_of(info.pairing),
-                               name_of(info.pairing_out.value_or(info.pairing)),
-                               unit_of(use.geometry)));
+                               name_of(output_pairing(info)), unit_of(use.geometry)));
 }
 
 void add_tokens(const Use& use, Aspects& aspects) {
     const KernelInfo& info = use.info;
     aspects.insert(fmt::format(
-        "tokens  {}, {}{}{}", info.positions == PositionSource::implicit ? "counted" : "ids",
+        "tokens  {}, {}{}{}", info.positions == VKROPE_POSITIONS_IMPLICIT ? "counted" : "ids",
         use.apart ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
         info.scatter_k ? ", slots" : ""));
-    if (info.head_groups != 1) {
+    if (head_groups_of(info) != 1) {
         const Geometry& geometry = use.geometry;
         aspects.insert(fmt::format("tokens  head groups, a lane of {}{}{}",
                                    geometry.q_batch == 0 ? "all heads" : "a batch",

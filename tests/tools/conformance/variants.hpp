@@ -21,7 +21,8 @@ using Aspects = std::set<std::string>;
 
 /// The use of one pipeline in one dispatch.
 struct Use {
-    KernelInfo info;  // of the pipeline's part
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT,
+                    .angles = VKROPE_ANGLES_FACTORED_TEXTURE};  // of the pipeline's part
     Geometry geometry;
     bool apart, counts;
     std::uint32_t conversion;

@@ -42,7 +42,7 @@ ModelQuery Input::query() {
     const std::uint8_t bits = byte();
     query.tower = bits & 1 ? "vision" : "text";
     if (bits & 2) {
-        query.pairing = bits & 4 ? Pairing::interleaved : Pairing::half_split;
+        query.pairing = bits & 4 ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
     }
     return query;
 }

@@ -17,8 +17,8 @@ using namespace vkrope::bounds;
 
 namespace {
 
-constexpr double limit = vkrope::error_bound(vkrope::AngleSource::computed, 1);
-static_assert(limit == vkrope::error_bound(vkrope::AngleSource::computed, 1.5));
+constexpr double limit = vkrope::error_bound(VKROPE_ANGLES_COMPUTED, 1);
+static_assert(limit == vkrope::error_bound(VKROPE_ANGLES_COMPUTED, 1.5));
 
 // The polynomials of vkrope_turn, whose size the estimate needs. Its result is compared with the
 // errors of vkrope_turn.

@@ -38,7 +38,7 @@ double proved(Interval factor, double positions, double gap) {
 }
 
 double limit(double attention_factor) {
-    return vkrope::error_bound(vkrope::AngleSource::direct_buffer, attention_factor);
+    return vkrope::error_bound(VKROPE_ANGLES_DIRECT_BUFFER, attention_factor);
 }
 
 vkrope::CosSin direct(std::uint64_t phase, std::uint64_t, double attention_factor) {

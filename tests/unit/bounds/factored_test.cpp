@@ -43,8 +43,8 @@ double proved(Interval factor, double gap) {
                        [](const auto& box) { return estimate(box[0], box[1], box[2]); });
 }
 
-constexpr double limit = vkrope::error_bound(vkrope::AngleSource::factored_texture, 1);
-static_assert(limit == vkrope::error_bound(vkrope::AngleSource::factored_texture, 1.5));
+constexpr double limit = vkrope::error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, 1);
+static_assert(limit == vkrope::error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, 1.5));
 
 vkrope::CosSin factored_rows(std::uint64_t coarse, std::uint64_t fine, double attention_factor) {
     return factored(coarse, fine, attention_factor);

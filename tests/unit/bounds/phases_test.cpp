@@ -51,7 +51,7 @@ Rotation rotation_with_phases(double attention_factor, Random& random, std::uint
     }
     for (std::size_t j = 0; j < pairs; ++j)
         rotation.phase.push_back((uniform(random) - 0.5) * (j % 4 == 0 ? 4095 : 7));
-    if (axes > 1) rotation.sections = {.order = vkrope::SectionOrder::sum, .axes = axes};
+    if (axes > 1) rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = axes};
     return rotation;
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("a factored table with phases: every position of the table has its two
                                      4097ull, 131072ull, 1ull << 22}) {
         Random random(22);
         const Rotation rotation = rotation_with_phases(1, random);
-        const Filled table(rotation, AngleSource::factored_texture, rows);
+        const Filled table(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, rows);
         const AnglePlan& plan = table.plan();
         const std::uint64_t coarse_rows = shader::coarse_rows(rows, true);
         std::uint64_t last = 0;
@@ -203,9 +203,9 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
         for (const std::uint64_t rows : {3000ull, 4097ull, 1ull << 22}) {
             Random random(23);
             const Rotation rotation = rotation_with_phases(factor, random);
-            const Filled table(rotation, AngleSource::factored_texture, rows);
+            const Filled table(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, rows);
             const Angles angles(rotation.inv_freq, factor, Turning{.phase = rotation.phase});
-            const double bound = vkrope::error_bound(AngleSource::factored_texture, factor);
+            const double bound = vkrope::error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, factor);
             for (const std::int64_t position : positions_to(rows, random)) {
                 for (const std::size_t first : {std::size_t{0}, std::size_t{8}}) {
                     shader::Unit c, s, c1, s1;
@@ -225,9 +225,9 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
                         read(pair, 1, c1, s1);
                         other_bits += !same_bits(of[j], {c1.a.x, s1.a.x});
                         other_bits += !same_bits(
-                            of[j], angles.at(AngleSource::factored_texture, position, pair));
+                            of[j], angles.at(VKROPE_ANGLES_FACTORED_TEXTURE, position, pair));
                         if (position < 0 || position >= 2048) continue;
-                        const CosSin direct = angles.at(AngleSource::direct_buffer, position, pair);
+                        const CosSin direct = angles.at(VKROPE_ANGLES_DIRECT_BUFFER, position, pair);
                         direct_bits += same_bits(of[j], direct);
                         ++beside;
                     }
@@ -259,7 +259,7 @@ TEST_CASE("the factored table with phases: a negated coarse row errs by no more 
     const Trial worst = worst_trial(24, starts, steps, 0, true, source);
     std::printf("factored, negated coarse rows, found: %.3f at a = %.6f\n", worst.error,
                 worst.attention_factor);
-    CHECK(worst.error <= vkrope::error_bound(AngleSource::factored_texture, 1.5));
+    CHECK(worst.error <= vkrope::error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, 1.5));
     CHECK(worst.error > 4);
 }
 
@@ -269,10 +269,10 @@ TEST_CASE("direct tables with phases: within the bound, with rows for positions 
         for (const std::uint64_t rows : {1ull, 2ull, 3000ull, 4097ull}) {
             Random random(25);
             const Rotation rotation = rotation_with_phases(factor, random);
-            const Filled table(rotation, AngleSource::direct_buffer, rows);
+            const Filled table(rotation, VKROPE_ANGLES_DIRECT_BUFFER, rows);
             const Angles angles(rotation.inv_freq, factor, Turning{.phase = rotation.phase});
             REQUIRE(table.plan().bytes == (2 * rows - 1) * pairs * 8);
-            const double bound = vkrope::error_bound(AngleSource::direct_buffer, factor);
+            const double bound = vkrope::error_bound(VKROPE_ANGLES_DIRECT_BUFFER, factor);
             std::size_t other_bits = 0;
             for (const std::int64_t position : positions_to(rows, random)) {
                 for (std::size_t pair = 0; pair < pairs; ++pair) {
@@ -280,7 +280,7 @@ TEST_CASE("direct tables with phases: within the bound, with rows for positions 
                     const Exact exactly = exact_of(rotation, {&position, 1}, pair);
                     largest = std::max(largest, error_at(of, exactly, factor, random) / bound);
                     other_bits += !same_bits(of,
-                                             angles.at(AngleSource::direct_buffer, position, pair));
+                                             angles.at(VKROPE_ANGLES_DIRECT_BUFFER, position, pair));
                 }
             }
             CHECK(other_bits == 0);
@@ -298,10 +298,10 @@ TEST_CASE("computed angles with phases, of one axis and of sums over axes: withi
         for (const double factor : attention_factors) {
             Random random(26 + axes);
             const Rotation rotation = rotation_with_phases(factor, random, axes);
-            const Filled words(rotation, AngleSource::computed, 1);
+            const Filled words(rotation, VKROPE_ANGLES_COMPUTED, 1);
             const Angles angles(rotation.inv_freq, factor,
                                 Turning{.phase = rotation.phase, .axes = axes});
-            const double bound = vkrope::error_bound(AngleSource::computed, factor);
+            const double bound = vkrope::error_bound(VKROPE_ANGLES_COMPUTED, factor);
             for (int i = 0; i < (all ? 20000 : 1000); ++i) {
                 std::array<std::int64_t, 8> positions = {};
                 for (std::int64_t& p : positions) {

@@ -12,12 +12,12 @@
 
 namespace vkrope::bounds {
 
-inline constexpr std::array sources = {AngleSource::direct_buffer, AngleSource::factored_texture,
-                                       AngleSource::computed};
+inline constexpr std::array sources = {VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_FACTORED_TEXTURE,
+                                       VKROPE_ANGLES_COMPUTED};
 
 /// A source covers the positions below this.
 inline std::uint64_t covered(AngleSource source) {
-    return source == AngleSource::factored_texture ? max_factored_positions : max_positions + 1;
+    return source == VKROPE_ANGLES_FACTORED_TEXTURE ? max_factored_positions : max_positions + 1;
 }
 
 using shader_source::Angles;

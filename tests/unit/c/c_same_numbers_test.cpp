@@ -60,7 +60,7 @@ void check_scalings(const std::vector<double>& from) {
     same_scaling(
         "dynamic_ntk", from,
         [](Scaled& s) {
-            auto c = sized<vkrope_dynamic_ntk_scaling>();
+            vkrope_dynamic_ntk_scaling c = {};
             c.factor = 2, c.max_position_embeddings = 4096;
             return vkrope_scale_dynamic_ntk(s.inv_freq.data(), s.inv_freq.size(), &c, 16384,
                                             nullptr);
@@ -72,10 +72,9 @@ void check_scalings(const std::vector<double>& from) {
         same_scaling(
             truncate ? "yarn" : "yarn, not truncated", from,
             [truncate](Scaled& s) {
-                auto c = sized<vkrope_yarn_scaling>();
-                const VkBool32 no = VK_FALSE;
+                vkrope_yarn_scaling c = {};
                 c.factor = 4, c.original_max_position_embeddings = 8192;
-                if (!truncate) c.truncate = &no, c.beta_fast = 30, c.mscale = 1.5;
+                if (!truncate) c.no_truncate = VK_TRUE, c.beta_fast = 30, c.mscale = 1.5;
                 if (!truncate) c.beta_slow = 2, c.mscale_all_dim = 0.5;
                 return vkrope_scale_yarn(s.inv_freq.data(), s.inv_freq.size(), 500000, &c,
                                          &s.attention_factor, nullptr);
@@ -83,14 +82,14 @@ void check_scalings(const std::vector<double>& from) {
             [truncate](Scaled& s) {
                 vkrope::YarnScaling numbers = {.factor = 4,
                                                .original_max_position_embeddings = 8192};
-                if (!truncate) numbers = {4, 8192, 30, 2, false, 0, 1.5, 0.5};
+                if (!truncate) numbers = {4, 8192, 30, 2, VK_TRUE, 0, 1.5, 0.5};
                 return vkrope::scale_yarn(s.inv_freq, 500000, numbers, s.attention_factor);
             });
     }
     same_scaling(
         "deepseek_yarn", from,
         [](Scaled& s) {
-            auto c = sized<vkrope_deepseek_yarn_scaling>();
+            vkrope_deepseek_yarn_scaling c = {};
             c.factor = 40, c.original_max_position_embeddings = 4096;
             c.mscale = 1, c.mscale_all_dim = 0.707;
             return vkrope_scale_deepseek_yarn(s.inv_freq.data(), s.inv_freq.size(), 500000, &c,
@@ -103,7 +102,7 @@ void check_scalings(const std::vector<double>& from) {
     same_scaling(
         "longrope", from,
         [&](Scaled& s) {
-            auto c = sized<vkrope_longrope_scaling>();
+            vkrope_longrope_scaling c = {};
             c.short_factor = divisors.data(), c.long_factor = longer.data();
             c.count = divisors.size();
             c.original_max_position_embeddings = 4096, c.factor = 32, c.long_mscale = 1.25;
@@ -118,7 +117,7 @@ void check_scalings(const std::vector<double>& from) {
     same_scaling(
         "ggml", from,
         [&](Scaled& s) {
-            auto c = sized<vkrope_ggml_scaling>();
+            vkrope_ggml_scaling c = {};
             c.freq_scale = 0.25, c.ext_factor = 1, c.attn_factor = 1.5, c.beta_fast = 32;
             c.beta_slow = 1, c.n_ctx_orig = 8192, c.n_dims = 128;
             c.freq_factors = divisors.data(), c.freq_factor_count = divisors.size();
@@ -134,11 +133,11 @@ void check_scalings(const std::vector<double>& from) {
     // A failure changes neither frequencies nor factors, and names the parameter.
     Scaled kept = {from};
     vkrope_error error;
-    auto yarn = sized<vkrope_yarn_scaling>();
+    vkrope_yarn_scaling yarn = {};
     check_refused(vkrope_scale_yarn(kept.inv_freq.data(), kept.inv_freq.size(), 500000, &yarn,
                                     &kept.attention_factor, &error),
                   error, "factor 0");
-    auto lists = sized<vkrope_longrope_scaling>();
+    vkrope_longrope_scaling lists = {};
     lists.count = from.size();
     CHECK(vkrope_scale_longrope(kept.inv_freq.data(), kept.inv_freq.size(), &lists, 0,
                                 &kept.attention_factor, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
@@ -152,7 +151,7 @@ TEST_CASE("C: small functions return what the C++ headers return") {
     REQUIRE(vkrope_inclusive_inv_freq(10000, 128, ours.data(), nullptr) == VKROPE_SUCCESS);
     REQUIRE(vkrope::inclusive_inv_freq(10000, 128, theirs.data()));
     CHECK(ours == theirs);
-    auto half = sized<vkrope_proportional_scaling>();
+    vkrope_proportional_scaling half = {};
     half.factor = 8;
     half.partial_rotary_factor = 0.5;
     REQUIRE(vkrope_proportional_inv_freq(10000, 128, &half, ours.data(), nullptr) ==
@@ -165,8 +164,8 @@ TEST_CASE("C: small functions return what the C++ headers return") {
     CHECK(ours == theirs);
 
     CHECK(vkrope_turn_fraction(0.3) == vkrope::turn_fraction(0.3));
-    CHECK(vkrope_element_bytes(VKROPE_ELEMENT_F32) == 4);
-    CHECK(vkrope_element_bytes(VKROPE_ELEMENT_BF16) == 2);
+    CHECK(vkrope_element_bytes(VKROPE_F32) == 4);
+    CHECK(vkrope_element_bytes(VKROPE_BF16) == 2);
     CHECK(vkrope_default_angles(VKROPE_ANGLE_PRECISION_EXACT, 4096) ==
           VKROPE_ANGLES_FACTORED_TEXTURE);
     CHECK(vkrope_default_angles(VKROPE_ANGLE_PRECISION_EXACT, 1u << 23) == VKROPE_ANGLES_COMPUTED);
@@ -178,7 +177,7 @@ TEST_CASE("C: small functions return what the C++ headers return") {
                   vkrope::error_bound(vkrope::AngleSource(source), factor));
         }
     }
-    auto sections = sized<vkrope_sections>();
+    vkrope_sections sections = {};
     sections.axes = 3;
     sections.pairs[0] = 16, sections.pairs[1] = 24, sections.pairs[2] = 24;
     vkrope::Sections same = {.axes = 3, .pairs = {16, 24, 24}};
@@ -204,7 +203,7 @@ TEST_CASE("C: frequencies equal the C++ tier's") {
     REQUIRE(vkrope_default_inv_freq(500000.0, 128, made.data(), nullptr) == VKROPE_SUCCESS);
     CHECK(made == expected);
 
-    auto scaling = sized<vkrope_llama3_scaling>();
+    vkrope_llama3_scaling scaling = {};
     scaling.factor = 8;
     scaling.low_freq_factor = 1;
     scaling.high_freq_factor = 4;
@@ -229,50 +228,45 @@ TEST_CASE("C: frequencies equal the C++ tier's") {
 }
 
 TEST_CASE("C: what a rotation is recorded between is the kernel tier's") {
-    auto boundary = sized<vkrope_boundary>();
+    vkrope_boundary boundary = {};
     REQUIRE(vkrope_get_boundary(&boundary, nullptr) == VKROPE_SUCCESS);
     CHECK(boundary.stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
     CHECK(boundary.input_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT));
     CHECK(boundary.output_access == VK_ACCESS_SHADER_WRITE_BIT);
     CHECK(boundary.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
     CHECK(boundary.texture_access == VK_ACCESS_SHADER_READ_BIT);
-    CHECK(boundary.reserved == 0);
 }
 
 TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
-    auto sections = sized<vkrope_sections>();
+    vkrope_sections sections = {};
     sections.axes = 2;
     sections.pairs[0] = sections.pairs[1] = 1;
     auto made = four_channels();
     made.q_rotary_offset = 12;  // latent: the window is beyond head_dim
-    made.sections = &sections;
+    made.sections = sections;
     made.windows[0].rotary_dim = made.windows[1].rotary_dim = made.windows[1].offset = 2;
     const OwnedRotation rotation = rotation_of(made);
-    auto plan = sized<vkrope_angle_plan>();
+    vkrope_angle_plan plan = {};
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
             VKROPE_SUCCESS);
-    CHECK(plan.axes == 2);
-    CHECK(plan.section_pairs[1] == 1);
-    auto q = sized<vkrope_head_format>();
-    q.in = VKROPE_ELEMENT_BF16;
-    q.out = VKROPE_ELEMENT_F16;
-    auto info = sized<vkrope_kernel_info>();
+    CHECK(plan.sections.axes == 2);
+    CHECK(plan.sections.pairs[1] == 1);
+    const vkrope_element q = VKROPE_BF16;
+    vkrope_kernel_info info = {};
     vkrope_error error;
     REQUIRE_MESSAGE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, nullptr,
                                                     &info, &error) == VKROPE_SUCCESS,
                     error.what);
-    CHECK(info.q == &q);
-    CHECK(info.k == nullptr);
-    CHECK(q.struct_size == sizeof q);
-    CHECK(q.in == VKROPE_ELEMENT_BF16);
-    CHECK(q.out == VKROPE_ELEMENT_F16);
-    CHECK(q.head_dim == 16);
-    CHECK(q.rotary_offset == 12);
+    const vkrope_tensor_info& of_q = info.tensor[VKROPE_Q];
+    CHECK(info.tensor[VKROPE_K].head_dim == 0);
+    CHECK(of_q.in == VKROPE_BF16);
+    CHECK(of_q.out == VKROPE_BF16);
+    CHECK(of_q.head_dim == 16);
+    CHECK(of_q.rotary_offset == 12);
     CHECK(info.rotary_dim == 4);
     CHECK(info.angles == VKROPE_ANGLES_DIRECT_BUFFER);
     CHECK(info.positions == VKROPE_POSITIONS_AXIS_IDS);
-    REQUIRE(info.sections);
-    CHECK(info.sections->axes == 2);
+    CHECK(info.sections.axes == 2);
     const vkrope_kernel_info& made_info = info;
     const vkrope_rotation_info read = info_of(rotation);
     for (const vkrope_window* windows : {made_info.windows, read.windows}) {
@@ -286,7 +280,7 @@ TEST_CASE("C: a rotation's kernel has its channels, offsets and sections") {
     check_refused(vkrope_rotation_get_kernel_info(rotation.get(), &plan, nullptr, nullptr, nullptr,
                                                   &info, &error),
                   error, "q k");
-    plan.axes = 0;
+    plan.sections.axes = 0;
     check_refused(
         vkrope_rotation_get_kernel_info(rotation.get(), &plan, &q, nullptr, nullptr, &info, &error),
         error, "plan.sections 0");

@@ -23,12 +23,12 @@ TEST_CASE("C: plan and content of a table equal the C++ tier's") {
     same.head_dim = same.rotary_dim = 4;
     same.inv_freq = frequencies;
     for (const auto source :
-         {vkrope::AngleSource::by_default, vkrope::AngleSource::factored_texture,
-          vkrope::AngleSource::computed, vkrope::AngleSource::direct_texture,
-          vkrope::AngleSource::direct_buffer}) {
+         {VKROPE_ANGLES_AUTOMATIC, VKROPE_ANGLES_FACTORED_TEXTURE,
+          VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+          VKROPE_ANGLES_DIRECT_BUFFER}) {
         const auto expected = vkrope::plan_angles(same, source, 100, 64);
         REQUIRE(expected);
-        auto plan = sized<vkrope_angle_plan>();
+        vkrope_angle_plan plan = {};
         REQUIRE(vkrope_plan_angles(rotation.get(), vkrope_angle_source(source), 100, 64, &plan,
                                    nullptr) == VKROPE_SUCCESS);
         CHECK(int(plan.source) == int(expected->source));
@@ -49,7 +49,7 @@ TEST_CASE("C: plan and content of a table equal the C++ tier's") {
         CHECK(ours == theirs);
 
         // The same table in two parts.
-        auto lines = sized<vkrope_angle_lines>();
+        vkrope_angle_lines lines = {};
         REQUIRE(vkrope_get_angle_lines(&plan, &lines, nullptr) == VKROPE_SUCCESS);
         REQUIRE(lines.count * lines.bytes == plan.bytes);
         std::vector<float> parts(expected->bytes / 4);
@@ -68,21 +68,21 @@ TEST_CASE("C: plan and content of a table equal the C++ tier's") {
             error, "bytes");
     }
     vkrope_error error;
-    auto plan = sized<vkrope_angle_plan>();
+    vkrope_angle_plan plan = {};
     check_refused(
         vkrope_plan_angles(rotation.get(), vkrope_angle_source(99), 100, 64, &plan, &error), error,
         "source 99");
     // The meaning of a zero argument.
-    static_assert(VKROPE_ANGLES_BY_DEFAULT == 0 && VKROPE_ANGLE_PRECISION_EXACT == 0 &&
-                  VKROPE_CONVERSION_BY_DEVICE == 0);
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 1u << 22, 4096, &plan,
+    static_assert(VKROPE_ANGLES_AUTOMATIC == 0 && VKROPE_ANGLE_PRECISION_EXACT == 0 &&
+                  VKROPE_CONVERSION_AUTOMATIC == 0);
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_AUTOMATIC, 1u << 22, 4096, &plan,
                                nullptr) == VKROPE_SUCCESS);
     CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, (1u << 22) + 1, 0, &plan,
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_AUTOMATIC, (1u << 22) + 1, 0, &plan,
                                nullptr) == VKROPE_SUCCESS);
     CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
     CHECK(plan.usage == VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT);
-    plan.source = VKROPE_ANGLES_BY_DEFAULT;
+    plan.source = VKROPE_ANGLES_AUTOMATIC;
     float numbers[12] = {};
     check_refused(vkrope_fill_angles(rotation.get(), &plan, numbers, sizeof numbers, &error), error,
                   "plan.source 0");
@@ -95,8 +95,8 @@ TEST_CASE("C: angles have the rotation's precision, and the table equals the C++
     info.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     const OwnedRotation rotation = rotation_of(info);
     CHECK(info_of(rotation).precision == VKROPE_ANGLE_PRECISION_FLOAT32);
-    auto plan = sized<vkrope_angle_plan>();
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_BY_DEFAULT, 4000, 4096, &plan,
+    vkrope_angle_plan plan = {};
+    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_AUTOMATIC, 4000, 4096, &plan,
                                nullptr) == VKROPE_SUCCESS);
     CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
     std::vector<float> ours(plan.bytes / 4), theirs(plan.bytes / 4), exact(plan.bytes / 4);
@@ -106,9 +106,9 @@ TEST_CASE("C: angles have the rotation's precision, and the table equals the C++
     same.head_dim = same.rotary_dim = 4;
     same.inv_freq = frequencies;
     same.attention_factor = 1.25;
-    const auto planned = vkrope::plan_angles(same, vkrope::AngleSource::direct_texture, 4000, 4096);
+    const auto planned = vkrope::plan_angles(same, VKROPE_ANGLES_DIRECT_TEXTURE, 4000, 4096);
     REQUIRE(vkrope::fill_angles(same, planned.value, exact.data(), plan.bytes));
-    same.precision = vkrope::AnglePrecision::float32;
+    same.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     REQUIRE(vkrope::fill_angles(same, planned.value, theirs.data(), plan.bytes));
     CHECK(ours == theirs);
     CHECK(ours != exact);
@@ -120,7 +120,7 @@ TEST_CASE("C: angles have the rotation's precision, and the table equals the C++
 
 TEST_CASE("C: the image of a plan, and an upload that is refused before anything is recorded") {
     const OwnedRotation rotation = rotation_of(four_channels());
-    auto plan = sized<vkrope_angle_plan>();
+    vkrope_angle_plan plan = {};
     REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_TEXTURE, 5, 16, &plan,
                                nullptr) == VKROPE_SUCCESS);
     VkImageCreateInfo image;
@@ -135,10 +135,10 @@ TEST_CASE("C: the image of a plan, and an upload that is refused before anything
     REQUIRE_MESSAGE(vkrope_get_angle_view_info(&plan, handle, &view, &error) == VKROPE_SUCCESS,
                     error.what);
     CHECK(view.image == handle);
-    auto device = sized<vkrope_device_ref>();
+    vkrope_device_ref device = {};
     device.device = reinterpret_cast<VkDevice>(std::uintptr_t{1});
     device.get_instance_proc_addr = no_functions;
-    auto upload = sized<vkrope_angle_upload>();
+    vkrope_angle_upload upload = {};
     const auto commands = reinterpret_cast<VkCommandBuffer>(std::uintptr_t{1});
     const auto refuses = [&](const char* words) {
         check_refused(vkrope_record_angle_upload(commands, &device, &plan, &upload, &error), error,

@@ -18,8 +18,8 @@ using namespace vkrope::test;
 using namespace vkrope;
 
 TEST_CASE("a texture that fits is one column") {
-    const AnglePlan plan = planned(rotation_with(64), AngleSource::direct_texture, 100, 4096);
-    CHECK(plan.source == AngleSource::direct_texture);
+    const AnglePlan plan = planned(rotation_with(64), VKROPE_ANGLES_DIRECT_TEXTURE, 100, 4096);
+    CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
     CHECK(plan.format == VK_FORMAT_R32G32B32A32_SFLOAT);
     CHECK(plan.usage == VkFlags(VK_IMAGE_USAGE_SAMPLED_BIT));
     CHECK(plan.extent.width == 32);
@@ -33,14 +33,14 @@ TEST_CASE("a texture that fits is one column") {
 
 TEST_CASE("a long texture is folded into columns of a power of two") {
     const Rotation rotation = rotation_with(64);
-    const AnglePlan plan = planned(rotation, AngleSource::direct_texture, 131072, 16384);
+    const AnglePlan plan = planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131072, 16384);
     CHECK(plan.fold_log2 == 14);
     CHECK(plan.extent.width == 32 * 8);
     CHECK(plan.extent.height == 16384);
     CHECK(plan.bytes == std::size_t{64} << 20);
-    CHECK(planned(rotation, AngleSource::direct_texture, 131073, 16384).extent.width == 32 * 9);
-    CHECK(planned(rotation, AngleSource::direct_texture, 131072, 16384 + 16383).fold_log2 == 14);
-    CHECK(planned(rotation, AngleSource::direct_texture, 1, 1u << 15).extent.height == 1);
+    CHECK(planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131073, 16384).extent.width == 32 * 9);
+    CHECK(planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131072, 16384 + 16383).fold_log2 == 14);
+    CHECK(planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 1, 1u << 15).extent.height == 1);
 }
 
 TEST_CASE("texels lie where the plan says") {
@@ -62,7 +62,7 @@ TEST_CASE("texels lie where the plan says") {
     for (const Case& c : cases) {
         CAPTURE(std::string(c.name));
         const Rotation rotation = rotation_with(c.pairs, c.attention_factor);
-        check_texture(rotation, planned(rotation, AngleSource::direct_texture, c.max_position,
+        check_texture(rotation, planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, c.max_position,
                                         c.max_image_side));
     }
 }
@@ -70,7 +70,7 @@ TEST_CASE("texels lie where the plan says") {
 TEST_CASE("a buffer is one row a position") {
     for (const std::uint32_t pairs : {1u, 3u, 64u}) {
         const Rotation rotation = rotation_with(pairs, 0.75);
-        const AnglePlan plan = planned(rotation, AngleSource::direct_buffer, 9, 0);
+        const AnglePlan plan = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 9, 0);
         CHECK(plan.usage == VkFlags(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT));
         CHECK(plan.format == VK_FORMAT_UNDEFINED);
         CHECK(plan.extent.width == 0);
@@ -108,9 +108,9 @@ TEST_CASE(
     for (const Case& c : cases) {
         CAPTURE(c.max_position);
         // Every device has at least side 4096: no table needs more, nor a second column.
-        const AnglePlan plan = planned(rotation, AngleSource::factored_texture, c.max_position,
+        const AnglePlan plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, c.max_position,
                                        4096);
-        CHECK(plan.source == AngleSource::factored_texture);
+        CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);
         CHECK(plan.format == VK_FORMAT_R32G32B32A32_SFLOAT);
         CHECK(plan.usage == VkFlags(VK_IMAGE_USAGE_SAMPLED_BIT));
         CHECK(plan.pairs == 64);
@@ -123,7 +123,7 @@ TEST_CASE(
         CHECK(angle_lines(plan).bytes == 32 * 16);
     }
     const auto mebibytes = [&](std::uint64_t max_position) {
-        return double(planned(rotation, AngleSource::factored_texture, max_position, 4096).bytes) /
+        return double(planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, max_position, 4096).bytes) /
                (1 << 20);
     };
     CHECK(mebibytes(131072) == doctest::Approx(1.03).epsilon(0.005));
@@ -154,7 +154,7 @@ TEST_CASE(
     for (const Case& c : cases) {
         CAPTURE(std::string(c.name));
         const Rotation rotation = rotation_with(c.pairs, c.attention_factor);
-        const AnglePlan plan = planned(rotation, AngleSource::factored_texture, c.max_position,
+        const AnglePlan plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, c.max_position,
                                        c.max_image_side);
         CHECK(plan.extent.width == plan.row_texels * c.columns);
         check_texture(rotation, plan);
@@ -169,8 +169,8 @@ TEST_CASE(
             CAPTURE(pairs);
             CAPTURE(factor);
             const Rotation rotation = rotation_with(pairs, factor);
-            const AnglePlan plan = planned(rotation, AngleSource::computed, 7, 0);
-            CHECK(plan.source == AngleSource::computed);
+            const AnglePlan plan = planned(rotation, VKROPE_ANGLES_COMPUTED, 7, 0);
+            CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
             CHECK(plan.usage == VkFlags(VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT));
             CHECK(plan.format == VK_FORMAT_UNDEFINED);
             CHECK(plan.extent.width == 0);
@@ -205,5 +205,5 @@ TEST_CASE(
                 CHECK(numbers[i] == 0.0f);
         }
     }
-    CHECK(planned(rotation_with(64), AngleSource::computed, max_positions + 1, 0).bytes == 544);
+    CHECK(planned(rotation_with(64), VKROPE_ANGLES_COMPUTED, max_positions + 1, 0).bytes == 544);
 }

@@ -25,11 +25,11 @@ Rotation two_pairs() {
 }
 
 void check_plan_refused(const Rotation& rotation, const std::string& words) {
-    const Result<AnglePlan> plan = plan_angles(rotation, AngleSource::direct_texture, 8, 4096);
-    check_error(plan.status, Code::invalid_argument, words);
+    const Result<AnglePlan> plan = plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 8, 4096);
+    check_error(plan.status, VKROPE_ERROR_INVALID_ARGUMENT, words);
     CHECK(plan.value.bytes == 0);
     float memory[64] = {};
-    check_error(fill_angles(rotation, {}, memory, sizeof memory), Code::invalid_argument, words);
+    check_error(fill_angles(rotation, {}, memory, sizeof memory), VKROPE_ERROR_INVALID_ARGUMENT, words);
 }
 
 }  // namespace
@@ -76,78 +76,78 @@ TEST_CASE("a rotation that has no table is refused") {
 
 TEST_CASE("max_position is 1 to 2^31") {
     for (const std::uint64_t bad : {std::uint64_t{0}, max_positions + 1, ~std::uint64_t{0}}) {
-        const auto plan = plan_angles(two_pairs(), AngleSource::direct_buffer, bad, 4096);
-        check_error(plan.status, Code::invalid_argument,
+        const auto plan = plan_angles(two_pairs(), VKROPE_ANGLES_DIRECT_BUFFER, bad, 4096);
+        check_error(plan.status, VKROPE_ERROR_INVALID_ARGUMENT,
                     "max_position " + std::to_string(bad) + " 2147483648");
     }
 }
 
 TEST_CASE("computed angles reach to -2^31 as well, and a factored table to 2^22") {
-    for (const AngleSource source : {AngleSource::computed, AngleSource::by_default}) {
+    for (const AngleSource source : {VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_AUTOMATIC}) {
         CHECK(plan_angles(two_pairs(), source, max_positions + 1, 4096));
         for (const std::uint64_t bad : {std::uint64_t{0}, max_positions + 2, ~std::uint64_t{0}}) {
             const auto plan = plan_angles(two_pairs(), source, bad, 4096);
-            const char* most = bad == 0 && source == AngleSource::by_default ? " 2147483648"
+            const char* most = bad == 0 && source == VKROPE_ANGLES_AUTOMATIC ? " 2147483648"
                                                                              : " 2147483649";
-            check_error(plan.status, Code::invalid_argument,
+            check_error(plan.status, VKROPE_ERROR_INVALID_ARGUMENT,
                         "max_position " + std::to_string(bad) + most);
         }
     }
-    CHECK(plan_angles(two_pairs(), AngleSource::factored_texture, 1u << 22, 4096));
+    CHECK(plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, 1u << 22, 4096));
     check_error(
-        plan_angles(two_pairs(), AngleSource::factored_texture, (1u << 22) + 1, 4096).status,
-        Code::limit_exceeded, "max_position 4194305 4194304");
-    check_error(plan_angles(two_pairs(), AngleSource::factored_texture, max_positions, 4096).status,
-                Code::limit_exceeded, "max_position 2147483648 4194304");
+        plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, (1u << 22) + 1, 4096).status,
+        VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 4194305 4194304");
+    check_error(plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, max_positions, 4096).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 4194304");
     check_error(
-        plan_angles(two_pairs(), AngleSource::factored_texture, max_positions + 1, 4096).status,
-        Code::invalid_argument, "max_position 2147483649");
+        plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, max_positions + 1, 4096).status,
+        VKROPE_ERROR_INVALID_ARGUMENT, "max_position 2147483649");
 }
 
 TEST_CASE("a float32 product is for direct tables") {
     Rotation rotation = two_pairs();
-    rotation.precision = AnglePrecision::float32;
+    rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     std::vector<float> memory(2100 * 4, 7.0f);
-    for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed}) {
+    for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {
         const std::string says = std::string(
-                                     "rotation.precision float32 direct_texture direct_buffer") +
-                                 (source == AngleSource::computed ? " 2" : " 1");
-        check_error(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument, says);
+                                     "rotation.precision VKROPE_ANGLE_PRECISION_FLOAT32 VKROPE_ANGLES_DIRECT_TEXTURE") +
+                                 (source == VKROPE_ANGLES_COMPUTED ? " 2" : " 1");
+        check_error(plan_angles(rotation, source, 37, 4096).status, VKROPE_ERROR_INVALID_ARGUMENT, says);
         const AnglePlan of_exact = plan_angles(two_pairs(), source, 37, 4096).value;
         REQUIRE(of_exact.bytes != 0);
         check_error(fill_angles(rotation, of_exact, memory.data(), memory.size() * 4),
-                    Code::invalid_argument, says);
+                    VKROPE_ERROR_INVALID_ARGUMENT, says);
     }
     // The default is a direct texture, which has a different limit.
-    check_error(plan_angles(rotation, AngleSource::by_default, max_positions, 4096).status,
-                Code::limit_exceeded, "texels");
-    check_error(plan_angles(rotation, AngleSource::by_default, max_positions + 1, 4096).status,
-                Code::invalid_argument, "max_position 2147483649");
+    check_error(plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, max_positions, 4096).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "texels");
+    check_error(plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, max_positions + 1, 4096).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "max_position 2147483649");
     rotation.precision = AnglePrecision(7);
     for (const AngleSource source :
-         {AngleSource::by_default, AngleSource::factored_texture, AngleSource::computed,
-          AngleSource::direct_texture, AngleSource::direct_buffer}) {
-        check_error(plan_angles(rotation, source, 37, 4096).status, Code::invalid_argument,
+         {VKROPE_ANGLES_AUTOMATIC, VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+          VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
+        check_error(plan_angles(rotation, source, 37, 4096).status, VKROPE_ERROR_INVALID_ARGUMENT,
                     "rotation.precision 7");
     }
     check_error(
-        fill_angles(rotation, plan_angles(two_pairs(), AngleSource::direct_buffer, 37, 0).value,
+        fill_angles(rotation, plan_angles(two_pairs(), VKROPE_ANGLES_DIRECT_BUFFER, 37, 0).value,
                     memory.data(), memory.size() * 4),
-        Code::invalid_argument, "rotation.precision 7");
+        VKROPE_ERROR_INVALID_ARGUMENT, "rotation.precision 7");
     CHECK(memory == std::vector<float>(2100 * 4, 7.0f));
 }
 
 TEST_CASE("other arguments of plan_angles") {
-    check_error(plan_angles(two_pairs(), AngleSource::direct_texture, 8, 0).status,
-                Code::invalid_argument, "max_image_side 0");
-    check_error(plan_angles(two_pairs(), AngleSource::factored_texture, 8, 0).status,
-                Code::invalid_argument, "max_image_side 0");
-    check_error(plan_angles(two_pairs(), AngleSource::by_default, 8, 0).status,
-                Code::invalid_argument, "max_image_side 0");
-    check_error(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, Code::invalid_argument,
+    check_error(plan_angles(two_pairs(), VKROPE_ANGLES_DIRECT_TEXTURE, 8, 0).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "max_image_side 0");
+    check_error(plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, 8, 0).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "max_image_side 0");
+    check_error(plan_angles(two_pairs(), VKROPE_ANGLES_AUTOMATIC, 8, 0).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "max_image_side 0");
+    check_error(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, VKROPE_ERROR_INVALID_ARGUMENT,
                 "source 99");
-    check_error(plan_angles(two_pairs(), AngleSource::cos_sin_cache, 8, 4096).status,
-                Code::invalid_argument, "source cos_sin_cache plan_cos_sin_cache");
+    check_error(plan_angles(two_pairs(), VKROPE_ANGLES_COS_SIN_CACHE, 8, 4096).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "source VKROPE_ANGLES_COS_SIN_CACHE vkrope_plan_cos_sin_cache");
 }
 
 TEST_CASE("a table beyond the device's limits says both numbers") {
@@ -155,26 +155,26 @@ TEST_CASE("a table beyond the device's limits says both numbers") {
     rotation.rotary_dim = rotation.head_dim = 8;
     rotation.inv_freq = {1, 0.1, 0.01, 0.001};
     // 8 columns of 2 texels fit into 16; a ninth does not.
-    CHECK(plan_angles(rotation, AngleSource::direct_texture, 128, 16));
-    check_error(plan_angles(rotation, AngleSource::direct_texture, 129, 16).status,
-                Code::limit_exceeded, "max_position 129 18 16");
-    check_error(plan_angles(rotation, AngleSource::direct_texture, max_positions, 16384).status,
-                Code::limit_exceeded, "max_position 2147483648 262144 16384");
+    CHECK(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 128, 16));
+    check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 129, 16).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 129 18 16");
+    check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, max_positions, 16384).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 262144 16384");
     // A single row that is wider than the largest image of the device.
-    check_error(plan_angles(rotation, AngleSource::direct_texture, 1, 1).status,
-                Code::limit_exceeded, "max_position 1 2");
+    check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 1, 1).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 1 2");
 
     // 2048 fine and 32 coarse rows: 130 columns of 16 rows, 260 texels.
-    CHECK(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 262));
-    check_error(plan_angles(rotation, AngleSource::factored_texture, 32 * 2048, 16).status,
-                Code::limit_exceeded, "max_position 65536 260 16");
+    CHECK(plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, 32 * 2048, 262));
+    check_error(plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, 32 * 2048, 16).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 65536 260 16");
 
-    CHECK(plan_angles(rotation, AngleSource::direct_buffer, (1u << 27) - 1, 0).value.bytes ==
+    CHECK(plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, (1u << 27) - 1, 0).value.bytes ==
           0xffffffe0);
-    check_error(plan_angles(rotation, AngleSource::direct_buffer, 1u << 27, 0).status,
-                Code::limit_exceeded, "max_position 134217728 4294967296 4294967295");
-    check_error(plan_angles(rotation, AngleSource::direct_buffer, max_positions, 0).status,
-                Code::limit_exceeded, "max_position 2147483648 68719476736 4294967295");
+    check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 1u << 27, 0).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 134217728 4294967296 4294967295");
+    check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, max_positions, 0).status,
+                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 68719476736 4294967295");
 }
 
 TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
@@ -182,12 +182,12 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
     std::vector<float> memory(4096, 7.0f);
     const std::size_t bytes = memory.size() * 4;
     const auto untouched = [&] { return memory == std::vector<float>(4096, 7.0f); };
-    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer,
-                                     AngleSource::factored_texture, AngleSource::computed}) {
+    for (const AngleSource source : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER,
+                                     VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {
         const AnglePlan good = plan_angles(rotation, source, 37, 16).value;
         REQUIRE(good.bytes > 0);
         const auto refused = [&](const AnglePlan& plan, const char* words) {
-            check_error(fill_angles(rotation, plan, memory.data(), bytes), Code::invalid_argument,
+            check_error(fill_angles(rotation, plan, memory.data(), bytes), VKROPE_ERROR_INVALID_ARGUMENT,
                         words);
             CHECK(untouched());
         };
@@ -197,7 +197,7 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         plan = good;
         plan.bytes -= 4;
         refused(plan, "plan.bytes");
-        if (source != AngleSource::computed) {  // its numbers are valid for every position
+        if (source != VKROPE_ANGLES_COMPUTED) {  // its numbers are valid for every position
             plan = good;
             plan.rows = 4000;
             refused(plan, "plan.bytes");
@@ -209,17 +209,17 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         plan.source = AngleSource(7);
         refused(plan, "plan.source 7");
         plan = good;
-        plan.source = AngleSource::by_default;
+        plan.source = VKROPE_ANGLES_AUTOMATIC;
         refused(plan, "plan.source 0");
         plan = good;
-        plan.source = AngleSource::cos_sin_cache;
+        plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
         refused(plan, "plan.source 5");
-        if (source == AngleSource::factored_texture) {
+        if (source == VKROPE_ANGLES_FACTORED_TEXTURE) {
             plan = good;
             plan.rows = (1u << 22) + 1;
             refused(plan, "plan.bytes");
         }
-        if (source == AngleSource::direct_texture || source == AngleSource::factored_texture) {
+        if (source == VKROPE_ANGLES_DIRECT_TEXTURE || source == VKROPE_ANGLES_FACTORED_TEXTURE) {
             plan = good;
             plan.fold_log2 = 3;
             refused(plan, "plan.bytes");
@@ -234,11 +234,11 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
             refused(plan, "plan.bytes");
         }
         check_error(fill_angles(rotation, good, memory.data(), good.bytes - 1),
-                    Code::invalid_argument, "bytes");
-        check_error(fill_angles(rotation, good, nullptr, bytes), Code::invalid_argument, "memory");
+                    VKROPE_ERROR_INVALID_ARGUMENT, "bytes");
+        check_error(fill_angles(rotation, good, nullptr, bytes), VKROPE_ERROR_INVALID_ARGUMENT, "memory");
         check_error(
             fill_angles(rotation, good, reinterpret_cast<char*>(memory.data()) + 2, bytes - 4),
-            Code::invalid_argument, "memory 4");
+            VKROPE_ERROR_INVALID_ARGUMENT, "memory 4");
         CHECK(untouched());
     }
 }
@@ -247,16 +247,16 @@ TEST_CASE("a cos_sin_cache: each broken rule is named, also where bytes would no
                             Element element, const char* words, Code code) {
         check_error(plan_cos_sin_cache(pairs, rows, row_stride, element).status, code, words);
     };
-    constexpr Code invalid = Code::invalid_argument;
-    refused(0, 4, 8, Element::f32, "pairs 0", invalid);
-    refused(8, 0, 8, Element::f32, "rows 0", invalid);
-    refused(8, 4, 7, Element::f32, "row_stride 7", invalid);
+    constexpr Code invalid = VKROPE_ERROR_INVALID_ARGUMENT;
+    refused(0, 4, 8, VKROPE_F32, "pairs 0", invalid);
+    refused(8, 0, 8, VKROPE_F32, "rows 0", invalid);
+    refused(8, 4, 7, VKROPE_F32, "row_stride 7", invalid);
     refused(8, 4, 8, Element(3), "element 3", invalid);
-    refused(8, 1u << 20, 4096, Element::f32, "rows 1048576", Code::limit_exceeded);
-    refused(1, 2147437309, 2147529989, Element::f32, "rows 2147437309", Code::limit_exceeded);
-    CHECK(plan_cos_sin_cache(5, 3, 0, Element::f16)->row_stride == 5);  // packed
-    CHECK(plan_cos_sin_cache(5, 3, 0, Element::f16, true)->row_stride == 10);
-    const auto plan = plan_cos_sin_cache(5, 3, 7, Element::f16);
+    refused(8, 1u << 20, 4096, VKROPE_F32, "rows 1048576", VKROPE_ERROR_LIMIT_EXCEEDED);
+    refused(1, 2147437309, 2147529989, VKROPE_F32, "rows 2147437309", VKROPE_ERROR_LIMIT_EXCEEDED);
+    CHECK(plan_cos_sin_cache(5, 3, 0, VKROPE_F16)->row_stride == 5);  // packed
+    CHECK(plan_cos_sin_cache(5, 3, 0, VKROPE_F16, true)->row_stride == 10);
+    const auto plan = plan_cos_sin_cache(5, 3, 7, VKROPE_F16);
     REQUIRE(plan);
     CHECK(plan->bytes == 40);  // 19 halves, in whole words
 }

@@ -74,36 +74,36 @@ TEST_CASE(
     "takes rows of its own") {
     Rotation rotation = rotation_with(64);
     const auto taken = [&](std::uint64_t max_position) {
-        return planned(rotation, AngleSource::by_default, max_position, 4096).source;
+        return planned(rotation, VKROPE_ANGLES_AUTOMATIC, max_position, 4096).source;
     };
-    CHECK(taken(1) == AngleSource::factored_texture);
-    CHECK(taken(1u << 22) == AngleSource::factored_texture);
-    CHECK(taken((1u << 22) + 1) == AngleSource::computed);
-    CHECK(taken(max_positions + 1) == AngleSource::computed);
-    rotation.precision = AnglePrecision::float32;
-    CHECK(taken(4096) == AngleSource::direct_texture);
-    static_assert(default_angles(AnglePrecision::exact, max_factored_positions) ==
-                  AngleSource::factored_texture);
-    static_assert(default_angles(AnglePrecision::exact, max_factored_positions + 1) ==
-                  AngleSource::computed);
-    static_assert(default_angles(AnglePrecision::float32, max_positions) ==
-                  AngleSource::direct_texture);
-    static_assert(AngleSource{} == AngleSource::by_default);  // 0 means the default, also in C
+    CHECK(taken(1) == VKROPE_ANGLES_FACTORED_TEXTURE);
+    CHECK(taken(1u << 22) == VKROPE_ANGLES_FACTORED_TEXTURE);
+    CHECK(taken((1u << 22) + 1) == VKROPE_ANGLES_COMPUTED);
+    CHECK(taken(max_positions + 1) == VKROPE_ANGLES_COMPUTED);
+    rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
+    CHECK(taken(4096) == VKROPE_ANGLES_DIRECT_TEXTURE);
+    static_assert(default_angles(VKROPE_ANGLE_PRECISION_EXACT, max_factored_positions) ==
+                  VKROPE_ANGLES_FACTORED_TEXTURE);
+    static_assert(default_angles(VKROPE_ANGLE_PRECISION_EXACT, max_factored_positions + 1) ==
+                  VKROPE_ANGLES_COMPUTED);
+    static_assert(default_angles(VKROPE_ANGLE_PRECISION_FLOAT32, max_positions) ==
+                  VKROPE_ANGLES_DIRECT_TEXTURE);
+    static_assert(AngleSource{} == VKROPE_ANGLES_AUTOMATIC);  // 0 means the default, also in C
 }
 
 TEST_CASE("the bound of each source") {
     for (const double factor : {1.0, 1.34}) {
-        CHECK(error_bound(AngleSource::factored_texture, factor) == 6);
-        CHECK(error_bound(AngleSource::computed, factor) == 4.5);
-        CHECK(error_bound(AngleSource::direct_texture, factor) == (factor == 1 ? 2.5 : 3));
-        CHECK(error_bound(AngleSource::direct_buffer, factor) == (factor == 1 ? 2.5 : 3));
+        CHECK(error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, factor) == 6);
+        CHECK(error_bound(VKROPE_ANGLES_COMPUTED, factor) == 4.5);
+        CHECK(error_bound(VKROPE_ANGLES_DIRECT_TEXTURE, factor) == (factor == 1 ? 2.5 : 3));
+        CHECK(error_bound(VKROPE_ANGLES_DIRECT_BUFFER, factor) == (factor == 1 ? 2.5 : 3));
     }
 }
 
 TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
     Rotation rotation = rotation_with(3, 1.1902380714238083);
     rotation.inv_freq[1] = -0.7;
-    rotation.precision = AnglePrecision::float32;
+    rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     const float factor = float(rotation.attention_factor);
     std::size_t others = 0;  // entries that the exact product would have changed
     const auto same_bits = [](float a, float b) {
@@ -122,14 +122,14 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
             others += !same_bits(row[2 * j], exact.cos) || !same_bits(row[2 * j + 1], exact.sin);
         }
     };
-    for (const AngleSource source : {AngleSource::direct_buffer, AngleSource::direct_texture}) {
+    for (const AngleSource source : {VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_DIRECT_TEXTURE}) {
         const AnglePlan plan = planned(rotation, source, 3000, 4096);
         const std::vector<float> table = filled(rotation, plan);
-        const std::size_t row_floats = source == AngleSource::direct_buffer ? 6 : 8;
+        const std::size_t row_floats = source == VKROPE_ANGLES_DIRECT_BUFFER ? 6 : 8;
         for (std::uint64_t r = 0; r < plan.rows; ++r) check_row(&table[r * row_floats], r);
     }
     // Positions that a float cannot represent: 2^24 + 1 becomes 2^24.
-    const AnglePlan far = planned(rotation, AngleSource::direct_buffer, (1u << 24) + 64, 0);
+    const AnglePlan far = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, (1u << 24) + 64, 0);
     std::vector<float> rows(6 * 128);
     REQUIRE(fill_angles(rotation, far, (1u << 24) - 64, 128, rows.data(), rows.size() * 4));
     for (std::uint32_t i = 0; i < 128; ++i) check_row(&rows[6 * i], (1u << 24) - 64 + i);

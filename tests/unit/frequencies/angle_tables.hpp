@@ -78,7 +78,7 @@ struct Row {
 /// The rows in the order that AnglePlan documents.
 inline std::vector<Row> documented_rows(const Rotation& rotation, const AnglePlan& plan) {
     std::vector<Row> rows;
-    if (plan.source == AngleSource::direct_texture) {
+    if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE) {
         for (std::uint64_t r = 0; r < plan.rows; ++r)
             rows.push_back({r, rotation.attention_factor});
         return rows;

@@ -44,14 +44,14 @@ TEST_CASE("default frequencies refuse what they cannot be computed from, and wri
     std::vector<double> untouched(4, -7.0);
     for (const double base : {0.0, -1.0, infinity, not_a_number}) {
         const Status status = default_inv_freq(base, 8, untouched.data());
-        check_error(status, Code::invalid_argument, "base");
+        check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "base");
     }
     for (const std::uint32_t rotary_dim : {0u, 1u, 7u, 65536u, 0xfffffffeu}) {
         const Status status = default_inv_freq(10000, rotary_dim, untouched.data());
-        check_error(status, Code::invalid_argument, "rotary_dim " + std::to_string(rotary_dim));
+        check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "rotary_dim " + std::to_string(rotary_dim));
     }
     CHECK(untouched == std::vector<double>(4, -7.0));
-    check_error(default_inv_freq(10000, 8, nullptr), Code::invalid_argument, "inv_freq null");
+    check_error(default_inv_freq(10000, 8, nullptr), VKROPE_ERROR_INVALID_ARGUMENT, "inv_freq null");
     std::vector<double> widest(32767);
     CHECK(default_inv_freq(10000, 65534, widest.data()));
 }
@@ -62,7 +62,7 @@ TEST_CASE("linear scaling divides") {
     CHECK(inv_freq == std::vector<double>{0.5, 0.15, 0x1p-21});
     for (const double factor : {0.0, -2.0, infinity, not_a_number}) {
         const Status status = scale_linear(inv_freq, factor);
-        check_error(status, Code::invalid_argument, "factor");
+        check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "factor");
     }
     CHECK(inv_freq == std::vector<double>{0.5, 0.15, 0x1p-21});
 }
@@ -92,7 +92,7 @@ TEST_CASE("llama3 scaling keeps high frequencies, divides low ones and blends be
 TEST_CASE("llama3 scaling names the number that breaks its rule") {
     std::vector<double> inv_freq = {1e-3};
     const auto refused = [&](Llama3Scaling scaling, const char* text) {
-        check_error(scale_llama3(inv_freq, scaling), Code::invalid_argument, text);
+        check_error(scale_llama3(inv_freq, scaling), VKROPE_ERROR_INVALID_ARGUMENT, text);
         CHECK(inv_freq[0] == 1e-3);
     };
     refused({0, 1, 4, 8192}, "factor 0");

@@ -131,7 +131,7 @@ TEST_CASE("grid: sums over axes and frequencies of head groups") {
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.head_groups = 2;
     rotation.sections.axes = 3;
-    rotation.sections.order = SectionOrder::sum;
+    rotation.sections.order = VKROPE_SECTIONS_SUM;
     for (int i = 1; i <= 12; ++i) rotation.inv_freq.push_back(i / 16.0);  // [2, 3, 2]
     GridAxis axes[3];
     for (int a = 0; a < 3; ++a) axes[a] = {2, 0, 1, 1.0 + a, 0.125 * a};
@@ -150,7 +150,7 @@ TEST_CASE("grid: sums over axes and frequencies of head groups") {
         }
     }
     rotation.inv_freq.pop_back();
-    check_error(fold_grid(axes, 3, rotation), Code::invalid_argument, "rotation.inv_freq 11 12");
+    check_error(fold_grid(axes, 3, rotation), VKROPE_ERROR_INVALID_ARGUMENT, "rotation.inv_freq 11 12");
 }
 
 TEST_CASE("grid: ids by axis, the last axis fastest") {
@@ -176,43 +176,43 @@ TEST_CASE("grid: an id that leaves int32 is an error, and nothing is written") {
     CHECK(of({2, -most, -1, 1, 0}));
     CHECK(ids[1] == std::numeric_limits<std::int32_t>::min());
     ids.assign(4, 77);
-    check_error(of({2, most, 1, 1, 0}), Code::limit_exceeded, "axes[0].ids 2147483648 int32");
-    check_error(of({2, -most, -2, 1, 0}), Code::limit_exceeded, "axes[0].ids -2147483649");
-    check_error(of({2, std::numeric_limits<std::int64_t>::max(), 1, 1, 0}), Code::limit_exceeded,
+    check_error(of({2, most, 1, 1, 0}), VKROPE_ERROR_LIMIT_EXCEEDED, "axes[0].ids 2147483648 int32");
+    check_error(of({2, -most, -2, 1, 0}), VKROPE_ERROR_LIMIT_EXCEEDED, "axes[0].ids -2147483649");
+    check_error(of({2, std::numeric_limits<std::int64_t>::max(), 1, 1, 0}), VKROPE_ERROR_LIMIT_EXCEEDED,
                 "axes[0].first 9223372036854775807");
-    check_error(of({2, 0, std::numeric_limits<std::int64_t>::min(), 1, 0}), Code::invalid_argument,
+    check_error(of({2, 0, std::numeric_limits<std::int64_t>::min(), 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT,
                 "axes[0].step -9223372036854775808");
-    check_error(of({0, 0, 1, 1, 0}), Code::invalid_argument, "axes[0].count 0");
-    check_error(of({3, 0, 1, 1, 0}), Code::invalid_argument, "tokens 2 3");
-    check_error(grid_ids(nullptr, 1, ids.data(), 2), Code::invalid_argument, "axes null");
+    check_error(of({0, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].count 0");
+    check_error(of({3, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "tokens 2 3");
+    check_error(grid_ids(nullptr, 1, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axes null");
     const GridAxis good = {2, 0, 1, 1, 0};
-    check_error(grid_ids(&good, 1, nullptr, 2), Code::invalid_argument, "ids null");
-    check_error(grid_ids(&good, 0, ids.data(), 2), Code::invalid_argument, "count 0");
-    check_error(grid_ids(&good, 9, ids.data(), 2), Code::invalid_argument, "count 9");
+    check_error(grid_ids(&good, 1, nullptr, 2), VKROPE_ERROR_INVALID_ARGUMENT, "ids null");
+    check_error(grid_ids(&good, 0, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "count 0");
+    check_error(grid_ids(&good, 9, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "count 9");
     CHECK(ids == std::vector<std::int32_t>(4, 77));
 }
 
 TEST_CASE("grid: arguments outside their range are named") {
     const double inf = std::numeric_limits<double>::infinity();
-    check_error(frame_axis(0, 24, 30).status, Code::invalid_argument, "frames 0");
-    check_error(frame_axis(1, 0, 30).status, Code::invalid_argument, "base_fps 0");
-    check_error(frame_axis(1, 24, inf).status, Code::invalid_argument, "fps inf");
-    check_error(frame_axis(1, 1e308, 1e-300).status, Code::invalid_argument, "base_fps inf");
-    check_error(resized_axis(0, 0, 16).status, Code::invalid_argument, "patches 0");
-    check_error(resized_axis(4, 0, -1).status, Code::invalid_argument, "reference -1");
-    check_error(interval_axis(4, 1, 1).status, Code::invalid_argument, "low 1 1");
-    check_error(interval_axis(4, -inf, 1).status, Code::invalid_argument, "low -inf");
+    check_error(frame_axis(0, 24, 30).status, VKROPE_ERROR_INVALID_ARGUMENT, "frames 0");
+    check_error(frame_axis(1, 0, 30).status, VKROPE_ERROR_INVALID_ARGUMENT, "base_fps 0");
+    check_error(frame_axis(1, 24, inf).status, VKROPE_ERROR_INVALID_ARGUMENT, "fps inf");
+    check_error(frame_axis(1, 1e308, 1e-300).status, VKROPE_ERROR_INVALID_ARGUMENT, "base_fps inf");
+    check_error(resized_axis(0, 0, 16).status, VKROPE_ERROR_INVALID_ARGUMENT, "patches 0");
+    check_error(resized_axis(4, 0, -1).status, VKROPE_ERROR_INVALID_ARGUMENT, "reference -1");
+    check_error(interval_axis(4, 1, 1).status, VKROPE_ERROR_INVALID_ARGUMENT, "low 1 1");
+    check_error(interval_axis(4, -inf, 1).status, VKROPE_ERROR_INVALID_ARGUMENT, "low -inf");
     Rotation rotation = plain(0);
     const Rotation before = rotation;
     const auto fold = [&](const GridAxis& axis) { return fold_grid(&axis, 1, rotation); };
-    check_error(fold({1, 0, 1, 0, 0}), Code::invalid_argument, "axes[0].unit 0");
-    check_error(fold({1, 0, 1, 1, inf}), Code::invalid_argument, "axes[0].origin inf");
-    check_error(fold({1, 0, 1, 4096, 0}), Code::limit_exceeded,
+    check_error(fold({1, 0, 1, -1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].unit -1");
+    check_error(fold({1, 0, 1, 1, inf}), VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].origin inf");
+    check_error(fold({1, 0, 1, 4096, 0}), VKROPE_ERROR_LIMIT_EXCEEDED,
                 "axes[0].unit 4096 inv_freq[0] 4096");
-    check_error(fold_grid(nullptr, 1, rotation), Code::invalid_argument, "axes null");
+    check_error(fold_grid(nullptr, 1, rotation), VKROPE_ERROR_INVALID_ARGUMENT, "axes null");
     const GridAxis two[2] = {};
-    check_error(fold_grid(two, 2, rotation), Code::invalid_argument, "count 2");
+    check_error(fold_grid(two, 2, rotation), VKROPE_ERROR_INVALID_ARGUMENT, "count 2");
     CHECK(rotation.inv_freq == before.inv_freq);
     rotation.phase = {1};
-    check_error(fold({1, 0, 1, 1, 0}), Code::invalid_argument, "rotation 1");
+    check_error(fold({1, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "rotation 1");
 }

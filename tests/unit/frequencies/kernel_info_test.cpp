@@ -25,39 +25,39 @@ Rotation read(const char* file) {
     return std::move(rotation.value);
 }
 
-AnglePlan plan_of(const Rotation& rotation, AngleSource source = AngleSource::by_default) {
+AnglePlan plan_of(const Rotation& rotation, AngleSource source = VKROPE_ANGLES_AUTOMATIC) {
     const auto plan = plan_angles(rotation, source, 4096, 16384);
     REQUIRE_MESSAGE(plan, plan.status.what);
     return plan.value;
 }
 
-KernelInfo info_of(const Rotation& rotation, std::optional<Element> q = Element::f16,
-                   std::optional<Element> k = Element::f16) {
+KernelInfo info_of(const Rotation& rotation, std::optional<Element> q = VKROPE_F16,
+                   std::optional<Element> k = VKROPE_F16) {
     const auto info = kernel_info(rotation, plan_of(rotation), q, k);
     REQUIRE_MESSAGE(info, info.status.what);
     return info.value;
 }
 
 void refuses(const Status& status, const char* words) {
-    test::check_error(status, Code::invalid_argument, words);
+    test::check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, words);
 }
 
 }  // namespace
 
 TEST_CASE("kernel_info: a model with one position a token") {
     const Rotation llama = read("llama-3.1-8b.json");
-    const KernelInfo info = info_of(llama, Element::bf16, Element::f16);
-    CHECK(info.pairing == Pairing::half_split);
+    const KernelInfo info = info_of(llama, VKROPE_BF16, VKROPE_F16);
+    CHECK(info.pairing == VKROPE_HALF_SPLIT);
     CHECK(info.rotary_dim == 128);
-    CHECK(same_format(info.tensor[Q], TensorInfo{Element::bf16, Element::bf16, 128, 0}));
-    CHECK(same_format(info.tensor[K], TensorInfo{Element::f16, Element::f16, 128, 0}));
-    CHECK(info.angles == AngleSource::factored_texture);
-    CHECK(info.positions == PositionSource::implicit);
+    CHECK(same_format(info.tensor[Q], TensorInfo{VKROPE_BF16, VKROPE_BF16, 128, 0}));
+    CHECK(same_format(info.tensor[K], TensorInfo{VKROPE_F16, VKROPE_F16, 128, 0}));
+    CHECK(info.angles == VKROPE_ANGLES_FACTORED_TEXTURE);
+    CHECK(info.positions == VKROPE_POSITIONS_IMPLICIT);
     CHECK(info.sections.axes == 0);
-    CHECK(info_of(llama, Element::f32, {}).tensor[K].head_dim == 0);
-    CHECK(info_of(llama, {}, Element::f32).tensor[Q].head_dim == 0);
-    CHECK(kernel_info(llama, plan_of(llama, AngleSource::computed), Element::f32, {})->angles ==
-          AngleSource::computed);
+    CHECK(info_of(llama, VKROPE_F32, {}).tensor[K].head_dim == 0);
+    CHECK(info_of(llama, {}, VKROPE_F32).tensor[Q].head_dim == 0);
+    CHECK(kernel_info(llama, plan_of(llama, VKROPE_ANGLES_COMPUTED), VKROPE_F32, {})->angles ==
+          VKROPE_ANGLES_COMPUTED);
 }
 
 TEST_CASE("kernel_info: the windows of a rotation") {
@@ -74,7 +74,7 @@ TEST_CASE("kernel_info: the windows of a rotation") {
     CHECK(row_channels(rotation, 0) == 24);
     CHECK(row_channels(rotation, 4) == 28);  // the last window ends at 26
     const auto refused = [&](const char* words) {
-        refuses(plan_angles(rotation, AngleSource::by_default, 4096, 16384).status, words);
+        refuses(plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, 4096, 16384).status, words);
     };
     rotation.windows[1] = {6, 12};
     refused("rotation.windows[1].offset 6 windows[0] 8");
@@ -93,9 +93,9 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
     const Rotation deepseek = read("deepseek-v2-lite.json");
     REQUIRE(deepseek.head_dim == 64);
     const KernelInfo info = info_of(deepseek);
-    CHECK(same_format(info.tensor[Q], TensorInfo{Element::f16, Element::f16, 192,
+    CHECK(same_format(info.tensor[Q], TensorInfo{VKROPE_F16, VKROPE_F16, 192,
                                                  128}));  // qk_nope_head_dim + qk_rope_head_dim
-    CHECK(same_format(info.tensor[K], TensorInfo{Element::f16, Element::f16, 576,
+    CHECK(same_format(info.tensor[K], TensorInfo{VKROPE_F16, VKROPE_F16, 576,
                                                  512}));  // kv_lora_rank + qk_rope_head_dim
     CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
     CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
@@ -113,7 +113,7 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     REQUIRE(qwen.sections.axes == 3);
     const AnglePlan plan = plan_of(qwen);
     KernelInfo info = info_of(qwen);
-    CHECK(info.positions == PositionSource::axis_ids);
+    CHECK(info.positions == VKROPE_POSITIONS_AXIS_IDS);
     CHECK(info.sections == qwen.sections);
     CHECK(plan.sections == qwen.sections);
 
@@ -127,13 +127,13 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     REQUIRE_MESSAGE(told(), told().what);
     KernelInfo without = info;
     without.sections = {};
-    without.positions = PositionSource::ids;
+    without.positions = VKROPE_POSITIONS_IDS;
     std::swap(info, without);
     call.positions.axis_stride = 0;
     refuses(told(), "angles.plan->sections.axes 3");
     std::swap(info, without);
     call.positions.axis_stride = 1;
-    info.sections.order = SectionOrder::interleaved;
+    info.sections.order = VKROPE_SECTIONS_INTERLEAVED;
     refuses(told(), "angles.plan->sections");
     info.sections = qwen.sections;
     std::swap(info.sections.pairs[0], info.sections.pairs[1]);
@@ -148,36 +148,36 @@ TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives"
                    qwen = read("qwen2-vl-2b.json");
     Rotation nope = llama;
     nope.rotates = false;
-    refuses(kernel_info(nope, plan_of(llama), Element::f16, {}).status, "rotation.rotates false");
-    refuses(kernel_info(llama, plan_of(deepseek), Element::f16, {}).status, "plan.pairs 32");
-    refuses(kernel_info(llama, AnglePlan{}, Element::f16, {}).status, "plan.pairs 0");
-    refuses(kernel_info(llama, plan_of(qwen), Element::f16, {}).status, "plan.sections 3");
+    refuses(kernel_info(nope, plan_of(llama), VKROPE_F16, {}).status, "rotation.rotates false");
+    refuses(kernel_info(llama, plan_of(deepseek), VKROPE_F16, {}).status, "plan.pairs 32");
+    refuses(kernel_info(llama, AnglePlan{}, VKROPE_F16, {}).status, "plan.pairs 0");
+    refuses(kernel_info(llama, plan_of(qwen), VKROPE_F16, {}).status, "plan.sections 3");
     Rotation other_order = qwen;
-    other_order.sections.order = SectionOrder::interleaved;
-    refuses(kernel_info(other_order, plan_of(qwen), Element::f16, {}).status, "plan.sections");
+    other_order.sections.order = VKROPE_SECTIONS_INTERLEAVED;
+    refuses(kernel_info(other_order, plan_of(qwen), VKROPE_F16, {}).status, "plan.sections");
     refuses(kernel_info(llama, plan_of(llama), {}, {}).status, "q k");
     AnglePlan broken = plan_of(llama);
     broken.source = AngleSource(9);
-    refuses(kernel_info(llama, broken, Element::f16, {}).status, "plan.source 9");
+    refuses(kernel_info(llama, broken, VKROPE_F16, {}).status, "plan.source 9");
 
-    const auto theirs = plan_cos_sin_cache(64, 100, 64, Element::bf16);
+    const auto theirs = plan_cos_sin_cache(64, 100, 64, VKROPE_BF16);
     REQUIRE(theirs);
-    const auto info = kernel_info(qwen, theirs.value, Element::f16, {});
+    const auto info = kernel_info(qwen, theirs.value, VKROPE_F16, {});
     REQUIRE_MESSAGE(info, info.status.what);
-    CHECK(info->angles == AngleSource::cos_sin_cache);
-    CHECK(info->table == Element::bf16);
+    CHECK(info->angles == VKROPE_ANGLES_COS_SIN_CACHE);
+    CHECK(info->table == VKROPE_BF16);
     CHECK(info->sections == qwen.sections);
 }
 
 TEST_CASE("sections are equal where every pair has the same axis") {
     const Sections none, sequential{.axes = 3, .pairs = {16, 24, 24}},
-        interleaved{.order = SectionOrder::interleaved, .axes = 3, .pairs = {24, 20, 20}};
-    CHECK(none == Sections{.order = SectionOrder::interleaved, .pairs = {1}, .leftover_axis = 2});
+        interleaved{.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {24, 20, 20}};
+    CHECK(none == Sections{.order = VKROPE_SECTIONS_INTERLEAVED, .pairs = {1}, .leftover_axis = 2});
     CHECK(none != sequential);
     CHECK(sequential == Sections{.axes = 3, .pairs = {16, 24, 24}, .leftover_axis = 1});
     CHECK(sequential != Sections{.axes = 3, .pairs = {24, 16, 24}});
     CHECK(sequential != Sections{.axes = 4, .pairs = {16, 24, 24}});
-    CHECK(interleaved != Sections{.order = SectionOrder::interleaved,
+    CHECK(interleaved != Sections{.order = VKROPE_SECTIONS_INTERLEAVED,
                                   .axes = 3,
                                   .pairs = {24, 20, 20},
                                   .leftover_axis = 1});

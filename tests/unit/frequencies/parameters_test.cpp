@@ -14,17 +14,17 @@ namespace vkrope {
 namespace {
 
 KernelInfo info() {
-    KernelInfo of{.rotary_dim = 6};
-    of.tensor[Q] = {Element::f16, Element::f16, 6, 0};
+    KernelInfo of{.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 6};
+    of.tensor[Q] = {VKROPE_F16, VKROPE_F16, 6, 0};
     of.tensor[K] = of.tensor[V] = of.tensor[Q];
     of.tensor[Q].heads = 3;
-    of.tensor[Q].ops = {.bias = ParameterShape::head_channel,
-                        .norm = {.kind = NormKind::layer,
+    of.tensor[Q].ops = {.bias = VKROPE_PARAMETER_HEAD_CHANNEL,
+                        .norm = {.kind = VKROPE_NORM_LAYER,
                                  .eps = 1e-5f,
-                                 .weight = ParameterShape::channel,
+                                 .weight = VKROPE_PARAMETER_CHANNEL,
                                  .weight_offset = 1,
-                                 .bias = ParameterShape::channel}};
-    of.tensor[V].ops.bias = ParameterShape::channel;
+                                 .bias = VKROPE_PARAMETER_CHANNEL}};
+    of.tensor[V].ops.bias = VKROPE_PARAMETER_CHANNEL;
     return of;
 }
 
@@ -34,10 +34,10 @@ ParameterSources sources() {
     static const std::uint16_t halves[] = {0x3c00, 0xc000, 0x0001, 0x8000, 0x7c00, 0x0400};
     static const std::uint16_t brains[] = {0x3f80, 0xbf80, 0x0000, 0x8000, 0x4000, 0x7f80};
     ParameterSources all;
-    all.tensor[Q] = {{eighteen.data(), Element::f32, 18},
-                     {halves, Element::f16, 6},
-                     {six.data(), Element::f32, 6}};
-    all.tensor[V].bias = {brains, Element::bf16, 6};
+    all.tensor[Q] = {{eighteen.data(), VKROPE_F32, 18},
+                     {halves, VKROPE_F16, 6},
+                     {six.data(), VKROPE_F32, 6}};
+    all.tensor[V].bias = {brains, VKROPE_BF16, 6};
     return all;
 }
 
@@ -51,11 +51,11 @@ TEST_CASE("parameters: items follow each other from multiples of 16 bytes on") {
     CHECK(plan->tensor[Q].weight.offset == 20);
     CHECK(plan->tensor[Q].weight.added == 1);
     CHECK(plan->tensor[Q].norm_bias.offset == 28);
-    CHECK(plan->tensor[K].bias.shape == ParameterShape::none);
+    CHECK(plan->tensor[K].bias.shape == VKROPE_PARAMETER_NONE);
     CHECK(plan->tensor[V].bias.offset == 36);
     CHECK(plan->bytes == 44 * 4);
     CHECK(
-        plan_parameters({.rotary_dim = 2, .tensor = {{Element::f32, Element::f32, 2, 0}}})->bytes ==
+        plan_parameters({.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 2, .tensor = {{VKROPE_F32, VKROPE_F32, 2, 0}}})->bytes ==
         0);
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
         ParameterSources changed = sources();
         change(changed);
         test::check_error(fill_parameters(plan, changed, memory.data(), plan.bytes),
-                          Code::invalid_argument, words);
+                          VKROPE_ERROR_INVALID_ARGUMENT, words);
     };
     refuses("q.bias.count 17 18", [](ParameterSources& s) { s.tensor[Q].bias.count = 17; });
     refuses("q.weight.data null 6", [](ParameterSources& s) { s.tensor[Q].weight = {}; });
@@ -89,49 +89,49 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
     CHECK_FALSE(fill_parameters(plan, sources(), nullptr, plan.bytes));
     KernelInfo wrong = info();
     wrong.tensor[Q].heads = 0;
-    test::check_error(plan_parameters(wrong).status, Code::invalid_argument,
+    test::check_error(plan_parameters(wrong).status, VKROPE_ERROR_INVALID_ARGUMENT,
                       "q_finish.bias head_dim] q_heads 0");
     wrong = info();
     wrong.tensor[V].head_dim = 0;
-    test::check_error(plan_parameters(wrong).status, Code::invalid_argument,
+    test::check_error(plan_parameters(wrong).status, VKROPE_ERROR_INVALID_ARGUMENT,
                       "v_finish.bias 1 v.head_dim 0");
 }
 
 TEST_CASE("parameters: scales of quantised outputs, which must be finite and not 0") {
     KernelInfo of = info();
     of.tensor[K].heads = 5;
-    of.tensor[Q].ops.store_scale = StoreScale::given;
-    of.tensor[K].ops.store_scale = StoreScale::given_head;
-    of.tensor[V].ops.store_scale = StoreScale::made;
+    of.tensor[Q].ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
+    of.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
+    of.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_MADE;
     const ParameterPlan plan = plan_parameters(of).value;
-    CHECK(plan.tensor[Q].store_scale.shape == ParameterShape::tensor);
+    CHECK(plan.tensor[Q].store_scale.shape == VKROPE_PARAMETER_TENSOR);
     CHECK(plan.tensor[Q].store_scale.offset == 36);
     CHECK(plan.tensor[Q].store_scale.count == 1);
-    CHECK(plan.tensor[K].store_scale.shape == ParameterShape::head);
+    CHECK(plan.tensor[K].store_scale.shape == VKROPE_PARAMETER_HEAD);
     CHECK(plan.tensor[K].store_scale.offset == 40);
     CHECK(plan.tensor[K].store_scale.count == 5);
-    CHECK(plan.tensor[V].store_scale.shape == ParameterShape::none);
+    CHECK(plan.tensor[V].store_scale.shape == VKROPE_PARAMETER_NONE);
     std::vector<float> memory(plan.bytes / 4, 99.f), scales = {0.5f, -2, 3, 4, 5};
     const float one = 0.25f;
     ParameterSources all = sources();
-    all.tensor[Q].store_scale = {&one, Element::f32, 1};
-    all.tensor[K].store_scale = {scales.data(), Element::f32, 5};
+    all.tensor[Q].store_scale = {&one, VKROPE_F32, 1};
+    all.tensor[K].store_scale = {scales.data(), VKROPE_F32, 5};
     REQUIRE(bool(fill_parameters(plan, all, memory.data(), plan.bytes)));
     CHECK(memory[36] == 0.25f);
     CHECK(memory[37] == 0);
     CHECK(std::memcmp(&memory[40], scales.data(), 20) == 0);
     scales[3] = 0;
-    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes), Code::invalid_argument,
+    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes), VKROPE_ERROR_INVALID_ARGUMENT,
                       "k.store_scale[3] 0");
     scales[3] = __builtin_inff();
-    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes), Code::invalid_argument,
+    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes), VKROPE_ERROR_INVALID_ARGUMENT,
                       "k.store_scale[3] inf");
     of.tensor[K].heads = 0;
-    test::check_error(plan_parameters(of).status, Code::invalid_argument,
+    test::check_error(plan_parameters(of).status, VKROPE_ERROR_INVALID_ARGUMENT,
                       "k_finish.store_scale 2 k_heads 0");
     of = info();
     of.tensor[V].ops.store_scale = StoreScale(5);
-    test::check_error(plan_parameters(of).status, Code::invalid_argument, "v_finish.store_scale 5");
+    test::check_error(plan_parameters(of).status, VKROPE_ERROR_INVALID_ARGUMENT, "v_finish.store_scale 5");
 }
 
 TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {

@@ -30,7 +30,7 @@ std::vector<float> table_of(const Rotation& rotation, const AnglePlan& plan) {
 }
 
 void refused(const Rotation& rotation, AngleSource source, const char* words) {
-    test::check_error(plan_angles(rotation, source, 100, 16384).status, Code::invalid_argument,
+    test::check_error(plan_angles(rotation, source, 100, 16384).status, VKROPE_ERROR_INVALID_ARGUMENT,
                       words);
 }
 
@@ -38,12 +38,12 @@ void refused(const Rotation& rotation, AngleSource source, const char* words) {
 
 TEST_CASE("phases: a direct table has rows for -max_position + 1 to max_position - 1") {
     const Rotation rotation = phased_rotation();
-    for (const AngleSource source : {AngleSource::direct_buffer, AngleSource::direct_texture}) {
+    for (const AngleSource source : {VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_DIRECT_TEXTURE}) {
         const AnglePlan plan = plan_angles(rotation, source, 5, 16384).value;
         CHECK(plan.rows == 5);
         CHECK(plan.phase);
         const std::vector<float> table = table_of(rotation, plan);
-        const bool buffer = source == AngleSource::direct_buffer;
+        const bool buffer = source == VKROPE_ANGLES_DIRECT_BUFFER;
         REQUIRE(table.size() >= 9 * 6);
         if (buffer) CHECK(angle_lines(plan).count == 9);
         const std::size_t stride = buffer ? 6 : plan.row_texels * 4;
@@ -69,7 +69,7 @@ TEST_CASE("phases: every pair of a row with more than 256 has its own frequency 
         rotation.inv_freq.push_back(1 / (1 + double(j)));
         rotation.phase.push_back(double(j) / 100);
     }
-    const AnglePlan plan = plan_angles(rotation, AngleSource::direct_buffer, 2, 0).value;
+    const AnglePlan plan = plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 2, 0).value;
     const std::vector<float> table = table_of(rotation, plan);
     for (std::size_t j = 0; j < pairs; ++j) {
         const long double angle = static_cast<long double>(rotation.inv_freq[j]) +
@@ -85,7 +85,7 @@ TEST_CASE("phases: the fine rows of a factored table have them, the coarse ones 
     const Rotation rotation = phased_rotation();
     for (const std::uint32_t rows : {1u, 2u, 2048u, 2049u, 2050u, 5000u}) {
         const AnglePlan plan =
-            plan_angles(rotation, AngleSource::factored_texture, rows, 16384).value;
+            plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, rows, 16384).value;
         const std::vector<float> table = table_of(rotation, plan);
         const std::size_t stride = plan.row_texels * 4;
         // The lowest position, 1 - rows, has the coarse digit of the multiple of 2048 below it.
@@ -102,12 +102,12 @@ TEST_CASE("phases: the fine rows of a factored table have them, the coarse ones 
 
 TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
     Rotation rotation = phased_rotation();
-    rotation.sections = {.order = SectionOrder::sum, .axes = 2};
+    rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 2};
     rotation.head_groups = 2;
     rotation.inv_freq = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     rotation.phase = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
-    const AnglePlan plan = plan_angles(rotation, AngleSource::by_default, 100, 0).value;
-    CHECK(plan.source == AngleSource::computed);
+    const AnglePlan plan = plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, 100, 0).value;
+    CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
     CHECK(plan.head_groups == 2);
     CHECK(plan.sections == rotation.sections);
     // Three pairs take two vec4s; a group has two axes and the phases.
@@ -118,7 +118,7 @@ TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
                                           7, 8, 9, 0, 10, 11, 12, 0, 0.4, 0.5, 0.6, 0};
     for (std::size_t i = 0; i < expected.size(); ++i)
         CHECK(words[4 + i] == turn_fraction(expected[i]));
-    const Result<KernelInfo> info = kernel_info(rotation, plan, Element::f32, Element::f32);
+    const Result<KernelInfo> info = kernel_info(rotation, plan, VKROPE_F32, VKROPE_F32);
     REQUIRE(bool(info));
     CHECK(info->phase);
     CHECK(info->head_groups == 2);
@@ -128,53 +128,53 @@ TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
 TEST_CASE("phases, sums and head groups: what is refused, by name") {
     Rotation rotation = phased_rotation();
     rotation.phase.pop_back();
-    refused(rotation, AngleSource::computed, "rotation.phase 2 3");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase 2 3");
     rotation.phase = {0, 0, std::numeric_limits<double>::quiet_NaN()};
-    refused(rotation, AngleSource::computed, "rotation.phase[2] nan 2048");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase[2] nan 2048");
     rotation.phase = {0, 2048, 0};
-    refused(rotation, AngleSource::computed, "rotation.phase[1] 2048");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase[1] 2048");
     rotation = phased_rotation();
-    rotation.precision = AnglePrecision::float32;
-    refused(rotation, AngleSource::direct_buffer, "rotation.precision float32");
+    rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
+    refused(rotation, VKROPE_ANGLES_DIRECT_BUFFER, "rotation.precision float32");
     rotation = phased_rotation();
     rotation.head_groups = 0;
-    refused(rotation, AngleSource::computed, "rotation.head_groups 0 1 65535");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.head_groups 0 1 65535");
     rotation.head_groups = 2;
-    refused(rotation, AngleSource::computed, "rotation.inv_freq 3 6");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.inv_freq 3 6");
     rotation.inv_freq.resize(6);
-    refused(rotation, AngleSource::computed, "rotation.phase 3 6");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase 3 6");
     rotation.phase = {};
-    refused(rotation, AngleSource::factored_texture, "rotation.head_groups 2");
+    refused(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, "rotation.head_groups 2");
     rotation = phased_rotation();
-    rotation.sections = {.order = SectionOrder::sum, .axes = 1};
-    refused(rotation, AngleSource::computed, "rotation.sections.axes 1 2 8");
+    rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 1};
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.sections.axes 1 2 8");
     rotation.sections.axes = 2;
-    refused(rotation, AngleSource::computed, "rotation.inv_freq 3 6");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.inv_freq 3 6");
     rotation.inv_freq.resize(6);
-    refused(rotation, AngleSource::direct_texture, "rotation.sections.order sum 3");
+    refused(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, "rotation.sections.order sum 3");
     rotation.sections.pairs[1] = 3;
-    refused(rotation, AngleSource::computed, "rotation.sections.pairs[1] 3");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.sections.pairs[1] 3");
 }
 
 TEST_CASE("a table is filled only with the rotation that it was planned for") {
     const Rotation phased = phased_rotation();
     Rotation plain = phased;
     plain.phase = {};
-    const AnglePlan plan = plan_angles(phased, AngleSource::direct_buffer, 5, 0).value;
+    const AnglePlan plan = plan_angles(phased, VKROPE_ANGLES_DIRECT_BUFFER, 5, 0).value;
     std::vector<float> memory(plan.bytes / 4);
-    test::check_error(fill_angles(plain, plan, memory.data(), plan.bytes), Code::invalid_argument,
+    test::check_error(fill_angles(plain, plan, memory.data(), plan.bytes), VKROPE_ERROR_INVALID_ARGUMENT,
                       "plan");
-    test::check_error(kernel_info(plain, plan, Element::f32, {}).status, Code::invalid_argument,
+    test::check_error(kernel_info(plain, plan, VKROPE_F32, {}).status, VKROPE_ERROR_INVALID_ARGUMENT,
                       "plan");
 }
 
 TEST_CASE("angles of channels: a row of a cos_sin_cache has two for each pair") {
-    const Result<AnglePlan> plan = plan_cos_sin_cache(10, 7, 20, Element::f16, true);
+    const Result<AnglePlan> plan = plan_cos_sin_cache(10, 7, 20, VKROPE_F16, true);
     REQUIRE(bool(plan));
     CHECK(plan->channel_angles);
     CHECK(plan->bytes == 7 * 20 * 2);
-    test::check_error(plan_cos_sin_cache(10, 7, 19, Element::f16, true).status,
-                      Code::invalid_argument, "row_stride 19 20");
+    test::check_error(plan_cos_sin_cache(10, 7, 19, VKROPE_F16, true).status,
+                      VKROPE_ERROR_INVALID_ARGUMENT, "row_stride 19 20");
 }
 
 }  // namespace vkrope

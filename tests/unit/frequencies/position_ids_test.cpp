@@ -35,11 +35,11 @@ TEST_CASE("ids by time: whole seconds, and products that float32 rounds up to a 
     REQUIRE(timed_ids(0, 25, ids.data(), ids.size()));
     CHECK(ids == Ids{0, 0, 0, 0});
     CHECK(timed_ids(1, 25, nullptr, 0));
-    check_error(timed_ids(1, 25, nullptr, 1), Code::invalid_argument, "ids null");
-    check_error(timed_ids(-1, 25, ids.data(), 1), Code::invalid_argument, "seconds -1");
-    check_error(timed_ids(1, 0, ids.data(), 1), Code::invalid_argument, "ids_per_second 0");
+    check_error(timed_ids(1, 25, nullptr, 1), VKROPE_ERROR_INVALID_ARGUMENT, "ids null");
+    check_error(timed_ids(-1, 25, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT, "seconds -1");
+    check_error(timed_ids(1, 0, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT, "ids_per_second 0");
     ids.assign(4, 7);
-    check_error(timed_ids(1e9f, 1, ids.data(), 4), Code::limit_exceeded, "ids[3] 3000000000 int32");
+    check_error(timed_ids(1e9f, 1, ids.data(), 4), VKROPE_ERROR_LIMIT_EXCEEDED, "ids[3] 3000000000 int32");
     CHECK(ids == Ids(4, 7));
 }
 
@@ -58,15 +58,15 @@ TEST_CASE("ids of a ragged batch start again in each sequence") {
                                firsts.empty() ? nullptr : firsts.data(), ids.data(), 5),
                     code, text);
     };
-    refused({1, 5}, {}, Code::invalid_argument, "cu_seqlens[0] 1");
-    refused({0, 4, 3, 5}, {}, Code::invalid_argument, "cu_seqlens[2] 3 4");
-    refused({0, 4}, {}, Code::invalid_argument, "tokens 5 cu_seqlens 4");
-    refused({0, 3, 5}, {0, 2147483647}, Code::limit_exceeded, "cu_seqlens[1].last 2147483648");
-    refused({0, 3, 5}, {std::int64_t{-1} << 40, 0}, Code::limit_exceeded,
+    refused({1, 5}, {}, VKROPE_ERROR_INVALID_ARGUMENT, "cu_seqlens[0] 1");
+    refused({0, 4, 3, 5}, {}, VKROPE_ERROR_INVALID_ARGUMENT, "cu_seqlens[2] 3 4");
+    refused({0, 4}, {}, VKROPE_ERROR_INVALID_ARGUMENT, "tokens 5 cu_seqlens 4");
+    refused({0, 3, 5}, {0, 2147483647}, VKROPE_ERROR_LIMIT_EXCEEDED, "cu_seqlens[1].last 2147483648");
+    refused({0, 3, 5}, {std::int64_t{-1} << 40, 0}, VKROPE_ERROR_LIMIT_EXCEEDED,
             "offsets[0].first -1099511627776");
-    check_error(ragged_ids(nullptr, 1, nullptr, ids.data(), 5), Code::invalid_argument,
+    check_error(ragged_ids(nullptr, 1, nullptr, ids.data(), 5), VKROPE_ERROR_INVALID_ARGUMENT,
                 "cu_seqlens null");
-    check_error(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5), Code::invalid_argument,
+    check_error(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5), VKROPE_ERROR_INVALID_ARGUMENT,
                 "ids null");
     CHECK(ids == Ids(5, 7));
 }
@@ -94,19 +94,19 @@ TEST_CASE("ids of dual-chunk attention are those of vLLM's caches") {
             CHECK(ids[p] == wanted[role]);
         }
     }
-    REQUIRE(dual_chunk_ids(chunk, DualChunkRole::key, positions.data(), positions.data(), 40));
+    REQUIRE(dual_chunk_ids(chunk, VKROPE_DUAL_CHUNK_KEY, positions.data(), positions.data(), 40));
     CHECK(positions[39] == 3);
     const auto refused = [&](DualChunk bad, DualChunkRole role, const char* text) {
         check_error(dual_chunk_ids(bad, role, positions.data(), ids.data(), 1),
-                    Code::invalid_argument, text);
+                    VKROPE_ERROR_INVALID_ARGUMENT, text);
     };
-    refused({0, 0}, DualChunkRole::key, "chunk.chunk_size 0");
-    refused({1u << 31, 0}, DualChunkRole::key, "chunk.chunk_size 2147483648");
-    refused({8, 8}, DualChunkRole::key, "chunk.local_size 8 chunk_size 8");
+    refused({0, 0}, VKROPE_DUAL_CHUNK_KEY, "chunk.chunk_size 0");
+    refused({1u << 31, 0}, VKROPE_DUAL_CHUNK_KEY, "chunk.chunk_size 2147483648");
+    refused({8, 8}, VKROPE_DUAL_CHUNK_KEY, "chunk.local_size 8 chunk_size 8");
     refused({8, 2}, DualChunkRole(6), "role 6");
     positions[0] = -1;
-    refused({8, 2}, DualChunkRole::key, "positions[0] -1");
-    check_error(dual_chunk_ids(chunk, DualChunkRole::key, nullptr, ids.data(), 1),
-                Code::invalid_argument, "positions null");
-    CHECK(dual_chunk_ids(chunk, DualChunkRole::key, nullptr, nullptr, 0));
+    refused({8, 2}, VKROPE_DUAL_CHUNK_KEY, "positions[0] -1");
+    check_error(dual_chunk_ids(chunk, VKROPE_DUAL_CHUNK_KEY, nullptr, ids.data(), 1),
+                VKROPE_ERROR_INVALID_ARGUMENT, "positions null");
+    CHECK(dual_chunk_ids(chunk, VKROPE_DUAL_CHUNK_KEY, nullptr, nullptr, 0));
 }

@@ -33,7 +33,7 @@ inline std::vector<double> plain(double base, std::uint32_t rotary_dim) {
 template <class Scale>
 void refused(Scale&& scale, const std::string& words) {
     std::vector<double> inv_freq = {1, 0.1};
-    check_error(scale(inv_freq), Code::invalid_argument, words);
+    check_error(scale(inv_freq), VKROPE_ERROR_INVALID_ARGUMENT, words);
     CHECK(inv_freq == std::vector<double>{1, 0.1});
 }
 

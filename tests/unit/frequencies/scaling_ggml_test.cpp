@@ -114,7 +114,7 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
             text);
     };
     for (const double number : not_positive) {
-        const bool not_set = std::isfinite(number) && number < 0;
+        const bool not_set = std::isfinite(number) && number <= 0;
         if (number != 0) bad(1e4, {.freq_scale = number}, "freq_scale");
         if (!not_set) bad(1e4, {.attn_factor = number}, "attn_factor");
         bad(number, {}, "base");

@@ -31,7 +31,7 @@ TEST_CASE("YaRN without truncation blends by the logarithm of the turns") {
                                      .original_max_position_embeddings = n.original,
                                      .beta_fast = n.beta_fast,
                                      .beta_slow = n.beta_slow,
-                                     .truncate = false};
+                                     .no_truncate = true};
         REQUIRE(scale_yarn(after, n.base, scaling, attention_factor));
         CHECK(close(attention_factor, 1 + 0.1L * std::log((long double)n.factor)));
         for (std::size_t j = 0; j < before.size(); ++j) {
@@ -70,7 +70,7 @@ TEST_CASE("YaRN at its edges") {
                               .original_max_position_embeddings = 4096,
                               .beta_fast = 8,
                               .beta_slow = 8,
-                              .truncate = false};
+                              .no_truncate = true};
     REQUIRE(scale_yarn(after, 10000, step, attention_factor));
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(after[j] == (j <= 15 ? before[j] : before[j] / 4));
@@ -119,6 +119,14 @@ TEST_CASE("YaRN's attention factor: given, of both mscales, or of the factor") {
     CHECK(close(of(0, 0, 0.707), 0.1L * ln + 1));
 }
 
+TEST_CASE("YaRN: a beta that is 0 has its default") {
+    std::vector<double> given = {1, 0.1, 0.01, 1e-3}, left = given;
+    double attention_factor = 0;
+    REQUIRE(scale_yarn(given, 1e4, {4, 4096, 32, 1}, attention_factor));
+    REQUIRE(scale_yarn(left, 1e4, {4, 4096}, attention_factor));
+    CHECK(left == given);
+}
+
 TEST_CASE("YaRN names the number that breaks its rule") {
     double attention_factor = -3;
     const auto bad = [&](double base, const YarnScaling& scaling, const std::string& text) {
@@ -129,8 +137,8 @@ TEST_CASE("YaRN names the number that breaks its rule") {
     for (const double number : not_positive) {
         bad(1e4, {number, 4096}, "factor");
         bad(1e4, {4, number}, "original_max_position_embeddings");
-        bad(1e4, {4, 4096, number}, "beta_fast");
-        bad(1e4, {4, 4096, 32, number}, "beta_slow");
+        if (number != 0) bad(1e4, {4, 4096, number}, "beta_fast");
+        if (number != 0) bad(1e4, {4, 4096, 32, number}, "beta_slow");
         bad(number, {4, 4096}, "base");
     }
     bad(1, {4, 4096}, "base 1");

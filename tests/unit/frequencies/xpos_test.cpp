@@ -18,7 +18,7 @@ namespace {
 
 Rotation of_head(std::uint32_t head_dim) {
     Rotation rotation;
-    rotation.pairing = Pairing::interleaved;
+    rotation.pairing = VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
     REQUIRE(default_inv_freq(10000, head_dim, rotation.inv_freq.data()));
@@ -104,21 +104,21 @@ TEST_CASE("XPos: what it cannot do is named") {
         check_error(xpos_cos_sin(rotation, scaling, true, first, rows, cos.data(), sin.data()),
                     code, text);
     };
-    refused({.scale_base = 0}, 0, 1, Code::invalid_argument, "scaling.scale_base 0");
-    refused({.gamma = -1}, 0, 1, Code::invalid_argument, "scaling.gamma -1");
-    refused({}, std::int64_t{1} << 32, 1, Code::invalid_argument, "first 4294967296");
-    refused({.centre = std::int64_t{-1} << 32}, 0, 1, Code::invalid_argument,
+    refused({.scale_base = -1}, 0, 1, VKROPE_ERROR_INVALID_ARGUMENT, "scaling.scale_base -1");
+    refused({.gamma = -1}, 0, 1, VKROPE_ERROR_INVALID_ARGUMENT, "scaling.gamma -1");
+    refused({}, std::int64_t{1} << 32, 1, VKROPE_ERROR_INVALID_ARGUMENT, "first 4294967296");
+    refused({.centre = std::int64_t{-1} << 32}, 0, 1, VKROPE_ERROR_INVALID_ARGUMENT,
             "scaling.centre -4294967296");
-    refused({}, 0, std::size_t{1} << 32, Code::invalid_argument, "rows 4294967296");
+    refused({}, 0, std::size_t{1} << 32, VKROPE_ERROR_INVALID_ARGUMENT, "rows 4294967296");
     // 0.2857^-(131072 / 512) is 10^139.
-    refused({}, 131072, 1, Code::limit_exceeded, "131072 1.9117e+139");
-    check_error(xpos_cos_sin(rotation, {}, true, 0, 1, nullptr, sin.data()), Code::invalid_argument,
+    refused({}, 131072, 1, VKROPE_ERROR_LIMIT_EXCEEDED, "131072 1.9117e+139");
+    check_error(xpos_cos_sin(rotation, {}, true, 0, 1, nullptr, sin.data()), VKROPE_ERROR_INVALID_ARGUMENT,
                 "cos null");
     rotation.phase.assign(32, 1);
-    refused({}, 0, 1, Code::not_supported, "rotation 0 1 32");
+    refused({}, 0, 1, VKROPE_ERROR_NOT_SUPPORTED, "rotation 0 1 32");
     rotation.phase.clear();
     rotation.inv_freq.pop_back();
-    refused({}, 0, 1, Code::invalid_argument, "rotation.inv_freq 31");
+    refused({}, 0, 1, VKROPE_ERROR_INVALID_ARGUMENT, "rotation.inv_freq 31");
     CHECK(cos == std::vector<float>(64, 7));
 }
 
@@ -133,5 +133,5 @@ TEST_CASE("FoPE: pairs that do not complete a turn stop") {
     }
     CHECK(inv_freq[63] == 0);
     CHECK(inv_freq[0] == 1);
-    check_error(stop_slow_pairs(inv_freq, 0), Code::invalid_argument, "length 0");
+    check_error(stop_slow_pairs(inv_freq, 0), VKROPE_ERROR_INVALID_ARGUMENT, "length 0");
 }

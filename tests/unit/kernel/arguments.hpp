@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "defaults.hpp"
 #include "kernel/resolve/resolve.hpp"
 
 namespace vkrope {
@@ -26,7 +27,7 @@ inline DeviceRef device() {
 /// As record() of a kernel that create() made from `info`.
 inline Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits,
                                     const Call& call) {
-    return resolve(info, finish_needs(info), limits, call);
+    return resolve(completed(info), finish_needs(info), limits, call);
 }
 
 }  // namespace vkrope

@@ -17,15 +17,17 @@ inline const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2)
 inline constexpr StorageLimits limits{.offset_alignment = 64, .range = 1u << 20};
 
 inline KernelInfo info() {
-    return {.rotary_dim = 16,
-            .tensor = {{Element::f16, Element::f16, 16, 0}, {Element::f16, Element::f16, 16, 0}},
-            .angles = AngleSource::direct_texture,
-            .positions = PositionSource::ids};
+    return completed({.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 16,
+            .tensor = {{VKROPE_F16, VKROPE_F16, 16, 0}, {VKROPE_F16, VKROPE_F16, 16, 0}},
+            .angles = VKROPE_ANGLES_DIRECT_TEXTURE,
+            .positions = VKROPE_POSITIONS_IDS});
 }
 
 inline AnglePlan plan() {
     AnglePlan p;
-    p.source = AngleSource::direct_texture;
+    p.source = VKROPE_ANGLES_DIRECT_TEXTURE;
+    p.attention_factor = 1;
+    p.head_groups = 1;
     p.pairs = 8;
     p.rows = 100;
     p.bytes = 100 * 8 * 8;
@@ -63,7 +65,7 @@ inline void expect(const Status& status, Code code, const std::string& words) {
 }
 
 template <class Change>
-void breaks_create(Change change, const char* names, Code code = Code::invalid_argument) {
+void breaks_create(Change change, const char* names, Code code = VKROPE_ERROR_INVALID_ARGUMENT) {
     DeviceRef d = device();
     KernelInfo i = info();
     change(d, i);
@@ -71,7 +73,7 @@ void breaks_create(Change change, const char* names, Code code = Code::invalid_a
 }
 
 template <class Change>
-void breaks_record(Change change, const char* names, Code code = Code::invalid_argument) {
+void breaks_record(Change change, const char* names, Code code = VKROPE_ERROR_INVALID_ARGUMENT) {
     KernelInfo i = info();
     Call c = call();
     change(i, c);

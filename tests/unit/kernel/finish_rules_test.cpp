@@ -16,17 +16,19 @@ namespace vkrope {
 namespace {
 
 KernelInfo info() {
-    const TensorInfo format = {Element::f32, Element::f32, 64, 0};
+    const TensorInfo format = {VKROPE_F32, VKROPE_F32, 64, 0};
     TensorInfo normed = format;
-    normed.ops.norm = {.kind = NormKind::rms, .eps = 1e-6f};
-    return {.rotary_dim = 64,
+    normed.ops.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
+    return completed({.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 64,
             .tensor = {normed, format, format},
-            .angles = AngleSource::direct_texture};
+            .angles = VKROPE_ANGLES_DIRECT_TEXTURE});
 }
 
 AnglePlan angle_plan() {
     AnglePlan plan;
-    plan.source = AngleSource::direct_texture;
+    plan.source = VKROPE_ANGLES_DIRECT_TEXTURE;
+    plan.attention_factor = 1;
+    plan.head_groups = 1;
     plan.pairs = 32;
     plan.rows = 100;
     plan.bytes = 100 * 32 * 8;
@@ -48,7 +50,7 @@ void refuses(Code code, const std::string& words, const Change& change) {
 TEST_CASE("create: rules of norms, biases, clip and scale") {
     CHECK(check(device(), info()));
     const float nan = std::nanf("");
-    const Code bad = Code::invalid_argument;
+    const Code bad = VKROPE_ERROR_INVALID_ARGUMENT;
     refuses(bad, "q_finish.norm.eps 0 1e-20 1",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.eps = 0; });
     refuses(bad, "q_finish.norm.eps 9.99e-21 1e-20 1",
@@ -58,7 +60,7 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
     refuses(bad, "q_finish.norm.kind 3",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.kind = NormKind(3); });
     refuses(bad, "q_finish.norm.kind none",
-            [](KernelInfo& i) { i.tensor[Q].ops.norm.kind = NormKind::none; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.kind = VKROPE_NORM_NONE; });
     refuses(bad, "q_finish.norm.span 2",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.span = NormSpan(2); });
     refuses(bad, "q_finish.norm.place 2",
@@ -66,37 +68,37 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
     refuses(bad, "q_finish.norm.weight 3",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.weight = ParameterShape(3); });
     refuses(bad, "q_finish.norm.weight head_dim] q_heads 0",
-            [](KernelInfo& i) { i.tensor[Q].ops.norm.weight = ParameterShape::head_channel; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.weight = VKROPE_PARAMETER_HEAD_CHANNEL; });
     refuses(bad, "q_finish.norm.weight_offset 1 norm.weight none",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.weight_offset = 1; });
     refuses(bad, "q_finish.norm.bias 1",
-            [](KernelInfo& i) { i.tensor[Q].ops.norm.bias = ParameterShape::channel; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.bias = VKROPE_PARAMETER_CHANNEL; });
     refuses(bad, "q_finish.norm.span token q_heads 0",
-            [](KernelInfo& i) { i.tensor[Q].ops.norm.span = NormSpan::token; });
+            [](KernelInfo& i) { i.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN; });
     refuses(bad, "k_finish.clip -1", [](KernelInfo& i) { i.tensor[K].ops.clip = -1; });
-    refuses(bad, "v_finish.scale 0", [](KernelInfo& i) { i.tensor[V].ops.scale = 0; });
+    refuses(bad, "v_finish.scale nan", [=](KernelInfo& i) { i.tensor[V].ops.scale = nan; });
     refuses(bad, "k_finish.scale_call true q_scale",
             [](KernelInfo& i) { i.tensor[K].ops.scale_call = true; });
-    refuses(bad, "two_parameter_sets true", [](KernelInfo& i) {
+    refuses(bad, "two_parameter_sets VK_TRUE", [](KernelInfo& i) {
         i.tensor[Q].ops = i.tensor[K].ops = i.tensor[V].ops = {};
         i.two_parameter_sets = true;
     });
     refuses(bad, "v_finish v.head_dim 0", [](KernelInfo& i) {
         i.tensor[V] = {};
-        i.tensor[V].ops.bias = ParameterShape::channel;
+        i.tensor[V].ops.bias = VKROPE_PARAMETER_CHANNEL;
     });
-    refuses(Code::not_supported, "q.head_dim 4098 4096",
+    refuses(VKROPE_ERROR_NOT_SUPPORTED, "q.head_dim 4098 4096",
             [](KernelInfo& i) { i.tensor[Q].head_dim = 4098; });
-    refuses(Code::not_supported, "q_heads 1025 1024", [](KernelInfo& i) {
+    refuses(VKROPE_ERROR_NOT_SUPPORTED, "q_heads 1025 1024", [](KernelInfo& i) {
         i.tensor[Q].heads = 1025;
-        i.tensor[Q].ops.norm.span = NormSpan::token;
+        i.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;
     });
 }
 
 TEST_CASE("record: rules of parameters and scales") {
     const AnglePlan plan = angle_plan();
     KernelInfo of = info();
-    of.tensor[Q].ops.norm.weight = ParameterShape::channel;
+    of.tensor[Q].ops.norm.weight = VKROPE_PARAMETER_CHANNEL;
     of.tensor[Q].ops.scale_call = of.tensor[Q].ops.scale_tokens = true;
     of.tensor[Q].ops.scale = 2;
     Call good{.batch = 2,
@@ -115,13 +117,13 @@ TEST_CASE("record: rules of parameters and scales") {
     const auto refuses_call = [&](const char* words, const auto& change) {
         Call changed = good;
         change(changed);
-        test::check_error(resolve(of, {}, changed).status, Code::invalid_argument, words);
+        test::check_error(resolve(of, {}, changed).status, VKROPE_ERROR_INVALID_ARGUMENT, words);
     };
     refuses_call("parameters.buffer null", [](Call& c) { c.parameters = {}; });
     refuses_call("parameters.offset 4 16", [](Call& c) { c.parameters.offset = 4; });
     refuses_call("parameters.range 252 256", [](Call& c) { c.parameters.range = 252; });
     refuses_call("q_scale_tokens.range 28 32", [](Call& c) { c.scale_tokens[Q].range = 28; });
-    refuses_call("q_scale 0", [](Call& c) { c.q_scale = 0; });
+    refuses_call("q_scale nan", [](Call& c) { c.q_scale = std::nanf(""); });
     refuses_call("q_out parameters", [](Call& c) {
         c.parameters = {fake<VkBuffer>(1), 1024, 256};
     });
@@ -143,12 +145,12 @@ TEST_CASE("record: rules of parameters and scales") {
 }
 
 TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their scales") {
-    const Code bad = Code::invalid_argument;
-    refuses(bad, "q.in 3 f32 f16 bf16", [](KernelInfo& i) { i.tensor[Q].in = Element::e4m3fn; });
+    const Code bad = VKROPE_ERROR_INVALID_ARGUMENT;
+    refuses(bad, "q.in 3 f32 f16 bf16", [](KernelInfo& i) { i.tensor[Q].in = VKROPE_E4M3FN; });
     refuses(bad, "k.out 11", [](KernelInfo& i) { i.tensor[K].out = Element(11); });
     refuses(bad, "k.head_dim 80 32 k.out 32", [](KernelInfo& i) {
         i.tensor[K].head_dim = 80;
-        i.tensor[K].out = Element::q8_0;
+        i.tensor[K].out = VKROPE_Q8_0;
     });
     for (const std::uint32_t block : {1u, 3u, 48u, 1024u})
         refuses(bad, "k_finish.hadamard " + std::to_string(block) + " 2 512",
@@ -158,54 +160,54 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
     refuses(bad, "v_finish.store_scale 5",
             [](KernelInfo& i) { i.tensor[V].ops.store_scale = StoreScale(5); });
     refuses(bad, "v_finish.store_scale 1 e4m3fn e5m2 int8 v.out 6", [](KernelInfo& i) {
-        i.tensor[V].out = Element::q8_0;
-        i.tensor[V].ops.store_scale = StoreScale::given;
+        i.tensor[V].out = VKROPE_Q8_0;
+        i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
     });
     refuses(bad, "v_finish.store_scale 3 v_heads 0", [](KernelInfo& i) {
-        i.tensor[V].out = Element::int8;
-        i.tensor[V].ops.store_scale = StoreScale::made;
+        i.tensor[V].out = VKROPE_INT8;
+        i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_MADE;
     });
     refuses(bad, "v_finish.store_scale 4 v_heads 0", [](KernelInfo& i) {
-        i.tensor[V].out = Element::int8;
-        i.tensor[V].ops.store_scale = StoreScale::made_power_of_two;
+        i.tensor[V].out = VKROPE_INT8;
+        i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
     });
     refuses(bad, "v_finish.scale_floor 3e+38 2^127", [](KernelInfo& i) {
-        i.tensor[V].out = Element::int8;
+        i.tensor[V].out = VKROPE_INT8;
         i.tensor[V].heads = 2;
-        i.tensor[V].ops = {.store_scale = StoreScale::made_power_of_two, .scale_floor = 3e38f};
+        i.tensor[V].ops = {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO, .scale_floor = 3e38f};
     });
     refuses(bad, "v_finish.store_scale 2 v_heads 0", [](KernelInfo& i) {
-        i.tensor[V].out = Element::e5m2;
-        i.tensor[V].ops.store_scale = StoreScale::given_head;
+        i.tensor[V].out = VKROPE_E5M2;
+        i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
     });
     refuses(bad, "k_finish.scale_floor 0.5 0 store_scale",
             [](KernelInfo& i) { i.tensor[K].ops.scale_floor = 0.5f; });
     refuses(bad, "k_finish.scale_layout 2",
             [](KernelInfo& i) { i.tensor[K].ops.scale_layout = ScaleLayout(2); });
     refuses(bad, "k_finish.scale_layout 1",
-            [](KernelInfo& i) { i.tensor[K].ops.scale_layout = ScaleLayout::pages_heads; });
+            [](KernelInfo& i) { i.tensor[K].ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS; });
     refuses(bad, "v_finish v.head_dim 0", [](KernelInfo& i) {
         i.tensor[V] = {};
         i.tensor[V].ops.hadamard = 2;
     });
     KernelInfo good = info();
-    good.tensor[K].out = Element::e4m3fn;
+    good.tensor[K].out = VKROPE_E4M3FN;
     good.tensor[K].heads = 3;
     good.scatter_k = true;
     good.tensor[K].ops = {.hadamard = 64,
-                          .store_scale = StoreScale::made,
+                          .store_scale = VKROPE_STORE_SCALE_MADE,
                           .scale_floor = 1e-6f,
-                          .scale_layout = ScaleLayout::pages_heads};
+                          .scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS};
     CHECK(check(device(), good));
 }
 
 TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     const AnglePlan plan = angle_plan();
     KernelInfo of = info();
-    of.tensor[Q].out = Element::q8_0;
-    of.tensor[K].out = Element::int8;
+    of.tensor[Q].out = VKROPE_Q8_0;
+    of.tensor[K].out = VKROPE_INT8;
     of.tensor[K].heads = 2;
-    of.tensor[K].ops.store_scale = StoreScale::made;
+    of.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
     Call good{.batch = 2,
               .tokens = 4,
               .positions = {.batch_stride = broadcast},
@@ -230,7 +232,7 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     const auto refuses_call = [&](const char* words, const auto& change) {
         Call changed = good;
         change(changed);
-        test::check_error(resolve(of, {}, changed).status, Code::invalid_argument, words);
+        test::check_error(resolve(of, {}, changed).status, VKROPE_ERROR_INVALID_ARGUMENT, words);
     };
     refuses_call("q_out.head_stride 72 32", [](Call& c) { c.out[Q].head_stride = 72; });
     refuses_call("q_out.head_stride 32 64", [](Call& c) { c.out[Q].head_stride = 32; });
@@ -251,7 +253,7 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
         c.out_of_range = {c.scales_out[K].buffer, 8, 4};
     });
     of.tensor[Q].out = of.tensor[Q].in;
-    of.tensor[K].ops.store_scale = StoreScale::none;
+    of.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_NONE;
     good.out[Q] = good.in[Q];
     refuses_call("k_scales_out store_scale", [](Call&) {});
 }
@@ -259,22 +261,22 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
 TEST_CASE("steps: one sum of squares is enough for halves that nothing makes larger") {
     const auto one_sum = [](Element in, ParameterShape bias, NormPlace place) {
         const Finish ops = {.bias = bias,
-                            .norm = {.kind = NormKind::rms, .place = place, .eps = 1e-6f}};
+                            .norm = {.kind = VKROPE_NORM_RMS, .place = place, .eps = 1e-6f}};
         return (steps_of({.in = in, .head_dim = 64, .ops = ops}) & shader::step_one_sum) != 0;
     };
-    CHECK(one_sum(Element::f16, ParameterShape::none, NormPlace::before));
-    CHECK_FALSE(one_sum(Element::f16, ParameterShape::channel, NormPlace::before));
-    CHECK_FALSE(one_sum(Element::f16, ParameterShape::none, NormPlace::after));
-    CHECK_FALSE(one_sum(Element::bf16, ParameterShape::none, NormPlace::before));
-    CHECK_FALSE(one_sum(Element::f32, ParameterShape::none, NormPlace::before));
+    CHECK(one_sum(VKROPE_F16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
+    CHECK_FALSE(one_sum(VKROPE_F16, VKROPE_PARAMETER_CHANNEL, VKROPE_NORM_PLACE_BEFORE));
+    CHECK_FALSE(one_sum(VKROPE_F16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_AFTER));
+    CHECK_FALSE(one_sum(VKROPE_BF16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
+    CHECK_FALSE(one_sum(VKROPE_F32, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
 }
 
 TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 KiB") {
     for (const std::uint32_t head_dim : {2u, 64u, 96u, 256u, 1024u, 4096u}) {
         for (const std::uint32_t heads : {0u, 1u, 40u, 128u}) {
-            for (const NormSpan span : {NormSpan::head, NormSpan::token}) {
+            for (const NormSpan span : {VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_SPAN_TOKEN}) {
                 for (const std::uint32_t access : {shader::access_wide, shader::access_narrow}) {
-                    if (span == NormSpan::token && heads == 0) continue;
+                    if (span == VKROPE_NORM_SPAN_TOKEN && heads == 0) continue;
                     KernelInfo of = info();
                     of.rotary_dim = 2;
                     of.tensor[Q].head_dim = of.tensor[K].head_dim = of.tensor[V].head_dim =
@@ -288,7 +290,7 @@ TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 
                     if (g.finish == shader::finish_shared)
                         CHECK(shared_bytes(of, g) <= 16384);
                     else
-                        CHECK(head_dim * (span == NormSpan::token ? heads : 1) >= 2048);
+                        CHECK(head_dim * (span == VKROPE_NORM_SPAN_TOKEN ? heads : 1) >= 2048);
                 }
             }
         }
@@ -299,12 +301,12 @@ TEST_CASE("geometry: rows that are stored together may fill the 16 KiB") {
     const auto stores = [](Element out, std::uint32_t head_dim, Load load) {
         KernelInfo of = info();
         of.tensor[Q].ops = {};
-        of.tensor[Q] = of.tensor[K] = of.tensor[V] = {Element::f16, out, head_dim};
+        of.tensor[Q] = of.tensor[K] = of.tensor[V] = {VKROPE_F16, out, head_dim};
         of.tensor[Q].heads = of.tensor[K].heads = of.tensor[V].heads = 8;
         of.rotary_dim = 64;
         return std::pair{of, geometry_for(of, shader::access_wide, load, {})};
     };
-    for (const Element out : {Element::q8_0, Element::q5_1, Element::e4m3fn}) {
+    for (const Element out : {VKROPE_Q8_0, VKROPE_Q5_1, VKROPE_E4M3FN}) {
         CAPTURE(int(out));
         // A lane of a processor exchanges nothing: 32 rows of 128 channels.
         const auto [rows, processor] = stores(out, 128, Load::processor);
@@ -317,9 +319,9 @@ TEST_CASE("geometry: rows that are stored together may fill the 16 KiB") {
     }
     // 8 rows of 128 channels, gaps of four words after every 32 of these and behind each row; two
     // words of each lane in blocks.
-    const auto [plain, lanes] = stores(Element::e4m3fn, 128, Load::few_tokens);
+    const auto [plain, lanes] = stores(VKROPE_E4M3FN, 128, Load::few_tokens);
     CHECK(shared_bytes(plain, lanes) == 4 * (1024 + 8 * 20));
-    const auto [blocks, same] = stores(Element::q4_0, 128, Load::few_tokens);
+    const auto [blocks, same] = stores(VKROPE_Q4_0, 128, Load::few_tokens);
     CHECK(same == lanes);
     CHECK(shared_bytes(blocks, same) == 4 * (1024 + 8 * 20 + 128));
 }

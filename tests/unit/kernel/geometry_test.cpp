@@ -10,31 +10,34 @@ namespace {
 KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_dim,
                 std::uint32_t offset = 0) {
     const TensorInfo width{element, element, head_dim, offset};
-    return {.rotary_dim = rotary_dim, .tensor = {width, width}};
+    return {.pairing = VKROPE_HALF_SPLIT,
+            .rotary_dim = rotary_dim,
+            .tensor = {width, width},
+            .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 }
 
 }  // namespace
 
 TEST_CASE("a unit is what the widest access holds of the smallest element") {
-    CHECK(unit_elements(info(Element::f32, 128, 128), shader::access_wide) == 4);
-    CHECK(unit_elements(info(Element::f16, 128, 128), shader::access_wide) == 8);
-    CHECK(unit_elements(info(Element::bf16, 128, 128), shader::access_word) == 2);
-    CHECK(unit_elements(info(Element::f32, 128, 128), shader::access_word) == 1);
-    CHECK(unit_elements(info(Element::f16, 128, 128), shader::access_narrow) == 1);
-    KernelInfo mixed = info(Element::f32, 128, 128);
-    mixed.tensor[K].out = Element::f16;
+    CHECK(unit_elements(info(VKROPE_F32, 128, 128), shader::access_wide) == 4);
+    CHECK(unit_elements(info(VKROPE_F16, 128, 128), shader::access_wide) == 8);
+    CHECK(unit_elements(info(VKROPE_BF16, 128, 128), shader::access_word) == 2);
+    CHECK(unit_elements(info(VKROPE_F32, 128, 128), shader::access_word) == 1);
+    CHECK(unit_elements(info(VKROPE_F16, 128, 128), shader::access_narrow) == 1);
+    KernelInfo mixed = info(VKROPE_F32, 128, 128);
+    mixed.tensor[K].out = VKROPE_F16;
     CHECK(unit_elements(mixed, shader::access_wide) == 8);
 }
 
 TEST_CASE("the windows decide which accesses there are") {
-    CHECK(formats_allow(info(Element::f16, 128, 128), shader::access_wide));
-    CHECK_FALSE(formats_allow(info(Element::f16, 80, 20), shader::access_wide));  // halves of 10
-    CHECK(formats_allow(info(Element::f16, 80, 20), shader::access_word));
-    CHECK_FALSE(formats_allow(info(Element::f16, 7, 6), shader::access_word));  // odd row
-    CHECK(formats_allow(info(Element::f16, 7, 6), shader::access_narrow));
-    CHECK_FALSE(formats_allow(info(Element::f32, 80, 64, 2),
+    CHECK(formats_allow(info(VKROPE_F16, 128, 128), shader::access_wide));
+    CHECK_FALSE(formats_allow(info(VKROPE_F16, 80, 20), shader::access_wide));  // halves of 10
+    CHECK(formats_allow(info(VKROPE_F16, 80, 20), shader::access_word));
+    CHECK_FALSE(formats_allow(info(VKROPE_F16, 7, 6), shader::access_word));  // odd row
+    CHECK(formats_allow(info(VKROPE_F16, 7, 6), shader::access_narrow));
+    CHECK_FALSE(formats_allow(info(VKROPE_F32, 80, 64, 2),
                               shader::access_wide));  // starts in the middle of 16 bytes
-    CHECK(formats_allow(info(Element::f32, 80, 64, 4), shader::access_wide));
+    CHECK(formats_allow(info(VKROPE_F32, 80, 64, 4), shader::access_wide));
 }
 
 TEST_CASE("strides and offsets decide per call") {
@@ -47,7 +50,7 @@ TEST_CASE("strides and offsets decide per call") {
 
 TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
     const DispatchLimits limits;
-    KernelInfo llama = info(Element::f16, 128, 128);
+    KernelInfo llama = info(VKROPE_F16, 128, 128);
     const Geometry open = geometry_for(llama, shader::access_wide, Load::many_tokens, limits);
     CHECK(open.step_lanes == 8);  // 128 channels are 8 steps of 2 x 8
     CHECK(open.head_lanes == 8);
@@ -75,7 +78,7 @@ TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
 TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as it may") {
     const auto lanes = [](std::uint32_t head_dim, std::uint32_t heads, Load load,
                           std::uint32_t batch = 4) {
-        KernelInfo of = info(Element::f16, head_dim, head_dim);  // steps of 16
+        KernelInfo of = info(VKROPE_F16, head_dim, head_dim);  // steps of 16
         of.tensor[Q].heads = heads;
         of.tensor[K].heads = 8;
         const Geometry g = geometry_for(of, shader::access_wide, load, {.batch = batch});
@@ -90,19 +93,19 @@ TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as 
     CHECK(lanes(128, 64, Load::many_tokens, 1) == 64);  // as for few tokens, so that one will do
     CHECK(lanes(4096, 8, Load::many_tokens) == 128);    // two steps a lane
     // Many steps do not stand for heads.
-    KernelInfo one = info(Element::f16, 16384, 16384);
+    KernelInfo one = info(VKROPE_F16, 16384, 16384);
     one.tensor[Q].heads = one.tensor[K].heads = 1;
     CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {}) ==
           geometry_for(one, shader::access_wide, Load::few_tokens, {}));
     // A device may have no such workgroups.
-    one = info(Element::f16, 128, 128);
+    one = info(VKROPE_F16, 128, 128);
     one.tensor[Q].heads = one.tensor[K].heads = 64;
     CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {.workgroup_invocations = 64})
               .workgroup_size() == 64);
 }
 
 TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave lanes idle") {
-    KernelInfo key = info(Element::f16, 576, 64, 512);  // MLA: one head, 4 steps that rotate
+    KernelInfo key = info(VKROPE_F16, 576, 64, 512);  // MLA: one head, 4 steps that rotate
     key.tensor[Q] = {};
     key.tensor[K].heads = 1;
     const Geometry one_head = geometry_for(key, shader::access_wide, Load::many_tokens, {});
@@ -110,7 +113,7 @@ TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave 
     CHECK(one_head.head_lanes == 1);
     CHECK(one_head.group_tokens == 16);
     CHECK(shape_of(one_head, {.z = 1, .tokens = 33, .k_heads = 1}).groups[0] == 3);
-    KernelInfo many = info(Element::f16, 192, 64, 128);
+    KernelInfo many = info(VKROPE_F16, 192, 64, 128);
     many.tensor[Q].heads = 128;
     many.tensor[K] = {};
     const Geometry heads = geometry_for(many, shader::access_wide, Load::many_tokens, {});
@@ -122,23 +125,23 @@ TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave 
 }
 
 TEST_CASE("on a GPU, a lane has several steps where a row has more than a workgroup has lanes") {
-    const Geometry long_rows = geometry_for(info(Element::f16, 65534, 65534), shader::access_narrow,
+    const Geometry long_rows = geometry_for(info(VKROPE_F16, 65534, 65534), shader::access_narrow,
                                             Load::few_tokens, {});
     CHECK(long_rows.step_lanes == 64);
     CHECK(long_rows.workgroup_size() == 64);
     // One pair rotates, and 32 766 steps copy 65 534 channels: no lane has all of them.
-    CHECK(geometry_for(info(Element::f32, 65534, 2), shader::access_word, Load::few_tokens, {})
+    CHECK(geometry_for(info(VKROPE_F32, 65534, 2), shader::access_word, Load::few_tokens, {})
               .step_lanes == 64);
-    CHECK(geometry_for(info(Element::f16, 160, 160), shader::access_narrow, Load::few_tokens, {})
+    CHECK(geometry_for(info(VKROPE_F16, 160, 160), shader::access_narrow, Load::few_tokens, {})
               .step_lanes == 40);
-    CHECK(geometry_for(info(Element::f16, 128, 128), shader::access_narrow, Load::few_tokens,
+    CHECK(geometry_for(info(VKROPE_F16, 128, 128), shader::access_narrow, Load::few_tokens,
                        {.workgroup_invocations = 16})
               .step_lanes == 16);
 }
 
 TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its token") {
     const DispatchLimits limits;
-    const KernelInfo partial = info(Element::f32, 96, 24);
+    const KernelInfo partial = info(VKROPE_F32, 96, 24);
     // 24 channels are 3 steps of 2 x 4; the other 72 are 9.
     const Geometry geometry = geometry_for(partial, shader::access_wide, Load::processor, limits);
     CHECK(geometry.steps_together == 4);
@@ -147,22 +150,22 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
     CHECK(geometry.q_batch == 0);
     CHECK(shape_of(geometry, {.z = 2, .tokens = 129, .q_heads = 5, .k_heads = 2}).groups[0] == 2);
     CHECK(shape_of(geometry, {.z = 2, .tokens = 129, .q_heads = 5, .k_heads = 2}).groups[1] == 1);
-    const KernelInfo half = info(Element::f32, 128, 64);
+    const KernelInfo half = info(VKROPE_F32, 128, 64);
     const Geometry two = geometry_for(half, shader::access_wide, Load::processor, limits);
     CHECK(two.step_lanes == 2);
     CHECK(two.group_tokens == 64);
     // 8190 copying steps are more than 64 per rotating step.
-    const Geometry wide = geometry_for(info(Element::f32, 65532, 8), shader::access_wide,
+    const Geometry wide = geometry_for(info(VKROPE_F32, 65532, 8), shader::access_wide,
                                        Load::processor, limits);
     CHECK(wide.step_lanes == 128);
     CHECK(wide.group_tokens == 1);
-    CHECK(max_heads(info(Element::f32, 65532, 8), wide, limits) == 16384 / (4 + 64));
+    CHECK(max_heads(info(VKROPE_F32, 65532, 8), wide, limits) == 16384 / (4 + 64));
     CHECK(max_heads(half, two, limits) == 16384 / (4 + 4));
-    const KernelInfo whole = info(Element::f32, 128, 128);
+    const KernelInfo whole = info(VKROPE_F32, 128, 128);
     CHECK(max_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits),
                     limits) == 16384 / 4);
     // A row of 65534 elements, one at a time: 256 steps per lane.
-    const KernelInfo elements = info(Element::f16, 65534, 65534);
+    const KernelInfo elements = info(VKROPE_F16, 65534, 65534);
     CHECK(max_heads(elements,
                     geometry_for(elements, shader::access_narrow, Load::processor, limits),
                     limits) == 16384 / 256);
@@ -170,7 +173,7 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
 
 TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it takes K's lanes") {
     const DispatchLimits limits;
-    KernelInfo alone = info(Element::f16, 128, 0);  // a K that is not rotated
+    KernelInfo alone = info(VKROPE_F16, 128, 0);  // a K that is not rotated
     alone.tensor[Q] = {};
     const Geometry gpu = geometry_for(alone, shader::access_wide, Load::few_tokens, limits);
     CHECK(gpu.step_lanes == 8);  // 16 channels per lane
@@ -178,7 +181,7 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     const Geometry processor = geometry_for(alone, shader::access_wide, Load::processor, limits);
     CHECK(processor.step_lanes == 2);  // as many units per lane as in a row that rotates
     CHECK(max_heads(alone, processor, limits) == 16384 / 4);
-    KernelInfo beside = info(Element::f16, 128, 128);
+    KernelInfo beside = info(VKROPE_F16, 128, 128);
     const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
     beside.tensor[V] = beside.tensor[K];
     CHECK(geometry_for(beside, shader::access_wide, Load::few_tokens, limits) == without);
@@ -186,8 +189,8 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     beside.tensor[V].head_dim = 124;
     CHECK_FALSE(formats_allow(beside, shader::access_wide));
     CHECK(formats_allow(beside, shader::access_word));
-    KernelInfo floats = info(Element::f32, 128, 128);
-    floats.tensor[V] = {Element::f32, Element::f16, 128, 0};
+    KernelInfo floats = info(VKROPE_F32, 128, 128);
+    floats.tensor[V] = {VKROPE_F32, VKROPE_F16, 128, 0};
     CHECK(unit_elements(floats, shader::access_wide) == 8);
 }
 
@@ -195,23 +198,22 @@ TEST_CASE("on a processor a step of word access has as many words as the windows
     const auto unit = [](const KernelInfo& of, Load load) {
         return geometry_for(of, shader::access_word, load, {}).unit_elements;
     };
-    CHECK(unit(info(Element::f16, 96, 24), Load::processor) == 4);  // halves of 12
-    CHECK(unit(info(Element::f16, 128, 128), Load::processor) ==
-          2);  // most calls use 16-byte access
-    CHECK(unit(info(Element::f16, 80, 20), Load::processor) == 2);
-    CHECK(unit(info(Element::f32, 96, 24), Load::processor) == 1);
-    CHECK(unit(info(Element::f32, 90, 20, 2), Load::processor) == 2);
-    CHECK(unit(info(Element::f32, 7, 6), Load::processor) == 1);
-    CHECK(unit(info(Element::f16, 128, 128), Load::few_tokens) ==
+    CHECK(unit(info(VKROPE_F16, 96, 24), Load::processor) == 4);    // halves of 12
+    CHECK(unit(info(VKROPE_F16, 128, 128), Load::processor) == 2);  // most calls use 16-byte access
+    CHECK(unit(info(VKROPE_F16, 80, 20), Load::processor) == 2);
+    CHECK(unit(info(VKROPE_F32, 96, 24), Load::processor) == 1);
+    CHECK(unit(info(VKROPE_F32, 90, 20, 2), Load::processor) == 2);
+    CHECK(unit(info(VKROPE_F32, 7, 6), Load::processor) == 1);
+    CHECK(unit(info(VKROPE_F16, 128, 128), Load::few_tokens) ==
           2);  // neighbouring lanes: neighbouring words
-    CHECK(unit(info(Element::f32, 128, 128), Load::few_tokens) == 1);
+    CHECK(unit(info(VKROPE_F32, 128, 128), Load::few_tokens) == 1);
 }
 
 TEST_CASE("rows that the lanes of a GPU store together have gaps where there is room for them") {
-    KernelInfo stored = info(Element::f16, 128, 128);
+    KernelInfo stored = info(VKROPE_F16, 128, 128);
     stored.tensor[Q].heads = 32;
     stored.tensor[K].heads = 8;
-    stored.tensor[K].out = Element::q8_0;
+    stored.tensor[K].out = VKROPE_Q8_0;
     const auto gaps = [](const KernelInfo& of, Load load) {
         const Geometry geometry = geometry_for(of, shader::access_wide, load, {});
         CHECK(geometry.finish == shader::finish_shared);
@@ -219,19 +221,19 @@ TEST_CASE("rows that the lanes of a GPU store together have gaps where there is 
     };
     CHECK(gaps(stored, Load::few_tokens));
     CHECK_FALSE(gaps(stored, Load::processor));  // a lane has a row for itself
-    KernelInfo longest = info(Element::f32, 4096, 64);
-    longest.tensor[K].out = Element::q8_0;
+    KernelInfo longest = info(VKROPE_F32, 4096, 64);
+    longest.tensor[K].out = VKROPE_Q8_0;
     CHECK_FALSE(gaps(longest, Load::few_tokens));
-    KernelInfo normed = info(Element::f16, 128, 128);
-    normed.tensor[Q].ops.norm.kind = NormKind::rms;
+    KernelInfo normed = info(VKROPE_F16, 128, 128);
+    normed.tensor[Q].ops.norm.kind = VKROPE_NORM_RMS;
     CHECK_FALSE(gaps(normed, Load::few_tokens));  // nothing is stored together
 }
 
 TEST_CASE("on a GPU a lane finishes several heads, one after the other, if tokens are many") {
-    KernelInfo normed = info(Element::f16, 128, 128);
+    KernelInfo normed = info(VKROPE_F16, 128, 128);
     normed.tensor[Q].heads = 32;
     normed.tensor[K].heads = 8;
-    normed.tensor[Q].ops.norm.kind = NormKind::rms;
+    normed.tensor[Q].ops.norm.kind = VKROPE_NORM_RMS;
     const auto of = [&](Load load, std::uint32_t batch = 4) {
         return geometry_for(normed, shader::access_wide, load, {.batch = batch});
     };
@@ -247,12 +249,12 @@ TEST_CASE("on a GPU a lane finishes several heads, one after the other, if token
     CHECK(workgroups(1023, 32) == 4);
     CHECK(workgroups(1024, 32) == 1);  // 65 536 lanes are left
     CHECK(workgroups(1024, 33) == 2);
-    normed.tensor[Q].ops.norm.span = NormSpan::token;  // one row, of one workgroup
+    normed.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;  // one row, of one workgroup
     CHECK(of(Load::many_tokens).rounds == 1);
 }
 
 TEST_CASE("a window of several has units that straddle none of them") {
-    KernelInfo two = info(Element::f16, 64, 48);
+    KernelInfo two = info(VKROPE_F16, 64, 48);
     two.windows[0] = {0, 16};
     two.windows[1] = {16, 32};
     CHECK(formats_allow(two, shader::access_wide));
@@ -265,7 +267,7 @@ TEST_CASE("a window of several has units that straddle none of them") {
 }
 
 TEST_CASE("a dispatch has no more tokens and heads than the device has workgroups along x and y") {
-    const KernelInfo whole = info(Element::f32, 128, 128);
+    const KernelInfo whole = info(VKROPE_F32, 128, 128);
     const DispatchLimits limits{.workgroup_count = {7, 7, 7}, .workgroup_invocations = 64};
     const Geometry gpu = geometry_for(whole, shader::access_wide, Load::few_tokens, limits);
     CHECK(gpu.workgroup_size() == 64);

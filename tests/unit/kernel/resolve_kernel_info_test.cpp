@@ -29,8 +29,8 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].out = Element(11); }, "k.out 11");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource::by_default; },
-                  "angles by_default plan_angles");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = VKROPE_ANGLES_AUTOMATIC; },
+                  "angles VKROPE_ANGLES_AUTOMATIC vkrope_plan_angles");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.positions = PositionSource(7); },
                   "positions 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping 7");
@@ -51,7 +51,7 @@ TEST_CASE("sections: which axis turns a pair") {
     const auto breaks = [](const Sections& sections, const char* names) {
         breaks_create(
             [&](DeviceRef&, KernelInfo& i) {
-                i.positions = PositionSource::axis_ids, i.sections = sections;
+                i.positions = VKROPE_POSITIONS_AXIS_IDS, i.sections = sections;
             },
             names);
     };
@@ -62,9 +62,9 @@ TEST_CASE("sections: which axis turns a pair") {
     breaks({.axes = 2, .pairs = {4, 2, 2}}, "sections.pairs[2] 2");
     breaks({.axes = 2, .pairs = {40000, 2}}, "sections.pairs[0] 40000");
     breaks({.order = SectionOrder(3), .axes = 2, .pairs = {4, 4}}, "sections.order 3");
-    breaks({.order = SectionOrder::sum, .axes = 2}, "sections.order sum");
-    breaks({.order = SectionOrder::interleaved, .axes = 2, .pairs = {4, 4}}, "sections.axes 2 3 4");
-    breaks({.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
+    breaks({.order = VKROPE_SECTIONS_SUM, .axes = 2}, "sections.order sum");
+    breaks({.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 2, .pairs = {4, 4}}, "sections.axes 2 3 4");
+    breaks({.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
            "sections.leftover_axis 3");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; }, "sections.axes 2");
 }
@@ -74,19 +74,19 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
         breaks_create([=](DeviceRef&, KernelInfo& i) { change(i); }, names);
     };
     KernelInfo good = info();
-    good.angles = AngleSource::computed;
+    good.angles = VKROPE_ANGLES_COMPUTED;
     good.phase = true;
     good.head_groups = 4;
     good.tensor[Q].heads = 8;
-    good.positions = PositionSource::axis_ids;
-    good.sections = {.order = SectionOrder::sum, .axes = 8};
+    good.positions = VKROPE_POSITIONS_AXIS_IDS;
+    good.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 8};
     CHECK(check(device(), good));
-    breaks([](KernelInfo& i) { i.angles = AngleSource::cos_sin_cache, i.phase = true; },
-           "phase true cos_sin_cache");
-    breaks([](KernelInfo& i) { i.channel_angles = true; }, "channel_angles true cos_sin_cache 3");
+    breaks([](KernelInfo& i) { i.angles = VKROPE_ANGLES_COS_SIN_CACHE, i.phase = true; },
+           "phase VK_TRUE VKROPE_ANGLES_COS_SIN_CACHE");
+    breaks([](KernelInfo& i) { i.channel_angles = true; }, "channel_angles VK_TRUE VKROPE_ANGLES_COS_SIN_CACHE 3");
     breaks(
         [](KernelInfo& i) {
-            i.angles = AngleSource::cos_sin_cache, i.channel_angles = true;
+            i.angles = VKROPE_ANGLES_COS_SIN_CACHE, i.channel_angles = true;
             i.windows[0] = {0, 8}, i.windows[1] = {8, 8};
         },
         "windows[1].rotary_dim 8 channel_angles");
@@ -95,13 +95,13 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
     breaks([](KernelInfo& i) { i.head_groups = 2; }, "head_groups 2 3");
     breaks(
         [](KernelInfo& i) {
-            i.angles = AngleSource::computed, i.head_groups = 4, i.tensor[K].heads = 6;
+            i.angles = VKROPE_ANGLES_COMPUTED, i.head_groups = 4, i.tensor[K].heads = 6;
         },
         "k_heads 6 head_groups 4");
     breaks(
         [](KernelInfo& i) {
-            i.angles = AngleSource::computed, i.positions = PositionSource::axis_ids;
-            i.sections = {.order = SectionOrder::sum, .axes = 2, .pairs = {0, 4}};
+            i.angles = VKROPE_ANGLES_COMPUTED, i.positions = VKROPE_POSITIONS_AXIS_IDS;
+            i.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 2, .pairs = {0, 4}};
         },
         "sections.pairs[1] 4");
 }
@@ -109,10 +109,10 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
 TEST_CASE("head groups: a norm over a token is refused at create(), not by each call") {
     breaks_create(
         [](DeviceRef&, KernelInfo& i) {
-            i.angles = AngleSource::computed, i.head_groups = 2;
-            i.tensor[K].ops.norm = {.kind = NormKind::rms, .span = NormSpan::token, .eps = 1e-6f};
+            i.angles = VKROPE_ANGLES_COMPUTED, i.head_groups = 2;
+            i.tensor[K].ops.norm = {.kind = VKROPE_NORM_RMS, .span = VKROPE_NORM_SPAN_TOKEN, .eps = 1e-6f};
         },
-        "head_groups 2 k_finish 1", Code::not_supported);
+        "head_groups 2 k_finish 1", VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {

@@ -26,20 +26,20 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
                   "positions.axis_stride -1");
     breaks_record(
         [](KernelInfo& i, Call& c) {
-            i.positions = PositionSource::implicit, c.positions = {.int64 = true};
+            i.positions = VKROPE_POSITIONS_IMPLICIT, c.positions = {.int64 = true};
         },
         "positions.int64");
     breaks_record(
-        [](KernelInfo& i, Call& c) { i.positions = PositionSource::implicit, c.positions = {}; },
+        [](KernelInfo& i, Call& c) { i.positions = VKROPE_POSITIONS_IMPLICIT, c.positions = {}; },
         "positions.batch_stride 0 batch 2 broadcast");
     breaks_record(
         [](KernelInfo& i, Call& c) {
-            i.positions = PositionSource::implicit, c.positions.ids = {};
+            i.positions = VKROPE_POSITIONS_IMPLICIT, c.positions.ids = {};
             c.positions.batch_stride = 2147483645;
         },
         "positions.first 0 tokens 4 2 batch_stride 2147483645");
     KernelInfo axes = info();
-    axes.positions = PositionSource::axis_ids;
+    axes.positions = VKROPE_POSITIONS_AXIS_IDS;
     axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
     CHECK(check(device(), axes));
     AnglePlan with_sections = plan();
@@ -51,7 +51,7 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
     c.positions.batch_stride = 4;
     CHECK(resolve(axes, limits, c));
     c.positions.ids.range -= 4;
-    expect(resolve(axes, limits, c).status, Code::invalid_argument, "positions.ids.range");
+    expect(resolve(axes, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "positions.ids.range");
     c.positions.int64 = true;
     c.positions.ids.range = (2 * 9 + 1 + 4 + 3) * 8;
     const auto resolved = resolve(axes, limits, c);
@@ -63,7 +63,7 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
 
 TEST_CASE("ids: a stride of 0 is packed; what is shared says broadcast") {
     KernelInfo axes = info();
-    axes.positions = PositionSource::axis_ids;
+    axes.positions = VKROPE_POSITIONS_AXIS_IDS;
     axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
     AnglePlan with_sections = plan();
     with_sections.sections = axes.sections;
@@ -93,14 +93,14 @@ TEST_CASE("ids: a stride of 0 is packed; what is shared says broadcast") {
         CHECK(resolved->ids.token == way.token_is);
         CHECK(resolved->ids_axis == way.axis_is);
         c.positions.ids.range -= 4;
-        expect(resolve(axes, limits, c).status, Code::invalid_argument, "positions.ids.range");
+        expect(resolve(axes, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "positions.ids.range");
     }
     // A row for one sequence, and one for all axes, given as if they were shared.
     c.positions = {.ids = {other_buffer, 0, 16}, .axis_stride = broadcast};
-    expect(resolve(axes, limits, c).status, Code::invalid_argument,
+    expect(resolve(axes, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "positions.ids.range 16 32 positions.batch_stride 0 4 broadcast");
     c.positions = {.ids = {other_buffer, 0, 32}};
-    expect(resolve(axes, limits, c).status, Code::invalid_argument,
+    expect(resolve(axes, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "positions.ids.range 32 96 positions.axis_stride 0 8 broadcast");
     // Sequences of one token, each with an id of its own.
     c = call();
@@ -111,13 +111,13 @@ TEST_CASE("ids: a stride of 0 is packed; what is shared says broadcast") {
     CHECK(decoding->ids.batch == 1);
     // Implicit positions have no packed form.
     KernelInfo implicit = info();
-    implicit.positions = PositionSource::implicit;
+    implicit.positions = VKROPE_POSITIONS_IMPLICIT;
     c.positions = {.first = 5, .batch_stride = broadcast};
     CHECK(resolve(implicit, limits, c)->position_step == 0);
     c.positions.batch_stride = 9;
     CHECK(resolve(implicit, limits, c)->position_step == 9);
     c.positions.batch_stride = 0;
-    expect(resolve(implicit, limits, c).status, Code::invalid_argument,
+    expect(resolve(implicit, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "positions.batch_stride 0 batch 2 broadcast");
     c.batch = 1;
     c.in[Q].batch_stride = c.out[Q].batch_stride = 0;

@@ -6,7 +6,7 @@ namespace vkrope {
 
 TEST_CASE("V: its rows are wherever the caller says, wider or narrower than those that rotate") {
     KernelInfo i = info();
-    i.tensor[V] = {Element::f32, Element::bf16, 8, 0};  // fewer channels than rotary_dim
+    i.tensor[V] = {VKROPE_F32, VKROPE_BF16, 8, 0};  // fewer channels than rotary_dim
     CHECK(check(device(), i));
     Call c = call();
     c.in[V] = tensor(v_buffer, 3);
@@ -23,7 +23,7 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
         KernelInfo changed = i;
         Call broken = c;
         change(changed, broken);
-        expect(resolve(changed, limits, broken).status, Code::invalid_argument, names);
+        expect(resolve(changed, limits, broken).status, VKROPE_ERROR_INVALID_ARGUMENT, names);
     };
     breaks([](KernelInfo& k, Call&) { k.tensor[V] = {}; }, "v_in.heads 3");
     breaks([](KernelInfo& k, Call&) { k.tensor[V].heads = 2; }, "v_in.heads 3 v_heads 2");
@@ -50,8 +50,8 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
         "v_out positions.ids");
     // In place with another pairing, which does not concern V.
     KernelInfo other = i;
-    other.tensor[V].in = Element::bf16;
-    other.pairing_out = Pairing::interleaved;
+    other.tensor[V].in = VKROPE_BF16;
+    other.pairing_out = VKROPE_INTERLEAVED;
     Call in_place = c;
     in_place.out[Q] = tensor(q_buffer, 4, 4096), in_place.out[K] = tensor(k_buffer, 2, 4096);
     in_place.in[V] = in_place.out[V];
@@ -91,27 +91,27 @@ TEST_CASE(
     CHECK(fewer->tensor[V].pages == 4);
     Call reaches = c;
     reaches.out[V].where.offset -= 32;
-    expect(resolve(i, limits, reaches).status, Code::invalid_argument, "k_out v_out");
+    expect(resolve(i, limits, reaches).status, VKROPE_ERROR_INVALID_ARGUMENT, "k_out v_out");
     Call strided = c;
     strided.out[V].token_stride = 32;
-    expect(resolve(i, limits, strided).status, Code::invalid_argument,
+    expect(resolve(i, limits, strided).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "v_out.token_stride 32 paged_cache 0");
     // Rules that only V breaks name V.
     Call short_rows = c;
     short_rows.in[V].heads = short_rows.out[V].heads = 3;
     short_rows.out[V].where = {v_buffer, 2048, buffer};
     short_rows.paged_cache.row_stride = 32;
-    expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
+    expect(resolve(i, limits, short_rows).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "v_out paged_cache.row_stride 32 48");
     short_rows.paged_cache = {.slot_mapping = c.paged_cache.slot_mapping, .row_stride = 32};
-    expect(resolve(i, limits, short_rows).status, Code::invalid_argument,
+    expect(resolve(i, limits, short_rows).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "paged_cache.page_size 1 row_stride 32 v_out");
     // V alone has slots, too.
     Call alone = c;
     alone.in[K] = alone.out[K] = {};
     CHECK(resolve(i, limits, alone));
     alone.paged_cache.slot_mapping = {};
-    expect(resolve(i, limits, alone).status, Code::invalid_argument,
+    expect(resolve(i, limits, alone).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "paged_cache.slot_mapping.buffer null");
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("record: each broken rule of a tensor is named") {
                   "q_in.token_stride 0 64");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.range = 64; },
                   "q_in.batch_stride 0 256");
-    breaks_record([](KernelInfo& i, Call&) { i.tensor[Q].out = Element::bf16; }, "q_in q_out");
+    breaks_record([](KernelInfo& i, Call&) { i.tensor[Q].out = VKROPE_BF16; }, "q_in q_out");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out[K] = tensor(q_buffer, 2, 4096 - 1024, 4096);
@@ -187,7 +187,7 @@ TEST_CASE("record: each broken rule of a tensor is named") {
             c.in[Q].group_stride = c.out[Q].group_stride = 24;
         },
         "q_out.group_stride 24 32");
-    breaks_record([](KernelInfo& i, Call&) { i.pairing_out = Pairing::interleaved; },
+    breaks_record([](KernelInfo& i, Call&) { i.pairing_out = VKROPE_INTERLEAVED; },
                   "q_in q_out pairing_out");
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         KernelInfo changed = i;
         Call c = good;
         change(changed, c);
-        expect(resolve(changed, limits, c).status, Code::invalid_argument, names);
+        expect(resolve(changed, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, names);
     };
     breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "paged_cache.slot_mapping scatter_k");
     breaks(
@@ -228,7 +228,8 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
            "paged_cache.slot_mapping.range 32 64");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.batch_stride = -1; },
            "paged_cache.batch_stride -1");
-    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 0; }, "paged_cache.page_size 0");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 0x80000001; },
+           "paged_cache.page_size 2147483649");
     // page_size forgotten, with the strides of pages of 4 rows, rows before heads and heads before
     // rows.
     breaks(
@@ -298,19 +299,19 @@ TEST_CASE("rows that alternate are apart, at every level") {
     CHECK(resolved->tensor[K].group_heads == 8);  // groups of one head are heads
     CHECK(resolved->tensor[K].in.head == 6 * 16);
     c.in[K] = c.out[K] = plane(3, 1);
-    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "q_out k_out q_out.batch_stride 0 3840");
     // A common mistake with packed QKV: the error names the token stride that was forgotten, of
     // either tensor.
     c.in[K] = c.out[K] = plane(4, 1);
     c.in[K].token_stride = c.out[K].token_stride = 0;
-    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "k_out.token_stride 0 128 688");
     c.in[K] = c.out[K] = plane(4, 1);
     c.in[Q].token_stride = c.out[Q].token_stride = 0;
     c.in[Q].heads_per_group = c.out[Q].heads_per_group = 0;
     c.in[Q].group_stride = c.out[Q].group_stride = 0;
-    expect(resolve(info(), limits, c).status, Code::invalid_argument,
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
            "q_out k_out q_out.token_stride 0 512");
     c.in[Q] = c.out[Q] = plane(0, 4);
     // K at the end of a group, so that relative to Q it crosses the end of the period.
@@ -325,7 +326,7 @@ TEST_CASE("rows that alternate are apart, at every level") {
     c.out[Q] = plane(2, 2);
     CHECK(resolve(info(), limits, c));
     c.out[Q] = plane(1, 2);
-    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in q_out");
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "q_in q_out");
 }
 
 }  // namespace vkrope

@@ -32,13 +32,13 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
                   "positions.batch_stride -1");
     breaks_record(
         [](KernelInfo& i, Call& c) {
-            i.positions = PositionSource::implicit;
+            i.positions = VKROPE_POSITIONS_IMPLICIT;
             c.positions = {.first = 2147483645, .batch_stride = broadcast};
         },
         "positions.first 2147483645");
     breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan null");
     breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; }, "angles.view null");
-    breaks_record([](KernelInfo& i, Call&) { i.angles = AngleSource::direct_buffer; },
+    breaks_record([](KernelInfo& i, Call&) { i.angles = VKROPE_ANGLES_DIRECT_BUFFER; },
                   "angles.plan->source");
     breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs 8");
     for (const auto& shrink :
@@ -90,7 +90,7 @@ TEST_CASE(
     Call c = call();
     c.in[Q].where = c.out[Q].where = {q_buffer, 2, 1024};
     c.in[Q].buffer_size = c.out[Q].buffer_size = 1027;
-    expect(resolve(info(), limits, c).status, Code::invalid_argument, "q_in 1026");
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "q_in 1026");
     c.in[Q].buffer_size = c.out[Q].buffer_size = 1028;
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
@@ -120,14 +120,21 @@ TEST_CASE(
     CHECK(bound(resolved->tensor[K].in, c).offset == 128);
     // With one head more, Q reaches into K.
     c.in[Q].heads = c.out[Q].heads = 5;
-    expect(resolve(info(), limits, c).status, Code::invalid_argument, "overlap");
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "overlap");
 }
 
-TEST_CASE("a call without tokens, sequences or tensors needs no buffers") {
-    for (const Call& c :
-         {Call{},
-          Call{.batch = 0, .tokens = 5, .in = {tensor(q_buffer, 4)}, .out = {tensor(q_buffer, 4)}},
-          Call{.tokens = 5}}) {
+TEST_CASE("a batch of 0 is one sequence, and a q_scale of 0 is 1") {
+    Call c = call();
+    c.positions.batch_stride = broadcast;
+    c.batch = 0;
+    const auto resolved = resolve(info(), limits, c);
+    REQUIRE_MESSAGE(resolved, resolved.status.what);
+    CHECK(resolved->batch == 1);
+    CHECK(resolved->q_scale == 1);
+}
+
+TEST_CASE("a call without tokens or tensors needs no buffers") {
+    for (const Call& c : {Call{}, Call{.tokens = 5}}) {
         const auto resolved = resolve(info(), limits, c);
         CHECK(resolved);
         CHECK(resolved->tokens == 0);

@@ -167,7 +167,7 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
     const Result<Tiling> result = t.tile();
     if (!result) {
         ++seen.refused;
-        if (result.status.code != Code::limit_exceeded)
+        if (result.status.code != VKROPE_ERROR_LIMIT_EXCEEDED)
             return "an error that is not limit_exceeded";
         return row_may_not_fit(t) ? nullptr : "refused, though every row fits";
     }

@@ -37,7 +37,7 @@ struct Random {
 
 // A call, and a device that it is cut for.
 struct Tuple {
-    KernelInfo info;
+    KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     Geometry geometry;
     Work work;
     Counts whole;

@@ -53,9 +53,12 @@ void draw(Tuple& t, Random& random) {
                                   std::uint32_t(2 + random.below(1000)),
                                   std::uint32_t(1 + random.up_to(65533))};
     const std::uint32_t head_dim = random.of(dims);
-    const Element elements[] = {Element::f32, Element::f16};
+    const Element elements[] = {VKROPE_F32, VKROPE_F16};
     const Element from = random.of(elements), to = random.one_in(4) ? random.of(elements) : from;
-    t.info = {.rotary_dim = head_dim / 2 * 2, .tensor = {{from, to, head_dim, 0}}};
+    t.info = {.pairing = VKROPE_HALF_SPLIT,
+              .rotary_dim = head_dim / 2 * 2,
+              .tensor = {{from, to, head_dim, 0}},
+              .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     // At most 2^40 bytes in total, in any shape.
     std::uint64_t left =
         (std::uint64_t{1} << (10 + random.below(31))) / (std::uint64_t{head_dim} * 4) + 1;

@@ -14,7 +14,10 @@ namespace {
 struct Packed : Tuple {
     Packed(std::uint32_t batch, std::uint32_t tokens, std::uint32_t heads,
            std::uint64_t first = 0) {
-        info = {.rotary_dim = 128, .tensor = {{Element::f16, Element::f16, 128, 0}}};
+        info = {.pairing = VKROPE_HALF_SPLIT,
+                .rotary_dim = 128,
+                .tensor = {{VKROPE_F16, VKROPE_F16, 128, 0}},
+                .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         whole = {.batch = batch, .heads = heads, .tokens = tokens};
         group_heads = heads;
         views[0] = {.first_byte = first,
@@ -137,7 +140,7 @@ TEST_CASE("limit_exceeded where one row does not fit, and nowhere else") {
     t.storage.range = 256 + 258;
     CHECK(boxes_of(t) == 4 * 1000 * 8);
     t.storage.range -= 1;
-    test::check_error(t.tile().status, Code::limit_exceeded, "in 256 513");
+    test::check_error(t.tile().status, VKROPE_ERROR_LIMIT_EXCEEDED, "in 256 513");
 }
 
 }  // namespace vkrope

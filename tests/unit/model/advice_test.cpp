@@ -35,7 +35,7 @@ const std::string two_kinds = R"("layer_types": ["full_attention", "sliding_atte
 }  // namespace
 
 TEST_CASE("the advice of an error about a config.json works") {
-    const ModelQuery pairing = {.pairing = Pairing::interleaved};
+    const ModelQuery pairing = {.pairing = VKROPE_INTERLEAVED};
     const std::string contradicting =
         R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4, "rope_interleaved": true})";
     const std::string yarn = R"(, "yarn": {"factor": 4, "original_max_position_embeddings": 2048})";
@@ -100,7 +100,7 @@ TEST_CASE("the advice of an error about a GGUF file works") {
         const Result<Rotation> after = read(file, query);
         CHECK_MESSAGE(after, after.status.what);
     };
-    advised(plain("nautilus"), "nautilus pairing", {.pairing = Pairing::half_split});
+    advised(plain("nautilus"), "nautilus pairing", {.pairing = VKROPE_HALF_SPLIT});
     GgufBuilder heads("llama");
     heads.u32("block_count", 2).u32("embedding_length", 512).u32("rope.dimension_count", 32);
     heads.i32_list("attention.head_count", {8, 16}).f32("rope.freq_base", 1e4);
@@ -144,7 +144,7 @@ TEST_CASE("GGUF: a split file is read by its first part and the parts beside it"
     REQUIRE_MESSAGE(whole, whole.status.what);
     CHECK(whole.value.rope_type == "rope_freqs");
     CHECK(whole.value.inv_freq[0] == 0.5);
-    CHECK(whole.value.finish.q.norm.kind == NormKind::rms);
+    CHECK(whole.value.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
     CHECK(!warns(whole.value, "split.count"));
     // Another part has no metadata; the first part alone has no tensors.
     std::string second = first;
@@ -152,14 +152,14 @@ TEST_CASE("GGUF: a split file is read by its first part and the parts beside it"
     const Result<Rotation> other = from_gguf_file(second);
     CHECK(!other);
     const std::string alone = part(0, 3, true).file();
-    check_error(from_gguf(alone.data(), alone.size()).status, Code::not_supported, "split.count 3");
+    check_error(from_gguf(alone.data(), alone.size()).status, VKROPE_ERROR_NOT_SUPPORTED, "split.count 3");
     // With tensors of its own it is read, and the missing parts are named.
     GgufBuilder full = part(0, 3, true);
     full.tensor("rope_freqs.weight", divisors);
     const Rotation warned = rotation_of(full);
     CHECK(warned.inv_freq[0] == 0.5);
     CHECK(warns(warned, "split.count 3 1"));
-    check_error(read(part(1, 3, true)).status, Code::not_supported,
+    check_error(read(part(1, 3, true)).status, VKROPE_ERROR_NOT_SUPPORTED,
                 "split.no 1 split.count 3 first");
 }
 
@@ -168,10 +168,10 @@ TEST_CASE("GGUF: parts of different models are refused") {
     twice.tensor("rope_freqs.weight", std::vector<float>(64, 1));
     GgufBuilder first = part(0, 2, true);
     first.tensor("rope_freqs.weight", std::vector<float>(64, 1));
-    check_error(from_gguf_file(written("split_twice", {first, twice})).status, Code::invalid_data,
+    check_error(from_gguf_file(written("split_twice", {first, twice})).status, VKROPE_ERROR_INVALID_DATA,
                 "rope_freqs.weight twice");
     check_error(from_gguf_file(written("split_number", {first, part(0, 2, false)})).status,
-                Code::invalid_data, "split.no 0 split.count 2");
+                VKROPE_ERROR_INVALID_DATA, "split.no 0 split.count 2");
     check_error(from_gguf_file(written("split_count", {first, part(1, 3, false)})).status,
-                Code::invalid_data, "split.no 1 split.count 3");
+                VKROPE_ERROR_INVALID_DATA, "split.no 1 split.count 3");
 }

@@ -28,7 +28,7 @@ ModelFinish finish_of(const std::string& fields, const ModelQuery& query = {}) {
 
 void check_norm(const Norm& norm, NormKind kind, NormSpan span, NormPlace place, float eps,
                 ParameterShape weight, std::uint32_t offset = 0,
-                ParameterShape bias = ParameterShape::none) {
+                ParameterShape bias = VKROPE_PARAMETER_NONE) {
     CHECK(norm.kind == kind);
     CHECK(norm.span == span);
     CHECK(norm.place == place);
@@ -38,78 +38,78 @@ void check_norm(const Norm& norm, NormKind kind, NormSpan span, NormPlace place,
     CHECK(norm.bias == bias);
 }
 
-constexpr auto rms = NormKind::rms, layer = NormKind::layer, none = NormKind::none;
-constexpr auto head = NormSpan::head, token = NormSpan::token;
-constexpr auto before = NormPlace::before, after = NormPlace::after;
-constexpr auto channel = ParameterShape::channel, each_head = ParameterShape::head_channel,
-               no_weight = ParameterShape::none;
+constexpr auto rms = VKROPE_NORM_RMS, layer = VKROPE_NORM_LAYER, none = VKROPE_NORM_NONE;
+constexpr auto head = VKROPE_NORM_SPAN_HEAD, token = VKROPE_NORM_SPAN_TOKEN;
+constexpr auto before = VKROPE_NORM_PLACE_BEFORE, after = VKROPE_NORM_PLACE_AFTER;
+constexpr auto channel = VKROPE_PARAMETER_CHANNEL, each_head = VKROPE_PARAMETER_HEAD_CHANNEL,
+               no_weight = VKROPE_PARAMETER_NONE;
 
 }  // namespace
 
 TEST_CASE("finish of a model: rms norms of head rows") {
     ModelFinish finish = finish_of(R"("model_type": "qwen3", "rms_norm_eps": 1e-5)");
-    check_norm(finish.q.norm, rms, head, before, 1e-5f, channel);
-    check_norm(finish.k.norm, rms, head, before, 1e-5f, channel);
-    CHECK(finish.v.norm.kind == none);
+    check_norm(finish.tensor[Q].norm, rms, head, before, 1e-5f, channel);
+    check_norm(finish.tensor[K].norm, rms, head, before, 1e-5f, channel);
+    CHECK(finish.tensor[V].norm.kind == none);
     CHECK(finish.q_heads == 8);
     CHECK(finish.k_heads == 2);
     finish = finish_of(R"("model_type": "qwen3_moe")");
-    CHECK(finish.q.norm.eps == 1e-6f);
+    CHECK(finish.tensor[Q].norm.eps == 1e-6f);
     finish = finish_of(R"("model_type": "gemma3_text")");
-    check_norm(finish.q.norm, rms, head, before, 1e-6f, channel, 1);
+    check_norm(finish.tensor[Q].norm, rms, head, before, 1e-6f, channel, 1);
     finish = finish_of(R"("model_type": "gemma3n_text")");
-    check_norm(finish.k.norm, rms, head, before, 1e-6f, channel);
-    check_norm(finish.v.norm, rms, head, before, 1e-6f, no_weight);
-    CHECK(finish_of(R"("model_type": "llama")").q.norm.kind == none);
-    CHECK(finish_of(R"("model_type": "qwen2")").q.norm.kind == none);
+    check_norm(finish.tensor[K].norm, rms, head, before, 1e-6f, channel);
+    check_norm(finish.tensor[V].norm, rms, head, before, 1e-6f, no_weight);
+    CHECK(finish_of(R"("model_type": "llama")").tensor[Q].norm.kind == none);
+    CHECK(finish_of(R"("model_type": "qwen2")").tensor[Q].norm.kind == none);
 }
 
 TEST_CASE("finish of a model: norms that a key asks for") {
-    CHECK(finish_of(R"("model_type": "glm4_moe")").q.norm.kind == none);
-    CHECK(finish_of(R"("model_type": "glm4_moe", "use_qk_norm": true)").q.norm.kind == rms);
-    CHECK(finish_of(R"("model_type": "minimax_m2")").q.norm.span == token);
-    CHECK(finish_of(R"("model_type": "minimax_m2", "use_qk_norm": false)").q.norm.kind == none);
+    CHECK(finish_of(R"("model_type": "glm4_moe")").tensor[Q].norm.kind == none);
+    CHECK(finish_of(R"("model_type": "glm4_moe", "use_qk_norm": true)").tensor[Q].norm.kind == rms);
+    CHECK(finish_of(R"("model_type": "minimax_m2")").tensor[Q].norm.span == token);
+    CHECK(finish_of(R"("model_type": "minimax_m2", "use_qk_norm": false)").tensor[Q].norm.kind == none);
 }
 
 TEST_CASE("finish of a model: norms over all heads of a token, and what they clip") {
     ModelFinish finish = finish_of(R"("model_type": "olmo2")");
-    check_norm(finish.q.norm, rms, token, before, 1e-5f, each_head);
+    check_norm(finish.tensor[Q].norm, rms, token, before, 1e-5f, each_head);
     finish = finish_of(R"("model_type": "olmoe", "clip_qkv": 8.0)");
-    check_norm(finish.k.norm, rms, token, before, 1e-5f, each_head);
-    CHECK(finish.q.clip == 8);
-    CHECK(finish.v.clip == 8);
+    check_norm(finish.tensor[K].norm, rms, token, before, 1e-5f, each_head);
+    CHECK(finish.tensor[Q].clip == 8);
+    CHECK(finish.tensor[V].clip == 8);
     finish = finish_of(R"("model_type": "olmo", "clip_qkv": 8.0)");
-    CHECK(finish.q.norm.kind == none);
-    CHECK(finish.k.clip == 8);
-    CHECK(finish_of(R"("model_type": "llama", "clip_qkv": 8.0)").k.clip == 0);
+    CHECK(finish.tensor[Q].norm.kind == none);
+    CHECK(finish.tensor[K].clip == 8);
+    CHECK(finish_of(R"("model_type": "llama", "clip_qkv": 8.0)").tensor[K].clip == 0);
     CHECK(finish_of(R"("model_type": "mpt", "attn_config": {"rope": true, "clip_qkv": 8.0})")
-              .v.clip == 8);
+              .tensor[V].clip == 8);
 }
 
 TEST_CASE("finish of a model: norms after the rotation") {
-    check_norm(finish_of(R"("model_type": "hunyuan_v1_dense")").q.norm, rms, head, after, 1e-5f,
+    check_norm(finish_of(R"("model_type": "hunyuan_v1_dense")").tensor[Q].norm, rms, head, after, 1e-5f,
                channel);
     const std::string llama4 =
         R"("model_type": "llama4_text", "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0])";
     ModelFinish finish = finish_of(llama4, {.layer = 0});
-    check_norm(finish.q.norm, rms, head, after, 1e-5f, no_weight);
-    CHECK(finish.query_scale.kind == QueryScaling::none);
+    check_norm(finish.tensor[Q].norm, rms, head, after, 1e-5f, no_weight);
+    CHECK(finish.query_scale.kind == VKROPE_QUERY_SCALING_NONE);
     finish = finish_of(llama4, {.layer = 3});
-    CHECK(finish.q.norm.kind == none);
-    CHECK(finish.query_scale.kind == QueryScaling::llama4);
+    CHECK(finish.tensor[Q].norm.kind == none);
+    CHECK(finish.query_scale.kind == VKROPE_QUERY_SCALING_LLAMA4);
     CHECK(finish.query_scale.length == 8192);
     CHECK(finish.query_scale.beta == 0.1);
-    CHECK(finish.q.scale_tokens);
-    CHECK_FALSE(finish.k.scale_tokens);
+    CHECK(finish.tensor[Q].scale_tokens);
+    CHECK_FALSE(finish.tensor[K].scale_tokens);
 }
 
 TEST_CASE("finish of a model: layer norms") {
-    check_norm(finish_of(R"("model_type": "cohere", "use_qk_norm": true)").q.norm, layer, head,
+    check_norm(finish_of(R"("model_type": "cohere", "use_qk_norm": true)").tensor[Q].norm, layer, head,
                before, 1e-5f, each_head);
-    CHECK(finish_of(R"("model_type": "cohere")").q.norm.kind == none);
-    check_norm(finish_of(R"("model_type": "chameleon", "rms_norm_eps": 1e-3)").k.norm, layer, head,
+    CHECK(finish_of(R"("model_type": "cohere")").tensor[Q].norm.kind == none);
+    check_norm(finish_of(R"("model_type": "chameleon", "rms_norm_eps": 1e-3)").tensor[K].norm, layer, head,
                before, 1e-5f, each_head, 0, each_head);
-    check_norm(finish_of(R"("model_type": "persimmon")").k.norm, layer, head, before, 1e-5f,
+    check_norm(finish_of(R"("model_type": "persimmon")").tensor[K].norm, layer, head, before, 1e-5f,
                channel, 0, channel);
 }
 
@@ -119,13 +119,13 @@ TEST_CASE("finish of a model: scales of queries by position") {
         "rope_theta": 10000.0, "original_max_position_embeddings": 16384,
         "llama_4_scaling_beta": 0.1})")
                                  .query_scale;
-    CHECK(scale.kind == QueryScaling::ministral3);
+    CHECK(scale.kind == VKROPE_QUERY_SCALING_MINISTRAL3);
     CHECK(scale.length == 16384);
     CHECK(scale.beta == 0.1);
     const QueryScale logn = finish_of(R"("model_type": "qwen", "use_logn_attn": true,
                                          "seq_length": 2048)")
                                 .query_scale;
-    CHECK(logn.kind == QueryScaling::logn);
+    CHECK(logn.kind == VKROPE_QUERY_SCALING_LOGN);
     CHECK(logn.length == 2048);
 }
 
@@ -133,27 +133,27 @@ TEST_CASE("finish of a model: norms of classes with code of their own") {
     for (const char* type : {"afmoe", "exaone_moe", "hy_v3", "exaone4", "apertus"}) {
         CAPTURE(type);
         const std::string fields = std::string(R"("model_type": ")") + type + '"';
-        check_norm(finish_of(fields, {.layer = 0}).q.norm, rms, head, before, 1e-5f, channel);
-        check_norm(finish_of(fields + R"(, "rms_norm_eps": 1e-3)", {.layer = 0}).k.norm, rms, head,
+        check_norm(finish_of(fields, {.layer = 0}).tensor[Q].norm, rms, head, before, 1e-5f, channel);
+        check_norm(finish_of(fields + R"(, "rms_norm_eps": 1e-3)", {.layer = 0}).tensor[K].norm, rms, head,
                    before, 1e-3f, channel);
     }
     for (const char* type : {"doge", "laguna", "mellum"}) {
         CAPTURE(type);
-        check_norm(finish_of(std::string(R"("model_type": ")") + type + '"').k.norm, rms, head,
+        check_norm(finish_of(std::string(R"("model_type": ")") + type + '"').tensor[K].norm, rms, head,
                    before, 1e-6f, channel);
     }
-    check_norm(finish_of(R"("model_type": "minimax_m3_vl_text")").q.norm, rms, head, before, 1e-6f,
+    check_norm(finish_of(R"("model_type": "minimax_m3_vl_text")").tensor[Q].norm, rms, head, before, 1e-6f,
                channel, 1);
-    check_norm(finish_of(R"("model_type": "olmo_hybrid")", {.layer = 3}).q.norm, rms, token, before,
+    check_norm(finish_of(R"("model_type": "olmo_hybrid")", {.layer = 3}).tensor[Q].norm, rms, token, before,
                1e-6f, each_head);
-    check_norm(finish_of(R"("model_type": "plamo2", "rms_norm_eps": 1e-3)").k.norm, rms, head,
+    check_norm(finish_of(R"("model_type": "plamo2", "rms_norm_eps": 1e-3)").tensor[K].norm, rms, head,
                before, 1e-6f, each_head);
     const ModelFinish finish = finish_of(
         R"("model_type": "deepseek_v4", "compress_ratios": [0, 0, 4, 128, 0, 0, 0, 0],
                      "compress_rope_theta": 160000.0)",
         {.layer = 0});
-    check_norm(finish.q.norm, rms, head, before, 1e-6f, no_weight);
-    check_norm(finish.k.norm, rms, head, before, 1e-6f, channel);
+    check_norm(finish.tensor[Q].norm, rms, head, before, 1e-6f, no_weight);
+    check_norm(finish.tensor[K].norm, rms, head, before, 1e-6f, channel);
     CHECK(finish.norms_known);
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("finish of a model: a class without norms and one whose norms are not 
         const ModelFinish finish = finish_of(std::string(R"("model_type": ")") + type + '"',
                                              {.layer = 0});
         CHECK(finish.norms_known);
-        CHECK(finish.q.norm.kind == none);
+        CHECK(finish.tensor[Q].norm.kind == none);
     }
     for (const char* fields :
          {R"("model_type": "minicpmv")", R"("model_type": "openelm")", R"("model_type": "of_mine")",
@@ -173,14 +173,14 @@ TEST_CASE("finish of a model: a class without norms and one whose norms are not 
         CAPTURE(fields);
         const Rotation rotation = read(fields);
         CHECK_FALSE(rotation.finish.norms_known);
-        CHECK(rotation.finish.q.norm.kind == none);
+        CHECK(rotation.finish.tensor[Q].norm.kind == none);
         CHECK(test::warns(rotation, "Q K norms not known"));
     }
     CHECK(finish_of(R"("model_type": "hf_olmo", "attention_layer_norm": false)").norms_known);
     const ModelFinish asked = finish_of(R"("model_type": "openelm",
                                            "normalize_qk_projections": true)");
     CHECK(asked.norms_known);
-    check_norm(asked.q.norm, rms, head, before, 1e-6f, channel);
+    check_norm(asked.tensor[Q].norm, rms, head, before, 1e-6f, channel);
     CHECK(finish_of(R"("model_type": "openelm", "normalize_qk_projections": false)").norms_known);
     CHECK_FALSE(ModelFinish().norms_known);
 }
@@ -208,14 +208,14 @@ TEST_CASE("finish of a model: norms of vision towers") {
                      "hidden_size": 768, "num_attention_heads": 12, "rms_norm_eps": 1e-5})",
         {.tower = "vision"});
     CHECK(gemma.norms_known);
-    check_norm(gemma.q.norm, rms, head, before, 1e-5f, channel);
-    check_norm(gemma.v.norm, rms, head, before, 1e-5f, no_weight);
+    check_norm(gemma.tensor[Q].norm, rms, head, before, 1e-5f, channel);
+    check_norm(gemma.tensor[V].norm, rms, head, before, 1e-5f, no_weight);
     const ModelFinish qwen = finish_of(
         R"("model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16,
                      "model_type": "qwen2_vl"})",
         {.tower = "vision"});
     CHECK(qwen.norms_known);
-    CHECK(qwen.q.norm.kind == none);
+    CHECK(qwen.tensor[Q].norm.kind == none);
 }
 
 TEST_CASE("finish of a model: of diffusers not known, and said; of timm's towers none") {
@@ -247,29 +247,29 @@ TEST_CASE("finish of a model: a key of norms in a vision tower leaves them not k
 TEST_CASE("finish of a model: a bad eps is an error that names it") {
     const auto rotation = from_hf_config(R"({"model_type": "qwen3", "hidden_size": 512,
         "num_attention_heads": 8, "head_dim": 64, "rope_theta": 10000.0, "rms_norm_eps": 0})");
-    test::check_error(rotation.status, Code::invalid_data, "rms_norm_eps 0");
+    test::check_error(rotation.status, VKROPE_ERROR_INVALID_DATA, "rms_norm_eps 0");
 }
 
 TEST_CASE("finish of a model: one call makes its kernel") {
     const Rotation rotation = read(R"("model_type": "gemma3n_text")");
-    const auto plan = plan_angles(rotation, AngleSource::by_default, 4096, 16384);
+    const auto plan = plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, 4096, 16384);
     REQUIRE(plan);
-    auto info = kernel_info(rotation, plan.value, Element::bf16, Element::bf16, Element::f16);
+    auto info = kernel_info(rotation, plan.value, VKROPE_BF16, VKROPE_BF16, VKROPE_F16);
     REQUIRE_MESSAGE(info, info.status.what);
     CHECK(info->tensor[Q].ops.norm.weight == channel);
     CHECK(info->tensor[V].ops.norm.kind == rms);
-    CHECK(same_format(info->tensor[V], TensorInfo{Element::f16, Element::f16, 64, 0}));
+    CHECK(same_format(info->tensor[V], TensorInfo{VKROPE_F16, VKROPE_F16, 64, 0}));
     CHECK(info->tensor[Q].heads == 8);
     CHECK(info->tensor[V].heads == 2);
     const auto parameters = plan_parameters(info.value);
     REQUIRE_MESSAGE(parameters, parameters.status.what);
     CHECK(parameters->bytes == 2 * 64 * 4);
-    info = kernel_info(rotation, plan.value, Element::bf16, std::nullopt, std::nullopt);
+    info = kernel_info(rotation, plan.value, VKROPE_BF16, std::nullopt, std::nullopt);
     REQUIRE_MESSAGE(info, info.status.what);
     CHECK(info->tensor[K].ops.norm.kind == none);
     CHECK(info->tensor[V].head_dim == 0);
     // Without V, too.
-    info = kernel_info(rotation, plan.value, Element::bf16, Element::bf16);
+    info = kernel_info(rotation, plan.value, VKROPE_BF16, VKROPE_BF16);
     REQUIRE_MESSAGE(info, info.status.what);
     CHECK(info->tensor[Q].ops.norm.kind == rms);
     CHECK(info->tensor[K].ops.norm.weight == channel);

@@ -15,30 +15,30 @@ using namespace vkrope::test::gguf_refusals;
 using namespace vkrope;
 
 TEST_CASE("GGUF: files of another kind are named") {
-    check_refused(std::string(), Code::invalid_data, "47 47 55 46");
-    check_refused(std::string("PK\3\4zip"), Code::invalid_data, "PK?? 50 4b 03 04");
-    check_refused(std::string("ve"), Code::invalid_data, "ve 76 65");
-    check_refused(std::string("{\"model_type\": \"llama\"}"), Code::invalid_data, "GGUF");
+    check_refused(std::string(), VKROPE_ERROR_INVALID_DATA, "47 47 55 46");
+    check_refused(std::string("PK\3\4zip"), VKROPE_ERROR_INVALID_DATA, "PK?? 50 4b 03 04");
+    check_refused(std::string("ve"), VKROPE_ERROR_INVALID_DATA, "ve 76 65");
+    check_refused(std::string("{\"model_type\": \"llama\"}"), VKROPE_ERROR_INVALID_DATA, "GGUF");
     GgufBuilder file = plain();
     file.version = 1;
-    check_refused(file, Code::not_supported, "version 1");
+    check_refused(file, VKROPE_ERROR_NOT_SUPPORTED, "version 1");
     file.version = 4;
-    check_refused(file, Code::not_supported, "version 4");
+    check_refused(file, VKROPE_ERROR_NOT_SUPPORTED, "version 4");
     file.version = 0;
-    check_refused(file, Code::not_supported, "version 0");
+    check_refused(file, VKROPE_ERROR_NOT_SUPPORTED, "version 0");
     for (const std::uint32_t version : {2u, 3u}) {
         file.version = version << 24;
-        check_refused(file, Code::not_supported, "big-endian");
+        check_refused(file, VKROPE_ERROR_NOT_SUPPORTED, "big-endian");
     }
     check_refused(plain().value_of("split.count", 2, GgufBuilder::little(3, 2)),
-                  Code::not_supported, "split.count 3");
-    check_refused(plain().text_of("split.count", "3"), Code::invalid_data, "split.count 3");
+                  VKROPE_ERROR_NOT_SUPPORTED, "split.count 3");
+    check_refused(plain().text_of("split.count", "3"), VKROPE_ERROR_INVALID_DATA, "split.count 3");
     const auto part = [](int bytes) {
         return plain().value_of("split.no", 2, GgufBuilder::little(std::uint64_t(bytes), 2));
     };
-    check_refused(part(2), Code::not_supported, "split.no 2 split.count");
+    check_refused(part(2), VKROPE_ERROR_NOT_SUPPORTED, "split.no 2 split.count");
     check_refused(part(2).value_of("split.count", 2, GgufBuilder::little(0, 2)),
-                  Code::not_supported, "split.count 0");
+                  VKROPE_ERROR_NOT_SUPPORTED, "split.count 0");
     const GgufBuilder whole = plain().value_of("split.count", 2, GgufBuilder::little(1, 2));
     CHECK(from_gguf(whole.file().data(), whole.file().size()));
 }
@@ -46,39 +46,39 @@ TEST_CASE("GGUF: files of another kind are named") {
 TEST_CASE("GGUF: architectures without RoPE, and unknown ones") {
     for (const char* name : {"gpt2", "mpt", "bloom", "mamba", "rwkv7", "t5", "bert", "starcoder"}) {
         const std::string words = "general.architecture " + std::string(name);
-        check_refused(plain(name), Code::not_supported, words);
-        check_refused(plain(name), Code::not_supported, words, {.pairing = Pairing::half_split});
+        check_refused(plain(name), VKROPE_ERROR_NOT_SUPPORTED, words);
+        check_refused(plain(name), VKROPE_ERROR_NOT_SUPPORTED, words, {.pairing = VKROPE_HALF_SPLIT});
     }
-    check_refused(plain("clip"), Code::not_supported, "general.architecture clip");
-    check_refused(plain("eagle3"), Code::not_supported, "general.architecture eagle3");
-    check_refused(plain("cohere2moe"), Code::not_supported, "general.architecture cohere2moe");
-    check_refused(plain("nautilus"), Code::not_supported, "general.architecture nautilus");
-    check_refused(plain("\x1b[31m"), Code::not_supported, "?[31m");
-    check_refused(plain("granite").boolean("rope.scaling.finetuned", 0), Code::not_supported,
+    check_refused(plain("clip"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture clip");
+    check_refused(plain("eagle3"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture eagle3");
+    check_refused(plain("cohere2moe"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture cohere2moe");
+    check_refused(plain("nautilus"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture nautilus");
+    check_refused(plain("\x1b[31m"), VKROPE_ERROR_NOT_SUPPORTED, "?[31m");
+    check_refused(plain("granite").boolean("rope.scaling.finetuned", 0), VKROPE_ERROR_NOT_SUPPORTED,
                   "granite.rope.scaling.finetuned false");
     CHECK(from_gguf(plain().boolean("rope.scaling.finetuned", 0).file().data(),
                     plain().boolean("rope.scaling.finetuned", 0).file().size()));
     GgufBuilder large("baichuan");
     check_refused(large.u32("block_count", 40).u32("attention.key_length", 128),
-                  Code::not_supported, "baichuan.block_count 40");
+                  VKROPE_ERROR_NOT_SUPPORTED, "baichuan.block_count 40");
     GgufBuilder none;
     check_refused(none.value_of("llama.attention.key_length", 4, GgufBuilder::little(64, 4)),
-                  Code::invalid_data, "general.architecture");
+                  VKROPE_ERROR_INVALID_DATA, "general.architecture");
 }
 
 TEST_CASE("GGUF: queries that a file cannot answer") {
-    check_refused(plain(), Code::invalid_argument, "tower vision", {.tower = "vision"});
-    check_refused(plain(), Code::invalid_argument, "seq_len",
+    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "tower vision", {.tower = "vision"});
+    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "seq_len",
                   {.seq_len = (std::uint64_t{1} << 31) + 1});
-    check_refused(plain("gemma2"), Code::invalid_argument, "layer 1 layer_type",
+    check_refused(plain("gemma2"), VKROPE_ERROR_INVALID_ARGUMENT, "layer 1 layer_type",
                   {.layer_type = "full_attention", .layer = 1});
-    check_refused(plain(), Code::invalid_argument, "layer 12 12", {.layer = 12});
+    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "layer 12 12", {.layer = 12});
 }
 
 TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     const float infinite = std::numeric_limits<float>::infinity();
     const auto bad = [](const GgufBuilder& file, const std::string& words) {
-        check_refused(file, Code::invalid_data, words);
+        check_refused(file, VKROPE_ERROR_INVALID_DATA, words);
     };
     GgufBuilder base("llama");
     base.u32("attention.key_length", 128);
@@ -98,7 +98,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
         "llama.rope.scale_linear 2");
     bad(plain().u32("rope.scaling.type", 2), "llama.rope.scaling.type 2");
     bad(plain().text("rope.scaling.type", std::string(300, 'x')), "llama.rope.scaling.type");
-    check_refused(plain().text("rope.scaling.type", "spiral"), Code::not_supported,
+    check_refused(plain().text("rope.scaling.type", "spiral"), VKROPE_ERROR_NOT_SUPPORTED,
                   "llama.rope.scaling.type spiral");
     bad(plain().u32("rope.scaling.finetuned", 1), "llama.rope.scaling.finetuned 1");
     bad(plain().f32("rope.scaling.attn_factor", 0), "llama.rope.scaling.attn_factor 0");
@@ -163,7 +163,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
 
 TEST_CASE("GGUF: tensors of divisors that are not what they should be") {
     const auto bad = [](const GgufBuilder& file, const std::string& words) {
-        check_refused(file, Code::invalid_data, words);
+        check_refused(file, VKROPE_ERROR_INVALID_DATA, words);
     };
     for (const std::size_t count : {63, 65})
         bad(plain().tensor("rope_freqs.weight", std::vector<float>(count, 1)),
@@ -196,7 +196,7 @@ TEST_CASE("GGUF: tensors of divisors that are not what they should be") {
 }
 
 TEST_CASE("GGUF: a key that is given twice") {
-    check_refused(plain().u32("block_count", 12), Code::invalid_data, "llama.block_count");
-    check_refused(plain().text_of("general.architecture", "llama"), Code::invalid_data,
+    check_refused(plain().u32("block_count", 12), VKROPE_ERROR_INVALID_DATA, "llama.block_count");
+    check_refused(plain().text_of("general.architecture", "llama"), VKROPE_ERROR_INVALID_DATA,
                   "general.architecture");
 }

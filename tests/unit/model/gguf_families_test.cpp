@@ -16,7 +16,7 @@ using namespace vkrope;
 namespace {
 
 void check_refused(const GgufBuilder& file, const std::string& words) {
-    check_error(read(file).status, Code::invalid_data, words);
+    check_error(read(file).status, VKROPE_ERROR_INVALID_DATA, words);
 }
 
 GgufBuilder deepseek4(const std::vector<std::int32_t>& ratios) {
@@ -47,7 +47,7 @@ TEST_CASE("GGUF: DeepSeek V4's two bases, and YaRN without a magnitude") {
         CAPTURE(layer);
         const bool plain_layer = layer % 3 == 0;
         const Rotation rotation = rotation_of(file, {.layer = layer});
-        CHECK(rotation.pairing == Pairing::interleaved);
+        CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.head_dim == 512);
         CHECK(rotation.rotary_dim == 64);
         CHECK(rotation.q_rotary_offset == 448);
@@ -75,7 +75,7 @@ TEST_CASE("GGUF: Step 3.5 turns half of the channels, with divisors, where atten
     for (int layer = 0; layer < 4; ++layer) {
         CAPTURE(layer);
         const Rotation rotation = rotation_of(file, {.layer = layer});
-        CHECK(rotation.pairing == Pairing::half_split);
+        CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.warnings.empty());
         CHECK(rotation.inv_freq == (layer == 0 ? frequencies(5e6, 64) : frequencies(10000, 128)));
@@ -117,7 +117,7 @@ TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
                   "granite_swa.attention.rope_pattern 1 12");
 
     GgufBuilder qwen = plain("qwen4exp").i32_list("rope.dimension_sections", {24, 20, 20, 0});
-    CHECK(rotation_of(qwen, {.layer = 3}).sections.order == SectionOrder::interleaved);
+    CHECK(rotation_of(qwen, {.layer = 3}).sections.order == VKROPE_SECTIONS_INTERLEAVED);
     CHECK(!rotation_of(qwen, {.layer = 4}).rotates);
     std::vector<bool> recurrent(12, false);
     recurrent[3] = true;
@@ -129,7 +129,7 @@ TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
 TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
     for (const char* name : {"deepseek2-ocr", "hrm_text", "hy_v3", "minimax-m3"}) {
         const Rotation rotation = rotation_of(plain(name));
-        CHECK(rotation.pairing == Pairing::half_split);
+        CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
         CHECK(rotation.inv_freq == frequencies(500000, 128));
         CHECK(rotation.warnings.empty());
     }
@@ -139,7 +139,7 @@ TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
         file.u32("attention.kv_lora_rank", 512).u32("rope.dimension_count", 64);
         file.f32("rope.freq_base", 10000).i32_list("attention.head_count_kv", {0, 1});
         const Rotation rotation = rotation_of(file, {.layer = 1});
-        CHECK(rotation.pairing == Pairing::interleaved);
+        CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.q_rotary_offset == 128);
         CHECK(rotation.k_rotary_offset == 512);
         CHECK(!rotation_of(file, {.layer = 0}).rotates);
@@ -177,14 +177,14 @@ TEST_CASE("GGUF: YaRN's magnitude goes into the softmax of A.X K2, not of Hunyua
 }
 
 TEST_CASE("GGUF: Granite Switch rotates unless rope.scaling.finetuned says no") {
-    CHECK(rotation_of(plain("graniteswitch")).pairing == Pairing::interleaved);
+    CHECK(rotation_of(plain("graniteswitch")).pairing == VKROPE_INTERLEAVED);
     CHECK(rotation_of(plain("graniteswitch").boolean("rope.scaling.finetuned", true)).rotates);
     const GgufBuilder without = plain("graniteswitch").boolean("rope.scaling.finetuned", false);
-    CHECK(read(without).status.code == Code::not_supported);
+    CHECK(read(without).status.code == VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("GGUF: what is not known of an architecture is named") {
     for (const char* name : {"deepseek41", "falcon-ocr", "gigachat35", "glm5next"})
-        check_error(read(plain(name)).status, Code::not_supported,
+        check_error(read(plain(name)).status, VKROPE_ERROR_NOT_SUPPORTED,
                     "general.architecture " + std::string(name));
 }

@@ -42,39 +42,39 @@ GgufBuilder with_norms(const char* architecture, const std::vector<std::uint64_t
 
 TEST_CASE("GGUF: a file without weights of norms has no norm") {
     const ModelFinish finish = rotation_of(with_heads("llama")).finish;
-    CHECK(finish.q.norm.kind == NormKind::none);
-    CHECK(finish.k.norm.kind == NormKind::none);
-    CHECK(finish.v.norm.kind == NormKind::none);
+    CHECK(finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    CHECK(finish.tensor[K].norm.kind == VKROPE_NORM_NONE);
+    CHECK(finish.tensor[V].norm.kind == VKROPE_NORM_NONE);
     CHECK(finish.q_heads == 32);
     CHECK(finish.k_heads == 8);
 }
 
 TEST_CASE("GGUF: the extents of the weights say what a norm spans") {
-    const Norm head = rotation_of(with_norms("qwen3", {128}, {128})).finish.q.norm;
-    CHECK(head.kind == NormKind::rms);
-    CHECK(head.span == NormSpan::head);
-    CHECK(head.place == NormPlace::before);
-    CHECK(head.weight == ParameterShape::channel);
+    const Norm head = rotation_of(with_norms("qwen3", {128}, {128})).finish.tensor[Q].norm;
+    CHECK(head.kind == VKROPE_NORM_RMS);
+    CHECK(head.span == VKROPE_NORM_SPAN_HEAD);
+    CHECK(head.place == VKROPE_NORM_PLACE_BEFORE);
+    CHECK(head.weight == VKROPE_PARAMETER_CHANNEL);
     CHECK(head.weight_offset == 0);
-    CHECK(head.bias == ParameterShape::none);
+    CHECK(head.bias == VKROPE_PARAMETER_NONE);
     CHECK(head.eps == 1e-5f);
 
     const ModelFinish token = rotation_of(with_norms("olmo2", {4096}, {1024})).finish;
-    CHECK(token.q.norm.span == NormSpan::token);
-    CHECK(token.q.norm.weight == ParameterShape::head_channel);
-    CHECK(token.k.norm.span == NormSpan::token);
+    CHECK(token.tensor[Q].norm.span == VKROPE_NORM_SPAN_TOKEN);
+    CHECK(token.tensor[Q].norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL);
+    CHECK(token.tensor[K].norm.span == VKROPE_NORM_SPAN_TOKEN);
 
     const ModelFinish each = rotation_of(with_norms("command-r", {128, 32}, {128, 8})).finish;
-    CHECK(each.q.norm.kind == NormKind::layer);
-    CHECK(each.q.norm.span == NormSpan::head);
-    CHECK(each.q.norm.weight == ParameterShape::head_channel);
-    CHECK(each.q.norm.eps == 1e-3f);
-    CHECK(each.k.norm.weight == ParameterShape::head_channel);
+    CHECK(each.tensor[Q].norm.kind == VKROPE_NORM_LAYER);
+    CHECK(each.tensor[Q].norm.span == VKROPE_NORM_SPAN_HEAD);
+    CHECK(each.tensor[Q].norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL);
+    CHECK(each.tensor[Q].norm.eps == 1e-3f);
+    CHECK(each.tensor[K].norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL);
 
     const ModelFinish biased =
         rotation_of(with_norms("chameleon", {128, 32}, {128, 8}, "bias")).finish;
-    CHECK(biased.q.norm.bias == ParameterShape::head_channel);
-    CHECK(biased.k.norm.bias == ParameterShape::head_channel);
+    CHECK(biased.tensor[Q].norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL);
+    CHECK(biased.tensor[K].norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL);
 }
 
 TEST_CASE("GGUF: no norm and a norm that is not known are two answers") {
@@ -90,64 +90,64 @@ TEST_CASE("GGUF: no norm and a norm that is not known are two answers") {
     CHECK(known(with_norms("qwen3", {128}, {128})));
     CHECK_FALSE(known(with_norms("qwen3", {96}, {128})));
     const Rotation unknown = rotation_of(with_norms("of_mine", {128}, {128}),
-                                         {.pairing = Pairing::half_split});
+                                         {.pairing = VKROPE_HALF_SPLIT});
     CHECK_FALSE(unknown.finish.norms_known);
-    CHECK(unknown.finish.q.norm.kind == NormKind::none);
+    CHECK(unknown.finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
     CHECK(warns(unknown, "blk.0.attn_q_norm.weight not known"));
 }
 
 TEST_CASE("GGUF: what an architecture does differently") {
-    CHECK(rotation_of(with_norms("hunyuan_vl", {128}, {128})).finish.q.norm.place ==
-          NormPlace::after);
-    CHECK(rotation_of(with_norms("maincoder", {128}, {128})).finish.q.norm.place ==
-          NormPlace::after);
-    CHECK(rotation_of(with_norms("hunyuan-moe", {128}, {128})).finish.k.norm.place ==
-          NormPlace::after);
-    const Norm v = rotation_of(with_norms("gemma3n", {128}, {128})).finish.v.norm;
-    CHECK(v.kind == NormKind::rms);
-    CHECK(v.weight == ParameterShape::none);
-    CHECK(rotation_of(with_norms("gemma3", {128}, {128})).finish.v.norm.kind == NormKind::none);
+    CHECK(rotation_of(with_norms("hunyuan_vl", {128}, {128})).finish.tensor[Q].norm.place ==
+          VKROPE_NORM_PLACE_AFTER);
+    CHECK(rotation_of(with_norms("maincoder", {128}, {128})).finish.tensor[Q].norm.place ==
+          VKROPE_NORM_PLACE_AFTER);
+    CHECK(rotation_of(with_norms("hunyuan-moe", {128}, {128})).finish.tensor[K].norm.place ==
+          VKROPE_NORM_PLACE_AFTER);
+    const Norm v = rotation_of(with_norms("gemma3n", {128}, {128})).finish.tensor[V].norm;
+    CHECK(v.kind == VKROPE_NORM_RMS);
+    CHECK(v.weight == VKROPE_PARAMETER_NONE);
+    CHECK(rotation_of(with_norms("gemma3", {128}, {128})).finish.tensor[V].norm.kind == VKROPE_NORM_NONE);
 
     GgufBuilder clamped = with_heads("dbrx");
     clamped.f32("attention.clamp_kqv", 8);
-    CHECK(rotation_of(clamped).finish.v.clip == 8);
-    CHECK(rotation_of(with_heads("dbrx")).finish.q.clip == 0);
+    CHECK(rotation_of(clamped).finish.tensor[V].clip == 8);
+    CHECK(rotation_of(with_heads("dbrx")).finish.tensor[Q].clip == 0);
 
     // Llama 4: layers that rotate have a norm, every fourth one scales its queries.
     const GgufBuilder four = with_heads("llama4");
     const ModelFinish first = rotation_of(four, {.layer = 0}).finish,
                       fourth = rotation_of(four, {.layer = 3}).finish;
-    CHECK(first.q.norm.kind == NormKind::rms);
-    CHECK(first.q.norm.place == NormPlace::after);
-    CHECK(first.q.norm.weight == ParameterShape::none);
-    CHECK(first.query_scale.kind == QueryScaling::none);
-    CHECK(fourth.q.norm.kind == NormKind::none);
-    CHECK(fourth.query_scale.kind == QueryScaling::llama4);
-    CHECK(fourth.q.scale_tokens);
+    CHECK(first.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(first.tensor[Q].norm.place == VKROPE_NORM_PLACE_AFTER);
+    CHECK(first.tensor[Q].norm.weight == VKROPE_PARAMETER_NONE);
+    CHECK(first.query_scale.kind == VKROPE_QUERY_SCALING_NONE);
+    CHECK(fourth.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    CHECK(fourth.query_scale.kind == VKROPE_QUERY_SCALING_LLAMA4);
+    CHECK(fourth.tensor[Q].scale_tokens);
     GgufBuilder maverick = four;
     maverick.u32("expert_count", 128);
-    CHECK(rotation_of(maverick, {.layer = 0}).finish.q.norm.kind == NormKind::none);
+    CHECK(rotation_of(maverick, {.layer = 0}).finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
 
     GgufBuilder mistral = with_heads("mistral3");
     mistral.f32("attention.temperature_scale", 0.1f)
         .u32("rope.scaling.original_context_length", 16384);
     const QueryScale scale = rotation_of(mistral).finish.query_scale;
-    CHECK(scale.kind == QueryScaling::ministral3);
+    CHECK(scale.kind == VKROPE_QUERY_SCALING_MINISTRAL3);
     CHECK(scale.length == 16384);
 }
 
 TEST_CASE("GGUF: norms belong to the layer that the query names") {
     const GgufBuilder file = with_norms("qwen3", {128}, {128}, "weight", "2");
-    CHECK(rotation_of(file).finish.q.norm.kind == NormKind::rms);
-    CHECK(rotation_of(file, {.layer = 2}).finish.q.norm.kind == NormKind::rms);
-    CHECK(rotation_of(file, {.layer = 1}).finish.q.norm.kind == NormKind::none);
+    CHECK(rotation_of(file).finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(rotation_of(file, {.layer = 2}).finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(rotation_of(file, {.layer = 1}).finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
 }
 
 TEST_CASE("GGUF: other tensors with such names are not norms of a layer") {
     for (const char* layer : {"", "10000", "0.x", "-1"}) {
         CAPTURE(layer);
         const GgufBuilder file = with_norms("qwen3", {128}, {128}, "weight", layer);
-        CHECK(rotation_of(file).finish.q.norm.kind == NormKind::none);
+        CHECK(rotation_of(file).finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
     }
 }
 
@@ -156,8 +156,8 @@ TEST_CASE("GGUF: a norm of another width is left out, and the file says why") {
          {std::vector<std::uint64_t>{64}, {4095}, {128, 31}, {}, {128, 32, 2}, {0}}) {
         CAPTURE(extents.size());
         const Rotation rotation = rotation_of(with_norms("qwen3", extents, {128}));
-        CHECK(rotation.finish.q.norm.kind == NormKind::none);
-        CHECK(rotation.finish.k.norm.kind == NormKind::none);
+        CHECK(rotation.finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+        CHECK(rotation.finish.tensor[K].norm.kind == VKROPE_NORM_NONE);
         CHECK(warns(rotation, "blk.0.attn_q_norm.weight"));
     }
     CHECK(warns(rotation_of(with_norms("qwen3", {128}, {128}, "bias")), "blk.0.attn_q_norm.bias"));
@@ -165,7 +165,7 @@ TEST_CASE("GGUF: a norm of another width is left out, and the file says why") {
 
 TEST_CASE("GGUF: wrong numbers of the finish are refused by name") {
     const auto refused = [](const GgufBuilder& file, const char* words) {
-        check_error(read(file).status, Code::invalid_data, words);
+        check_error(read(file).status, VKROPE_ERROR_INVALID_DATA, words);
     };
     GgufBuilder no_eps = plain("qwen3");
     no_eps.tensor_of("blk.0.attn_q_norm.weight", {128}, f32_tensor, 0);

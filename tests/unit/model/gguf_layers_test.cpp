@@ -30,9 +30,9 @@ TEST_CASE("GGUF: layers of several types") {
         CHECK(rotation_of(gemma, {.layer = layer}).inv_freq == (layer % 6 == 5 ? full : local));
     }
     CHECK(rotation_of(gemma, {.layer = 5}).warnings.empty());
-    CHECK(read(gemma, {.layer = 12}).status.code == Code::invalid_argument);
-    CHECK(read(gemma, {.layer_type = "chunked_attention"}).status.code == Code::invalid_argument);
-    CHECK(read(plain(), {.layer_type = "full_attention"}).status.code == Code::invalid_argument);
+    CHECK(read(gemma, {.layer = 12}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(read(gemma, {.layer_type = "chunked_attention"}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(read(plain(), {.layer_type = "full_attention"}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000), {.layer = 0}).inv_freq ==
           frequencies(20000, 128));
     CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000), {.layer = 5})
@@ -114,8 +114,8 @@ TEST_CASE("GGUF: layers that do not rotate") {
 TEST_CASE("GGUF: sections") {
     const GgufBuilder two = plain("qwen2vl").i32_list("rope.dimension_sections", {16, 24, 24, 0});
     Rotation rotation = rotation_of(two);
-    CHECK(rotation.pairing == Pairing::half_split);
-    CHECK(rotation.sections.order == SectionOrder::sequential);
+    CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
+    CHECK(rotation.sections.order == VKROPE_SECTIONS_SEQUENTIAL);
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.sections.pairs[0] == 16);
     CHECK(rotation.sections.pairs[1] == 24);
@@ -124,8 +124,8 @@ TEST_CASE("GGUF: sections") {
 
     // Pairs 61 and 62 are beyond the 20 of height and of width: 61 = 3 * 20 + 1.
     rotation = rotation_of(plain("qwen3vl").i32_list("rope.dimension_sections", {24, 20, 20, 0}));
-    CHECK(rotation.pairing == Pairing::half_split);
-    CHECK(rotation.sections.order == SectionOrder::interleaved);
+    CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
+    CHECK(rotation.sections.order == VKROPE_SECTIONS_INTERLEAVED);
     CHECK(rotation.sections.axes == 4);
     CHECK(rotation.sections.leftover_axis == 3);
     CHECK(warns(rotation, "pairs 2"));
@@ -142,7 +142,7 @@ TEST_CASE("GGUF: sections") {
         .u32("rope.dimension_count", 64)
         .f32("rope.freq_base", 1e7f);
     rotation = rotation_of(qwen.i32_list("rope.dimension_sections", {11, 11, 10, 0}), {.layer = 3});
-    CHECK(rotation.sections.order == SectionOrder::interleaved);
+    CHECK(rotation.sections.order == VKROPE_SECTIONS_INTERLEAVED);
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.warnings.empty());
 
@@ -153,7 +153,7 @@ TEST_CASE("GGUF: sections") {
         .u32("rope.dimension_count", 64)
         .f32("rope.freq_base", 10000);
     rotation = rotation_of(glm.i32_list("rope.dimension_sections", {8, 12, 12, 0}));
-    CHECK(rotation.pairing == Pairing::half_split);
+    CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
     CHECK(rotation.rotary_dim == 64);
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.warnings.empty());

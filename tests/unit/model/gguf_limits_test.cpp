@@ -19,33 +19,33 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
     for (const std::uint64_t count : {std::uint64_t{17000}, ~std::uint64_t{0} - 10}) {
         GgufBuilder file = plain();
         file.extra_values = count;
-        check_refused(file, Code::invalid_data, "keys 16384");
+        check_refused(file, VKROPE_ERROR_INVALID_DATA, "keys 16384");
     }
     for (const std::uint64_t count : {std::uint64_t{1000}, ~std::uint64_t{0} - 10}) {
         GgufBuilder file = plain();
         file.extra_tensors = count;
-        check_refused(file, Code::invalid_data, "tensors");
+        check_refused(file, VKROPE_ERROR_INVALID_DATA, "tensors");
     }
-    check_refused(plain().value_of("s", 8, little8), Code::invalid_data, "s");
-    check_refused(plain().value_of("s", 13, ""), Code::invalid_data, "s 13");
-    check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), Code::invalid_data, "s");
+    check_refused(plain().value_of("s", 8, little8), VKROPE_ERROR_INVALID_DATA, "s");
+    check_refused(plain().value_of("s", 13, ""), VKROPE_ERROR_INVALID_DATA, "s 13");
+    check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), VKROPE_ERROR_INVALID_DATA, "s");
     for (const std::uint32_t element : {0u, 6u, 8u, 9u, 12u}) {  // a list with a huge count
         check_refused(plain().value_of("s", 9, GgufBuilder::little(element, 4) + little8),
-                      Code::invalid_data, "s");
+                      VKROPE_ERROR_INVALID_DATA, "s");
     }
     check_refused(plain().value_of("s", 9, GgufBuilder::little(99, 4) + GgufBuilder::little(0, 8)),
-                  Code::invalid_data, "s 99");
+                  VKROPE_ERROR_INVALID_DATA, "s 99");
     std::string deep;
     for (int i = 0; i < 100000; ++i) {
         deep += GgufBuilder::little(9, 4) + GgufBuilder::little(1, 8);
     }
-    check_refused(plain().value_of("s", 9, deep), Code::invalid_data, "s 8");
-    check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), Code::invalid_data, "70000");
+    check_refused(plain().value_of("s", 9, deep), VKROPE_ERROR_INVALID_DATA, "s 8");
+    check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), VKROPE_ERROR_INVALID_DATA, "70000");
     GgufBuilder many;
     for (int i = 0; i < 20; ++i) {
         many.value_of(std::string(60000, char('a' + i)), 0, "a");
     }
-    check_refused(many, Code::invalid_data, "keys 1048576");
+    check_refused(many, VKROPE_ERROR_INVALID_DATA, "keys 1048576");
 }
 
 namespace {
@@ -73,7 +73,7 @@ class Holed {
     }
 
     void check_refused(const std::string& words) {
-        check_error(rotation().status, Code::invalid_data, words);
+        check_error(rotation().status, VKROPE_ERROR_INVALID_DATA, words);
     }
 
     void check_accepted() {
@@ -181,7 +181,7 @@ TEST_CASE(
             0, length);  // a separate allocation: a sanitizer detects reads beyond it
         const Result<Rotation> result = from_gguf(beginning.data(), beginning.size());
         CHECK(bool(result) == (length >= needed));
-        CHECK(result.status.code == (length >= needed ? Code::ok : Code::invalid_data));
+        CHECK(result.status.code == (length >= needed ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_DATA));
     }
 }
 

@@ -28,7 +28,7 @@ GgufBuilder sliding(const std::string& architecture = "gemma3") {
 }
 
 void refused(const GgufBuilder& file, const std::string& words, const ModelQuery& query = {},
-             Code code = Code::invalid_data) {
+             Code code = VKROPE_ERROR_INVALID_DATA) {
     CAPTURE(words);
     check_error(read(file, query).status, code, words);
 }
@@ -57,7 +57,7 @@ TEST_CASE("GGUF: bases, widths of heads and of rotations may be listed by layer"
     CHECK(rotation_of(GgufBuilder(llama).f32_list("rope.freq_base", {5e5f, 5e5f, 5e5f, 5e5f}))
               .inv_freq == frequencies(5e5, 128));
     const GgufBuilder two = GgufBuilder(llama).f32_list("rope.freq_base", {1e4f, 1e4f, 5e5f, 1e4f});
-    refused(two, "llama.rope.freq_base 10000 500000", {}, Code::invalid_argument);
+    refused(two, "llama.rope.freq_base 10000 500000", {}, VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(rotation_of(two, {.layer = 2}).inv_freq == frequencies(5e5, 128));
     CHECK(rotation_of(two, {.layer = 3}).inv_freq == frequencies(1e4, 128));
 }
@@ -71,7 +71,7 @@ TEST_CASE("GGUF: rows of latent attention may be listed by layer") {
     CHECK(rotation_of(latent, {.layer = 0}).q_rotary_offset == 128);
     CHECK(rotation_of(latent, {.layer = 3}).q_rotary_offset == 192);
     CHECK(rotation_of(latent, {.layer = 3}).k_rotary_offset == 512);
-    refused(latent, "deepseek2.attention.key_length_mla 192 256", {}, Code::invalid_argument);
+    refused(latent, "deepseek2.attention.key_length_mla 192 256", {}, VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("GGUF: a single number beside a list is that of some layer, or an error with both") {
@@ -171,7 +171,7 @@ TEST_CASE("GGUF: a key of norms, scaling or layers that nobody reads is named in
             const Rotation read = rotation_of(GgufBuilder(qwen).boolean(key, value));
             CHECK(warns(read, "qwen3." + std::string(key) + (value ? " true" : " false")));
             CHECK(read.finish.norms_known);
-            CHECK(read.finish.q.norm.kind == NormKind::rms);
+            CHECK(read.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
         }
     }
     for (const char* key :
@@ -192,6 +192,6 @@ TEST_CASE("GGUF: norms that are not known are said to be") {
     layer.tensor_of("blk.3.attn_q.weight", {4096, 4096}, 0, 0);
     CHECK(!warns(rotation_of(layer, {.layer = 3}), "norms not known"));
     CHECK(warns(rotation_of(layer, {.layer = 2}), "Q K norms not known 2"));
-    CHECK(warns(rotation_of(plain("of_mine"), {.pairing = Pairing::half_split}),
+    CHECK(warns(rotation_of(plain("of_mine"), {.pairing = VKROPE_HALF_SPLIT}),
                 "of_mine Q K norms not known"));
 }

@@ -128,7 +128,7 @@ TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
         return file;
     };
     Rotation rotation = rotation_of(deepseek());
-    CHECK(rotation.pairing == Pairing::interleaved);
+    CHECK(rotation.pairing == VKROPE_INTERLEAVED);
     CHECK(rotation.head_dim == 64);
     CHECK(rotation.rotary_dim == 64);
     CHECK(rotation.q_rotary_offset == 128);
@@ -177,7 +177,7 @@ TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
             .f32("rope.scaling.factor", 40)
             .u32("rope.scaling.original_context_length", 4096);
         const Rotation other = rotation_of(same);
-        CHECK(other.pairing == Pairing::interleaved);
+        CHECK(other.pairing == VKROPE_INTERLEAVED);
         CHECK(other.q_rotary_offset == 128);
         CHECK(other.k_rotary_offset == 512);
         CHECK(other.inv_freq == rotation.inv_freq);
@@ -268,9 +268,9 @@ TEST_CASE("GGUF: numbers whose frequencies no double holds well") {
     };
     CHECK(rotation_of(factor(1e300)).inv_freq[0] == 1e-300);
     for (const double value : {1e304, 1e308}) {
-        check_error(read(factor(value)).status, Code::invalid_data, "rope.freq_base 500000 linear");
+        check_error(read(factor(value)).status, VKROPE_ERROR_INVALID_DATA, "rope.freq_base 500000 linear");
     }
-    check_error(read(plain().f32("rope.scaling.attn_factor", 1e30f)).status, Code::invalid_data,
+    check_error(read(plain().f32("rope.scaling.attn_factor", 1e30f)).status, VKROPE_ERROR_INVALID_DATA,
                 "attention factor 1e+30 2^-64 2^64");
 }
 

@@ -19,7 +19,7 @@ TEST_CASE("GGUF: a plain file") {
         GgufBuilder file = plain();
         file.version = version;
         const Rotation rotation = rotation_of(file);
-        CHECK(rotation.pairing == Pairing::interleaved);
+        CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.rotary_dim == 128);
         CHECK(rotation.q_rotary_offset == 0);
@@ -41,7 +41,7 @@ TEST_CASE("GGUF: what is missing is assumed, and said") {
     Rotation rotation = rotation_of(file);
     CHECK(rotation.head_dim == 80);
     CHECK(rotation.rotary_dim == 80);
-    CHECK(rotation.pairing == Pairing::half_split);
+    CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
     CHECK(warns(rotation, "phi2.rope.freq_base 10000"));
     CHECK(warns(rotation, "phi2.rope.dimension_count 80"));
     CHECK(rotation.warnings.size() == 2);
@@ -60,28 +60,28 @@ TEST_CASE("GGUF: each architecture has its pairing, which a query may overrule")
         Pairing pairing;
     };
     const Row rows[] = {
-        {"llama", Pairing::interleaved},     {"deepseek", Pairing::interleaved},
-        {"command-r", Pairing::interleaved}, {"chatglm", Pairing::interleaved},
-        {"glm4", Pairing::interleaved},      {"granite", Pairing::interleaved},
-        {"falcon", Pairing::half_split},     {"qwen2", Pairing::half_split},
-        {"qwen3moe", Pairing::half_split},   {"phi3", Pairing::half_split},
-        {"gemma", Pairing::half_split},      {"stablelm", Pairing::half_split},
-        {"gptneox", Pairing::half_split},    {"nomic-bert", Pairing::half_split},
-        {"gpt-oss", Pairing::half_split},    {"olmo", Pairing::interleaved},
-        {"olmo2", Pairing::half_split},      {"lfm2", Pairing::half_split},
-        {"orion", Pairing::half_split},      {"ernie4_5", Pairing::interleaved},
-        {"minicpm", Pairing::interleaved},
+        {"llama", VKROPE_INTERLEAVED},     {"deepseek", VKROPE_INTERLEAVED},
+        {"command-r", VKROPE_INTERLEAVED}, {"chatglm", VKROPE_INTERLEAVED},
+        {"glm4", VKROPE_INTERLEAVED},      {"granite", VKROPE_INTERLEAVED},
+        {"falcon", VKROPE_HALF_SPLIT},     {"qwen2", VKROPE_HALF_SPLIT},
+        {"qwen3moe", VKROPE_HALF_SPLIT},   {"phi3", VKROPE_HALF_SPLIT},
+        {"gemma", VKROPE_HALF_SPLIT},      {"stablelm", VKROPE_HALF_SPLIT},
+        {"gptneox", VKROPE_HALF_SPLIT},    {"nomic-bert", VKROPE_HALF_SPLIT},
+        {"gpt-oss", VKROPE_HALF_SPLIT},    {"olmo", VKROPE_INTERLEAVED},
+        {"olmo2", VKROPE_HALF_SPLIT},      {"lfm2", VKROPE_HALF_SPLIT},
+        {"orion", VKROPE_HALF_SPLIT},      {"ernie4_5", VKROPE_INTERLEAVED},
+        {"minicpm", VKROPE_INTERLEAVED},
     };
     for (const Row& row : rows) {
         CAPTURE(row.name);
         CHECK(rotation_of(plain(row.name)).pairing == row.pairing);
     }
-    CHECK(rotation_of(plain(), {.pairing = Pairing::half_split}).pairing == Pairing::half_split);
-    CHECK(rotation_of(plain("qwen2"), {.pairing = Pairing::interleaved}).pairing ==
-          Pairing::interleaved);
+    CHECK(rotation_of(plain(), {.pairing = VKROPE_HALF_SPLIT}).pairing == VKROPE_HALF_SPLIT);
+    CHECK(rotation_of(plain("qwen2"), {.pairing = VKROPE_INTERLEAVED}).pairing ==
+          VKROPE_INTERLEAVED);
 
-    const Rotation unknown = rotation_of(plain("nautilus"), {.pairing = Pairing::half_split});
-    CHECK(unknown.pairing == Pairing::half_split);
+    const Rotation unknown = rotation_of(plain("nautilus"), {.pairing = VKROPE_HALF_SPLIT});
+    CHECK(unknown.pairing == VKROPE_HALF_SPLIT);
     CHECK(warns(unknown, "general.architecture nautilus"));
 }
 
@@ -147,8 +147,8 @@ TEST_CASE("GGUF: from a file, through a function, and no weights") {
     const Result<Rotation> from_file = from_gguf_file(path);
     REQUIRE_MESSAGE(from_file, from_file.status.what);
     CHECK(from_file.value.inv_freq == expected.inv_freq);
-    CHECK(from_gguf_file(path + ".missing").status.code == Code::invalid_data);
-    CHECK(from_gguf_file(VKROPE_TEST_SCRATCH).status.code == Code::invalid_data);
+    CHECK(from_gguf_file(path + ".missing").status.code == VKROPE_ERROR_INVALID_DATA);
+    CHECK(from_gguf_file(VKROPE_TEST_SCRATCH).status.code == VKROPE_ERROR_INVALID_DATA);
 
     std::size_t read_bytes = 0;
     const GgufRead read_at = [&](std::uint64_t offset, void* to, std::size_t count) {
@@ -162,11 +162,11 @@ TEST_CASE("GGUF: from a file, through a function, and no weights") {
     CHECK(through.value.inv_freq == expected.inv_freq);
     CHECK(read_bytes < 40000);  // of 262 144 bytes of weights
 
-    CHECK(from_gguf(100, GgufRead()).status.code == Code::invalid_argument);
-    CHECK(from_gguf(nullptr, 100).status.code == Code::invalid_argument);
-    CHECK(from_gguf(std::uint64_t{1} << 63, read_at).status.code == Code::invalid_argument);
+    CHECK(from_gguf(100, GgufRead()).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(from_gguf(nullptr, 100).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(from_gguf(std::uint64_t{1} << 63, read_at).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
     const GgufRead fails = [](std::uint64_t, void*, std::size_t) { return std::size_t{0}; };
-    CHECK(from_gguf(bytes.size(), fails).status.code == Code::invalid_data);
+    CHECK(from_gguf(bytes.size(), fails).status.code == VKROPE_ERROR_INVALID_DATA);
     const GgufRead throws = [](std::uint64_t, void*, std::size_t) -> std::size_t {
         throw std::runtime_error("torn tape");
     };

@@ -11,7 +11,7 @@ using namespace vkrope;
 
 namespace {
 
-constexpr ModelQuery paired = {.pairing = Pairing::interleaved};
+constexpr ModelQuery paired = {.pairing = VKROPE_INTERLEAVED};
 
 /// Rows of latent attention, as the converters of llama.cpp write them.
 GgufBuilder latent_rows(const char* architecture) {
@@ -25,7 +25,7 @@ GgufBuilder latent_rows(const char* architecture) {
 
 TEST_CASE("GGUF: an unknown architecture with latent attention turns the tails of its rows") {
     GgufBuilder file = latent_rows("nautilus").u32("attention.key_length_mla", 192);
-    CHECK(read(file).status.code == Code::not_supported);
+    CHECK(read(file).status.code == VKROPE_ERROR_NOT_SUPPORTED);
     const Rotation rotation = rotation_of(file, paired);
     CHECK(rotation.head_dim == 64);
     CHECK(rotation.rotary_dim == 64);
@@ -48,7 +48,7 @@ TEST_CASE("GGUF: an unknown architecture with latent attention turns the tails o
     // Half of what it needs.
     GgufBuilder widths("nautilus");
     widths.u32("attention.key_length", 576).u32("attention.key_length_mla", 192);
-    check_error(read(widths.u32("rope.dimension_count", 64), paired).status, Code::invalid_data,
+    check_error(read(widths.u32("rope.dimension_count", 64), paired).status, VKROPE_ERROR_INVALID_DATA,
                 "nautilus.attention.kv_lora_rank");
     GgufBuilder rank = plain("nautilus").u32("attention.kv_lora_rank", 0);
     CHECK(rotation_of(rank, paired).k_rotary_offset == 0);
@@ -59,7 +59,7 @@ TEST_CASE("GGUF: what is said of an unknown architecture is true of its file") {
     GgufBuilder bases = plain("nautilus").f32("rope.freq_base_swa", 10000);
     bases.u32("attention.sliding_window", 1024).u32("attention.sliding_window_pattern", 4);
     const auto layer = [&](int number) {
-        return rotation_of(bases, {.layer = number, .pairing = Pairing::half_split});
+        return rotation_of(bases, {.layer = number, .pairing = VKROPE_HALF_SPLIT});
     };
     CHECK(layer(0).inv_freq == frequencies(10000, 128));
     CHECK(layer(3).inv_freq == frequencies(500000, 128));
@@ -85,8 +85,8 @@ TEST_CASE("GGUF: a norm of K alone is read whichever layer is asked for") {
         const GgufBuilder file = of_k("llama", tensor.c_str());
         for (const ModelQuery& query : {ModelQuery(), ModelQuery{.layer = number[0] - '0'}}) {
             const ModelFinish finish = rotation_of(file, query).finish;
-            CHECK(finish.k.norm.kind == NormKind::rms);
-            CHECK(finish.q.norm.kind == NormKind::none);
+            CHECK(finish.tensor[K].norm.kind == VKROPE_NORM_RMS);
+            CHECK(finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
         }
         CHECK(warns(rotation_of(of_k("nautilus", tensor.c_str()), paired), tensor + " unknown"));
     }

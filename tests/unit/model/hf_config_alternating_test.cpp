@@ -32,7 +32,7 @@ std::string original(const std::string& fields) {
 /// The axis that turns each pair, which must turn by the frequency of the pair itself.
 std::vector<std::uint32_t> axes_of(const Rotation& rotation, long double base) {
     const std::size_t pairs = rotation.rotary_dim / 2;
-    REQUIRE(rotation.sections.order == SectionOrder::sum);
+    REQUIRE(rotation.sections.order == VKROPE_SECTIONS_SUM);
     REQUIRE(rotation.sections.axes == 3);
     REQUIRE(rotation.inv_freq.size() == 3 * pairs);
     std::vector<std::uint32_t> axes;
@@ -46,7 +46,7 @@ std::vector<std::uint32_t> axes_of(const Rotation& rotation, long double base) {
         }
     }
     CHECK(axes.size() == pairs);
-    CHECK(plan_angles(rotation, AngleSource::by_default, 4096, 0));
+    CHECK(plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, 4096, 0));
     return axes;
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("ERNIE 4.5 VL: what its code does not do is refused by name") {
                  "rope_scaling.rope_type linear"},
              Bad{original(R"(, "compression_ratio": 2)"), "compression_ratio 2"},
          }) {
-        check_refused(bad, Code::not_supported);
+        check_refused(bad, VKROPE_ERROR_NOT_SUPPORTED);
     }
     for (const Bad& bad : {
              Bad{original(
@@ -90,7 +90,7 @@ TEST_CASE("ERNIE 4.5 VL: what its code does not do is refused by name") {
              Bad{original(R"(, "freq_allocation": 19)"), "freq_allocation 19 64"},
              Bad{original(R"(, "freq_allocation": 65)"), "freq_allocation 65 64"},
          }) {
-        check_refused(bad, Code::invalid_data);
+        check_refused(bad, VKROPE_ERROR_INVALID_DATA);
     }
 }
 
@@ -107,24 +107,24 @@ TEST_CASE("HunyuanImage 3: rows and columns alternate over all pairs") {
     CHECK(rotation.pairing == half);
     CHECK(rotation.head_dim == 128);
     check_plain(rotation, 10000);
-    CHECK(rotation.sections.order == SectionOrder::sequential);
+    CHECK(rotation.sections.order == VKROPE_SECTIONS_SEQUENTIAL);
     REQUIRE(rotation.sections.axes == 2);
     for (std::uint32_t pair = 0; pair < 64; ++pair) {
         CHECK(axis_of(rotation.sections, pair) == pair % 2);
     }
-    CHECK(rotation.finish.q.norm.kind == NormKind::rms);
-    CHECK(rotation.finish.q.norm.place == NormPlace::after);
+    CHECK(rotation.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(rotation.finish.tensor[Q].norm.place == VKROPE_NORM_PLACE_AFTER);
     CHECK(warns(rotation, "row column text"));
     CHECK(!warns(rotation, "vae"));
     CHECK(!warns(rotation, "use_rotary_pos_emb"));
     check_refused({image(R"("rope_scaling": {"type": "of_mine"})"), "rope_scaling.type of_mine"},
-                  Code::not_supported);
-    check_refused({image(R"("use_rope": false)"), "use_rope false"}, Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
+    check_refused({image(R"("use_rope": false)"), "use_rope false"}, VKROPE_ERROR_NOT_SUPPORTED);
     check_refused({R"({"model_type": "hunyuan_image_3_moe", "use_rotary_pos_emb": false})",
                    "use_rotary_pos_emb false"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
     check_refused({R"({"model_type": "llama", "head_dim": 64, "rope_theta": 1e4,
                        "rope_scaling": {"type": "custom"}})",
                    "rope_scaling.type custom"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
 }

@@ -20,7 +20,7 @@ TEST_CASE("positions on several axes") {
         "rope_scaling": {"type": "default", "rope_type": "default", "mrope_section": [16, 24,
         24]})");
     CHECK(sections_of(qwen25) == std::vector<std::uint32_t>{16, 24, 24});
-    CHECK(qwen25.sections.order == SectionOrder::sequential);
+    CHECK(qwen25.sections.order == VKROPE_SECTIONS_SEQUENTIAL);
     CHECK(qwen25.rope_type == "default");
     CHECK(qwen25.warnings.empty());
     // Both spellings of no scaling, as in an upgraded file.
@@ -34,7 +34,7 @@ TEST_CASE("positions on several axes") {
         "rope_theta": 5000000, "rope_scaling": {"mrope_interleaved": true, "mrope_section": [24, 20,
         20], "rope_type": "default"}})");
     CHECK(sections_of(qwen3) == std::vector<std::uint32_t>{24, 20, 20});
-    CHECK(qwen3.sections.order == SectionOrder::interleaved);
+    CHECK(qwen3.sections.order == VKROPE_SECTIONS_INTERLEAVED);
     CHECK(qwen3.sections.leftover_axis == 0);
     check_plain(qwen3, 5e6);
     const Rotation omni = text(
@@ -208,5 +208,5 @@ TEST_CASE("one model inside another: which of them is read is said") {
     check_error(from_hf_config(R"({"model_type": "llava", "text_config": {"model_type": "llama",
                     "head_dim": 64, "rope_theta": -1}})")
                     .status,
-                Code::invalid_data, "text_config.rope_theta -1");
+                VKROPE_ERROR_INVALID_DATA, "text_config.rope_theta -1");
 }

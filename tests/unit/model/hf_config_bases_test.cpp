@@ -81,14 +81,14 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
     }
     CHECK(warns(imported(with(by_ratio, R"("compress_rope_theta": 160000,)", ""), {.layer = 2}),
                 "compress_rope_theta 160000"));
-    check_refused(with(by_ratio, "4, 128, 0]", "4, 64, 0]"), {}, Code::invalid_data,
+    check_refused(with(by_ratio, "4, 128, 0]", "4, 64, 0]"), {}, VKROPE_ERROR_INVALID_DATA,
                   "compress_ratios[5] 64 0 4 128");
-    check_refused(with(by_ratio, "compress_ratios", "ratios"), {}, Code::invalid_data,
+    check_refused(with(by_ratio, "compress_ratios", "ratios"), {}, VKROPE_ERROR_INVALID_DATA,
                   "compress_ratios");
-    check_refused(with(by_ratio, "[0, 0, 4, 128, 4, 128, 0]", "[0, 0, 4]"), {}, Code::invalid_data,
+    check_refused(with(by_ratio, "[0, 0, 4, 128, 4, 128, 0]", "[0, 0, 4]"), {}, VKROPE_ERROR_INVALID_DATA,
                   "compress_ratios 3 6");
     check_refused(with(by_type, R"("compress": {)", R"("other": {)"), {.layer = 2},
-                  Code::invalid_data, "rope_parameters compress");
+                  VKROPE_ERROR_INVALID_DATA, "rope_parameters compress");
 }
 
 TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
@@ -102,10 +102,10 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
         if (rotation.rotates) check_plain(rotation, bases[layer]);
     }
     CHECK(!imported(json, {.layer_type = "full_attention"}).rotates);
-    check_refused(json, {.layer_type = "sliding_attention"}, Code::invalid_argument,
+    check_refused(json, {.layer_type = "sliding_attention"}, VKROPE_ERROR_INVALID_ARGUMENT,
                   "layer_rope_theta 10000 500000");
-    check_refused(json, {}, Code::invalid_argument, "layer_rope_theta");
-    check_refused(json, {.layer = 8}, Code::invalid_argument, "layer 8 8");
+    check_refused(json, {}, VKROPE_ERROR_INVALID_ARGUMENT, "layer_rope_theta");
+    check_refused(json, {.layer = 8}, VKROPE_ERROR_INVALID_ARGUMENT, "layer 8 8");
 
     const std::string same = with(json, "500000.0", "10000.0");
     check_plain(imported(same, {.layer_type = "sliding_attention"}), 1e4);
@@ -118,12 +118,12 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     check_plain(imported(none, {.layer = 0}), 1e4);
 
     check_refused(with(json, R"("layer_rope_theta": [0, )", R"("layer_rope_theta": [)"), {},
-                  Code::invalid_data, "layer_rope_theta 7");
+                  VKROPE_ERROR_INVALID_DATA, "layer_rope_theta 7");
     check_refused(with(json, R"("layer_rope_theta": [0, )", R"("layer_rope_theta": [-1, )"), {},
-                  Code::invalid_data, "layer_rope_theta[0] -1");
+                  VKROPE_ERROR_INVALID_DATA, "layer_rope_theta[0] -1");
     check_refused(
         with(json, R"("layer_rope_theta": [)", R"("rope_theta": [1], "layer_rope_theta": [)"), {},
-        Code::invalid_data, "layer_rope_theta rope_theta");
+        VKROPE_ERROR_INVALID_DATA, "layer_rope_theta rope_theta");
 }
 
 TEST_CASE("Step 3.5: a list of bases and of shares, and a scaling for one type of layers") {
@@ -133,7 +133,7 @@ TEST_CASE("Step 3.5: a list of bases and of shares, and a scaling for one type o
         const Rotation rotation = imported(json, {.layer = layer});
         CHECK(rotation.pairing == half);
         CHECK(rotation.head_dim == 128);
-        CHECK(rotation.finish.q.norm.weight_offset == 1);
+        CHECK(rotation.finish.tensor[Q].norm.weight_offset == 1);
         if (layer % 4 != 0) {
             CHECK(rotation.rotary_dim == 128);
             CHECK(rotation.rope_type == "default");
@@ -152,8 +152,8 @@ TEST_CASE("Step 3.5: a list of bases and of shares, and a scaling for one type o
     }
     CHECK(imported(json).base == 5e6);
     CHECK(imported(json, {.layer_type = "sliding_attention"}).base == 1e4);
-    check_refused(with(json, "yarn_only_types", "other_types"), {}, Code::invalid_data,
+    check_refused(with(json, "yarn_only_types", "other_types"), {}, VKROPE_ERROR_INVALID_DATA,
                   "yarn_only_types");
     check_refused(with(json, R"("use_rope_layers": [])", R"("use_rope_layers": [1])"), {},
-                  Code::not_supported, "use_rope_layers");
+                  VKROPE_ERROR_NOT_SUPPORTED, "use_rope_layers");
 }

@@ -76,10 +76,10 @@ TEST_CASE("params.json: YaRN with latent attention, and queries by position") {
            "beta": 0.1}, "yarn": {"original_max_position_embeddings": 8192, "factor": 36,
            "beta": 32,
            "alpha": 1, "apply_scale": true})"));
-    CHECK(queries.finish.query_scale.kind == QueryScaling::ministral3);
+    CHECK(queries.finish.query_scale.kind == VKROPE_QUERY_SCALING_MINISTRAL3);
     CHECK(queries.finish.query_scale.length == 8192);
     CHECK(queries.finish.query_scale.beta == 0.1);
-    CHECK(queries.finish.q.scale_tokens);
+    CHECK(queries.finish.tensor[Q].scale_tokens);
     CHECK(close(queries.attention_factor, m));
     CHECK(queries.softmax_scale == 1);
 }
@@ -89,27 +89,27 @@ TEST_CASE("params.json: what is in code, or is not known, is refused") {
                             const ModelQuery& query = {}) {
         check_refused({params(fields), words}, code, query);
     };
-    refused("", Code::invalid_data, "rope_theta");
-    refused(R"(, "rope_theta": 5e5, "use_scaled_rope": true)", Code::not_supported,
+    refused("", VKROPE_ERROR_INVALID_DATA, "rope_theta");
+    refused(R"(, "rope_theta": 5e5, "use_scaled_rope": true)", VKROPE_ERROR_NOT_SUPPORTED,
             "use_scaled_rope true config.json");
-    refused(R"(, "rope_theta": 5e5, "use_qk_norm": true)", Code::not_supported, "use_qk_norm true");
-    refused(R"(, "rope_theta": 5e5, "nope_layer_interval": 4)", Code::not_supported,
+    refused(R"(, "rope_theta": 5e5, "use_qk_norm": true)", VKROPE_ERROR_NOT_SUPPORTED, "use_qk_norm true");
+    refused(R"(, "rope_theta": 5e5, "nope_layer_interval": 4)", VKROPE_ERROR_NOT_SUPPORTED,
             "nope_layer_interval 4");
-    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4, "mscale": 1})", Code::not_supported,
+    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4, "mscale": 1})", VKROPE_ERROR_NOT_SUPPORTED,
             "yarn.mscale 1");
-    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4})", Code::invalid_data,
+    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4})", VKROPE_ERROR_INVALID_DATA,
             "yarn.original_max_position_embeddings");
-    refused(R"(, "rope_theta": 1e4, "yarn": 4)", Code::invalid_data, "yarn 4");
-    refused(R"(, "rope_theta": 1e4, "qk_rope_head_dim": 64)", Code::invalid_data,
+    refused(R"(, "rope_theta": 1e4, "yarn": 4)", VKROPE_ERROR_INVALID_DATA, "yarn 4");
+    refused(R"(, "rope_theta": 1e4, "qk_rope_head_dim": 64)", VKROPE_ERROR_INVALID_DATA,
             "qk_nope_head_dim");
-    refused(R"(, "rope_theta": 1e4, "head_dim": 63)", Code::invalid_data, "head_dim 63");
-    refused(R"(, "rope_theta": 1e4)", Code::invalid_argument, "layer 40 40", {.layer = 40});
-    refused(R"(, "rope_theta": 1e4)", Code::invalid_argument, "layer_type x", {.layer_type = "x"});
-    refused(R"(, "rope_theta": 1e4)", Code::invalid_argument, "tower vision", {.tower = "vision"});
+    refused(R"(, "rope_theta": 1e4, "head_dim": 63)", VKROPE_ERROR_INVALID_DATA, "head_dim 63");
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "layer 40 40", {.layer = 40});
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "layer_type x", {.layer_type = "x"});
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "tower vision", {.tower = "vision"});
     // DeepSeek's own inference code: its scaling has defaults there.
     check_refused({R"({"vocab_size": 129280, "dim": 7168, "inter_dim": 18432, "n_layers": 61,
                        "n_heads": 128, "q_lora_rank": 1536, "kv_lora_rank": 512,
                        "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})",
                    "inter_dim 18432"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
 }

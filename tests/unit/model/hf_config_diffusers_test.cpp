@@ -34,7 +34,7 @@ void check_axes(const Rotation& rotation, const std::vector<std::uint32_t>& widt
     CHECK(rotation.head_dim == 2 * pair);
     CHECK(rotation.rope_type == "default");
     CHECK(rotation.attention_factor == 1);
-    CHECK(plan_angles(rotation, AngleSource::computed, 4096, 0));
+    CHECK(plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 4096, 0));
 }
 
 }  // namespace
@@ -92,8 +92,8 @@ TEST_CASE("diffusers: Cosmos scales the base of each axis by NTK") {
     CHECK(imported(without).inv_freq == rotation.inv_freq);
     CHECK(warns(imported(without), "rope_scale 2 1 1"));
     const std::string head = R"({"_class_name": "CosmosTransformer3DModel", "rope_scale": )";
-    check_refused({head + "[1, 2]}", "rope_scale 3"}, Code::invalid_data);
-    check_refused({head + "[1, 0, 1]}", "rope_scale[1] 0"}, Code::invalid_data);
+    check_refused({head + "[1, 2]}", "rope_scale 3"}, VKROPE_ERROR_INVALID_DATA);
+    check_refused({head + "[1, 0, 1]}", "rope_scale[1] 0"}, VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("diffusers: what a file leaves out is the default of its class, and said") {
@@ -158,15 +158,15 @@ TEST_CASE("diffusers: CogVideoX turns where its file says so") {
         CHECK(warns(rotation, "text not turned patch_size_t"));
         CHECK(!warns(rotation, "use_rotary_positional_embeddings"));
         check_refused({head + "}", "use_rotary_positional_embeddings missing " + name},
-                      Code::not_supported);
+                      VKROPE_ERROR_NOT_SUPPORTED);
         check_refused({head + R"(, "use_rotary_positional_embeddings": false})",
                        "use_rotary_positional_embeddings false"},
-                      Code::not_supported);
+                      VKROPE_ERROR_NOT_SUPPORTED);
     }
     check_refused({R"({"_class_name": "CogVideoXTransformer3DModel", "attention_head_dim": 40,
                        "use_rotary_positional_embeddings": true})",
                    "attention_head_dim 40 16"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("diffusers: where the positions of text tokens begin") {
@@ -196,7 +196,7 @@ TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
           "SanaTransformer2DModel rotary", "ZImageControlNetModel transformer config.json"}) {
         const std::string name = words;
         check_refused({R"({"_class_name": ")" + name.substr(0, name.find(' ')) + "\"}", name},
-                      Code::not_supported);
+                      VKROPE_ERROR_NOT_SUPPORTED);
     }
     const auto flux = [](const std::string& fields) {
         return R"({"_class_name": "FluxTransformer2DModel", )" + fields + "}";
@@ -215,12 +215,12 @@ TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
              Bad{R"({"_class_name": "ZImageTransformer2DModel", "rope_theta": -1})",
                  "rope_theta -1"},
          }) {
-        check_refused(bad, Code::invalid_data);
+        check_refused(bad, VKROPE_ERROR_INVALID_DATA);
     }
     const std::string good = flux(R"("axes_dims_rope": [16, 56, 56])");
     for (const ModelQuery& query :
          {ModelQuery{.layer = 3}, ModelQuery{.layer_type = "full_attention"},
           ModelQuery{.tower = "vision"}}) {
-        CHECK(from_hf_config(good, query).status.code == Code::invalid_argument);
+        CHECK(from_hf_config(good, query).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
     }
 }

@@ -56,12 +56,12 @@ TEST_CASE("models without RoPE are named") {
          "use_long_context true"},
     };
     for (const Bad& b : bad) {
-        check_refused(b, Code::not_supported);
+        check_refused(b, VKROPE_ERROR_NOT_SUPPORTED);
     }
     for (const char* type :
          {"bert", "bloom", "cohere2_moe", "gpt2", "jamba", "m2m_100", "mamba", "mt5", "nemotron_h",
           "openai-gpt", "opt", "siglip_vision_model", "umt5", "wav2vec2", "whisper", "xlnet"}) {
-        check_refused({of_type(type), "model_type " + std::string(type)}, Code::not_supported);
+        check_refused({of_type(type), "model_type " + std::string(type)}, VKROPE_ERROR_NOT_SUPPORTED);
     }
 }
 
@@ -70,10 +70,10 @@ TEST_CASE("a class that nobody knows has RoPE only where some key says so") {
         return R"({"model_type": "brand_new", "hidden_size": 4096, "num_attention_heads": 32)" +
                fields + "}";
     };
-    check_refused({unknown(""), "model_type brand_new"}, Code::not_supported);
+    check_refused({unknown(""), "model_type brand_new"}, VKROPE_ERROR_NOT_SUPPORTED);
     check_refused({unknown(R"(, "max_position_embeddings": 512, "position_embedding_type": null)"),
                    "brand_new"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
     for (const char* names_it :
          {R"("rope_theta": 1e4)", R"("rope_scaling": null)", R"("rope_parameters": {})",
           R"("rotary_dim": 64)", R"("partial_rotary_factor": 0.5)",
@@ -90,26 +90,26 @@ TEST_CASE("what a query asks for and the model does not have") {
                             const std::string& words) {
         check_refused({json, words}, code, query);
     };
-    refused(llama, {.layer_type = "full_attention"}, Code::invalid_argument,
+    refused(llama, {.layer_type = "full_attention"}, VKROPE_ERROR_INVALID_ARGUMENT,
             "layer_type full_attention");
-    refused(llama, {.layer = 3}, Code::invalid_argument, "layer 3 3");
-    refused(llama, {.layer_type = "full_attention", .layer = 1}, Code::invalid_argument,
+    refused(llama, {.layer = 3}, VKROPE_ERROR_INVALID_ARGUMENT, "layer 3 3");
+    refused(llama, {.layer_type = "full_attention", .layer = 1}, VKROPE_ERROR_INVALID_ARGUMENT,
             "layer 1 layer_type");
-    refused(llama, {.seq_len = (std::uint64_t{1} << 31) + 1}, Code::invalid_argument,
+    refused(llama, {.seq_len = (std::uint64_t{1} << 31) + 1}, VKROPE_ERROR_INVALID_ARGUMENT,
             "seq_len 2147483649");
-    refused(llama, {.tower = "vision"}, Code::invalid_argument, "vision_config");
-    refused(llama, {.tower = "audio"}, Code::invalid_argument, "tower audio");
-    refused(gemma, {.layer_type = "local"}, Code::invalid_argument,
+    refused(llama, {.tower = "vision"}, VKROPE_ERROR_INVALID_ARGUMENT, "vision_config");
+    refused(llama, {.tower = "audio"}, VKROPE_ERROR_INVALID_ARGUMENT, "tower audio");
+    refused(gemma, {.layer_type = "local"}, VKROPE_ERROR_INVALID_ARGUMENT,
             "layer_type local full_attention sliding_attention");
-    refused(gemma, {.layer = 6}, Code::invalid_argument, "layer 6 6");
+    refused(gemma, {.layer = 6}, VKROPE_ERROR_INVALID_ARGUMENT, "layer 6 6");
     refused(R"({"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}})",
-            {.tower = "vision"}, Code::not_supported, "siglip_vision_model");
+            {.tower = "vision"}, VKROPE_ERROR_NOT_SUPPORTED, "siglip_vision_model");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 24}})",
-            {.tower = "vision"}, Code::invalid_data, "vision_config.hidden_size 1280 num_heads 24");
+            {.tower = "vision"}, VKROPE_ERROR_INVALID_DATA, "vision_config.hidden_size 1280 num_heads 24");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 96, "num_heads": 16}})",
-            {.tower = "vision"}, Code::invalid_data, "vision_config.head_dim 6 4");
+            {.tower = "vision"}, VKROPE_ERROR_INVALID_DATA, "vision_config.head_dim 6 4");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {}})", {.layer = 1, .tower = "vision"},
-            Code::invalid_argument, "tower vision layers");
+            VKROPE_ERROR_INVALID_ARGUMENT, "tower vision layers");
 }
 
 TEST_CASE("lists and sections of the wrong length") {
@@ -164,25 +164,25 @@ TEST_CASE("lists and sections of the wrong length") {
          "rope_parameters factor"},
     };
     for (const Bad& b : bad) {
-        check_refused(b, Code::invalid_data);
+        check_refused(b, VKROPE_ERROR_INVALID_DATA);
     }
     check_refused({llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}})"),
                    "layer_types"},
-                  Code::invalid_data, {.layer = 1});
+                  VKROPE_ERROR_INVALID_DATA, {.layer = 1});
 }
 
 TEST_CASE("rope_theta") {
     for (const char* value : {"0", "-10000", "true", "false", "\"10000\"", "[]", "{}", "-0.0",
                               "NaN", "Infinity", "-Infinity"})
         check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta"},
-                      Code::invalid_data);
-    check_refused({llama_with("\"rope_theta\": NULL"), "JSON"}, Code::invalid_data);
-    check_refused({llama_with("\"rope_theta\": 1e999"), "1e999"}, Code::invalid_data);
+                      VKROPE_ERROR_INVALID_DATA);
+    check_refused({llama_with("\"rope_theta\": NULL"), "JSON"}, VKROPE_ERROR_INVALID_DATA);
+    check_refused({llama_with("\"rope_theta\": 1e999"), "1e999"}, VKROPE_ERROR_INVALID_DATA);
     check_refused({llama_with("\"rope_theta\": 1e-30"), "rope_theta 1e-30 2048"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
     check_refused(
         {R"({"model_type": "youtu", "hidden_size": 512, "num_attention_heads": 8})", "rope_theta"},
-        Code::invalid_data);
+        VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("floats that are not finite are passed over where nothing reads them, and nowhere else") {
@@ -217,7 +217,7 @@ TEST_CASE("floats that are not finite are passed over where nothing reads them, 
         {R"({"a": NaN, "b": "\)", "JSON"},
     };
     for (const Bad& b : bad) {
-        check_refused(b, Code::invalid_data);
+        check_refused(b, VKROPE_ERROR_INVALID_DATA);
     }
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("a file that contradicts itself") {
          "original_max_position_embeddings 4096"},
     };
     for (const Bad& b : bad) {
-        check_refused(b, Code::invalid_data);
+        check_refused(b, VKROPE_ERROR_INVALID_DATA);
     }
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("head counts and widths") {
          "max_position_embeddings"},
     };
     for (const Bad& b : bad) {
-        check_refused(b, Code::invalid_data);
+        check_refused(b, VKROPE_ERROR_INVALID_DATA);
     }
 }
 

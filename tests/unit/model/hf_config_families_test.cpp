@@ -437,9 +437,9 @@ TEST_CASE("sparse attention: the indexer is a layer type with a width and a pair
         const char* fields;
         Pairing pairing;
     } indexers[] = {
-        {R"("model_type": "deepseek_v32")", Pairing::half_split},
-        {R"("model_type": "glm_moe_dsa")", Pairing::interleaved},
-        {R"("model_type": "glm_moe_dsa", "indexer_rope_interleave": false)", Pairing::half_split}};
+        {R"("model_type": "deepseek_v32")", VKROPE_HALF_SPLIT},
+        {R"("model_type": "glm_moe_dsa")", VKROPE_INTERLEAVED},
+        {R"("model_type": "glm_moe_dsa", "indexer_rope_interleave": false)", VKROPE_HALF_SPLIT}};
     for (const auto& [fields, pairing] : indexers) {
         CAPTURE(fields);
         const std::string json = std::string("{") + fields + R"(, "index_head_dim": 96,
@@ -455,9 +455,9 @@ TEST_CASE("sparse attention: the indexer is a layer type with a width and a pair
         CHECK(indexer.k_rotary_offset == 0);
         CHECK(indexer.inv_freq == main.inv_freq);
         CHECK(indexer.softmax_scale == 1);
-        CHECK(indexer.finish.q.norm.kind == NormKind::none);
-        CHECK(indexer.finish.k.norm.kind == NormKind::layer);
-        CHECK(indexer.finish.k.norm.bias == ParameterShape::channel);
+        CHECK(indexer.finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+        CHECK(indexer.finish.tensor[K].norm.kind == VKROPE_NORM_LAYER);
+        CHECK(indexer.finish.tensor[K].norm.bias == VKROPE_PARAMETER_CHANNEL);
         CHECK(indexer.finish.q_heads == 32);
         CHECK(indexer.finish.k_heads == 1);
         CHECK(warns(indexer, "indexer first Hadamard"));
@@ -465,12 +465,12 @@ TEST_CASE("sparse attention: the indexer is a layer type with a width and a pair
     check_refused(
         Bad{R"({"model_type": "deepseek_v32", "index_head_dim": 32, "rope_theta": 10000})",
             "index_head_dim 32 64"},
-        Code::invalid_data, {.layer_type = "indexer"});
+        VKROPE_ERROR_INVALID_DATA, {.layer_type = "indexer"});
     check_refused(
         Bad{R"({"model_type": "deepseek_v3", "rope_theta": 10000})", "indexer deepseek_v3"},
-        Code::invalid_argument, {.layer_type = "indexer"});
+        VKROPE_ERROR_INVALID_ARGUMENT, {.layer_type = "indexer"});
     check_refused(Bad{R"({"model_type": "deepseek_v32", "rope_theta": 10000})", "foo indexer"},
-                  Code::invalid_argument, {.layer_type = "foo"});
+                  VKROPE_ERROR_INVALID_ARGUMENT, {.layer_type = "foo"});
 }
 
 TEST_CASE("Mistral 4: latent attention, and a softmax that readers do not agree on") {

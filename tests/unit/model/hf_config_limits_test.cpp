@@ -16,14 +16,14 @@ TEST_CASE("a document is bounded in bytes and in values, and says so") {
     const std::size_t most = std::size_t{16} << 20;
     CHECK(from_hf_config(plain + std::string(most - plain.size(), ' ')));
     check_refused({plain + std::string(most + 1 - plain.size(), ' '), "16777217 bytes 16777216"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
     const auto with_values =
         [](std::size_t count) {  // the document, five fields and a list also count as values
             const auto zero = [](const std::string&) { return std::string("0"); };
             return llama_with(R"("rope_theta": 1e4, "x": [)" + listed(count - 7, zero) + "]");
         };
     CHECK(from_hf_config(with_values(524288)));
-    check_refused({with_values(524289), "524288 values"}, Code::invalid_data);
+    check_refused({with_values(524289), "524288 values"}, VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("layer types are few, and a document that names many says how many it may have") {
@@ -38,17 +38,17 @@ TEST_CASE("layer types are few, and a document that names many says how many it 
         return llama_with(R"("rope_parameters": {)" + listed(count, section) + "}");
     };
     CHECK(from_hf_config(layers(64)));
-    check_refused({layers(65), "layer_types 65 64"}, Code::invalid_data);
-    check_refused({layers(60000), "layer_types 60000"}, Code::invalid_data);
+    check_refused({layers(65), "layer_types 65 64"}, VKROPE_ERROR_INVALID_DATA);
+    check_refused({layers(60000), "layer_types 60000"}, VKROPE_ERROR_INVALID_DATA);
     const auto letters = [](std::size_t count) {
         return llama_with(R"("rope_theta": 1e4, "sliding_window_pattern": ")" +
                           std::string(count, 'L') + "\"");
     };
     CHECK(from_hf_config(letters(65536)));
-    check_refused({letters(65537), "sliding_window_pattern 65537 65536"}, Code::invalid_data);
+    check_refused({letters(65537), "sliding_window_pattern 65537 65536"}, VKROPE_ERROR_INVALID_DATA);
     CHECK(from_hf_config(sections(64)));
-    check_refused({sections(65), "rope_parameters 65 64"}, Code::invalid_data);
-    check_refused({sections(60000), "rope_parameters 60000"}, Code::invalid_data);
+    check_refused({sections(65), "rope_parameters 65 64"}, VKROPE_ERROR_INVALID_DATA);
+    check_refused({sections(60000), "rope_parameters 60000"}, VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("there are no more than 100 warnings, and how many there are beyond is said") {
@@ -92,7 +92,7 @@ TEST_CASE("text that is not the JSON of a configuration") {
         {nested(1000000), "nested 64"},
     };
     for (const Bad& b : bad) {
-        check_refused(b, Code::invalid_data);
+        check_refused(b, VKROPE_ERROR_INVALID_DATA);
     }
     CHECK(from_hf_config(nested(63)));
     // The same key in two objects is not a duplicate.

@@ -37,7 +37,7 @@ std::vector<long double> row_of(std::size_t channels, const std::vector<long dou
 long double angle_of(const Rotation& rotation, std::size_t head, std::size_t pair,
                      const std::vector<std::int32_t>& ids) {
     const std::size_t pairs = rotation.rotary_dim / 2;
-    const bool sum = rotation.sections.axes != 0 && rotation.sections.order == SectionOrder::sum;
+    const bool sum = rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM;
     const std::size_t rows = sum ? rotation.sections.axes : 1;
     long double angle = rotation.phase[head * pairs + pair];
     for (std::size_t a = 0; a < rows; ++a) {
@@ -104,7 +104,7 @@ TEST_CASE("LTX-Video: phases, axes in turn, and two channels that stand") {
         }
     }
     CHECK(from_hf_config(R"({"_class_name": "LTXVideoTransformer3DModel"})", {.layer_type = "x"})
-              .status.code == Code::invalid_argument);
+              .status.code == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(imported(R"({"_class_name": "LTXVideoTransformer3DModel"})").phase == rotation.phase);
 }
 
@@ -161,9 +161,9 @@ TEST_CASE("LTX-2: what is missing is assumed, and what is wrong is named") {
              Bad{R"({"_class_name": "LTX2VideoTransformer3DModel", "rope_theta": 1e9})",
                  "rope_theta 1e+09"},
          }) {
-        check_refused(bad, Code::invalid_data);
+        check_refused(bad, VKROPE_ERROR_INVALID_DATA);
     }
-    check_refused({ltx2(R"("rope_type": "spiral")"), "rope_type spiral"}, Code::not_supported);
-    check_refused({ltx2(R"("rope_type": "split")"), "layer_type text"}, Code::invalid_argument,
+    check_refused({ltx2(R"("rope_type": "spiral")"), "rope_type spiral"}, VKROPE_ERROR_NOT_SUPPORTED);
+    check_refused({ltx2(R"("rope_type": "split")"), "layer_type text"}, VKROPE_ERROR_INVALID_ARGUMENT,
                   {.layer_type = "text"});
 }

@@ -14,7 +14,7 @@ using namespace vkrope::test;
 
 namespace {
 
-constexpr ModelQuery by_caller = {.pairing = Pairing::interleaved};
+constexpr ModelQuery by_caller = {.pairing = VKROPE_INTERLEAVED};
 
 /// A class that no table has.
 std::string nautilus_with(const std::string& fields) {
@@ -24,12 +24,12 @@ std::string nautilus_with(const std::string& fields) {
 }
 
 void refused_without_pairing(const std::string& fields, const std::string& words) {
-    check_refused({nautilus_with(fields), words}, Code::not_supported);
+    check_refused({nautilus_with(fields), words}, VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 void refused_for_all(const std::string& fields, const std::string& words) {
-    check_refused({nautilus_with(fields), words}, Code::not_supported);
-    check_refused({nautilus_with(fields), words}, Code::not_supported, by_caller);
+    check_refused({nautilus_with(fields), words}, VKROPE_ERROR_NOT_SUPPORTED);
+    check_refused({nautilus_with(fields), words}, VKROPE_ERROR_NOT_SUPPORTED, by_caller);
 }
 
 }  // namespace
@@ -90,21 +90,21 @@ TEST_CASE("Llama 3.2's cross-attention layers have norms of Q and K, and no RoPE
             CAPTURE(layer);
             const bool crosses = layer == 3 || layer == 5;
             const Rotation rotation = warned(json, {}, {.layer = layer});
-            const Norm& norm = rotation.finish.k.norm;
+            const Norm& norm = rotation.finish.tensor[K].norm;
             CHECK(rotation.rotates == !crosses);
             CHECK(rotation.finish.norms_known);
-            CHECK(norm.kind == (crosses ? NormKind::rms : NormKind::none));
-            CHECK(rotation.finish.q.norm.kind == norm.kind);
+            CHECK(norm.kind == (crosses ? VKROPE_NORM_RMS : VKROPE_NORM_NONE));
+            CHECK(rotation.finish.tensor[Q].norm.kind == norm.kind);
             if (!crosses) continue;
-            CHECK(norm.span == NormSpan::head);
-            CHECK(norm.weight == ParameterShape::channel);
+            CHECK(norm.span == VKROPE_NORM_SPAN_HEAD);
+            CHECK(norm.weight == VKROPE_PARAMETER_CHANNEL);
             CHECK(norm.eps == 1e-5f);
         }
         warned(json, {"layers RoPE"});
     }
-    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.layer = 3}).finish.q.norm.eps == 1e-3f);
+    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.layer = 3}).finish.tensor[Q].norm.eps == 1e-3f);
     check_refused({mllama(R"("num_hidden_layers": 5, )"), "text_config.cross_attention_layers[] 5"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("scalings and bases of one class are not dropped in another") {
@@ -113,9 +113,9 @@ TEST_CASE("scalings and bases of one class are not dropped in another") {
         for (const char* key : {"rope_hf_config", "rope_dail_config"}) {
             const std::string fields = impl + ('"' + std::string(key) + "\": ");
             check_refused({small_llama_with(fields + linear), std::string(key) + ".type linear"},
-                          Code::not_supported);
+                          VKROPE_ERROR_NOT_SUPPORTED);
             check_refused({small_llama_with(fields + R"({"factor": 4})"), key},
-                          Code::not_supported);
+                          VKROPE_ERROR_NOT_SUPPORTED);
             refused_for_all(fields + linear, std::string(key) + ".type linear");
         }
         warned(small_llama_with(impl + std::string(R"("rope_hf_config": {"type": "no_scaling",
@@ -133,7 +133,7 @@ TEST_CASE("a key that turns RoPE off, in the model or in some layers, is an erro
         const std::string name = '"' + std::string(key) + "\": ";
         for (const char* off : {"false", "0", "[true, false]", "[1, 1, 1, 0]"}) {
             refused_for_all(name + off, key);
-            check_refused({small_llama_with(name + off), key}, Code::not_supported);
+            check_refused({small_llama_with(name + off), key}, VKROPE_ERROR_NOT_SUPPORTED);
         }
         for (const char* on : {"true", "null"}) {
             warned(small_llama_with(name + on), {});
@@ -151,7 +151,7 @@ TEST_CASE("keys of other frameworks that change what an unknown class turns") {
                                R"("global_layers": [3, 7])", R"("no_pos_emb_layers": [3])",
                                R"("sliding_window_layout": [0, 1])", R"("local_layers": [0])"}) {
         const std::string name = std::string(fields).substr(1, std::string(fields).find(':') - 2);
-        check_refused({nautilus_with(fields), name}, Code::not_supported, {.layer = 3});
+        check_refused({nautilus_with(fields), name}, VKROPE_ERROR_NOT_SUPPORTED, {.layer = 3});
         CHECK(warns(imported(nautilus_with(fields)), name));
         CHECK(warns(imported(small_llama_with(fields)), name));
     }
@@ -171,7 +171,7 @@ TEST_CASE("keys of other frameworks that change what an unknown class turns") {
     CHECK(quarter.base == 20000);
     warned(litgpt + R"(, "rope_condense_ratio": 1})", {"model_type", "rope_condense_ratio"});
     check_refused({litgpt + R"(, "rope_condense_ratio": 4})", "rope_condense_ratio 4"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("Cohere 2's layer_switch is the period of its full attention") {
@@ -198,7 +198,7 @@ TEST_CASE("a value that another kind of layer has contradicts nothing") {
     CHECK(base(modern("10000.0"), 0) == 160000);
     CHECK(base(modern("10000.0"), 1) == 10000);
     check_refused({modern("20000"), "rope_theta 20000 global_rope_theta 160000.0"},
-                  Code::invalid_data, {.layer = 0});
+                  VKROPE_ERROR_INVALID_DATA, {.layer = 0});
     const std::string gemma =
         R"({"model_type": "gemma3_text", "head_dim": 256, "num_hidden_layers": 12,
             "rope_theta": 10000.0, "rope_local_base_freq": 10000.0,
@@ -213,6 +213,6 @@ TEST_CASE("a value that another kind of layer has contradicts nothing") {
     };
     CHECK(imported(mimo("128"), {.layer = 0}).head_dim == 192);
     CHECK(imported(mimo("128"), {.layer = 1}).head_dim == 128);
-    check_refused({mimo("64"), "head_dim 192 attention_head_dim 64"}, Code::invalid_data,
+    check_refused({mimo("64"), "head_dim 192 attention_head_dim 64"}, VKROPE_ERROR_INVALID_DATA,
                   {.layer = 0});
 }

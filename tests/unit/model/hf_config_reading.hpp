@@ -15,8 +15,8 @@
 
 namespace vkrope::test {
 
-inline constexpr Pairing half = Pairing::half_split;
-inline constexpr Pairing interleaved = Pairing::interleaved;
+inline constexpr Pairing half = VKROPE_HALF_SPLIT;
+inline constexpr Pairing interleaved = VKROPE_INTERLEAVED;
 
 /// The text of one of the files in tests/data/models.
 inline std::string model_file(const std::string& name) {

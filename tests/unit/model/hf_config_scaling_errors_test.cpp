@@ -19,17 +19,17 @@ TEST_CASE("scalings that are unknown are named, never read as default") {
             check_refused({llama_with(R"("rope_theta": 1e4, "rope_scaling": {)" + field +
                                       R"(, "factor": 2.0})"),
                            std::string("rope_scaling.") + key + " " + type},
-                          Code::not_supported);
+                          VKROPE_ERROR_NOT_SUPPORTED);
         }
     }
     check_refused({llama_with(R"("rope_parameters": {"rope_theta": 1e4, "rope_type": "spiral"})"),
                    "rope_parameters.rope_type"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
     check_refused({llama_with(
                        R"("rope_parameters": {"full_attention": {"rope_theta": 1e4,
                 "rope_type": "spiral"}})"),
                    "rope_parameters.full_attention.rope_type spiral"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("formulas that share the name ntk are not taken for each other") {
@@ -37,15 +37,15 @@ TEST_CASE("formulas that share the name ntk are not taken for each other") {
         check_refused({llama_with(R"("rope_theta": 1e4, "rope_scaling": {"factor": 2, ")" +
                                   std::string(key) + "\": \"ntk\"}"),
                        std::string("rope_scaling.") + key + " ntk"},
-                      Code::not_supported);
+                      VKROPE_ERROR_NOT_SUPPORTED);
     }
     const std::string gte =
         R"({"model_type": "new", "rope_theta": 1e4, "rope_scaling": {"type": "ntk")";
-    check_refused({gte + "}}", "rope_scaling.factor"}, Code::invalid_data);
+    check_refused({gte + "}}", "rope_scaling.factor"}, VKROPE_ERROR_INVALID_DATA);
     check_refused({gte + R"(, "factor": 0.5}})", "rope_scaling.factor 0.5 rope_type 1"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
     check_refused({gte + R"(, "factor": 2, "mixed_b": 0}})", "rope_scaling.mixed_b 0"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("InternLM's rotary object, broken") {
@@ -53,20 +53,20 @@ TEST_CASE("InternLM's rotary object, broken") {
         return R"({"model_type": "internlm", "rotary": )" + fields + "}";
     };
     check_refused({internlm(R"({"base": 1e4, "type": "spiral"})"), "rotary.type spiral"},
-                  Code::not_supported);
-    check_refused({internlm(R"({"base": 1e4})"), "rotary.type"}, Code::invalid_data);
+                  VKROPE_ERROR_NOT_SUPPORTED);
+    check_refused({internlm(R"({"base": 1e4})"), "rotary.type"}, VKROPE_ERROR_INVALID_DATA);
     check_refused({internlm(R"({"base": -1, "type": "origin"})"), "rotary.base -1"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
     check_refused(
         {internlm(R"({"type": "dynamic", "scaling_factor": 0})"), "rotary.scaling_factor 0"},
-        Code::invalid_data);
+        VKROPE_ERROR_INVALID_DATA);
     check_refused({internlm(R"({"base": 1e4, "type": "origin"}, "rope_theta": 1e6)"),
                    "rotary.base 10000.0 rope_theta"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
     check_refused(
         {internlm(R"({"type": "origin"}, "rope_scaling": {"type": "linear", "factor": 2})"),
          "rotary rope_scaling"},
-        Code::invalid_data);
+        VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("scaling parameters that are missing or out of range") {
@@ -84,7 +84,7 @@ TEST_CASE("scaling parameters that are missing or out of range") {
     for (const char* field :
          {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
         check_refused({llama3_without(field), std::string("rope_scaling.") + field},
-                      Code::invalid_data);
+                      VKROPE_ERROR_INVALID_DATA);
     }
     CHECK(from_hf_config(llama3_without("")));
     const Bad bad[] = {
@@ -130,6 +130,6 @@ TEST_CASE("scaling parameters that are missing or out of range") {
          "low_freq_factor 5"},
     };
     for (const Bad& b : bad) {
-        check_refused(b, Code::invalid_data);
+        check_refused(b, VKROPE_ERROR_INVALID_DATA);
     }
 }

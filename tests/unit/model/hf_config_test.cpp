@@ -29,7 +29,7 @@ TEST_CASE("real models") {
     struct Model {
         const char* name;
         std::vector<std::uint32_t> sections = {};
-        SectionOrder order = SectionOrder::sequential;
+        SectionOrder order = VKROPE_SECTIONS_SEQUENTIAL;
         double softmax_scale = 1;
         std::uint32_t q_rotary_offset = 0, k_rotary_offset = 0;
         std::vector<std::string> warnings = {};
@@ -56,7 +56,7 @@ TEST_CASE("real models") {
         {.name = "qwen2.5-7b"},
         {.name = "qwen2.5-7b.yarn",
          .warnings = {"rope_scaling.factor 4.0 max_position_embeddings 32768 1"}},
-        {.name = "qwen3-vl-4b", .sections = {24, 20, 20}, .order = SectionOrder::interleaved},
+        {.name = "qwen3-vl-4b", .sections = {24, 20, 20}, .order = VKROPE_SECTIONS_INTERLEAVED},
         {.name = "stablelm-3b"},
     };
     for (const Model& model : models) {

@@ -45,9 +45,9 @@ TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
                fields + "}";
     };
     check_refused({with(R"("image_size": 8, "patch_size": 16)"), "image_size 8 patch_size 16"},
-                  Code::invalid_data);
-    check_refused({with(R"("rope_theta": 0)"), "rope_theta 0"}, Code::invalid_data);
-    CHECK(from_hf_config(json, {.layer = 2}).status.code == Code::invalid_argument);
+                  VKROPE_ERROR_INVALID_DATA);
+    check_refused({with(R"("rope_theta": 0)"), "rope_theta 0"}, VKROPE_ERROR_INVALID_DATA);
+    CHECK(from_hf_config(json, {.layer = 2}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("MoonViT and Kimi K2.5: column and row take turns, with the same frequencies") {
@@ -95,8 +95,8 @@ TEST_CASE("SAM 2: the memory attention turns columns and rows") {
     CHECK(warns(halved, "memory_attention_embed_dim 256"));
     check_refused({with(R"("memory_attention_num_attention_heads": 3)"),
                    "memory_attention_hidden_size 256 num_heads 3"},
-                  Code::invalid_data);
-    CHECK(from_hf_config(json, {.layer = 1}).status.code == Code::invalid_argument);
+                  VKROPE_ERROR_INVALID_DATA);
+    CHECK(from_hf_config(json, {.layer = 1}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("SAM 3: layers without a window divide the positions of the whole image") {
@@ -118,16 +118,16 @@ TEST_CASE("SAM 3: layers without a window divide the positions of the whole imag
     CHECK(chosen.inv_freq == imported(json, {.layer = 7}).inv_freq);
     CHECK(warns(chosen, "full_attention"));
     CHECK(imported(json, {.layer_type = "windowed_attention"}).inv_freq[0] == 1);
-    CHECK(from_hf_config(json, {.layer = 32}).status.code == Code::invalid_argument);
+    CHECK(from_hf_config(json, {.layer = 32}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
     const std::string alone = R"({"model_type": "sam3_vit_model")";
     CHECK(imported(alone + "}").inv_freq == chosen.inv_freq);
     CHECK(warns(imported(alone + "}"), "global_attn_indexes 7 15 23 31"));
     check_refused({alone + R"(, "global_attn_indexes": [32]})", "global_attn_indexes[] 32"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
     check_refused({alone + R"(, "global_attn_indexes": 7})", "global_attn_indexes 7"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
     check_refused({alone + R"(, "num_hidden_layers": 5000})", "num_hidden_layers 5000"},
-                  Code::invalid_data);
+                  VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("Gemma 4: columns turn the first half of a head, rows the second") {
@@ -181,13 +181,13 @@ TEST_CASE("MiniMax M3: frames, rows and columns each turn a third of the head") 
                               {.tower = "vision"})
             .status;
     };
-    check_error(refused(R"("head_dim": 5)"), Code::invalid_data, "vision_config.head_dim 5 6");
-    CHECK(refused(R"("model_type": "clip_vision_model")").code == Code::not_supported);
+    check_error(refused(R"("head_dim": 5)"), VKROPE_ERROR_INVALID_DATA, "vision_config.head_dim 5 6");
+    CHECK(refused(R"("model_type": "clip_vision_model")").code == VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("vision towers that no rotation can say are named") {
     const auto refused = [](const std::string& json, const std::string& words) {
-        check_refused({json, words}, Code::not_supported, {.tower = "vision"});
+        check_refused({json, words}, VKROPE_ERROR_NOT_SUPPORTED, {.tower = "vision"});
     };
     refused(R"({"model_type": "vjepa2", "hidden_size": 1024})",
             "plan_cos_sin_cache channel_angles");

@@ -69,7 +69,7 @@ std::string config_of(const ModelType& type, const std::string& fields) {
 bool same(const Rotation& a, const Rotation& b) {
     const auto finish = [](const Rotation& rotation) {
         const ModelFinish& f = rotation.finish;
-        return std::tuple(f.q.norm.kind, f.q.norm.place, f.q.clip, f.query_scale.kind,
+        return std::tuple(f.tensor[Q].norm.kind, f.tensor[Q].norm.place, f.tensor[Q].clip, f.query_scale.kind,
                           f.query_scale.beta, f.query_scale.length);
     };
     return a.inv_freq == b.inv_freq && a.attention_factor == b.attention_factor &&
@@ -154,7 +154,7 @@ TEST_CASE("a key of norms is one warning, which says what is read") {
             std::string(value) + "}");
         CHECK(warns(qwen, "use_qk_norm " + std::string(value) + " norms Q K qwen3"));
         CHECK(!warns(qwen, "not known"));
-        CHECK(qwen.finish.q.norm.kind == NormKind::rms);
+        CHECK(qwen.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
     }
     for (const char* key : {"use_qk_norm", "qk_norm", "qk_layer_norm", "query_layernorm"}) {
         const Rotation llama = warned(small_llama_with('"' + std::string(key) + "\": true"),
@@ -191,11 +191,11 @@ TEST_CASE("a key that says something is noticed in objects that nobody reads") {
         };
         for (const auto& [fields, key] : scaled) {
             check_refused({small_llama_with(inside(name, fields)), name + key},
-                          Code::not_supported);
+                          VKROPE_ERROR_NOT_SUPPORTED);
             check_refused({R"({"model_type": "llava", )" + inside(name, fields) +
                                R"(, "text_config": {"model_type": "llama", "head_dim": 64}})",
                            name + key},
-                          Code::not_supported);
+                          VKROPE_ERROR_NOT_SUPPORTED);
         }
     }
     // Other models, and what is no attention.
@@ -214,24 +214,24 @@ TEST_CASE("a key that says something is noticed in objects that nobody reads") {
     check_refused({R"({"_class_name": "FluxTransformer2DModel",
                        "attention": {"rope_scaling": {"factor": 2}}})",
                    "attention.rope_scaling"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("an object that says a scaling beside rope_parameters is an error in any class") {
     for (const char* key : {"yarn", "llama_4_scaling", "ntk_config"}) {
         const std::string field = '"' + std::string(key) + R"(": {"factor": 4})";
         check_refused({llama_with(field), std::string(key) + " rope_parameters"},
-                      Code::not_supported);
+                      VKROPE_ERROR_NOT_SUPPORTED);
         check_refused({R"({"model_type": "llava", )" + field +
                            R"(, "text_config": {"model_type": "llama", "head_dim": 64}})",
                        key},
-                      Code::not_supported);
+                      VKROPE_ERROR_NOT_SUPPORTED);
     }
     for (const char* section :
          {R"("scaling": {"type": "linear", "factor": 2})", R"("scaling": {"factor": 2})",
           R"("rotary": {"type": "dynamic"})", R"("rope_config": {"rope_type": "longrope"})",
           R"("rope_type": "yarn")"}) {
-        check_refused({llama_with(section), "rope_parameters"}, Code::not_supported);
+        check_refused({llama_with(section), "rope_parameters"}, VKROPE_ERROR_NOT_SUPPORTED);
     }
     for (const char* plain : {R"("scaling": {"type": "default"})",
                               R"("rope_config": {"factor": 1})", R"("rope_type": "default")"}) {
@@ -243,7 +243,7 @@ TEST_CASE("an object that says a scaling beside rope_parameters is an error in a
                        "sliding_window": 128, "initial_context_length": 4096, "rope_theta": 150000,
                        "rope_scaling_factor": 32.0, "rope_ntk_alpha": 1, "rope_ntk_beta": 32})",
                    "rope_ntk_beta 32"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("keys of vision towers and of diffusion transformers") {
@@ -264,14 +264,14 @@ TEST_CASE("keys of vision towers and of diffusion transformers") {
     }
     check_refused({tower(R"(, "rope_scaling": {"type": "linear", "factor": 2})"),
                    "vision_config.rope_scaling"},
-                  Code::not_supported, vision);
+                  VKROPE_ERROR_NOT_SUPPORTED, vision);
     check_refused({tower(R"(, "rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4})"),
                    "vision_config.rope_parameters.rope_type yarn"},
-                  Code::not_supported, vision);
+                  VKROPE_ERROR_NOT_SUPPORTED, vision);
     CHECK(warns(imported(R"({"_class_name": "FluxTransformer2DModel", "qk_norm": "rms_norm"})"),
                 "qk_norm"));
     check_refused({R"({"_class_name": "FluxTransformer2DModel", "yarn": {"factor": 2}})", "yarn"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
     CHECK(warns(imported(R"({"_class_name": "LTXVideoTransformer3DModel", "use_2d_rope": true})"),
                 "use_2d_rope"));
 }
@@ -291,7 +291,7 @@ TEST_CASE("Wan's own files: a model_type beside the class") {
     }
     check_refused({R"({"_class_name": "WanModel_S2V", "model_type": "s2v", "dim": 5120})",
                    "_class_name WanModel_S2V"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("a key that the class reads for its queries is not called ignored") {
@@ -308,6 +308,6 @@ TEST_CASE("a key that the class reads for its queries is not called ignored") {
         CHECK(!warns(rotation, "llama_4_scaling_beta"));
     }
     const Rotation other = imported(scaled("llama"), pairing);
-    CHECK(other.finish.query_scale.kind == QueryScaling::none);
+    CHECK(other.finish.query_scale.kind == VKROPE_QUERY_SCALING_NONE);
     CHECK(warns(other, "rope_parameters.llama_4_scaling_beta"));
 }

@@ -26,7 +26,7 @@ std::string latent_with(const std::string& fields) {
 
 void refused(const std::string& json, const std::string& words) {
     CAPTURE(json);
-    check_error(from_hf_config(json).status, Code::invalid_data, words);
+    check_error(from_hf_config(json).status, VKROPE_ERROR_INVALID_DATA, words);
 }
 
 }  // namespace
@@ -234,7 +234,7 @@ TEST_CASE("numbers whose frequencies no double holds well") {
                     "num_heads": 16, "rope_theta": 1e-300}})",
                                {.tower = "vision"})
                     .status,
-                Code::invalid_data, "vision_config.rope_theta 1e-300 inv_freq[1]");
+                VKROPE_ERROR_INVALID_DATA, "vision_config.rope_theta 1e-300 inv_freq[1]");
     refused(
         R"({"model_type": "chatglm", "kv_channels": 128, "rope_theta": 1e300,
            "rope_ratio": 1e300})",

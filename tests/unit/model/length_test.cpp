@@ -68,7 +68,7 @@ TEST_CASE("nothing behind a byte of value 0 is lost, and a base that no layer ha
     std::string text = start + R"("rope_theta": 10000})";
     text += '\0';
     text += "garbage";
-    check_error(from_hf_config(text).status, Code::invalid_data, "byte 0");
+    check_error(from_hf_config(text).status, VKROPE_ERROR_INVALID_DATA, "byte 0");
     const Rotation local = read(start + R"("rope_theta": 1e6, "rope_local_base_freq": 10000})", 0);
     REQUIRE(local.warnings.size() == 1);
     CHECK(warns(local, "base layer_types"));

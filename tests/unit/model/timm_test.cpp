@@ -102,7 +102,7 @@ TEST_CASE("timm: RoPE-ViT's axial form has base 100 and no reference grid") {
     }
     for (const char* name :
          {"vit_base_patch16_rope_mixed_224", "vit_large_patch16_rope_mixed_ape_224"}) {
-        check_refused({timm(name, with_input("[3, 224, 224]")), name}, Code::not_supported);
+        check_refused({timm(name, with_input("[3, 224, 224]")), name}, VKROPE_ERROR_NOT_SUPPORTED);
     }
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("timm: DINOv3 turns as in Hugging Face's file of the same model") {
 
 TEST_CASE("timm: what the file does not say or contradicts is named") {
     check_refused({timm("resnet50", with_input("[3, 224, 224]")), "architecture resnet50"},
-                  Code::not_supported);
+                  VKROPE_ERROR_NOT_SUPPORTED);
     const std::string name = "eva02_base_patch14_448";
     for (const Bad& bad : {
              Bad{timm(name, R"("num_features": 768)"), "pretrained_cfg.input_size"},
@@ -133,14 +133,14 @@ TEST_CASE("timm: what the file does not say or contradicts is named") {
              Bad{timm(name, with_input("[3, 448, 1e9]")), "pretrained_cfg.input_size[2]"},
              Bad{timm(name, R"("model_args": 7)"), "model_args 7"},
          }) {
-        check_refused(bad, Code::invalid_data);
+        check_refused(bad, VKROPE_ERROR_INVALID_DATA);
     }
     check_refused(
         {timm(name, R"("model_args": {"rope_temperature": 50}, )" + with_input("[3, 448, 448]")),
          "model_args.rope_temperature 50"},
-        Code::not_supported);
+        VKROPE_ERROR_NOT_SUPPORTED);
     const std::string good = timm(name, with_input("[3, 448, 448]"));
     CHECK(imported(good, {.tower = "vision"}).inv_freq == imported(good).inv_freq);
     CHECK(imported(good, {.pairing = half}).pairing == half);
-    CHECK(from_hf_config(good, {.layer = 1}).status.code == Code::invalid_argument);
+    CHECK(from_hf_config(good, {.layer = 1}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
 }

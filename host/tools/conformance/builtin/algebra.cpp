@@ -25,19 +25,19 @@ struct Way {
 
     /// The largest |position|; for a source with a table it sets the length of the table.
     std::int64_t farthest() const {
-        return source == AngleSource::computed           ? INT32_MAX
-               : source == AngleSource::factored_texture ? (std::int64_t{1} << 22) - 1
+        return source == VKROPE_ANGLES_COMPUTED           ? INT32_MAX
+               : source == VKROPE_ANGLES_FACTORED_TEXTURE ? (std::int64_t{1} << 22) - 1
                                                          : 8191;
     }
     double bound() const { return error_bound(source, 1) * u * (1 + 0x1p-20); }  // 2nd-order errors
 };
 
 Trial at(const std::vector<std::int64_t>& positions, const Way& way, const Bytes& q = {}) {
-    Trial trial = trial_of(Element::f32, head_dim, tokens, way.pairing);
+    Trial trial = trial_of(VKROPE_F32, head_dim, tokens, way.pairing);
     trial.shape.q_per_group = heads;
     trial.info.angles = way.source;
     trial.table_rows = static_cast<std::uint32_t>(way.farthest() + 1);
-    trial.info.positions = PositionSource::ids;
+    trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = positions;
     trial.q = q;
     return trial;
@@ -56,7 +56,7 @@ void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, 
     const std::vector<float> left = floats(a), right = floats(b), from = floats(x);
     for (std::size_t i = 0; i < left.size(); ++i) {
         const std::size_t channel = i % head_dim, row = i - channel;
-        const std::size_t other = way.pairing == Pairing::half_split
+        const std::size_t other = way.pairing == VKROPE_HALF_SPLIT
                                       ? (channel + head_dim / 2) % head_dim
                                       : channel ^ 1;
         const double size = std::fabs(double{from[i]}) + std::fabs(double{from[row + other]});
@@ -80,7 +80,7 @@ double length(const std::vector<float>& values, std::size_t row) {
 void add_way(Checks& checks, const Way& way) {
     const std::string name = fmt::format("{}_{}", name_of(way.pairing), name_of(way.source));
     checks.add("composition_" + name, [=](DeviceUnderTest& device, Findings& findings) {
-        const Bytes x = random_elements(Element::f32, std::size_t{tokens} * heads * head_dim, 91);
+        const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 91);
         const std::int64_t half = way.farthest() / 2;
         for (const std::int64_t q : {std::int64_t{1}, std::int64_t{777}, -half}) {
             const std::vector<std::int64_t> p = random_positions(tokens, -half, half, 92);
@@ -97,12 +97,12 @@ void add_way(Checks& checks, const Way& way) {
         }
     });
     checks.add("inverse_" + name, [=](DeviceUnderTest& device, Findings& findings) {
-        const Bytes x = random_elements(Element::f32, std::size_t{tokens} * heads * head_dim, 93);
+        const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 93);
         const std::vector<std::int64_t> p = random_positions(tokens, -way.farthest(),
                                                              way.farthest(), 94);
         const Bytes once = run(device, at(p, way, x), findings).q;
         Trial back = at(p, way, once);
-        back.direction = Direction::inverse;
+        back.direction = VKROPE_INVERSE;
         const Bytes undone = run(device, back, findings).q;
         hold_close(undone, x, x, way, 2 * std::sqrt(2.0), "the inverse of a rotation undoes it",
                    findings);
@@ -114,7 +114,7 @@ void add_way(Checks& checks, const Way& way) {
                       "the inverse at p and forward at -p have different bits");
     });
     checks.add("norm_" + name, [=](DeviceUnderTest& device, Findings& findings) {
-        const Bytes x = random_elements(Element::f32, std::size_t{tokens} * heads * head_dim, 95);
+        const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 95);
         const Bytes y =
             run(device, at(random_positions(tokens, -way.farthest(), way.farthest(), 96), way, x),
                 findings)
@@ -130,7 +130,7 @@ void add_way(Checks& checks, const Way& way) {
         for (const Element element : elements) {
             Trial trial = trial_of(element, head_dim, tokens, way.pairing);
             trial.info.angles = way.source;
-            trial.info.positions = PositionSource::ids;
+            trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids.assign(tokens, 0);
             trial.q = random_elements(element, q_elements(trial), 97);
             const Bytes y = run(device, trial, findings).q;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t tokens = 24, head_dim = 40, rotary_dim = 28;
 
-Trial from_source(AngleSource source, Element element, Pairing pairing = Pairing::half_split) {
+Trial from_source(AngleSource source, Element element, Pairing pairing = VKROPE_HALF_SPLIT) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.info.rotary_dim = rotary_dim;
     trial.info.tensor[Q].rotary_offset = 6;
@@ -21,14 +21,14 @@ Trial from_source(AngleSource source, Element element, Pairing pairing = Pairing
     return trial;
 }
 
-constexpr AngleSource far_sources[] = {AngleSource::factored_texture, AngleSource::computed};
+constexpr AngleSource far_sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED};
 constexpr double factors[] = {1, 1.01, 1.1386, 1.19, 2};
 constexpr std::uint32_t max_rows = max_factored_positions;
 
 /// 0, +-1, 2^k - 1, 2^k, 2^k + 1 of either sign, and the ends of the range that the source covers.
 std::vector<std::int64_t> special_positions(AngleSource source) {
     std::vector<std::int64_t> positions = {0, 1, -1};
-    const int bits = source == AngleSource::computed ? 31 : 22;
+    const int bits = source == VKROPE_ANGLES_COMPUTED ? 31 : 22;
     for (int k = 1; k < bits; ++k) {
         for (const std::int64_t near : {-1, 0, 1}) {
             const std::int64_t position = (std::int64_t{1} << k) + near;
@@ -37,7 +37,7 @@ std::vector<std::int64_t> special_positions(AngleSource source) {
     }
     const std::int64_t last = (std::int64_t{1} << bits) - 1;
     positions.insert(positions.end(), {last, -last, last - 1, 1 - last});
-    if (source == AngleSource::computed) {
+    if (source == VKROPE_ANGLES_COMPUTED) {
         positions.push_back(INT32_MIN);
     }
     return positions;
@@ -45,9 +45,9 @@ std::vector<std::int64_t> special_positions(AngleSource source) {
 
 /// Random positions over the range that the source covers.
 std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, std::uint32_t seed) {
-    const std::int64_t last = source == AngleSource::computed ? INT32_MAX
+    const std::int64_t last = source == VKROPE_ANGLES_COMPUTED ? INT32_MAX
                                                               : std::int64_t{max_rows} - 1;
-    return random_positions(count, source == AngleSource::computed ? INT32_MIN : -last, last, seed);
+    return random_positions(count, source == VKROPE_ANGLES_COMPUTED ? INT32_MIN : -last, last, seed);
 }
 
 /// Every third token is at a special position, number `part` * (tokens / 3) on in the list; the
@@ -55,7 +55,7 @@ std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, s
 Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint32_t part) {
     Trial trial = from_source(source, element, pairing);
     trial.table_rows = max_rows;
-    trial.info.positions = PositionSource::ids;
+    trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = far_positions(source, tokens, part);
     const std::vector<std::int64_t> special = special_positions(source);
     for (std::uint32_t i = 0; i < tokens / 3; ++i) {
@@ -73,8 +73,8 @@ void add_far(Checks& checks, AngleSource source) {
                 fmt::format("{}_{}_{}", name, name_of(element), name_of(pairing)),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     std::uint32_t part = 0;
-                    for (const Direction direction : {Direction::forward, Direction::inverse}) {
-                        for (const Gain gain : {Gain::apply, Gain::omit, Gain::divide_out}) {
+                    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                        for (const Gain gain : {VKROPE_GAIN_APPLY, VKROPE_GAIN_OMIT, VKROPE_GAIN_DIVIDE_OUT}) {
                             for (const double factor : factors) {
                                 Trial trial = far_trial(source, element, pairing, part++);
                                 trial.direction = direction;
@@ -88,9 +88,9 @@ void add_far(Checks& checks, AngleSource source) {
         }
     }
     checks.add(name + "_special_positions", [=](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = from_source(source, Element::f32);
+        Trial trial = from_source(source, VKROPE_F32);
         trial.table_rows = max_rows;
-        trial.info.positions = PositionSource::ids;
+        trial.info.positions = VKROPE_POSITIONS_IDS;
         trial.ids = special_positions(source);
         trial.shape.tokens = static_cast<std::uint32_t>(trial.ids.size());
         const Rotated rotated = run(device, trial, findings);
@@ -99,12 +99,12 @@ void add_far(Checks& checks, AngleSource source) {
                       rotated.outside);
     });
     checks.add(name + "_one_position_too_far", [=](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = far_trial(source, Element::f32, Pairing::half_split, 3);
-        const std::int64_t edge = source == AngleSource::computed ? std::int64_t{1} << 31
+        Trial trial = far_trial(source, VKROPE_F32, VKROPE_HALF_SPLIT, 3);
+        const std::int64_t edge = source == VKROPE_ANGLES_COMPUTED ? std::int64_t{1} << 31
                                                                   : std::int64_t{max_rows};
         trial.ids_64 = true;
         trial.ids[1] = edge;
-        trial.ids[4] = source == AngleSource::computed ? -edge - 1 : -edge;
+        trial.ids[4] = source == VKROPE_ANGLES_COMPUTED ? -edge - 1 : -edge;
         const Rotated rotated = run(device, trial, findings);
         findings.hold(!has_counter(device, trial.info) || rotated.outside == 2,
                       "{} tokens are counted as outside", rotated.outside);
@@ -115,9 +115,9 @@ void add_far(Checks& checks, AngleSource source) {
                 fmt::format("{}_base_{:.0f}_{}", name, base, scaling),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     constexpr std::uint32_t pairs = 32;
-                    Trial trial = trial_of(Element::f32, 2 * pairs, 64);
+                    Trial trial = trial_of(VKROPE_F32, 2 * pairs, 64);
                     trial.info.angles = source;
-                    trial.info.positions = PositionSource::ids;
+                    trial.info.positions = VKROPE_POSITIONS_IDS;
                     trial.shape.q_per_group = 2;
                     trial.table_rows = max_rows;
                     trial.ids = far_positions(source, 64, 51);
@@ -140,7 +140,7 @@ void add_far(Checks& checks, AngleSource source) {
     }
     checks.add(name + "_windows", [=](DeviceUnderTest& device, Findings& findings) {
         for (const Pairing pairing : pairings) {
-            Trial trial = far_trial(source, Element::bf16, pairing, 4);
+            Trial trial = far_trial(source, VKROPE_BF16, pairing, 4);
             trial.info.tensor[Q].rotary_offset = trial.info.tensor[K].rotary_offset = 2;
             const Window windows[] = {{.offset = 0, .rotary_dim = 8},
                                       {.offset = 10, .rotary_dim = 4},
@@ -149,12 +149,12 @@ void add_far(Checks& checks, AngleSource source) {
             run(device, trial, findings);
         }
     });
-    for (const SectionOrder order : {SectionOrder::sequential, SectionOrder::interleaved}) {
-        const bool sequential = order == SectionOrder::sequential;
+    for (const SectionOrder order : {VKROPE_SECTIONS_SEQUENTIAL, VKROPE_SECTIONS_INTERLEAVED}) {
+        const bool sequential = order == VKROPE_SECTIONS_SEQUENTIAL;
         checks.add(fmt::format("{}_sections_{}", name, sequential ? "sequential" : "interleaved"),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = far_trial(source, Element::f32, Pairing::half_split, 5);
-                       trial.info.positions = PositionSource::axis_ids;
+                       Trial trial = far_trial(source, VKROPE_F32, VKROPE_HALF_SPLIT, 5);
+                       trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
                        trial.info.sections = {.order = order, .axes = 3, .pairs = {6, 4, 4}};
                        trial.ids = far_positions(source, std::size_t{3} * tokens, 52);
                        run(device, trial, findings);
@@ -167,8 +167,8 @@ void add_far(Checks& checks, AngleSource source) {
             for (const Pairing pairing : pairings) {
                 Trial trial = far_trial(source, element, pairing, 6);
                 trial.q = random_elements(element, q_elements(trial), 53);
-                const std::uint32_t quiet = element == Element::f32   ? 0x7fc00000
-                                            : element == Element::f16 ? 0x7e00
+                const std::uint32_t quiet = element == VKROPE_F32   ? 0x7fc00000
+                                            : element == VKROPE_F16 ? 0x7e00
                                                                       : 0x7fc0;
                 for (std::size_t i = 0; i < q_elements(trial); ++i) {
                     const std::size_t row = i / head_dim, channel = i % head_dim,
@@ -189,14 +189,14 @@ void add_table_sizes(Checks& checks) {
     for (const AngleSource source : our_sources) {
         checks.add(fmt::format("{}_size_changes_no_bit", name_of(source)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = from_source(source, Element::f32);
+                       Trial trial = from_source(source, VKROPE_F32);
                        trial.attention_factor = 1.1386;
-                       trial.info.positions = PositionSource::ids;
+                       trial.info.positions = VKROPE_POSITIONS_IDS;
                        trial.ids = random_positions(tokens, -99, 99, 54);
                        trial.table_rows = 100;
                        const Rotated small = run(device, trial, findings);
-                       const bool direct = source == AngleSource::direct_texture ||
-                                           source == AngleSource::direct_buffer;
+                       const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                                           source == VKROPE_ANGLES_DIRECT_BUFFER;
                        for (const std::uint32_t rows :
                             {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
                            trial.table_rows = rows;
@@ -213,14 +213,14 @@ void add_table_sizes(Checks& checks) {
     checks.add("factored_with_one_digit_has_the_bits_of_direct", [](DeviceUnderTest& device,
                                                                     Findings& findings) {
         for (const double factor : factors) {
-            Trial trial = from_source(AngleSource::factored_texture, Element::f32);
+            Trial trial = from_source(VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_F32);
             trial.attention_factor = factor;
             trial.table_rows = 1 << 17;
-            trial.info.positions = PositionSource::ids;
+            trial.info.positions = VKROPE_POSITIONS_IDS;
             const auto same = [&] {
-                trial.info.angles = AngleSource::factored_texture;
+                trial.info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
                 const Rotated factored = run(device, trial, findings);
-                trial.info.angles = AngleSource::direct_texture;
+                trial.info.angles = VKROPE_ANGLES_DIRECT_TEXTURE;
                 const Rotated direct = run(device, trial, findings);
                 return factored.q == direct.q && factored.k == direct.k;
             };
@@ -241,23 +241,23 @@ void add_table_sizes(Checks& checks) {
     });
 }
 
-/// AnglePrecision::float32: position, frequency, their product, cos, sin and the factor are each
+/// VKROPE_ANGLE_PRECISION_FLOAT32: position, frequency, their product, cos, sin and the factor are each
 /// rounded to f32.
 void add_float32_product(Checks& checks) {
-    for (const AngleSource source : {AngleSource::direct_texture, AngleSource::direct_buffer}) {
+    for (const AngleSource source : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         checks.add(fmt::format("float32_product_{}", name_of(source)), [=](DeviceUnderTest& device,
                                                                            Findings& findings) {
             for (const double factor : {1.0, 1.1386}) {
                 for (const Pairing pairing : pairings) {
                     Trial trial = from_source(
-                        source, pairing == Pairing::half_split ? Element::f32 : Element::f16,
+                        source, pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16,
                         pairing);
                     trial.attention_factor = factor;
                     trial.table_rows = 1 << 17;
-                    trial.info.positions = PositionSource::ids;
+                    trial.info.positions = VKROPE_POSITIONS_IDS;
                     trial.ids = random_positions(tokens, -131071, 131071, 57);
                     const Rotated exact = run(device, trial, findings);
-                    trial.precision = AnglePrecision::float32;
+                    trial.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
                     findings.hold(run(device, trial, findings).q != exact.q,
                                   "a float32 product gives the same bits as the exact one");
                 }
@@ -273,13 +273,13 @@ void add_angles(Checks& checks) {
         checks.add(
             fmt::format("texture_and_buffer_{}", name_of(pairing)),
             [=](DeviceUnderTest& device, Findings& findings) {
-                const bool half = pairing == Pairing::half_split;
-                for (const Element element : {half ? Element::f32 : Element::f16, Element::bf16}) {
+                const bool half = pairing == VKROPE_HALF_SPLIT;
+                for (const Element element : {half ? VKROPE_F32 : VKROPE_F16, VKROPE_BF16}) {
                     const Rotated texture = run(
-                        device, from_source(AngleSource::direct_texture, element, pairing),
+                        device, from_source(VKROPE_ANGLES_DIRECT_TEXTURE, element, pairing),
                         findings);
                     const Rotated buffer = run(
-                        device, from_source(AngleSource::direct_buffer, element, pairing),
+                        device, from_source(VKROPE_ANGLES_DIRECT_BUFFER, element, pairing),
                         findings);
                     findings.hold(texture.q == buffer.q && texture.k == buffer.k,
                                   "angles from a buffer give different bits than from a texture");
@@ -287,22 +287,22 @@ void add_angles(Checks& checks) {
             });
     }
     checks.add("texture_that_folds", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = from_source(AngleSource::direct_texture, Element::f32);
-        trial.info.positions = PositionSource::ids;
+        Trial trial = from_source(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_F32);
+        trial.info.positions = VKROPE_POSITIONS_IDS;
         trial.table_rows = 3 * device.info().limits.maxImageDimension2D + 5;
         trial.ids = random_positions(tokens, -std::int64_t{trial.table_rows} - 9,
                                      trial.table_rows + 9, 43);
         const Rotated texture = run(device, trial, findings);
-        trial.info.angles = AngleSource::direct_buffer;
+        trial.info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
         const Rotated buffer = run(device, trial, findings);
         findings.hold(texture.q == buffer.q && texture.k == buffer.k,
                       "angles from a buffer give different bits than from a texture");
     });
     checks.add("cos_sin_cache_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
-        const Rotated ours = run(device, from_source(AngleSource::direct_buffer, Element::f32),
+        const Rotated ours = run(device, from_source(VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_F32),
                                  findings);
-        Trial trial = from_source(AngleSource::cos_sin_cache, Element::f32);
-        add_cos_sin_cache(trial, Element::f32, rotary_dim / 2, true);
+        Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32);
+        add_cos_sin_cache(trial, VKROPE_F32, rotary_dim / 2, true);
         const Rotated callers = run(device, trial, findings);
         findings.hold(ours.q == callers.q && ours.k == callers.k,
                       "a cos_sin_cache with our values gives different bits");
@@ -312,10 +312,10 @@ void add_angles(Checks& checks) {
             checks.add(
                 fmt::format("cos_sin_cache_{}_rows_of_{}", name_of(table), stride),
                 [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const Direction direction : {Direction::forward, Direction::inverse}) {
-                        Trial trial = from_source(AngleSource::cos_sin_cache, Element::f32,
-                                                  Pairing::interleaved);
-                        trial.info.positions = PositionSource::ids;
+                    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                        Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32,
+                                                  VKROPE_INTERLEAVED);
+                        trial.info.positions = VKROPE_POSITIONS_IDS;
                         trial.ids = random_positions(tokens, -9, 72, 44);  // some are out of range
                         trial.direction = direction;
                         add_cos_sin_cache(trial, table, stride, false);

@@ -19,7 +19,7 @@ Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
     Trial trial = trial_of(element, 16, 512, pairing);
     trial.shape.q_per_group = 4;
     trial.table_rows = 1 << 17;
-    trial.info.positions = PositionSource::ids;
+    trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = random_positions(512, -131071, 131071, seed);
     const std::int64_t special[] = {0, 1, -1, 131071, -131071, 65536};
     std::copy(std::begin(special), std::end(special), trial.ids.begin());
@@ -31,7 +31,7 @@ Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
 template <class Visit>
 void each_pair(const Trial& trial, Visit visit) {
     const std::uint32_t D = trial.info.tensor[Q].head_dim, pairs = trial.info.rotary_dim / 2;
-    const bool half = trial.info.pairing == Pairing::half_split;
+    const bool half = trial.info.pairing == VKROPE_HALF_SPLIT;
     for (std::size_t row = 0; row < q_elements(trial) / D; ++row) {
         for (std::size_t j = 0; j < pairs; ++j) {
             const std::size_t first = row * D + (half ? j : 2 * j);
@@ -86,8 +86,8 @@ Bytes with_specials(const Trial& trial, Element element, const std::vector<float
 Bytes tiny(const Trial& trial, Element element) {
     Bytes q = random_elements(element, q_elements(trial), trial.seed + 10);
     std::mt19937 random(trial.seed);
-    const int deepest = element == Element::f16 ? 24 : 150,
-              from = element == Element::f16 ? 10 : 120;
+    const int deepest = element == VKROPE_F16 ? 24 : 150,
+              from = element == VKROPE_F16 ? 10 : 120;
     for (std::size_t i = 0; i < q_elements(trial); ++i) {
         const int exponent = from +
                              static_cast<int>(random() % static_cast<unsigned>(deepest - from));
@@ -101,7 +101,7 @@ Bytes huge(const Trial& trial, Element element) {
     Bytes q(q_elements(trial) * element_bytes(element));
     std::mt19937 random(trial.seed);
     for (std::size_t i = 0; i < q_elements(trial); ++i) {
-        const long double largest = element == Element::f16 ? 65504 : 0x1.fep127L;
+        const long double largest = element == VKROPE_F16 ? 65504 : 0x1.fep127L;
         const long double x = largest * (static_cast<long double>(random()) / 0x1p33L + 0.5L);
         set(element, q, i, random() % 2 == 0 ? x : -x);
     }
@@ -114,8 +114,8 @@ void add_values(Checks& checks, const char* name, Fill values) {
     for (const Element element : elements) {
         checks.add(fmt::format("{}_{}", name, name_of(element)), [=](DeviceUnderTest& device,
                                                                      Findings& findings) {
-            for (const AngleSource source : {AngleSource::factored_texture, AngleSource::computed,
-                                             AngleSource::direct_texture}) {
+            for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                                             VKROPE_ANGLES_DIRECT_TEXTURE}) {
                 for (const Pairing pairing : pairings) {
                     Trial trial = far_positions(element, pairing, 11);
                     trial.info.angles = source;
@@ -132,7 +132,7 @@ void add_values(Checks& checks, const char* name, Fill values) {
 void hold_promises(DeviceUnderTest& device, Findings& findings) {
     VkPhysicalDeviceFloatControlsProperties promised = {};
     promised.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-    const bool declared = (device.device().ref().enabled & float_controls) &&
+    const bool declared = (device.device().ref().enabled & VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) &&
                           device.info().type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     if (declared) {
         add_properties(device.device().ref(), &promised);
@@ -163,7 +163,7 @@ void add_arithmetic(Checks& checks) {
     });
     add_values(checks, "cancellation", cancelling);
     add_values(checks, "unequal_members", [](const Trial& trial, Element element) {
-        return unequal(trial, element, element == Element::f16 ? 12 : 60);
+        return unequal(trial, element, element == VKROPE_F16 ? 12 : 60);
     });
     add_values(checks, "subnormals", tiny);
     add_values(checks, "largest", huge);
@@ -180,13 +180,13 @@ void add_arithmetic(Checks& checks) {
         }
         return q;
     });
-    for (const Direction direction : {Direction::forward, Direction::inverse}) {
+    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
         for (const tools::Choice<Gain>& gain : tools::gains) {
-            const bool inverse = direction == Direction::inverse;
+            const bool inverse = direction == VKROPE_INVERSE;
             checks.add(fmt::format("factor_{}{}", gain.word, inverse ? "_inverse" : ""),
                        [=](DeviceUnderTest& device, Findings& findings) {
                            for (const Element element : elements) {
-                               Trial trial = far_positions(element, Pairing::half_split, 12);
+                               Trial trial = far_positions(element, VKROPE_HALF_SPLIT, 12);
                                trial.attention_factor = yarn_factor;
                                trial.direction = direction;
                                trial.gain = gain.value;
@@ -198,8 +198,8 @@ void add_arithmetic(Checks& checks) {
     checks.add("float_controls", hold_promises);
     checks.add("inverse", [](DeviceUnderTest& device, Findings& findings) {
         for (const Element element : elements) {
-            Trial trial = far_positions(element, Pairing::interleaved, 13);
-            trial.direction = Direction::inverse;
+            Trial trial = far_positions(element, VKROPE_INTERLEAVED, 13);
+            trial.direction = VKROPE_INVERSE;
             run(device, trial, findings);
         }
     });
@@ -227,7 +227,7 @@ void add_arithmetic(Checks& checks) {
                 Trial trial = trial_of(element, 4, 4096);
                 trial.shape.q_per_group = 8;
                 trial.table_rows = 1 << 20;
-                trial.info.positions = PositionSource::ids;
+                trial.info.positions = VKROPE_POSITIONS_IDS;
                 trial.ids = random_positions(4096, -1048575, 1048575, 14);
                 run(device, trial, findings);
             }

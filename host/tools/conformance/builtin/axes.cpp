@@ -16,7 +16,7 @@ Trial with_sections(const Sections& sections, Element element, Pairing pairing,
     trial.info.tensor[Q].rotary_offset = 4;
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.angles = source;
-    trial.info.positions = PositionSource::axis_ids;
+    trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
     trial.info.sections = sections;
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 3};
     trial.table_rows = rows_covered;
@@ -38,11 +38,11 @@ void add_axes(Checks& checks) {
         {"sequential_repeated", {.axes = 3, .pairs = {3, 0, 2}}},
         {"two_axes", {.axes = 2, .pairs = {10, 10}}},
         {"eight_axes", {.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}}},
-        {"interleaved", {.order = SectionOrder::interleaved, .axes = 3, .pairs = {10, 5, 5}}},
+        {"interleaved", {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {10, 5, 5}}},
         {"interleaved_repeated",
-         {.order = SectionOrder::interleaved, .axes = 3, .pairs = {4, 3, 3}}},
+         {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {4, 3, 3}}},
         {"interleaved_leftover",
-         {.order = SectionOrder::interleaved,
+         {.order = VKROPE_SECTIONS_INTERLEAVED,
           .axes = 4,
           .pairs = {4, 4, 4, 8},
           .leftover_axis = 3}},
@@ -50,12 +50,12 @@ void add_axes(Checks& checks) {
     for (const Case& of : cases) {
         const Sections sections = of.sections;
         for (const Pairing pairing : pairings) {
-            const bool half = pairing == Pairing::half_split;
+            const bool half = pairing == VKROPE_HALF_SPLIT;
             checks.add(fmt::format("{}_{}", of.name, name_of(pairing)), [=](DeviceUnderTest& device,
                                                                             Findings& findings) {
                 run(device,
-                    with_sections(sections, half ? Element::f32 : Element::bf16, pairing,
-                                  half ? AngleSource::factored_texture : AngleSource::computed),
+                    with_sections(sections, half ? VKROPE_F32 : VKROPE_BF16, pairing,
+                                  half ? VKROPE_ANGLES_FACTORED_TEXTURE : VKROPE_ANGLES_COMPUTED),
                     findings);
             });
             checks.add(
@@ -63,7 +63,7 @@ void add_axes(Checks& checks) {
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const Element element : elements) {
                         for (const AngleSource source : our_sources) {
-                            for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                            for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                                 Trial trial = with_sections(sections, element, pairing, source);
                                 trial.info.mapping = mapping;
                                 run(device, trial, findings);
@@ -76,8 +76,8 @@ void add_axes(Checks& checks) {
     }
     checks.add("one_axis_outside", [](DeviceUnderTest& device, Findings& findings) {
         for (const bool wide : {false, true}) {
-            Trial trial = with_sections({.axes = 3, .pairs = {6, 7, 7}}, Element::f16,
-                                        Pairing::half_split, AngleSource::factored_texture);
+            Trial trial = with_sections({.axes = 3, .pairs = {6, 7, 7}}, VKROPE_F16,
+                                        VKROPE_HALF_SPLIT, VKROPE_ANGLES_FACTORED_TEXTURE);
             const std::size_t rows = trial.shape.rows();
             trial.ids_64 = wide;
             trial.ids[rows + 1] = rows_covered;       // the second axis of token 1

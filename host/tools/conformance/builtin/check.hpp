@@ -80,7 +80,7 @@ class BuiltinCheck : public Check {
         } catch (const Refusal& refusal) {
             // A case of a user may request something that the library does not take; a built-in
             // check that does is wrong.
-            if (refusal.code() == Code::invalid_argument)
+            if (refusal.code() == VKROPE_ERROR_INVALID_ARGUMENT)
                 return {.verdict = Verdict::error,
                         .reason = refusal.what(),
                         .exit = tools::ExitCode::verification_failed};

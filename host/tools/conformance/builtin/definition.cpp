@@ -81,7 +81,7 @@ Definition::Definition(const Trial& trial, const std::vector<std::int64_t>& posi
     : trial_(trial), positions_(positions), flushes_(flushes), inv_freq_(inv_freq_of(trial)),
       angles_(inv_freq_, trial.attention_factor,
               {.phase = trial.phase,
-               .head_groups = trial.info.head_groups,
+               .head_groups = head_groups_of(trial.info),
                .axes = summed_axes(trial.info.sections)}),
       exact_(trial, positions) {
     for (std::uint32_t j = 0; j < trial.info.rotary_dim / 2; ++j) {
@@ -96,22 +96,22 @@ std::int64_t Definition::position(const Turn& turn) const {
 
 CosSin Definition::cos_sin(const Turn& turn) const {
     const KernelInfo& info = trial_.info;
-    if (info.angles == AngleSource::cos_sin_cache) {
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         const auto member = static_cast<std::size_t>(turn.member);
         const std::size_t column = !info.channel_angles ? turn.pair
-                                   : info.pairing == Pairing::half_split
+                                   : info.pairing == VKROPE_HALF_SPLIT
                                        ? turn.pair + member * axis_.size()
                                        : 2 * turn.pair + member;
         const std::size_t at = static_cast<std::size_t>(position(turn)) * trial_.row_stride +
                                column;
         return {value(info.table, trial_.cos, at), value(info.table, trial_.sin, at)};
     }
-    if (trial_.precision == AnglePrecision::float32) {
+    if (trial_.precision == VKROPE_ANGLE_PRECISION_FLOAT32) {
         const reference::CosSin exact = float32_cos_sin(position(turn), inv_freq_[turn.pair]);
         const auto factor = static_cast<float>(trial_.attention_factor);
         return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
     }
-    if (info.sections.order != SectionOrder::sum) {
+    if (info.sections.order != VKROPE_SECTIONS_SUM) {
         return angles_.at(info.angles, position(turn), turn.pair);
     }
     std::array<std::int64_t, max_axes> positions = {};
@@ -137,10 +137,10 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                                const std::byte* before, const std::byte* output, char name,
                                Findings& findings) const {
     const std::vector<Pair> pairs = pairs_of(operation);
-    const bool callers = trial_.info.angles == AngleSource::cos_sin_cache;
+    const bool callers = trial_.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     // The contract does not fix the bits of a factor that is not in the table; the reference checks
     // its error bound.
-    const bool bits_known = trial_.gain == Gain::apply || trial_.attention_factor == 1;
+    const bool bits_known = trial_.gain == VKROPE_GAIN_APPLY || trial_.attention_factor == 1;
     const std::uint64_t rows = in.batch * in.tokens;
     std::vector<std::uint64_t> from(rows * in.heads);
     reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) { from[row] = first; });

@@ -31,8 +31,8 @@ Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) 
 /// Runs a trial with each conversion that the device supports.
 template <class Try>
 void each_conversion(DeviceUnderTest& device, Trial trial, Try attempt) {
-    for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
-        if (conversion == Conversion::native && !device.traits().converts_f16) {
+    for (const Conversion conversion : {VKROPE_CONVERSION_INTEGER, VKROPE_CONVERSION_NATIVE}) {
+        if (conversion == VKROPE_CONVERSION_NATIVE && !device.traits().converts_f16) {
             continue;  // the check `native` gives the reason
         }
         trial.info.conversion = conversion;
@@ -76,11 +76,11 @@ std::vector<std::uint32_t> all_halves() {
 /// The f32 values halfway between two neighbours of `type`, and their own neighbours.
 std::vector<std::uint32_t> ties(Element type) {
     std::vector<std::uint32_t> bits;
-    const std::uint32_t infinity = type == Element::f16 ? 0x7c00 : 0x7f80;
+    const std::uint32_t infinity = type == VKROPE_F16 ? 0x7c00 : 0x7f80;
     for (std::uint32_t half = 0; half < infinity; ++half) {
         const double low = reference::widen(type_of(type), half);
         const double high = half + 1 < infinity ? double{reference::widen(type_of(type), half + 1)}
-                                                : (type == Element::f16 ? 65536.0 : 0x1p128);
+                                                : (type == VKROPE_F16 ? 65536.0 : 0x1p128);
         const auto middle = static_cast<float>((low + high) / 2);  // exact
         std::uint32_t of_middle = 0;
         std::memcpy(&of_middle, &middle, sizeof middle);
@@ -101,7 +101,7 @@ struct RoundedTwice {
 };
 
 RoundedTwice rounded_twice(Element element) {
-    RoundedTwice found = {.trial = trial_of(Element::f32, 16, 8), .once = {}};
+    RoundedTwice found = {.trial = trial_of(VKROPE_F32, 16, 8), .once = {}};
     Trial& trial = found.trial;
     trial.info.tensor[Q].out = element;
     trial.first = 1;
@@ -109,7 +109,7 @@ RoundedTwice rounded_twice(Element element) {
     trial.q.resize(q_elements(trial) * sizeof(float));
     const reference::Type type = type_of(element);
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
-                        dropped = element == Element::f16 ? 13 : 16;
+                        dropped = element == VKROPE_F16 ? 13 : 16;
     const shader_source::Angles angles(inv_freq_of(trial), 1);
     std::mt19937 random(8);
     for (std::uint32_t i = 0; i < trial.shape.tokens * pairs; ++i) {
@@ -123,10 +123,10 @@ RoundedTwice rounded_twice(Element element) {
                 const auto bits = static_cast<std::uint32_t>(random());
                 return (bits & 0x807fffffu) | (127 - bits % 8) << 23;
             };
-            store(Element::f32, trial.q, first, member());
-            store(Element::f32, trial.q, second, member());
-            const float a = value(Element::f32, trial.q, first) * angle.cos,
-                        b = value(Element::f32, trial.q, second) * angle.sin;
+            store(VKROPE_F32, trial.q, first, member());
+            store(VKROPE_F32, trial.q, second, member());
+            const float a = value(VKROPE_F32, trial.q, first) * angle.cos,
+                        b = value(VKROPE_F32, trial.q, second) * angle.sin;
             const float sum = a - b;
             const double exact = double{a} - double{b};
             const bool tie = (std::bit_cast<std::uint32_t>(sum) & ((1u << dropped) - 1)) ==
@@ -169,13 +169,13 @@ void add_elements(Checks& checks) {
         }
     }
     checks.add("k_has_types_of_its_own", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = trial_of(Element::f32, 32, 16);
-        trial.info.tensor[K] = {.in = Element::f32, .out = Element::f16, .head_dim = 32};
+        Trial trial = trial_of(VKROPE_F32, 32, 16);
+        trial.info.tensor[K] = {.in = VKROPE_F32, .out = VKROPE_F16, .head_dim = 32};
         run(device, trial, findings);
-        trial.info.tensor[K] = {.in = Element::bf16, .out = Element::bf16, .head_dim = 32};
+        trial.info.tensor[K] = {.in = VKROPE_BF16, .out = VKROPE_BF16, .head_dim = 32};
         run(device, trial, findings);
     });
-    for (const Element in : {Element::f16, Element::bf16}) {
+    for (const Element in : {VKROPE_F16, VKROPE_BF16}) {
         for (const Element out : elements) {
             checks.add(fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
                        [=](DeviceUnderTest& device, Findings& findings) {
@@ -183,13 +183,13 @@ void add_elements(Checks& checks) {
                        });
         }
     }
-    for (const Element out : {Element::f16, Element::bf16}) {
+    for (const Element out : {VKROPE_F16, VKROPE_BF16}) {
         checks.add(fmt::format("ties_and_next_to_ties_f32_to_{}", name_of(out)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       hold_identities(device, Element::f32, out, ties(out), findings);
+                       hold_identities(device, VKROPE_F32, out, ties(out), findings);
                    });
     }
-    for (const Element element : {Element::f16, Element::bf16}) {
+    for (const Element element : {VKROPE_F16, VKROPE_BF16}) {
         checks.add(fmt::format("rounded_twice_{}", name_of(element)), [=](DeviceUnderTest& device,
                                                                           Findings& findings) {
             const RoundedTwice of = rounded_twice(element);
@@ -208,8 +208,8 @@ void add_elements(Checks& checks) {
         });
     }
     checks.add("native", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = trial_of(Element::f16, 32, 16);
-        trial.info.conversion = Conversion::native;
+        Trial trial = trial_of(VKROPE_F16, 32, 16);
+        trial.info.conversion = VKROPE_CONVERSION_NATIVE;
         run(device, trial, findings);  // its refusal says what the device lacks
     });
 }

@@ -79,8 +79,9 @@ KernelInfo kernel_of(const Scene& scene, const Way& way) {
     const TensorInfo format = {scene.in, scene.out, scene.head_dim, scene.rotary_offset};
     KernelInfo info = {.pairing = scene.pairing,
                        .rotary_dim = scene.rotary_dim,
-                       .tensor = {format, format, {scene.in, scene.out, scene.head_dim, 0}}};
-    info.angles = AngleSource::direct_buffer;
+                       .tensor = {format, format, {scene.in, scene.out, scene.head_dim, 0}},
+                       .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
+    info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
     info.mapping = way.mapping;
     info.scatter_k = way.slots;
     info.tensor[Q].heads = q_heads;
@@ -97,12 +98,12 @@ Parameters parameters_of(const KernelInfo& info) {
     std::array<TensorParameterSources, 3> sources;
     std::uint32_t seed = 700;
     const auto fill = [&seed](const ParameterItem& item, std::vector<float>& numbers) {
-        const Bytes random = random_elements(Element::f32, item.count, ++seed);
+        const Bytes random = random_elements(VKROPE_F32, item.count, ++seed);
         for (std::uint32_t i = 0; i < item.count; ++i) {
-            numbers.push_back(value(Element::f32, random, i));
+            numbers.push_back(value(VKROPE_F32, random, i));
         }
         return item.count == 0 ? ParameterSource{}
-                               : ParameterSource{numbers.data(), Element::f32, numbers.size()};
+                               : ParameterSource{numbers.data(), VKROPE_F32, numbers.size()};
     };
     const TensorParameters* items[] = {&plan.tensor[Q], &plan.tensor[K], &plan.tensor[V]};
     for (std::size_t i = 0; i < 3; ++i) {

@@ -11,7 +11,7 @@ inline constexpr std::int32_t first_position = 9;
 
 /// What changes no bit.
 struct Way {
-    Mapping mapping = Mapping::by_device;
+    Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
     bool in_place = false, slots = false;
     std::uint32_t lead = 0;  // elements before each tensor, which narrow the access
 };

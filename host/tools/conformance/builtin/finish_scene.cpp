@@ -21,18 +21,18 @@ reference::Finish steps_of(const Scene& scene, const Finish& finish,
     const Norm& norm = finish.norm;
     reference::Finish steps;
     steps.bias = doubles(parameters.bias);
-    steps.norm.kind = norm.kind == NormKind::rms     ? reference::NormKind::rms
-                      : norm.kind == NormKind::layer ? reference::NormKind::layer
-                                                     : reference::NormKind::none;
-    steps.norm.over_token = norm.span == NormSpan::token;
-    steps.norm.after = norm.place == NormPlace::after;
+    steps.norm.kind = norm.kind == VKROPE_NORM_RMS     ? reference::NormKind::rms
+                      : norm.kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
+                                                       : reference::NormKind::none;
+    steps.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+    steps.norm.after = norm.place == VKROPE_NORM_PLACE_AFTER;
     steps.norm.eps = norm.eps;
     steps.norm.weight = doubles(parameters.weight);
     steps.norm.weight_offset = norm.weight_offset;
     steps.norm.bias = doubles(parameters.norm_bias);
     steps.clip = finish.clip;
     steps.hadamard = finish.hadamard;
-    steps.scale = double{finish.scale} * (finish.scale_call ? double{scene.q_scale} : 1);
+    steps.scale = double{scale_of(finish)} * (finish.scale_call ? double{scene.q_scale} : 1);
     if (finish.scale_tokens) {
         steps.scale_tokens = doubles(token_scales());
     }
@@ -74,7 +74,7 @@ void hold_definition(DeviceUnderTest& device, const Scene& scene, const Outputs&
             operation.positions.push_back(first_position + t % tokens);
         }
         if (name != 'V') {
-            operation.interleaved = scene.pairing == Pairing::interleaved;
+            operation.interleaved = scene.pairing == VKROPE_INTERLEAVED;
             operation.rotary_offset = scene.rotary_offset;
             operation.inv_freq = rotation.inv_freq;
         }
@@ -82,7 +82,7 @@ void hold_definition(DeviceUnderTest& device, const Scene& scene, const Outputs&
         const reference::FinishVerdict verdict = reference::compare(
             shape(scene.in), shape(scene.out), operation,
             steps_of(scene, finish, parameters.tensors[i]),
-            error_bound(AngleSource::direct_buffer, 1), input.data(), output.data());
+            error_bound(VKROPE_ANGLES_DIRECT_BUFFER, 1), input.data(), output.data());
         findings.hold(verdict.right(), "{}: {} of {} values are within the contract: {}", name,
                       verdict.within, verdict.elements, verdict.worst);
     }
@@ -98,7 +98,7 @@ struct Quantised {
 Quantised quantised(const Scene& scene, const Finish& finish, const std::vector<float>& given,
                     std::uint32_t heads, const Bytes& rows) {
     const auto store = reference::Store(static_cast<std::uint32_t>(scene.out) -
-                                        static_cast<std::uint32_t>(Element::e4m3fn));
+                                        static_cast<std::uint32_t>(VKROPE_E4M3FN));
     Quantised all;
     std::vector<float> row(scene.head_dim);
     for (std::size_t i = 0; i < rows_of(heads); ++i) {
@@ -110,7 +110,7 @@ Quantised quantised(const Scene& scene, const Finish& finish, const std::vector<
         } else if (is_made(finish.store_scale)) {
             reference::MadeRow made = reference::quantise_made(
                 store, row, finish.scale_floor,
-                finish.store_scale == StoreScale::made_power_of_two);
+                finish.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = std::move(made.codes);
             all.scales.push_back(made.scale);
         } else {
@@ -127,12 +127,12 @@ Quantised quantised(const Scene& scene, const Finish& finish, const std::vector<
 void hold_codes(DeviceUnderTest& device, const Scene& scene, const Outputs& outputs,
                 Findings& findings) {
     Scene plain = scene;
-    plain.out = Element::f32;
+    plain.out = VKROPE_F32;
     for (Finish* finish : {&plain.q, &plain.k, &plain.v}) {
-        finish->store_scale = StoreScale::none;
+        finish->store_scale = VKROPE_STORE_SCALE_NONE;
         finish->scale_floor = 0;
     }
-    const Outputs rows = run(device, plain, {.mapping = Mapping::cpu});
+    const Outputs rows = run(device, plain, {.mapping = VKROPE_MAPPING_CPU});
     hold_definition(device, plain, rows, findings);
     const Parameters parameters = parameters_of(kernel_of(scene, {}));
     const struct {
@@ -162,7 +162,7 @@ void hold_codes(DeviceUnderTest& device, const Scene& scene, const Outputs& outp
 }  // namespace
 
 void hold(DeviceUnderTest& device, const Scene& scene, Findings& findings) {
-    const Outputs outputs = run(device, scene, {.mapping = Mapping::cpu});
+    const Outputs outputs = run(device, scene, {.mapping = VKROPE_MAPPING_CPU});
     if (is_quantised(scene.out)) {
         hold_codes(device, scene, outputs, findings);
     } else {
@@ -171,17 +171,17 @@ void hold(DeviceUnderTest& device, const Scene& scene, Findings& findings) {
     const auto same = [&](const char* what, const Way& way) {
         findings.hold(run(device, scene, way) == outputs, "{} gives different bits", what);
     };
-    same("the mapping of GPUs", {.mapping = Mapping::gpu});
+    same("the mapping of GPUs", {.mapping = VKROPE_MAPPING_GPU});
     if (scene.head_dim == usual_head_dim) {  // other kernels, or other accesses to memory
         same("a tensor that starts in the middle of 16 bytes",
-             {.mapping = Mapping::gpu, .lead = 2});
-        same("the same on a processor", {.mapping = Mapping::cpu, .lead = 2});
+             {.mapping = VKROPE_MAPPING_GPU, .lead = 2});
+        same("the same on a processor", {.mapping = VKROPE_MAPPING_CPU, .lead = 2});
         if (is_quantised(scene.out))
-            same("an output that starts at any byte", {.mapping = Mapping::gpu, .lead = 3});
-        same("a cache", {.mapping = Mapping::cpu, .slots = true});
+            same("an output that starts at any byte", {.mapping = VKROPE_MAPPING_GPU, .lead = 3});
+        same("a cache", {.mapping = VKROPE_MAPPING_CPU, .slots = true});
     }
     if (scene.in == scene.out) {
-        same("in place", {.mapping = Mapping::cpu, .in_place = true});
+        same("in place", {.mapping = VKROPE_MAPPING_CPU, .in_place = true});
     }
 }
 

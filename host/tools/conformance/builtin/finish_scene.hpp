@@ -11,9 +11,9 @@ inline constexpr std::uint32_t usual_head_dim = 128;
 
 /// The steps of a check, and the row that they are taken on.
 struct Scene {
-    Element in = Element::f32, out = Element::f32;
+    Element in = VKROPE_F32, out = VKROPE_F32;
     std::uint32_t head_dim = 64, rotary_dim = 64, rotary_offset = 0;
-    Pairing pairing = Pairing::half_split;
+    Pairing pairing = VKROPE_HALF_SPLIT;
     Finish q = {}, k = {}, v = {};
     float q_scale = 1;
     Bytes values = {};  // of all tensors, repeated; empty: random

@@ -10,7 +10,7 @@ namespace vkrope::conformance {
 namespace {
 
 constexpr Norm norm_of(NormKind kind, NormSpan span, NormPlace place, ParameterShape weight,
-                       std::uint32_t weight_offset, ParameterShape bias = ParameterShape::none) {
+                       std::uint32_t weight_offset, ParameterShape bias = VKROPE_PARAMETER_NONE) {
     Norm norm;
     norm.kind = kind;
     norm.span = span;
@@ -28,23 +28,23 @@ struct Named {
     Norm q, k, v;
 };
 
-constexpr ParameterShape none = ParameterShape::none, channel = ParameterShape::channel,
-                         each_head = ParameterShape::head_channel;
-constexpr NormKind rms = NormKind::rms, layer = NormKind::layer;
-constexpr NormSpan head = NormSpan::head, token = NormSpan::token;
-constexpr NormPlace before = NormPlace::before, after = NormPlace::after;
+constexpr ParameterShape none = VKROPE_PARAMETER_NONE, channel = VKROPE_PARAMETER_CHANNEL,
+                         each_head = VKROPE_PARAMETER_HEAD_CHANNEL;
+constexpr NormKind rms = VKROPE_NORM_RMS, layer = VKROPE_NORM_LAYER;
+constexpr NormSpan head = VKROPE_NORM_SPAN_HEAD, token = VKROPE_NORM_SPAN_TOKEN;
+constexpr NormPlace before = VKROPE_NORM_PLACE_BEFORE, after = VKROPE_NORM_PLACE_AFTER;
 
 constexpr Named norms[] = {
     {"rms_of_heads",
-     Element::f16,
+     VKROPE_F16,
      norm_of(rms, head, before, channel, 0),
      norm_of(rms, head, before, channel, 1),
      {}},
-    {"rms_of_heads_after", Element::bf16, norm_of(rms, head, after, each_head, 0),
+    {"rms_of_heads_after", VKROPE_BF16, norm_of(rms, head, after, each_head, 0),
      norm_of(rms, head, after, none, 0), norm_of(rms, head, before, none, 0)},
-    {"rms_of_tokens", Element::f32, norm_of(rms, token, before, each_head, 0),
+    {"rms_of_tokens", VKROPE_F32, norm_of(rms, token, before, each_head, 0),
      norm_of(rms, token, after, each_head, 1), norm_of(rms, token, before, channel, 0)},
-    {"layer_norm", Element::bf16, norm_of(layer, head, before, each_head, 0, each_head),
+    {"layer_norm", VKROPE_BF16, norm_of(layer, head, before, each_head, 0, each_head),
      norm_of(layer, head, after, channel, 0, channel), norm_of(layer, token, before, none, 0)},
 };
 
@@ -53,10 +53,10 @@ struct RowShape {
     std::uint32_t head_dim, rotary_dim, rotary_offset;
     Pairing pairing;
 };
-constexpr RowShape row_shapes[] = {{usual_head_dim, 128, 0, Pairing::half_split},
-                                   {80, 32, 16, Pairing::interleaved},
-                                   {10, 4, 2, Pairing::half_split},
-                                   {7, 4, 1, Pairing::interleaved}};
+constexpr RowShape row_shapes[] = {{usual_head_dim, 128, 0, VKROPE_HALF_SPLIT},
+                                   {80, 32, 16, VKROPE_INTERLEAVED},
+                                   {10, 4, 2, VKROPE_HALF_SPLIT},
+                                   {7, 4, 1, VKROPE_INTERLEAVED}};
 
 void set_shape(Scene& scene, const RowShape& shape) {
     scene.head_dim = shape.head_dim;
@@ -81,7 +81,7 @@ void hold_extremes(DeviceUnderTest& device, NormKind kind, Findings& findings) {
     add_row(1, infinity);
     add_row(1, -infinity);
     add_row(1, std::numeric_limits<float>::quiet_NaN());
-    if (kind == NormKind::rms) {  // differences of such numbers are not floats
+    if (kind == VKROPE_NORM_RMS) {  // differences of such numbers are not floats
         add_row(largest, -largest);
         add_row(1e30f, 2);
     }
@@ -115,7 +115,7 @@ void add_finishes(Checks& checks) {
     }
     checks.add("bias_clip_and_scale", [](DeviceUnderTest& device, Findings& findings) {
         for (const std::size_t shape : {0, 2}) {
-            Scene scene = {.in = Element::bf16, .out = Element::f32, .q_scale = 0.3f};
+            Scene scene = {.in = VKROPE_BF16, .out = VKROPE_F32, .q_scale = 0.3f};
             set_shape(scene, row_shapes[shape]);
             scene.q = {.bias = each_head, .clip = 2.5f, .scale = 0.7f, .scale_call = true};
             scene.k = {.bias = channel, .clip = 2.5f, .scale_tokens = true};
@@ -124,7 +124,7 @@ void add_finishes(Checks& checks) {
         }
     });
     checks.add("all_steps", [](DeviceUnderTest& device, Findings& findings) {
-        Scene scene = {.in = Element::f16, .out = Element::f32, .q_scale = 0.125f};
+        Scene scene = {.in = VKROPE_F16, .out = VKROPE_F32, .q_scale = 0.125f};
         set_shape(scene, row_shapes[0]);
         scene.q = {.bias = channel, .clip = 1.5f, .scale_call = true, .scale_tokens = true};
         scene.q.norm = norm_of(rms, head, before, channel, 1);

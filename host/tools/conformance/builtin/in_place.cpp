@@ -41,11 +41,11 @@ void add_in_place(Checks& checks) {
     }
     checks.add("outside_the_table", [](DeviceUnderTest& device, Findings& findings) {
         for (const bool in_place : {false, true}) {
-            Trial trial = trial_of(Element::f16, 16, 6, Pairing::interleaved);
+            Trial trial = trial_of(VKROPE_F16, 16, 6, VKROPE_INTERLEAVED);
             trial.info.rotary_dim = 8;
             trial.info.tensor[Q].rotary_offset = 4;
             trial.info.tensor[K] = trial.info.tensor[Q];
-            trial.info.positions = PositionSource::ids;
+            trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids = {1, 40, -40, 39, -39, INT32_MAX};
             trial.table_rows = 40;
             trial.in_place = in_place;

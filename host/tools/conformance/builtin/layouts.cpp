@@ -39,8 +39,8 @@ void add_layouts(Checks& checks) {
         const NamedArrangement in = arrangements[i];
         const NamedArrangement out = arrangements[in.value == Arrangement::broadcast ? 0 : i];
         checks.add(in.name, [=](DeviceUnderTest& device, Findings& findings) {
-            hold_pair(device, Element::f16, 32, in.value, out.value, findings);
-            hold_pair(device, Element::f32, 12, in.value, out.value, findings);
+            hold_pair(device, VKROPE_F16, 32, in.value, out.value, findings);
+            hold_pair(device, VKROPE_F32, 12, in.value, out.value, findings);
         });
         for (std::size_t j = 0; j < outputs; ++j) {
             const NamedArrangement to = arrangements[j];
@@ -59,7 +59,7 @@ void add_layouts(Checks& checks) {
         checks.add(by_head ? "pages_by_head" : "pages",
                    [=](DeviceUnderTest& device, Findings& findings) {
                        for (const std::uint32_t page_size : {1u, 16u}) {
-                           Trial trial = small(Element::f16, 32, false);
+                           Trial trial = small(VKROPE_F16, 32, false);
                            trial.info.scatter_k = true;
                            trial.page_size = page_size;
                            trial.pages_by_head = by_head;

@@ -12,27 +12,27 @@ struct Layout {
     Arrangement in, out;
     bool in_place;
     Element element;
-    AngleSource source = AngleSource::direct_texture;
+    AngleSource source = VKROPE_ANGLES_DIRECT_TEXTURE;
 };
 
 constexpr Layout layouts[] = {
-    {"bshd", Arrangement::bshd, Arrangement::bshd, false, Element::f32},
-    {"bhsd_in_place", Arrangement::bhsd, Arrangement::bhsd, true, Element::f16,
-     AngleSource::direct_buffer},
-    {"bhsd_to_bshd", Arrangement::bhsd, Arrangement::bshd, false, Element::bf16},
-    {"packed_qkv_in_place", Arrangement::packed_qkv, Arrangement::packed_qkv, true, Element::bf16},
+    {"bshd", Arrangement::bshd, Arrangement::bshd, false, VKROPE_F32},
+    {"bhsd_in_place", Arrangement::bhsd, Arrangement::bhsd, true, VKROPE_F16,
+     VKROPE_ANGLES_DIRECT_BUFFER},
+    {"bhsd_to_bshd", Arrangement::bhsd, Arrangement::bshd, false, VKROPE_BF16},
+    {"packed_qkv_in_place", Arrangement::packed_qkv, Arrangement::packed_qkv, true, VKROPE_BF16},
     {"grouped_qkv_in_place", Arrangement::grouped_qkv, Arrangement::grouped_qkv, true,
-     Element::f16},
+     VKROPE_F16},
     {"odd_offsets_in_place", Arrangement::odd_offsets, Arrangement::odd_offsets, true,
-     Element::f16},
-    {"broadcast", Arrangement::broadcast, Arrangement::bshd, false, Element::f16},
+     VKROPE_F16},
+    {"broadcast", Arrangement::broadcast, Arrangement::bshd, false, VKROPE_F16},
 };
 
 Trial of_layout(const Layout& layout) {
     Trial trial = trial_of(layout.element, 64, 160);
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.angles = layout.source;
-    trial.info.positions = PositionSource::ids;
+    trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.shape = {.batch = 2, .tokens = 160, .groups = 2, .q_per_group = 2};
     trial.in = layout.in;
     trial.out = layout.out;
@@ -51,11 +51,11 @@ void add_limits(Checks& checks) {
     };
     // Two workgroups along y: with 7, calls of this size would not have to be split.
     const Forced forced[] = {
-        {"range_of_64_KiB", {.storage_range = 1u << 16}, Mapping::cpu},
-        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu},
+        {"range_of_64_KiB", {.storage_range = 1u << 16}, VKROPE_MAPPING_CPU},
+        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, VKROPE_MAPPING_GPU},
         {"range_of_64_KiB_and_7_workgroups",
          {.storage_range = 1u << 16, .workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7},
-         Mapping::gpu},
+         VKROPE_MAPPING_GPU},
     };
     for (const Layout& layout : layouts) {
         for (const Forced& limits : forced) {
@@ -85,7 +85,7 @@ void add_limits(Checks& checks) {
         }
     }
     checks.add("4_storage_buffers", [](DeviceUnderTest& device, Findings& findings) {
-        for (const Element element : {Element::f32, Element::f16}) {
+        for (const Element element : {VKROPE_F32, VKROPE_F16}) {
             for (const std::uint32_t head_dim : {32u, 9u}) {
                 Trial trial = trial_of(element, head_dim, 20);
                 trial.info.rotary_dim = 8;
@@ -116,7 +116,7 @@ void add_limits(Checks& checks) {
                     "bytes at most",
                     range, most);
             }
-            Trial trial = trial_of(Element::f32, 128,
+            Trial trial = trial_of(VKROPE_F32, 128,
                                    static_cast<std::uint32_t>(range / row + 100));
             trial.shape.q_per_group = 32;
             trial.table_rows = 1 << 14;

@@ -17,7 +17,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
                      std::uint32_t lanes_of_token, Findings& findings) {
     constexpr std::uint32_t enough = 1u << 16;  // lanes: see host/kernel/plan.cpp
     const std::uint32_t tokens = enough / lanes_of_token + 2;
-    DeviceUnderTest::KernelCall call = {.info = mapped(Mapping::gpu, element),
+    DeviceUnderTest::KernelCall call = {.info = mapped(VKROPE_MAPPING_GPU, element),
                                         .call = {.tokens = tokens}};
     const Shape shape = {.batch = 1, .tokens = tokens, .groups = 1, .q_per_group = 19};
     Piece piece = arrange(rows, shape, call.info.tensor[Q].head_dim, call.info.tensor[K].head_dim);
@@ -68,9 +68,9 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
 }  // namespace
 
 void add_mappings(Checks& checks) {
-    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
-        for (const Element element : {Element::f16, Element::f32}) {
-            const std::string name = fmt::format("{}_{}", mapping == Mapping::gpu ? "gpu" : "cpu",
+    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
+        for (const Element element : {VKROPE_F16, VKROPE_F32}) {
+            const std::string name = fmt::format("{}_{}", mapping == VKROPE_MAPPING_GPU ? "gpu" : "cpu",
                                                  name_of(element));
             checks.add("mapping_" + name, [=](DeviceUnderTest& device, Findings& findings) {
                 Trial trial = two_tensors(element, 32, 32);
@@ -80,20 +80,20 @@ void add_mappings(Checks& checks) {
         }
     }
     // Windows that prevent 16-byte access but allow two words, which an invocation with
-    // Mapping::cpu then takes at a time.
+    // VKROPE_MAPPING_CPU then takes at a time.
     checks.add("mapping_cpu_two_words", [](DeviceUnderTest& device, Findings& findings) {
-        for (const Element element : {Element::f16, Element::f32}) {
-            Trial trial = element == Element::f16 ? two_tensors(element, 24, 8)
+        for (const Element element : {VKROPE_F16, VKROPE_F32}) {
+            Trial trial = element == VKROPE_F16 ? two_tensors(element, 24, 8)
                                                   : two_tensors(element, 12, 4);
-            trial.info.mapping = Mapping::cpu;
+            trial.info.mapping = VKROPE_MAPPING_CPU;
             run_each_access(device, trial, findings);
         }
     });
     // Head counts known to the kernel that fill 128 lanes: 16 steps and 8 heads side by side, 4 and
     // 2 heads per lane. If they are unknown, 64 lanes have 4 heads and 1.
     checks.add("mapping_gpu_known_heads", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = two_tensors(Element::f32, 32, 32);
-        trial.info.mapping = Mapping::gpu;
+        Trial trial = two_tensors(VKROPE_F32, 32, 32);
+        trial.info.mapping = VKROPE_MAPPING_GPU;
         trial.info.tensor[Q].heads = 32;
         trial.info.tensor[K].heads = 16;
         trial.shape = {.batch = 1, .tokens = 515, .groups = 16, .q_per_group = 2};
@@ -106,8 +106,8 @@ void add_mappings(Checks& checks) {
                       "a kernel that knows its heads gives different bits");
     });
     checks.add("mapping_cpu_one_step", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = two_tensors(Element::f32, 2);
-        trial.info.mapping = Mapping::cpu;
+        Trial trial = two_tensors(VKROPE_F32, 2);
+        trial.info.mapping = VKROPE_MAPPING_CPU;
         run_each_access(device, trial, findings);
     });
     struct Access {
@@ -117,11 +117,11 @@ void add_mappings(Checks& checks) {
         std::uint32_t lanes_of_token;  // steps of a row, times heads in parallel, times workgroups
     };
     constexpr Access accesses[] = {
-        {"f16_16_bytes", Element::f16, Arrangement::bshd, 2 * 8},
-        {"f16_words", Element::f16, Arrangement::odd_pairs, 8 * 8},
-        {"f16_elements", Element::f16, Arrangement::odd_offsets, 16 * 4 * 2},
-        {"f32_16_bytes", Element::f32, Arrangement::bshd, 4 * 8},
-        {"f32_words", Element::f32, Arrangement::odd_offsets, 16 * 4 * 2}};
+        {"f16_16_bytes", VKROPE_F16, Arrangement::bshd, 2 * 8},
+        {"f16_words", VKROPE_F16, Arrangement::odd_pairs, 8 * 8},
+        {"f16_elements", VKROPE_F16, Arrangement::odd_offsets, 16 * 4 * 2},
+        {"f32_16_bytes", VKROPE_F32, Arrangement::bshd, 4 * 8},
+        {"f32_words", VKROPE_F32, Arrangement::odd_offsets, 16 * 4 * 2}};
     for (const Access& access : accesses) {
         checks.add(fmt::format("four_heads_a_lane_{}", access.name), [=](DeviceUnderTest& device,
                                                                          Findings& findings) {
@@ -130,18 +130,18 @@ void add_mappings(Checks& checks) {
     }
     // The units of a step are separate for interleaved pairs, and a row may have more steps than a
     // workgroup has lanes.
-    for (const Element element : {Element::f16, Element::f32}) {
+    for (const Element element : {VKROPE_F16, VKROPE_F32}) {
         checks.add(fmt::format("mapping_gpu_interleaved_{}", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_tensors(element, 32, 32, Pairing::interleaved);
-                       trial.info.mapping = Mapping::gpu;
+                       Trial trial = two_tensors(element, 32, 32, VKROPE_INTERLEAVED);
+                       trial.info.mapping = VKROPE_MAPPING_GPU;
                        run_each_access(device, trial, findings);
                    });
         // The same with an axis for each pair.
         checks.add(fmt::format("mapping_gpu_interleaved_axes_{}", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_tensors(element, 64, 32, Pairing::interleaved);
-                       trial.info.mapping = Mapping::gpu;
+                       Trial trial = two_tensors(element, 64, 32, VKROPE_INTERLEAVED);
+                       trial.info.mapping = VKROPE_MAPPING_GPU;
                        turn_by_axes(trial, Turn::interleaved);
                        run_each_access(device, trial, findings);
                    });
@@ -149,7 +149,7 @@ void add_mappings(Checks& checks) {
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_tensors(element, 262,
                                                  16);  // 131 steps of one element each, in 44 lanes
-                       trial.info.mapping = Mapping::gpu;
+                       trial.info.mapping = VKROPE_MAPPING_GPU;
                        run_each_access(device, trial, findings);
                    });
     }

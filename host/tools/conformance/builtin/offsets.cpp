@@ -24,10 +24,10 @@ struct Access {
     std::uint64_t first_byte;
 };
 constexpr Access accesses[] = {
-    {"f32_16_bytes", Element::f32, 0}, {"f32_words", Element::f32, 4},
-    {"f16_16_bytes", Element::f16, 0}, {"f16_words", Element::f16, 4},
-    {"f16_elements", Element::f16, 2}, {"bf16_16_bytes", Element::bf16, 0},
-    {"bf16_words", Element::bf16, 4},  {"bf16_elements", Element::bf16, 2}};
+    {"f32_16_bytes", VKROPE_F32, 0}, {"f32_words", VKROPE_F32, 4},
+    {"f16_16_bytes", VKROPE_F16, 0}, {"f16_words", VKROPE_F16, 4},
+    {"f16_elements", VKROPE_F16, 2}, {"bf16_16_bytes", VKROPE_BF16, 0},
+    {"bf16_words", VKROPE_BF16, 4},  {"bf16_elements", VKROPE_BF16, 2}};
 
 /// The axis along which the two rows of a tensor follow each other.
 enum class Along { tokens, batch, heads };
@@ -56,8 +56,8 @@ Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
         hold_limit("maxBufferSize", most);
     }
     Result<Buffer> made = Buffer::make(device.device(), bytes);
-    if (made.status.code == Code::out_of_device_memory ||
-        made.status.code == Code::out_of_host_memory) {
+    if (made.status.code == VKROPE_ERROR_OUT_OF_DEVICE_MEMORY ||
+        made.status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY) {
         unsupported("rows so far apart take a buffer of {} bytes, which the device refuses: {}",
                     bytes, static_cast<const char*>(made.status.what));
     }

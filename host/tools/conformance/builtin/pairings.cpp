@@ -41,11 +41,11 @@ void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim
                 }
             };
         };
-        checks.add(name, check_types({pairing == Pairing::half_split ? Element::f32 : Element::f16},
-                                     {Mapping::by_device}));
+        checks.add(name, check_types({pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16},
+                                     {VKROPE_MAPPING_AUTOMATIC}));
         checks.add(
             name + "_every_type_and_mapping",
-            check_types({Element::f32, Element::f16, Element::bf16}, {Mapping::cpu, Mapping::gpu}),
+            check_types({VKROPE_F32, VKROPE_F16, VKROPE_BF16}, {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}),
             Level::full);
     }
 }
@@ -63,8 +63,8 @@ void add_pairings(Checks& checks) {
         add_window(checks, head_dim, rotary_dim, offset);
     }
     for (const Pairing pairing : pairings) {
-        const Pairing other = pairing == Pairing::half_split ? Pairing::interleaved
-                                                             : Pairing::half_split;
+        const Pairing other = pairing == VKROPE_HALF_SPLIT ? VKROPE_INTERLEAVED
+                                                             : VKROPE_HALF_SPLIT;
         checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        for (const Element element : elements) {
@@ -81,7 +81,7 @@ void add_pairings(Checks& checks) {
                                                            {{0, 8}, {12, 4}, {20, 12}},
                                                            {{0, 2}, {3, 4}, {8, 6}, {16, 2}}};
             for (const std::vector<Window>& set : sets) {
-                Trial trial = two_tensors(Element::f16, pairing, 52, 0, 2);
+                Trial trial = two_tensors(VKROPE_F16, pairing, 52, 0, 2);
                 for (std::size_t i = 0; i < set.size(); ++i) {
                     trial.info.windows[i] = set[i];
                     trial.info.rotary_dim += set[i].rotary_dim;
@@ -91,7 +91,7 @@ void add_pairings(Checks& checks) {
         });
         checks.add(fmt::format("latent_attention_{}", name_of(pairing)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_tensors(Element::bf16, pairing, 192, 64, 128);
+                       Trial trial = two_tensors(VKROPE_BF16, pairing, 192, 64, 128);
                        trial.info.tensor[K].head_dim = 576;
                        trial.info.tensor[K].rotary_offset = 512;
                        run(device, trial, findings);
@@ -101,7 +101,7 @@ void add_pairings(Checks& checks) {
         constexpr std::uint32_t counts[][2] = {
             {8, 1}, {8, 4}, {1, 71}, {1, 1}, {5, 1}};  // groups, Q heads per group
         for (const auto& [groups, q_per_group] : counts) {
-            Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 64, 0);
+            Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 64, 0);
             trial.shape.groups = groups;
             trial.shape.q_per_group = q_per_group;
             run(device, trial, findings);
@@ -109,7 +109,7 @@ void add_pairings(Checks& checks) {
     });
     for (const bool key : {false, true}) {
         checks.add(key ? "k_alone" : "q_alone", [=](DeviceUnderTest& device, Findings& findings) {
-            Trial trial = two_tensors(Element::f16, Pairing::interleaved, 64, 64, 0);
+            Trial trial = two_tensors(VKROPE_F16, VKROPE_INTERLEAVED, 64, 64, 0);
             (key ? trial.info.tensor[Q] : trial.info.tensor[K]) = {};
             run(device, trial, findings);
         });
@@ -118,7 +118,7 @@ void add_pairings(Checks& checks) {
         "token_counts_1_to_300",
         [](DeviceUnderTest& device, Findings& findings) {
             for (std::uint32_t count = 1; count <= 300; ++count) {
-                Trial trial = two_tensors(Element::f16, Pairing::half_split, 32, 32, 0);
+                Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 32, 32, 0);
                 trial.shape.tokens = count;
                 trial.table_rows = 512;
                 run(device, trial, findings);
@@ -128,23 +128,23 @@ void add_pairings(Checks& checks) {
     // If at least 2^16 lanes remain, each takes four heads; odd head counts leave incomplete
     // groups.
     checks.add("four_heads_a_lane", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 64, 0);
+        Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 64, 0);
         trial.shape = {.batch = 1, .tokens = 1030, .groups = 1, .q_per_group = 7};
         trial.in = trial.out = Arrangement::odd_offsets;  // one element at a time
         trial.in_place = true;
         trial.table_rows = 4096;
-        trial.info.mapping = Mapping::gpu;
+        trial.info.mapping = VKROPE_MAPPING_GPU;
         run(device, trial, findings);
     });
     checks.add(
         "four_heads_a_lane_16_bytes_each",
         [](DeviceUnderTest& device, Findings& findings) {
-            Trial trial = two_tensors(Element::f16, Pairing::half_split, 64, 32, 16);
+            Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 32, 16);
             trial.shape = {.batch = 1, .tokens = 4100, .groups = 1, .q_per_group = 19};
             trial.table_rows = 1 << 13;
-            trial.info.mapping = Mapping::gpu;
+            trial.info.mapping = VKROPE_MAPPING_GPU;
             const Rotated four = run(device, trial, findings);
-            trial.info.mapping = Mapping::cpu;
+            trial.info.mapping = VKROPE_MAPPING_CPU;
             const Rotated all = run(device, trial, findings);
             findings.hold(four.q == all.q && four.k == all.k,
                           "the other mapping of the work gives different bits");

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t lowest = INT32_MIN, highest = INT32_MAX;
 
 Trial two_sequences(std::uint32_t tokens, PositionSource source) {
-    Trial trial = trial_of(Element::f16, 32, tokens);
+    Trial trial = trial_of(VKROPE_F16, 32, tokens);
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.positions = source;
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 2};
@@ -143,14 +143,14 @@ void add_positions(Checks& checks) {
          {0, 5, -3, -60, 40}) {  // the last two go beyond the table of 64 rows
         checks.add(fmt::format("implicit_from_{}", first),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_sequences(30, PositionSource::implicit);
+                       Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
                        trial.first = first;
                        run(device, trial, findings);
                    });
     }
     checks.add("implicit_each_sequence_further_on",
                [](DeviceUnderTest& device, Findings& findings) {
-                   Trial trial = two_sequences(30, PositionSource::implicit);
+                   Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
                    trial.first = -20;
                    trial.batch_step = 33;
                    run(device, trial, findings);
@@ -159,7 +159,7 @@ void add_positions(Checks& checks) {
         const char* bits = wide ? "64" : "32";
         checks.add(fmt::format("ids_of_{}_bits", bits),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_sequences(50, PositionSource::ids);
+                       Trial trial = two_sequences(50, VKROPE_POSITIONS_IDS);
                        trial.ids = random_positions(100, -63, 63, 31);
                        trial.ids_64 = wide;
                        run(device, trial, findings);
@@ -167,7 +167,7 @@ void add_positions(Checks& checks) {
         checks.add(fmt::format("ids_of_{}_bits_outside", bits),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        for (const Element element : elements) {
-                           Trial trial = two_sequences(8, PositionSource::ids);
+                           Trial trial = two_sequences(8, VKROPE_POSITIONS_IDS);
                            trial.info.tensor[Q].in = trial.info.tensor[Q].out =
                                trial.info.tensor[K].in = trial.info.tensor[K].out = element;
                            trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,

@@ -120,7 +120,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
                   Findings& findings) {
     Trial trial = trial_of(element, head_dim, tokens);
     trial.shape.q_per_group = heads;
-    trial.info.positions = PositionSource::ids;
+    trial.info.positions = VKROPE_POSITIONS_IDS;
     const auto of_replay = [&](int replay) {
         Trial of = trial;
         const auto seed = static_cast<std::uint32_t>(fresh ? replay : 0);

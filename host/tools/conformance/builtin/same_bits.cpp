@@ -31,9 +31,9 @@ std::vector<std::uint32_t> random_words(Element element, std::size_t count, Rand
     for (std::uint32_t& word : words) {
         const auto bits = static_cast<std::uint32_t>(random() >> 32);
         const auto exponent = [bits](int from) { return ((bits >> from & 0x3fu) + 87) << 23; };
-        if (element == Element::f32) {
+        if (element == VKROPE_F32) {
             word = (bits & 0x807fffffu) | exponent(23);
-        } else if (element == Element::bf16) {
+        } else if (element == VKROPE_BF16) {
             word = (bits & 0x807f807fu) | exponent(23) | exponent(7) >> 16;
         } else {
             const std::uint32_t beyond = bits & (bits << 1) & (bits << 2) & (bits << 3) &
@@ -45,8 +45,8 @@ std::vector<std::uint32_t> random_words(Element element, std::size_t count, Rand
 }
 
 std::vector<std::int32_t> random_ids(AngleSource source, std::uint32_t tokens, Random& random) {
-    const std::int64_t last = source == AngleSource::computed ? INT32_MAX
-                              : source == AngleSource::factored_texture
+    const std::int64_t last = source == VKROPE_ANGLES_COMPUTED ? INT32_MAX
+                              : source == VKROPE_ANGLES_FACTORED_TEXTURE
                                   ? std::int64_t{max_factored_positions} - 1
                                   : std::int64_t{direct_rows} - 1;
     std::vector<std::int32_t> ids(tokens);
@@ -58,14 +58,14 @@ std::vector<std::int32_t> random_ids(AngleSource source, std::uint32_t tokens, R
         id = static_cast<std::int32_t>(random() % 2 == 0 ? magnitude : -magnitude);
     }
     const std::int64_t ends[] = {0,    1,     -1,
-                                 last, -last, source == AngleSource::computed ? INT32_MIN : -last};
+                                 last, -last, source == VKROPE_ANGLES_COMPUTED ? INT32_MIN : -last};
     std::copy(std::begin(ends), std::end(ends), ids.begin());
     return ids;
 }
 
 Words load(Element element, const std::uint32_t* w) {
     const glsl::uvec4 a = {w[0], w[1], w[2], w[3]};
-    return element == Element::f32 ? Words(a, {w[4], w[5], w[6], w[7]}) : Words(a, glsl::uvec4(0));
+    return element == VKROPE_F32 ? Words(a, {w[4], w[5], w[6], w[7]}) : Words(a, glsl::uvec4(0));
 }
 
 /// Returns the number of elements of the unit whose bits differ from `words`.
@@ -75,7 +75,7 @@ std::uint32_t differing(Element element, const Words& expected, const std::uint3
     std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < unit * element_bytes(element) / 4; ++i) {
         const std::uint32_t difference = right[i] ^ words[i];
-        count += element == Element::f32 ? difference != 0
+        count += element == VKROPE_F32 ? difference != 0
                                          : ((difference & 0xffff) != 0) + (difference >> 16 != 0);
     }
     return count;
@@ -86,8 +86,9 @@ std::uint32_t differing(Element element, const Words& expected, const std::uint3
 std::uint64_t compare_row(const Combination& of, const Unit (&c)[2], const Unit (&s)[2],
                           const std::uint32_t* input, const std::uint32_t* output) {
     const auto element = static_cast<shader::uint>(of.element),
-               pairing = static_cast<shader::uint>(of.pairing);
-    const std::uint32_t elements_a_word = of.element == Element::f32 ? 1 : 2;
+               pairing = of.pairing == VKROPE_INTERLEAVED ? shader::pairing_interleaved
+                                                           : shader::pairing_half_split;
+    const std::uint32_t elements_a_word = of.element == VKROPE_F32 ? 1 : 2;
     std::uint64_t differ = 0;
     for (std::uint32_t i = 0; i < 2; ++i) {
         const glsl::uvec2 channels = shader::vkrope_pair_channels(pairing, head_dim, unit,
@@ -119,7 +120,7 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
     rotation.inv_freq.resize(head_dim / 2);
     rotation.attention_factor = round.factor;
     check(default_inv_freq(round.base, head_dim, rotation.inv_freq.data()));
-    const std::uint64_t rows = of.source == AngleSource::factored_texture ? max_factored_positions
+    const std::uint64_t rows = of.source == VKROPE_ANGLES_FACTORED_TEXTURE ? max_factored_positions
                                                                           : direct_rows;
     const AngleTable table = value_of(AngleTable::make(device.device(), rotation, of.source, rows));
     const std::uint32_t row_words = row_elements * element_bytes(of.element) / 4;
@@ -133,7 +134,7 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
                  .rotary_dim = head_dim,
                  .tensor = {{.in = of.element, .out = of.element, .head_dim = head_dim}},
                  .angles = of.source,
-                 .positions = PositionSource::ids,
+                 .positions = VKROPE_POSITIONS_IDS,
                  .conversion = round.conversion};
     call.call.tokens = tokens;
     call.call.in[Q] = call.call.out[Q] = {.where = buffer.whole(), .heads = heads};
@@ -151,7 +152,7 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
         for (std::uint32_t i = 0; i < 2; ++i) {
             angles.at(of.source, ids[token], i * unit, c[i].a, s[i].a);
             angles.at(of.source, ids[token], i * unit + 4, c[i].b, s[i].b);
-            if (round.direction == Direction::inverse) {
+            if (round.direction == VKROPE_INVERSE) {
                 s[i] = {s[i].a * -1.0f, s[i].b * -1.0f};
             }
         }
@@ -166,15 +167,15 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
 void hold_same_bits(DeviceUnderTest& device, const Combination& of, std::uint32_t rounds,
                     std::uint32_t tokens, Findings& findings) {
     constexpr double bases[] = {1e4, 5e5, 1e7}, factors[] = {1, 1.01, 1.1386, 1.19, 2};
-    const bool native = of.element == Element::f16 && device.traits().converts_f16;
+    const bool native = of.element == VKROPE_F16 && device.traits().converts_f16;
     Random random(71);
     std::uint64_t differ = 0;
     for (std::uint32_t i = 0; i < rounds; ++i) {
         const Round round = {
             .base = bases[i % 3],
             .factor = factors[i % 5],
-            .direction = i % 2 == 0 ? Direction::forward : Direction::inverse,
-            .conversion = native && i / 2 % 2 == 0 ? Conversion::native : Conversion::integer};
+            .direction = i % 2 == 0 ? VKROPE_FORWARD : VKROPE_INVERSE,
+            .conversion = native && i / 2 % 2 == 0 ? VKROPE_CONVERSION_NATIVE : VKROPE_CONVERSION_INTEGER};
         differ += differences(device, of, round, tokens, random);
     }
     findings.hold(
@@ -195,7 +196,7 @@ void add_same_bits(Checks& checks) {
                 // Quick: each type with each source, and each pairing with both.
                 const bool quick =
                     (static_cast<std::size_t>(element) + static_cast<std::size_t>(source)) % 2 ==
-                    static_cast<std::size_t>(pairing) % 2;
+                    static_cast<std::size_t>(pairing == VKROPE_INTERLEAVED);
                 checks.add(
                     name,
                     [=](DeviceUnderTest& device, Findings& findings) {

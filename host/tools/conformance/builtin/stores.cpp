@@ -22,7 +22,7 @@ Bytes extreme_rows(Element out) {
         }
     }
     const auto store = reference::Store(static_cast<std::uint32_t>(out) -
-                                        static_cast<std::uint32_t>(Element::e4m3fn));
+                                        static_cast<std::uint32_t>(VKROPE_E4M3FN));
     const std::vector<float> edges = reference::code_edges(
         store, 1.25f * reference::largest_for_ties(store), false);
     rows.insert(rows.end(), edges.begin(), edges.end());
@@ -41,10 +41,10 @@ void add_stores(Checks& checks) {
             // The 20 rows of V, which nothing turns, have room for all.
             Scene scene = {.out = out, .head_dim = 64, .rotary_dim = 2};
             scene.values = extreme_rows(out);
-            scene.k.store_scale = scaled ? StoreScale::made : StoreScale::none;
+            scene.k.store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE;
             hold(device, scene, findings);
             if (scaled) {
-                scene.k.store_scale = scene.v.store_scale = StoreScale::made_power_of_two;
+                scene.k.store_scale = scene.v.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
                 hold(device, scene, findings);
             }
         });
@@ -52,24 +52,24 @@ void add_stores(Checks& checks) {
         checks.add(
             fmt::format("{}_in_every_way", name),
             [=, out = element](DeviceUnderTest& device, Findings& findings) {
-                Scene scene = {.in = Element::f16,
+                Scene scene = {.in = VKROPE_F16,
                                .out = out,
                                .head_dim = usual_head_dim,
                                .rotary_dim = usual_head_dim};
                 scene.q = {.hadamard = 128,
-                           .store_scale = scaled ? StoreScale::given : StoreScale::none};
+                           .store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_NONE};
                 scene.k = {.hadamard = 32,
-                           .store_scale = scaled ? StoreScale::made : StoreScale::none};
-                scene.v = {.store_scale = scaled ? StoreScale::given_head : StoreScale::none};
-                scene.k.norm = {.kind = NormKind::rms, .eps = 1e-6f};
+                           .store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE};
+                scene.v = {.store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN_HEAD : VKROPE_STORE_SCALE_NONE};
+                scene.k.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
                 hold(device, scene, findings);
             },
-            element == Element::int8 || element == Element::q5_1 ? Level::quick : Level::full);
+            element == VKROPE_INT8 || element == VKROPE_Q5_1 ? Level::quick : Level::full);
     }
     checks.add("hadamard", [](DeviceUnderTest& device, Findings& findings) {
         for (const auto& [head_dim, block] : {std::pair{96u, 32u}, {10u, 2u}, {512u, 512u}}) {
-            Scene scene = {.in = Element::bf16,
-                           .out = Element::f32,
+            Scene scene = {.in = VKROPE_BF16,
+                           .out = VKROPE_F32,
                            .head_dim = head_dim,
                            .rotary_dim = 4,
                            .rotary_offset = 2};

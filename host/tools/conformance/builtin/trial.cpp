@@ -32,7 +32,7 @@ std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint3
 
 /// Returns positions [axes, batch, tokens] for any position source.
 std::vector<std::int64_t> positions_of(const Trial& trial) {
-    if (trial.info.positions != PositionSource::implicit) {
+    if (trial.info.positions != VKROPE_POSITIONS_IMPLICIT) {
         return trial.ids;
     }
     std::vector<std::int64_t> positions;
@@ -49,7 +49,7 @@ Rotation rotation_of(const Trial& trial) {
     rotation.head_dim = rotation.rotary_dim = trial.info.rotary_dim;
     rotation.inv_freq = inv_freq_of(trial);
     rotation.phase = trial.phase;
-    rotation.head_groups = trial.info.head_groups;
+    rotation.head_groups = head_groups_of(trial.info);
     rotation.attention_factor = trial.attention_factor;
     rotation.precision = trial.precision;
     rotation.sections = trial.info.sections;
@@ -60,7 +60,7 @@ Rotation rotation_of(const Trial& trial) {
 std::vector<float> angle_pairs(const Trial& trial) {
     const Rotation rotation = rotation_of(trial);
     const AnglePlan plan = value_of(
-        plan_angles(rotation, AngleSource::direct_buffer, trial.table_rows, 0));
+        plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, trial.table_rows, 0));
     std::vector<float> pairs(plan.bytes / sizeof(float));
     check(fill_angles(rotation, plan, pairs.data(), plan.bytes));
     return pairs;
@@ -74,7 +74,7 @@ std::vector<double> inv_freq_of(const Trial& trial) {
         const std::size_t pairs = trial.info.rotary_dim / 2;
         inv_freq.resize(pairs);
         check(default_inv_freq(10000.0, trial.info.rotary_dim, inv_freq.data()));
-        const std::size_t sets = std::size_t{trial.info.head_groups} *
+        const std::size_t sets = std::size_t{head_groups_of(trial.info)} *
                                  summed_axes(trial.info.sections);
         while (inv_freq.size() < sets * pairs)
             inv_freq.push_back(0.75 * inv_freq[inv_freq.size() - pairs]);
@@ -84,8 +84,8 @@ std::vector<double> inv_freq_of(const Trial& trial) {
 
 bool covers(const Trial& trial, std::int64_t position) {
     switch (trial.info.angles) {
-        case AngleSource::computed: return position == static_cast<std::int32_t>(position);
-        case AngleSource::cos_sin_cache: return position >= 0 && position < trial.table_rows;
+        case VKROPE_ANGLES_COMPUTED: return position == static_cast<std::int32_t>(position);
+        case VKROPE_ANGLES_COS_SIN_CACHE: return position >= 0 && position < trial.table_rows;
         default: return position < trial.table_rows && position > -std::int64_t{trial.table_rows};
     }
 }
@@ -99,7 +99,7 @@ reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
 void add_phases(Trial& trial, std::uint32_t seed) {
     Random random(seed);
     trial.info.phase = true;
-    trial.phase.resize(std::size_t{trial.info.head_groups} * trial.info.rotary_dim / 2);
+    trial.phase.resize(std::size_t{head_groups_of(trial.info)} * trial.info.rotary_dim / 2);
     for (double& phase : trial.phase)
         phase = static_cast<double>(static_cast<std::int64_t>(random() >> 11)) * 0x1p-48 - 16;
 }
@@ -116,7 +116,7 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
     trial.sin = ours ? trial.cos : random_elements(table, count, 42);
     for (std::uint32_t i = 0; ours && i < trial.table_rows * columns; ++i) {
         const std::uint32_t row = i / columns, column = i % columns;
-        const bool by_two = columns != pairs && trial.info.pairing == Pairing::interleaved;
+        const bool by_two = columns != pairs && trial.info.pairing == VKROPE_INTERLEAVED;
         const std::uint32_t pair = row * pairs + (by_two ? column / 2 : column % pairs);
         set(table, trial.cos, row * row_stride + column, angles[2 * pair]);
         set(table, trial.sin, row * row_stride + column, angles[2 * pair + 1]);
@@ -125,7 +125,7 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
 
 Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
     const KernelInfo& info = trial.info;
-    const bool callers = info.angles == AngleSource::cos_sin_cache;
+    const bool callers = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     const Shape& shape = trial.shape;
     Random random(trial.seed);
     Memory memory(random());
@@ -162,7 +162,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
                                     : memory.put<std::int32_t>(cache.slot_mapping);
     }
     const std::vector<std::int64_t> positions = positions_of(trial);
-    const bool implicit = info.positions == PositionSource::implicit;
+    const bool implicit = info.positions == VKROPE_POSITIONS_IMPLICIT;
     const std::uint64_t ids_byte = implicit       ? 0
                                    : trial.ids_64 ? memory.put<std::int64_t>(positions)
                                                   : memory.put<std::int32_t>(positions);
@@ -332,13 +332,13 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
 
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
                  const ReportedLimits& limits) {
-    if (info.angles == AngleSource::computed && info.positions == PositionSource::implicit &&
+    if (info.angles == VKROPE_ANGLES_COMPUTED && info.positions == VKROPE_POSITIONS_IMPLICIT &&
         !info.scatter_k) {
         return false;  // nothing can be outside
     }
     const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
     return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
-           (info.angles < AngleSource::direct_buffer && !info.scatter_k);
+           (info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !info.scatter_k);
 }
 
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,

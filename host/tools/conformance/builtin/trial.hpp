@@ -17,7 +17,9 @@
 namespace vkrope::conformance {
 
 struct Trial {
-    KernelInfo info = {};  // a tensor with head_dim 0 is absent
+    KernelInfo info{
+        .pairing = VKROPE_HALF_SPLIT,
+        .angles = VKROPE_ANGLES_FACTORED_TEXTURE};  // a tensor with head_dim 0 is absent
     Shape shape = {};
     Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
     bool in_place = false;
@@ -30,7 +32,7 @@ struct Trial {
     std::vector<double> inv_freq = {};
     std::vector<double> phase = {};  // [head groups, pairs], if info.phase
     double attention_factor = 1;
-    AnglePrecision precision = AnglePrecision::exact;
+    AnglePrecision precision = VKROPE_ANGLE_PRECISION_EXACT;
     std::uint32_t table_rows = 64;  // see covers()
     Bytes cos = {}, sin = {};       // cos_sin_cache: [table_rows, row_stride] of info.table
     std::uint32_t row_stride = 0;
@@ -39,8 +41,8 @@ struct Trial {
                  batch_step = 0;  // implicit positions: first + sequence * batch_step + token
     std::vector<std::int64_t> ids = {};  // [axes, batch, tokens], if info.positions uses ids
     bool ids_64 = false;
-    Direction direction = Direction::forward;
-    Gain gain = Gain::apply;
+    Direction direction = VKROPE_FORWARD;
+    Gain gain = VKROPE_GAIN_APPLY;
     std::uint32_t page_size = 0;  // with info.scatter_k
     bool pages_by_head = false, slots_64 = false;
     ReportedLimits limits = {};
@@ -61,7 +63,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings);
 
 /// A trial with only Q, `head_dim` channels, all rotated.
 Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens,
-               Pairing pairing = Pairing::half_split);
+               Pairing pairing = VKROPE_HALF_SPLIT);
 
 /// Returns true if the angles cover a position: |position| < table_rows; for a cos_sin_cache also
 /// position >= 0; for computed angles every int32.
@@ -83,14 +85,14 @@ inline const char* name_of(Pairing pairing) {
 }
 /// The sources of a command line, and the cos_sin_cache.
 inline const char* name_of(AngleSource source) {
-    return source == AngleSource::cos_sin_cache ? "cos_sin_cache"
-                                                : tools::word_for(tools::angle_sources, source);
+    return source == VKROPE_ANGLES_COS_SIN_CACHE ? "cos_sin_cache"
+                                                 : tools::word_for(tools::angle_sources, source);
 }
-inline constexpr Element elements[] = {Element::f32, Element::f16, Element::bf16};
-inline constexpr AngleSource our_sources[] = {AngleSource::factored_texture, AngleSource::computed,
-                                              AngleSource::direct_texture,
-                                              AngleSource::direct_buffer};
-inline constexpr Pairing pairings[] = {Pairing::half_split, Pairing::interleaved};
+inline constexpr Element elements[] = {VKROPE_F32, VKROPE_F16, VKROPE_BF16};
+inline constexpr AngleSource our_sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE,
+                                              VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+                                              VKROPE_ANGLES_DIRECT_BUFFER};
+inline constexpr Pairing pairings[] = {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED};
 
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
                                            std::int64_t highest, std::uint32_t seed);

@@ -8,8 +8,8 @@ namespace {
 double bound_of(const Trial& trial) {
     const bool factor = trial.attention_factor != 1;
     return error_bound(trial.info.angles, trial.attention_factor) +
-           (factor && trial.precision == AnglePrecision::float32 ? 1.5 : 0) +
-           (factor && trial.gain != Gain::apply ? 2 : 0);
+           (factor && trial.precision == VKROPE_ANGLE_PRECISION_FLOAT32 ? 1.5 : 0) +
+           (factor && trial.gain != VKROPE_GAIN_APPLY ? 2 : 0);
 }
 
 }  // namespace
@@ -19,11 +19,11 @@ std::uint32_t axis_turning(const Sections& sections, std::uint32_t j) {
     for (const std::uint32_t pairs : sections.pairs) {
         sum += pairs;
     }
-    if (sections.axes == 0 || sections.order == SectionOrder::sum) {
+    if (sections.axes == 0 || sections.order == VKROPE_SECTIONS_SUM) {
         return 0;
     }
     std::uint32_t m = j % sum;
-    if (sections.order == SectionOrder::interleaved) {
+    if (sections.order == VKROPE_SECTIONS_INTERLEAVED) {
         return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
     }
     std::uint32_t axis = 0;
@@ -41,7 +41,7 @@ reference::CosSin ExactAngles::at(std::size_t token, std::size_t pair) const {
     const std::size_t j = pair % pairs_, group = pair / pairs_;
     const auto on_axis = [&](std::size_t axis, double inv_freq) {
         const std::int64_t position = positions_[axis * trial_.shape.rows() + token];
-        return trial_.precision == AnglePrecision::float32
+        return trial_.precision == VKROPE_ANGLE_PRECISION_FLOAT32
                    ? float32_cos_sin(position, inv_freq)
                    : reference::exact_cos_sin(position, inv_freq);
     };
@@ -58,9 +58,9 @@ reference::CosSin ExactAngles::at(std::size_t token, std::size_t pair) const {
 reference::Operation operation_of(const Trial& trial, const TensorInfo& width, bool flushes) {
     const KernelInfo& info = trial.info;
     reference::Operation operation;
-    operation.interleaved = info.pairing == Pairing::interleaved;
-    operation.interleaved_out = info.pairing_out.value_or(info.pairing) == Pairing::interleaved;
-    operation.inverse = trial.direction == Direction::inverse;
+    operation.interleaved = info.pairing == VKROPE_INTERLEAVED;
+    operation.interleaved_out = output_pairing(info) == VKROPE_INTERLEAVED;
+    operation.inverse = trial.direction == VKROPE_INVERSE;
     operation.rotary_offset = width.rotary_offset;
     for (const Window& window : info.windows) {
         if (window.rotary_dim > 0) {
@@ -71,11 +71,11 @@ reference::Operation operation_of(const Trial& trial, const TensorInfo& width, b
     // Of a sum the oracle is told each angle, so that only the number of these counts.
     operation.inv_freq.resize(operation.inv_freq.size() / summed_axes(info.sections));
     operation.phase = trial.phase;
-    operation.head_groups = info.head_groups;
+    operation.head_groups = head_groups_of(info);
     operation.attention_factor = trial.attention_factor;
     operation.gain = reference::Gain(static_cast<std::uint32_t>(trial.gain));
     operation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
-    if (trial.precision == AnglePrecision::float32) {
+    if (trial.precision == VKROPE_ANGLE_PRECISION_FLOAT32) {
         operation.cos_sin = [inv_freq = operation.inv_freq](std::int64_t position,
                                                             std::size_t pair) {
             return float32_cos_sin(position, inv_freq[pair]);

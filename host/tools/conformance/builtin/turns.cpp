@@ -15,7 +15,7 @@ Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t
     trial.info.tensor[Q].rotary_offset = 4;
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.info.angles = source;
-    trial.info.positions = PositionSource::ids;
+    trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.shape = {.batch = 2, .tokens = 7, .groups = groups, .q_per_group = 2};
     trial.table_rows = rows_covered;
     trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered, rows_covered - 1, 61);
@@ -25,8 +25,8 @@ Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t
 
 /// A position on each axis; computed angles turn to the ends of int32.
 void set_axes(Trial& trial, const Sections& sections) {
-    const bool far = trial.info.angles == AngleSource::computed;
-    trial.info.positions = PositionSource::axis_ids;
+    const bool far = trial.info.angles == VKROPE_ANGLES_COMPUTED;
+    trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
     trial.info.sections = sections;
     trial.ids = random_positions(std::size_t{sections.axes} * trial.shape.rows(),
                                  far ? INT32_MIN : 1 - rows_covered,
@@ -44,31 +44,31 @@ void add_phases_of(Checks& checks, AngleSource source) {
     for (const Pairing pairing : pairings) {
         checks.add(fmt::format("phase_{}_{}", name, name_of(pairing)), [=](DeviceUnderTest& device,
                                                                            Findings& findings) {
-            const bool single = pairing_of(Element::f32,
+            const bool single = pairing_of(VKROPE_F32,
                                            static_cast<std::size_t>(source) % 2 != 0) == pairing;
-            for (const Element element : {Element::f16, single ? Element::f32 : Element::bf16}) {
+            for (const Element element : {VKROPE_F16, single ? VKROPE_F32 : VKROPE_BF16}) {
                 Trial trial = turned(element, pairing, source);
                 // Halves in units of 8, in each mapping, and with other pairs in each head.
-                if (element == Element::f16) {
+                if (element == VKROPE_F16) {
                     trial = two_tensors(element, 64, 16, pairing);
                     trial.info.angles = source;
                     trial.table_rows = rows_covered;
-                    trial.info.positions = PositionSource::ids;
+                    trial.info.positions = VKROPE_POSITIONS_IDS;
                     trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered,
                                                  rows_covered - 1, 63);
                     add_phases(trial, 64);
-                    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+                    for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
                         trial.info.mapping = mapping;
                         run_each_access(device, trial, findings);
                     }
                     continue;
                 }
                 add_phases(trial, 65);
-                for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
                     trial.direction = direction;
                     run(device, trial, findings);
                 }
-                trial.gain = Gain::divide_out;
+                trial.gain = VKROPE_GAIN_DIVIDE_OUT;
                 run(device, trial, findings);
             }
         });
@@ -78,8 +78,8 @@ void add_phases_of(Checks& checks, AngleSource source) {
             std::size_t i = static_cast<std::size_t>(source);
             for (const Sections& sections :
                  {Sections{.axes = 3, .pairs = {4, 8, 8}}, Sections{.axes = 2, .pairs = {7, 13}},
-                  Sections{.order = SectionOrder::interleaved, .axes = 3, .pairs = {8, 6, 6}}}) {
-                Trial trial = turned(Element::bf16, pairings[i++ % 2], source);
+                  Sections{.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {8, 6, 6}}}) {
+                Trial trial = turned(VKROPE_BF16, pairings[i++ % 2], source);
                 set_axes(trial, sections);
                 add_phases(trial, 66);
                 run(device, trial, findings);
@@ -87,13 +87,13 @@ void add_phases_of(Checks& checks, AngleSource source) {
         });
     checks.add("phase_" + name + "_special_positions", [=](DeviceUnderTest& device,
                                                            Findings& findings) {
-        const bool computed = source == AngleSource::computed;
+        const bool computed = source == VKROPE_ANGLES_COMPUTED;
         std::vector<std::int64_t> ids;
         for (const std::int64_t at : {0, 1, 2047, 2048, 2049, 4095, 4096, 4097, rows_covered - 1})
             ids.insert(ids.end(), {at, -at});
         const std::size_t covered = ids.size() + (computed ? 4 : 0);
         ids.insert(ids.end(), {rows_covered, -rows_covered, INT32_MAX, INT32_MIN});
-        Trial trial = turned(Element::f32, Pairing::half_split, source);
+        Trial trial = turned(VKROPE_F32, VKROPE_HALF_SPLIT, source);
         trial.shape.batch = 1;
         trial.shape.tokens = static_cast<std::uint32_t>(ids.size());
         trial.ids = ids;
@@ -104,7 +104,7 @@ void add_phases_of(Checks& checks, AngleSource source) {
     });
     checks.add("phase_" + name + "_of_0_changes_no_bit",
                [=](DeviceUnderTest& device, Findings& findings) {
-                   Trial trial = turned(Element::f32, Pairing::interleaved, source);
+                   Trial trial = turned(VKROPE_F32, VKROPE_INTERLEAVED, source);
                    for (std::int64_t& position : trial.ids) position = std::abs(position);
                    const Rotated without = run(device, trial, findings);
                    add_phases(trial, 68);
@@ -124,37 +124,37 @@ void add_sums(Checks& checks) {
                        [=](DeviceUnderTest& device, Findings& findings) {
                            for (const Element element : elements) {
                                Trial trial = turned(element, pairing_of(element, phase),
-                                                    AngleSource::computed);
-                               set_axes(trial, {.order = SectionOrder::sum, .axes = axes});
+                                                    VKROPE_ANGLES_COMPUTED);
+                               set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
                                if (phase) add_phases(trial, 69);
-                               trial.direction = element == Element::f16 ? Direction::inverse
-                                                                         : Direction::forward;
-                               trial.info.mapping = element == Element::bf16 ? Mapping::gpu
-                                                                             : Mapping::by_device;
+                               trial.direction = element == VKROPE_F16 ? VKROPE_INVERSE
+                                                                         : VKROPE_FORWARD;
+                               trial.info.mapping = element == VKROPE_BF16 ? VKROPE_MAPPING_GPU
+                                                                             : VKROPE_MAPPING_AUTOMATIC;
                                run(device, trial, findings);
                            }
                        });
         }
     }
     checks.add("sum_in_units_of_8", [](DeviceUnderTest& device, Findings& findings) {
-        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-            Trial trial = two_tensors(Element::f16, 64, 16, Pairing::interleaved);
-            trial.info.angles = AngleSource::computed;
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
+            Trial trial = two_tensors(VKROPE_F16, 64, 16, VKROPE_INTERLEAVED);
+            trial.info.angles = VKROPE_ANGLES_COMPUTED;
             trial.info.mapping = mapping;
-            set_axes(trial, {.order = SectionOrder::sum, .axes = 2});
-            if (mapping == Mapping::gpu) add_phases(trial, 70);
+            set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 2});
+            if (mapping == VKROPE_MAPPING_GPU) add_phases(trial, 70);
             run_each_access(device, trial, findings);
         }
     });
     checks.add("sum_with_one_axis_moving_has_the_bits_of_one_axis", [](DeviceUnderTest& device,
                                                                        Findings& findings) {
-        Trial trial = turned(Element::f32, Pairing::half_split, AngleSource::computed);
+        Trial trial = turned(VKROPE_F32, VKROPE_HALF_SPLIT, VKROPE_ANGLES_COMPUTED);
         for (std::int64_t& position : trial.ids) position = std::abs(position);
         const std::vector<std::int64_t> ids = trial.ids;
         const Rotated one = run(device, trial, findings);
         std::vector<double> frequencies = inv_freq_of(trial);
         const std::size_t pairs = frequencies.size();
-        set_axes(trial, {.order = SectionOrder::sum, .axes = 3});
+        set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 3});
         trial.ids.assign(trial.ids.size(), 0);
         std::copy(ids.begin(), ids.end(),
                   trial.ids.begin() + static_cast<std::ptrdiff_t>(ids.size()));
@@ -166,8 +166,8 @@ void add_sums(Checks& checks) {
                       "a sum in which one axis moves gives different bits from that axis alone");
     });
     checks.add("sum_with_one_axis_outside", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = turned(Element::f16, Pairing::half_split, AngleSource::computed);
-        set_axes(trial, {.order = SectionOrder::sum, .axes = 3});
+        Trial trial = turned(VKROPE_F16, VKROPE_HALF_SPLIT, VKROPE_ANGLES_COMPUTED);
+        set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 3});
         trial.ids_64 = true;
         trial.ids[2 * trial.shape.rows() + 4] = std::int64_t{1} << 32;
         trial.ids[1] = -(std::int64_t{1} << 31) - 1;
@@ -179,19 +179,19 @@ void add_sums(Checks& checks) {
 
 /// K has four heads, Q eight, divided into `head_groups`.
 Trial grouped(Element element, Pairing pairing, std::uint32_t head_groups) {
-    Trial trial = turned(element, pairing, AngleSource::computed, 4);
+    Trial trial = turned(element, pairing, VKROPE_ANGLES_COMPUTED, 4);
     trial.info.head_groups = head_groups;
     return trial;
 }
 
 void add_head_groups(Checks& checks) {
     for (const Pairing pairing : pairings) {
-        for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
             checks.add(fmt::format("head_groups_{}_{}", name_of(pairing),
-                                   mapping == Mapping::cpu ? "cpu" : "gpu"),
+                                   mapping == VKROPE_MAPPING_CPU ? "cpu" : "gpu"),
                        [=](DeviceUnderTest& device, Findings& findings) {
                            for (const Element element : elements) {
-                               const bool four = pairing_of(element, mapping == Mapping::gpu) ==
+                               const bool four = pairing_of(element, mapping == VKROPE_MAPPING_GPU) ==
                                                  pairing;
                                Trial trial = grouped(element, pairing, four ? 4 : 2);
                                trial.info.mapping = mapping;
@@ -206,7 +206,7 @@ void add_head_groups(Checks& checks) {
                                          {"packed_qkv", Arrangement::packed_qkv}}) {
         checks.add(fmt::format("head_groups_{}", rows.name),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = grouped(Element::f16, Pairing::half_split, 4);
+                       Trial trial = grouped(VKROPE_F16, VKROPE_HALF_SPLIT, 4);
                        trial.in = trial.out = rows.value;
                        run(device, trial, findings);
                        trial.in_place = true;
@@ -215,15 +215,15 @@ void add_head_groups(Checks& checks) {
                        run(device, trial, findings);
                    });
     }
-    for (const Mapping mapping : {Mapping::cpu, Mapping::gpu}) {
-        checks.add(fmt::format("head_groups_to_pages_{}", mapping == Mapping::cpu ? "cpu" : "gpu"),
+    for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
+        checks.add(fmt::format("head_groups_to_pages_{}", mapping == VKROPE_MAPPING_CPU ? "cpu" : "gpu"),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        for (const bool by_head : {false, true}) {
-                           Trial trial = grouped(Element::f16, Pairing::interleaved, 2);
+                           Trial trial = grouped(VKROPE_F16, VKROPE_INTERLEAVED, 2);
                            trial.info.mapping = mapping;
                            trial.info.scatter_k = true;
                            trial.info.tensor[V] = {
-                               .in = Element::f16, .out = Element::f16, .head_dim = 48};
+                               .in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 48};
                            trial.page_size = 4;
                            trial.pages_by_head = by_head;
                            Trial without = trial;
@@ -236,8 +236,8 @@ void add_head_groups(Checks& checks) {
     }
     // z counts sequences if there are more of these.
     checks.add("head_groups_of_many_sequences", [](DeviceUnderTest& device, Findings& findings) {
-        for (const Element element : {Element::f32, Element::bf16}) {
-            Trial trial = grouped(element, Pairing::half_split, 2);
+        for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
+            Trial trial = grouped(element, VKROPE_HALF_SPLIT, 2);
             trial.shape.batch = 5;
             trial.ids = random_positions(trial.shape.rows(), INT32_MIN, INT32_MAX, 73);
             run(device, trial, findings);
@@ -245,21 +245,21 @@ void add_head_groups(Checks& checks) {
     });
     checks.add("head_groups_of_a_sum", [](DeviceUnderTest& device, Findings& findings) {
         for (const bool phase : {false, true}) {
-            Trial trial = grouped(Element::f32, Pairing::interleaved, 4);
-            set_axes(trial, {.order = SectionOrder::sum, .axes = 2});
+            Trial trial = grouped(VKROPE_F32, VKROPE_INTERLEAVED, 4);
+            set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 2});
             if (phase) add_phases(trial, 74);
             run(device, trial, findings);
         }
     });
     checks.add("head_groups_of_sections", [](DeviceUnderTest& device, Findings& findings) {
         for (const Pairing pairing : pairings) {
-            Trial trial = grouped(Element::f16, pairing, 2);
-            set_axes(trial, {.order = SectionOrder::interleaved, .axes = 3, .pairs = {8, 6, 6}});
+            Trial trial = grouped(VKROPE_F16, pairing, 2);
+            set_axes(trial, {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {8, 6, 6}});
             run(device, trial, findings);
         }
     });
     checks.add("head_groups_in_parts", [](DeviceUnderTest& device, Findings& findings) {
-        Trial trial = grouped(Element::f32, Pairing::half_split, 4);
+        Trial trial = grouped(VKROPE_F32, VKROPE_HALF_SPLIT, 4);
         const Rotated whole = run(device, trial, findings);
         trial.limits = {.workgroups_x = 3, .workgroups_y = 1, .workgroups_z = 3};
         const Rotated parts = run(device, trial, findings);
@@ -269,7 +269,7 @@ void add_head_groups(Checks& checks) {
     });
     checks.add(
         "head_groups_alike_have_the_bits_of_one", [](DeviceUnderTest& device, Findings& findings) {
-            Trial trial = grouped(Element::f32, Pairing::half_split, 1);
+            Trial trial = grouped(VKROPE_F32, VKROPE_HALF_SPLIT, 1);
             for (std::int64_t& position : trial.ids) position = std::abs(position);
             const Rotated one = run(device, trial, findings);
             const std::vector<double> inv_freq = inv_freq_of(trial);
@@ -285,9 +285,9 @@ void add_head_groups(Checks& checks) {
 void add_channels(Checks& checks) {
     const auto channels = [](Element element, Pairing pairing, std::uint32_t rotary_dim) {
         Trial trial = two_tensors(element, rotary_dim, 16, pairing);
-        trial.info.angles = AngleSource::cos_sin_cache;
+        trial.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
         trial.info.channel_angles = true;
-        trial.info.positions = PositionSource::ids;
+        trial.info.positions = VKROPE_POSITIONS_IDS;
         trial.ids = random_positions(trial.shape.rows(), -2, trial.table_rows + 1, 75);
         return trial;
     };
@@ -296,18 +296,18 @@ void add_channels(Checks& checks) {
             checks.add(
                 fmt::format("channels_{}_{}", name_of(table), name_of(pairing)),
                 [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const Direction direction : {Direction::forward, Direction::inverse}) {
+                    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
                         Trial trial = channels(table, pairing, 24);
                         trial.direction = direction;
                         add_cos_sin_cache(trial, table, 24, false);
                         run(device, trial, findings);
-                        trial = channels(Element::f16, pairing, 64);
+                        trial = channels(VKROPE_F16, pairing, 64);
                         trial.direction = direction;
-                        trial.info.mapping = pairing_of(table, false) == pairing ? Mapping::gpu
-                                                                                 : Mapping::cpu;
+                        trial.info.mapping = pairing_of(table, false) == pairing ? VKROPE_MAPPING_GPU
+                                                                                 : VKROPE_MAPPING_CPU;
                         add_cos_sin_cache(trial, table, 67, false);
                         run_each_access(device, trial, findings);
-                        trial = channels(Element::f32, pairing, 64);
+                        trial = channels(VKROPE_F32, pairing, 64);
                         trial.direction = direction;
                         add_cos_sin_cache(trial, table, 64, false);
                         run(device, trial, findings);
@@ -317,23 +317,23 @@ void add_channels(Checks& checks) {
     }
     checks.add("channels_of_axes", [=](DeviceUnderTest& device, Findings& findings) {
         for (const Pairing pairing : pairings) {
-            Trial trial = channels(Element::bf16, pairing, 40);
-            trial.info.pairing_out = pairings[pairing == Pairing::half_split ? 1 : 0];
+            Trial trial = channels(VKROPE_BF16, pairing, 40);
+            trial.info.pairing_out = pairings[pairing == VKROPE_HALF_SPLIT ? 1 : 0];
             turn_by_axes(trial, Turn::unaligned);
-            add_cos_sin_cache(trial, Element::f32, 41, false);
+            add_cos_sin_cache(trial, VKROPE_F32, 41, false);
             run(device, trial, findings);
         }
     });
     checks.add(
         "channels_alike_have_the_bits_of_pairs", [=](DeviceUnderTest& device, Findings& findings) {
             for (const Pairing pairing : pairings) {
-                for (const Direction direction : {Direction::forward, Direction::inverse}) {
-                    Trial trial = channels(Element::f32, pairing, 40);
+                for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                    Trial trial = channels(VKROPE_F32, pairing, 40);
                     trial.direction = direction;
-                    add_cos_sin_cache(trial, Element::f32, 40, true);
+                    add_cos_sin_cache(trial, VKROPE_F32, 40, true);
                     const Rotated of_channels = run(device, trial, findings);
                     trial.info.channel_angles = false;
-                    add_cos_sin_cache(trial, Element::f32, 20, true);
+                    add_cos_sin_cache(trial, VKROPE_F32, 20, true);
                     const Rotated of_pairs = run(device, trial, findings);
                     findings.hold(of_channels.q == of_pairs.q && of_channels.k == of_pairs.k,
                                   "a table of channels with our values gives different bits");

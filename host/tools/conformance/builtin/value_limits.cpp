@@ -6,13 +6,13 @@ namespace vkrope::conformance {
 
 void add_few_storage_buffers(Checks& checks) {
     for (const Element element : elements) {
-        for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
-            const bool quick = element == Element::f16;
+        for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
+            const bool quick = element == VKROPE_F16;
             checks.add(
                 fmt::format("few_storage_buffers_{}_{}", device_of(mapping), name_of(element)),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const auto& [storage_buffers, most] : {std::pair{6u, 2u}, {4u, 3u}}) {
-                        if (quick && mapping == Mapping::gpu && storage_buffers == 6) {
+                        if (quick && mapping == VKROPE_MAPPING_GPU && storage_buffers == 6) {
                             continue;  // other checks cover these dispatches
                         }
                         for (const NamedArrangement& rows : widest_first) {
@@ -47,15 +47,15 @@ void add_cuts(Checks& checks) {
         ReportedLimits limits;
         Mapping mapping;
     } forced[] = {
-        {"range_of_64_KiB", {.storage_range = 1u << 16}, Mapping::cpu},
-        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, Mapping::gpu}};
+        {"range_of_64_KiB", {.storage_range = 1u << 16}, VKROPE_MAPPING_CPU},
+        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, VKROPE_MAPPING_GPU}};
     for (const auto& [name, limits, mapping] : forced) {
         for (const bool paged : {false, true}) {
             checks.add(
                 fmt::format("{}{}", name, paged ? "_pages" : ""),
                 [=](DeviceUnderTest& device, Findings& findings) {
-                    Trial trial = whole_rows(Element::f16, mapping);
-                    trial.info.positions = paged ? PositionSource::ids : PositionSource::implicit;
+                    Trial trial = whole_rows(VKROPE_F16, mapping);
+                    trial.info.positions = paged ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT;
                     trial.info.scatter_k = paged;
                     trial.shape.tokens = 160;
                     trial.table_rows = 200;
@@ -66,7 +66,7 @@ void add_cuts(Checks& checks) {
                     trial.page_size = 16;
                     for (const std::uint32_t v_heads : {0u, 5u}) {
                         trial.shape.own_v_heads = v_heads;
-                        trial.v = values_of(Element::f16, v_elements(trial), 35);
+                        trial.v = values_of(VKROPE_F16, v_elements(trial), 35);
                         trial.limits = {};
                         const Rotated whole = run(device, trial, findings);
                         trial.limits = limits;

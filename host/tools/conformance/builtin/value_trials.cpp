@@ -9,12 +9,12 @@ constexpr std::uint32_t storage_buffers_to_join = 8;  // Q, K and V, in and out,
 }  // namespace
 
 Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
-    const std::uint32_t sign = element == Element::f32 ? 0x80000000u : 0x8000u;
-    const std::uint32_t infinity = element == Element::f32   ? 0x7f800000u
-                                   : element == Element::f16 ? 0x7c00u
+    const std::uint32_t sign = element == VKROPE_F32 ? 0x80000000u : 0x8000u;
+    const std::uint32_t infinity = element == VKROPE_F32   ? 0x7f800000u
+                                   : element == VKROPE_F16 ? 0x7c00u
                                                              : 0x7f80u;
-    const std::uint32_t quiet = element == Element::f32   ? 0x400000u
-                                : element == Element::f16 ? 0x200u
+    const std::uint32_t quiet = element == VKROPE_F32   ? 0x400000u
+                                : element == VKROPE_F16 ? 0x200u
                                                           : 0x40u;
     const std::uint32_t least_normal = infinity & ~(infinity << 1);
     const std::uint32_t special[] = {
@@ -69,7 +69,7 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Fi
 }
 
 const char* device_of(Mapping mapping) {
-    return mapping == Mapping::gpu ? "gpu" : "cpu";
+    return mapping == VKROPE_MAPPING_GPU ? "gpu" : "cpu";
 }
 
 }  // namespace vkrope::conformance

@@ -18,20 +18,20 @@ void split(DeviceUnderTest& device, Trial trial, Findings& findings) {
 }
 
 void add_splits(Checks& checks) {
-    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         for (const Element element : elements) {
             struct Rows {
                 const char* name;
                 Trial (*make)(Element, Mapping);
                 bool quick;
             };
-            // With Mapping::cpu both are the same: V is copied, head by head.
-            const bool gpu = mapping == Mapping::gpu;
+            // With VKROPE_MAPPING_CPU both are the same: V is copied, head by head.
+            const bool gpu = mapping == VKROPE_MAPPING_GPU;
             for (const Rows& rows :
                  {Rows{"packed_qkv", whole_rows,
-                       element == Element::f16 || (gpu && element == Element::f32)},
+                       element == VKROPE_F16 || (gpu && element == VKROPE_F32)},
                   {"partial_rotary", partial_rows,
-                   element == Element::f32 || (gpu && element == Element::f16)}}) {
+                   element == VKROPE_F32 || (gpu && element == VKROPE_F16)}}) {
                 checks.add(
                     fmt::format("{}_{}_{}", rows.name, device_of(mapping), name_of(element)),
                     [=](DeviceUnderTest& device, Findings& findings) {
@@ -44,10 +44,10 @@ void add_splits(Checks& checks) {
         }
     }
     // Windows that prevent 16-byte access but allow two words, which an invocation with
-    // Mapping::cpu then takes at a time.
+    // VKROPE_MAPPING_CPU then takes at a time.
     checks.add("two_words_cpu", [](DeviceUnderTest& device, Findings& findings) {
-        for (Trial trial : {three_tensors(Element::f16, 28, 24, 4, Mapping::cpu),
-                            three_tensors(Element::f32, 14, 12, 2, Mapping::cpu)}) {
+        for (Trial trial : {three_tensors(VKROPE_F16, 28, 24, 4, VKROPE_MAPPING_CPU),
+                            three_tensors(VKROPE_F32, 14, 12, 2, VKROPE_MAPPING_CPU)}) {
             split(device, trial, findings);
             trial.shape.own_v_heads = 2;
             run_as(device, trial, Dispatch::of_its_own, findings);
@@ -57,11 +57,11 @@ void add_splits(Checks& checks) {
 
 /// V with another shape than K, or without K.
 void add_own_dispatches(Checks& checks) {
-    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         const auto add = [&](const char* name, void (*change)(Trial&)) {
             checks.add(fmt::format("{}_{}", name, device_of(mapping)),
                        [=](DeviceUnderTest& device, Findings& findings) {
-                           Trial trial = whole_rows(Element::f16, mapping);
+                           Trial trial = whole_rows(VKROPE_F16, mapping);
                            change(trial);
                            run_each_access(device, trial, Dispatch::of_its_own, findings);
                            trial.in = Arrangement::packed_qkv;
@@ -78,8 +78,8 @@ void add_own_dispatches(Checks& checks) {
         add("v_alone_in_the_call", [](Trial& trial) { trial.only_v = true; });
         checks.add(fmt::format("other_head_dim_{}", device_of(mapping)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = whole_rows(Element::f16, mapping);
-                       trial.info.tensor[V].head_dim = mapping == Mapping::gpu ? 48 : 9;
+                       Trial trial = whole_rows(VKROPE_F16, mapping);
+                       trial.info.tensor[V].head_dim = mapping == VKROPE_MAPPING_GPU ? 48 : 9;
                        run_each_access(device, trial, Dispatch::of_its_own, findings);
                        trial.in_place = true;
                        trial.in = Arrangement::packed_qkv;
@@ -87,7 +87,7 @@ void add_own_dispatches(Checks& checks) {
                    });
         checks.add(fmt::format("elements_of_f32_{}", device_of(mapping)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = whole_rows(Element::f32, mapping);
+                       Trial trial = whole_rows(VKROPE_F32, mapping);
                        trial.shape.own_v_heads = 2;
                        run_each_access(device, trial, Dispatch::of_its_own, findings);
                    });
@@ -117,7 +117,7 @@ void add_arrangements(Checks& checks) {
         };
         checks.add(
             fmt::format("rows_{}", in.name), [=](DeviceUnderTest& device, Findings& findings) {
-                Trial trial = shaped(whole_rows(Element::f16, Mapping::by_device), in.value, same);
+                Trial trial = shaped(whole_rows(VKROPE_F16, VKROPE_MAPPING_AUTOMATIC), in.value, same);
                 run_as(device, trial, dispatch, findings);
                 trial.out = Arrangement::odd_pairs;
                 run_as(device, trial, dispatch, findings);
@@ -133,7 +133,7 @@ void add_arrangements(Checks& checks) {
             checks.add(
                 fmt::format("rows_{}_to_{}", in.name, out.name),
                 [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+                    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
                         for (const Element element : elements) {
                             run_as(device,
                                    shaped(whole_rows(element, mapping), in.value, out.value),
@@ -158,7 +158,7 @@ void add_arrangements(Checks& checks) {
 /// out of range; rows that no token names keep their bits.
 void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& findings) {
     trial.info.scatter_k = true;
-    trial.info.positions = PositionSource::ids;
+    trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.shape.tokens = 11;
     trial.ids = random_positions(trial.shape.rows(), -70, 70,
                                  32);  // some are out of range: their V is moved all the same
@@ -184,10 +184,10 @@ void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& fi
 }
 
 void add_pages(Checks& checks) {
-    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         for (const Element element : elements) {
             for (const bool by_head : {false, true}) {
-                const bool gpu = mapping == Mapping::gpu;
+                const bool gpu = mapping == VKROPE_MAPPING_GPU;
                 const auto add = [&](const char* name, bool quick, void (*change)(Trial&),
                                      Trial (*make)(Element, Mapping)) {
                     checks.add(
@@ -201,11 +201,11 @@ void add_pages(Checks& checks) {
                         quick ? Level::quick : Level::full);
                 };
                 const auto as_it_is = [](Trial&) {};
-                add("whole", !by_head && gpu && element == Element::f16, as_it_is, whole_rows);
-                add("partial", by_head && element == (gpu ? Element::f32 : Element::f16), as_it_is,
+                add("whole", !by_head && gpu && element == VKROPE_F16, as_it_is, whole_rows);
+                add("partial", by_head && element == (gpu ? VKROPE_F32 : VKROPE_F16), as_it_is,
                     partial_rows);
                 add(
-                    "other_head_dim", !by_head && !gpu && element == Element::f16,
+                    "other_head_dim", !by_head && !gpu && element == VKROPE_F16,
                     [](Trial& trial) { trial.info.tensor[V].head_dim = 16; }, whole_rows);
             }
         }
@@ -215,10 +215,10 @@ void add_pages(Checks& checks) {
 /// Converts in the dispatch of K and in a separate one, with integers and, if the device supports
 /// it, natively.
 void hold_elements(DeviceUnderTest& device, Trial trial, Findings& findings) {
-    for (const Conversion conversion : {Conversion::integer, Conversion::native}) {
-        const bool half = trial.info.tensor[V].in == Element::f16 ||
-                          trial.info.tensor[V].out == Element::f16;
-        if (conversion == Conversion::native && !(half && device.traits().converts_f16)) {
+    for (const Conversion conversion : {VKROPE_CONVERSION_INTEGER, VKROPE_CONVERSION_NATIVE}) {
+        const bool half = trial.info.tensor[V].in == VKROPE_F16 ||
+                          trial.info.tensor[V].out == VKROPE_F16;
+        if (conversion == VKROPE_CONVERSION_NATIVE && !(half && device.traits().converts_f16)) {
             continue;  // the check elements/native gives the reason
         }
         trial.info.conversion = conversion;
@@ -242,8 +242,8 @@ void add_conversions(Checks& checks) {
             // another type.
             checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
                 Trial trial = converting(
-                    three_tensors(in == Element::f32 ? Element::bf16 : Element::f32, 9, 4, 1,
-                                  Mapping::by_device));
+                    three_tensors(in == VKROPE_F32 ? VKROPE_BF16 : VKROPE_F32, 9, 4, 1,
+                                  VKROPE_MAPPING_AUTOMATIC));
                 trial.info.tensor[Q] = {};
                 trial.shape.tokens = 24;
                 hold_elements(device, trial, findings);
@@ -251,7 +251,7 @@ void add_conversions(Checks& checks) {
             checks.add(
                 name + "_each_access",
                 [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const Mapping mapping : {Mapping::gpu, Mapping::cpu}) {
+                    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
                         for (const Element beside : elements) {
                             for (const NamedArrangement& rows : widest_first) {
                                 for (Trial trial :
@@ -268,11 +268,11 @@ void add_conversions(Checks& checks) {
     }
     // All 16-bit values, in units of 16 bytes.
     for (const Element out : elements) {
-        for (const Element in : {Element::f16, Element::bf16}) {
+        for (const Element in : {VKROPE_F16, VKROPE_BF16}) {
             checks.add(
                 fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
                 [=](DeviceUnderTest& device, Findings& findings) {
-                    Trial trial = whole_rows(in, Mapping::by_device);
+                    Trial trial = whole_rows(in, VKROPE_MAPPING_AUTOMATIC);
                     trial.info.tensor[V].out = out;
                     trial.shape = {
                         .batch = 1, .tokens = (1u << 16) / 32, .groups = 1, .q_per_group = 1};
@@ -303,7 +303,7 @@ void add_several_heads(Checks& checks) {
     for (const auto& [name, make, has_q, known, groups] : calls) {
         checks.add(fmt::format("several_heads_a_lane_{}", name), [=](DeviceUnderTest& device,
                                                                      Findings& findings) {
-            Trial trial = make(Element::f32, Mapping::gpu);
+            Trial trial = make(VKROPE_F32, VKROPE_MAPPING_GPU);
             trial.shape = {.batch = 1, .tokens = 1030, .groups = groups, .q_per_group = 2};
             if (!has_q) {
                 trial.info.tensor[Q] = {};

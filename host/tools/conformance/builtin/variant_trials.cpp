@@ -9,7 +9,7 @@ Sections sections_for(Turn turn, std::uint32_t pairs) {
     const std::uint32_t third = pairs / 3;
     switch (turn) {
         case Turn::interleaved:
-            return {.order = SectionOrder::interleaved,
+            return {.order = VKROPE_SECTIONS_INTERLEAVED,
                     .axes = 3,
                     .pairs = {pairs - 2 * third, third, third}};
         case Turn::unaligned:
@@ -24,7 +24,7 @@ Sections sections_for(Turn turn, std::uint32_t pairs) {
 void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
     const KernelInfo& info = trial.info;
     const bool in_place = !info.scatter_k &&
-                          info.pairing_out.value_or(info.pairing) == info.pairing &&
+                          output_pairing(info) == info.pairing &&
                           info.tensor[Q].in == info.tensor[Q].out;
     for (const NamedArrangement& rows : widest_first) {
         trial.in = trial.out = rows.value;
@@ -51,9 +51,9 @@ Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t aroun
 }
 
 void turn_by_axes(Trial& trial, Turn turn) {
-    trial.info.positions = PositionSource::axis_ids;
+    trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
     trial.info.sections = sections_for(turn, trial.info.rotary_dim / 2);
-    const std::int64_t lowest = trial.info.angles == AngleSource::cos_sin_cache
+    const std::int64_t lowest = trial.info.angles == VKROPE_ANGLES_COS_SIN_CACHE
                                     ? 0
                                     : 1 - std::int64_t{trial.table_rows};
     trial.ids = random_positions(std::size_t{3} * trial.shape.rows(), lowest, trial.table_rows - 1,

@@ -11,7 +11,7 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings);
 
 /// Q and K alike: one window and `around` additional channels, half of them before it.
 Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t around = 0,
-                  Pairing pairing = Pairing::half_split);
+                  Pairing pairing = VKROPE_HALF_SPLIT);
 
 enum class Turn { interleaved, unaligned, whole_units };
 

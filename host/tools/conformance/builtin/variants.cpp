@@ -39,7 +39,7 @@ void add_angles_of_pairs(Checks& checks) {
     std::uint32_t i = 0;
     for (const std::uint32_t rotary_dim : {64u, 128u}) {
         for (const Turn turn : {Turn::interleaved, Turn::unaligned}) {
-            for (const Element element : {Element::f16, Element::bf16}) {
+            for (const Element element : {VKROPE_F16, VKROPE_BF16}) {
                 const std::uint32_t at = i++;
                 const AngleSource source = our_sources[(at + at / 4) % 4];
                 checks.add(
@@ -60,7 +60,7 @@ void add_angles_of_pairs(Checks& checks) {
         const AngleSource source = our_sources[at];
         checks.add(fmt::format("angles_of_pairs_f32_{}", name_of(source)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = number(at, Element::f32, 64);
+                       Trial trial = number(at, VKROPE_F32, 64);
                        trial.info.angles = source;
                        turn_by_axes(trial, at % 2 == 0 ? Turn::unaligned : Turn::interleaved);
                        run_each_access(device, trial, findings);
@@ -72,12 +72,12 @@ void add_angles_of_pairs(Checks& checks) {
 void add_cos_sin_caches(Checks& checks) {
     std::uint32_t i = 0;
     for (const Element table : elements) {
-        for (const Element element : {Element::f16, Element::f32}) {
+        for (const Element element : {VKROPE_F16, VKROPE_F32}) {
             const std::uint32_t at = i++;
             checks.add(fmt::format("cos_sin_cache_{}_of_{}", name_of(table), name_of(element)),
                        [=](DeviceUnderTest& device, Findings& findings) {
                            Trial trial = number(at, element, 64);
-                           trial.info.angles = AngleSource::cos_sin_cache;
+                           trial.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
                            if (at % 4 < 2) {
                                turn_by_axes(trial, Turn::interleaved);
                            }
@@ -93,14 +93,14 @@ void add_angles_of_units(Checks& checks) {
     for (const AngleSource source : our_sources) {
         checks.add(fmt::format("angles_of_units_{}", name_of(source)), [=](DeviceUnderTest& device,
                                                                            Findings& findings) {
-            Trial trial = two_tensors(Element::bf16, 64);
+            Trial trial = two_tensors(VKROPE_BF16, 64);
             trial.info.angles = source;
-            trial.info.positions = PositionSource::ids;
+            trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids = random_positions(trial.shape.rows(), -70, 70, 92);  // some are out of range
             run_each_access(device, trial, findings);
         });
     }
-    for (const Element element : {Element::f16, Element::f32}) {
+    for (const Element element : {VKROPE_F16, VKROPE_F32}) {
         checks.add(fmt::format("sections_of_whole_units_{}", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_tensors(element, 64);
@@ -115,13 +115,13 @@ void add_mixed_elements(Checks& checks) {
     for (const Pairing pairing : pairings) {
         checks.add(fmt::format("mixed_elements_{}", name_of(pairing)), [=](DeviceUnderTest& device,
                                                                            Findings& findings) {
-            const bool half = pairing == Pairing::half_split;
+            const bool half = pairing == VKROPE_HALF_SPLIT;
             for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
-                Trial trial = two_tensors(half ? Element::f32 : Element::f16, rotary_dim, 64,
+                Trial trial = two_tensors(half ? VKROPE_F32 : VKROPE_F16, rotary_dim, 64,
                                           pairing);
-                trial.info.tensor[Q].out = trial.info.tensor[K].in = half ? Element::f16
-                                                                          : Element::f32;
-                trial.info.mapping = rotary_dim == 56 ? Mapping::cpu : Mapping::by_device;
+                trial.info.tensor[Q].out = trial.info.tensor[K].in = half ? VKROPE_F16
+                                                                          : VKROPE_F32;
+                trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU : VKROPE_MAPPING_AUTOMATIC;
                 run_each_access(device, trial, findings);
             }
         });
@@ -131,30 +131,30 @@ void add_mixed_elements(Checks& checks) {
 /// If the device converts f16 natively, other types in the same call are still converted with
 /// integers.
 void add_elements_beside_f16(Checks& checks) {
-    for (const Element element : {Element::f32, Element::bf16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
         checks.add(fmt::format("{}_beside_f16", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_tensors(element, 32, 32);
-                       trial.info.tensor[K].in = trial.info.tensor[K].out = Element::f16;
-                       trial.info.conversion = device.traits().converts_f16 ? Conversion::native
-                                                                            : Conversion::integer;
+                       trial.info.tensor[K].in = trial.info.tensor[K].out = VKROPE_F16;
+                       trial.info.conversion = device.traits().converts_f16 ? VKROPE_CONVERSION_NATIVE
+                                                                            : VKROPE_CONVERSION_INTEGER;
                        run_each_access(device, trial, findings);
                    });
     }
 }
 
 void add_pages(Checks& checks) {
-    for (const Element element : {Element::f16, Element::f32}) {
+    for (const Element element : {VKROPE_F16, VKROPE_F32}) {
         for (const bool by_head : {false, true}) {
             checks.add(
                 fmt::format("pages{}_{}", by_head ? "_by_head" : "", name_of(element)),
                 [=](DeviceUnderTest& device, Findings& findings) {
                     for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
                         Trial trial = two_tensors(element, rotary_dim, 16);
-                        trial.info.mapping = rotary_dim == 56 ? Mapping::cpu : Mapping::by_device;
+                        trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU : VKROPE_MAPPING_AUTOMATIC;
                         trial.info.scatter_k = true;
-                        trial.info.positions = element == Element::f16 ? PositionSource::ids
-                                                                       : PositionSource::implicit;
+                        trial.info.positions = element == VKROPE_F16 ? VKROPE_POSITIONS_IDS
+                                                                       : VKROPE_POSITIONS_IMPLICIT;
                         trial.ids = random_positions(trial.shape.rows(), -70, 70, 94);
                         trial.page_size = 4;
                         trial.pages_by_head = trial.slots_64 = by_head;
@@ -173,14 +173,14 @@ void add_lean(Checks& checks) {
                                                                                      findings) {
             // With a table in a buffer, the table is the fourth storage buffer, and none is left
             // for the counter.
-            const bool buffer = source == AngleSource::direct_buffer;
-            for (const PositionSource positions : {PositionSource::implicit, PositionSource::ids}) {
+            const bool buffer = source == VKROPE_ANGLES_DIRECT_BUFFER;
+            for (const PositionSource positions : {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS}) {
                 if (!buffer &&
-                    (positions == PositionSource::ids) != (source == AngleSource::computed)) {
+                    (positions == VKROPE_POSITIONS_IDS) != (source == VKROPE_ANGLES_COMPUTED)) {
                     continue;
                 }
                 Trial trial = two_tensors(
-                    source == AngleSource::computed ? Element::f32 : Element::f16, 32, 32);
+                    source == VKROPE_ANGLES_COMPUTED ? VKROPE_F32 : VKROPE_F16, 32, 32);
                 trial.info.angles = source;
                 trial.info.positions = positions;
                 trial.ids = random_positions(trial.shape.rows(), -70, 70, 95);

@@ -72,7 +72,7 @@ struct Scaler {
              .original_max_position_embeddings = scaling.original_max_position_embeddings,
              .beta_fast = scaling.beta_fast,
              .beta_slow = scaling.beta_slow,
-             .truncate = scaling.truncate},
+             .no_truncate = !scaling.truncate},
             implied));
     }
     void operator()(const LongRopeCase& scaling) const {
@@ -182,7 +182,7 @@ CaseAngles CaseAngles::exact(DeviceUnderTest& device, const Rotation& rotation, 
     CaseAngles angles;
     angles.gain_ = gain;
     angles.table_ = value_of(
-        AngleTable::make(device.device(), rotation, AngleSource::by_default, largest + 1),
+        AngleTable::make(device.device(), rotation, VKROPE_ANGLES_AUTOMATIC, largest + 1),
         "angles: ");
     return angles;
 }
@@ -224,13 +224,13 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
                                                cache.width == TableWidth::full),
                             "angles: ");
     // The files do not contain the attention factor f. Declaring that the table contains 1 / f, and
-    // omitting it with Gain::omit, applies f.
-    const double wanted = gain == Gain::apply  ? attention_factor
-                          : gain == Gain::omit ? 1
+    // omitting it with VKROPE_GAIN_OMIT, applies f.
+    const double wanted = gain == VKROPE_GAIN_APPLY  ? attention_factor
+                          : gain == VKROPE_GAIN_OMIT ? 1
                                                : 1 / attention_factor;
     if (wanted != 1) {
         angles.plan_.attention_factor = 1 / wanted;
-        angles.gain_ = Gain::omit;
+        angles.gain_ = VKROPE_GAIN_OMIT;
     }
     angles.cos_ = device.upload(cos.data.data(), cos.data.size());
     angles.sin_ = device.upload(sin.data.data(), sin.data.size());

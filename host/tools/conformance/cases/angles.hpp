@@ -44,7 +44,7 @@ class CaseAngles {
     std::optional<AngleTable> table_;
     AnglePlan plan_;
     Buffer cos_, sin_;
-    Gain gain_ = Gain::apply;
+    Gain gain_ = VKROPE_GAIN_APPLY;
     std::vector<std::uint64_t> shape_;
 };
 

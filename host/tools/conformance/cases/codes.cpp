@@ -49,8 +49,8 @@ std::uint32_t byte_at(std::span<const std::byte> bytes, std::size_t at) {
 /// The code of an element that stands alone.
 CodeNumber code_alone(Element element, std::uint32_t bits) {
     switch (element) {
-        case Element::e4m3fn: return float_code(bits, 0x80, 0x7e);  // it has no infinity
-        case Element::e5m2: return float_code(bits, 0x80, 0x7c);
+        case VKROPE_E4M3FN: return float_code(bits, 0x80, 0x7e);  // it has no infinity
+        case VKROPE_E5M2: return float_code(bits, 0x80, 0x7c);
         default: return {bits, static_cast<std::int8_t>(bits)};
     }
 }
@@ -58,7 +58,7 @@ CodeNumber code_alone(Element element, std::uint32_t bits) {
 /// The byte of a block that has a code: its last bytes do.
 std::size_t byte_of(Element element, std::size_t code) {
     const std::size_t bytes = element_bytes(element);
-    return element == Element::q8_0 ? bytes - in_block + code
+    return element == VKROPE_Q8_0 ? bytes - in_block + code
                                     : bytes - in_block / 2 + code % (in_block / 2);
 }
 
@@ -146,7 +146,7 @@ class Comparer {
     }
 
     void compare_alone(std::uint64_t first) {
-        const bool integer = rows_.element == Element::int8;
+        const bool integer = rows_.element == VKROPE_INT8;
         codes_.of += rows_.row_bytes;
         for (std::uint64_t at = first; at < first + rows_.row_bytes; ++at) {
             const CodeNumber got = code_alone(rows_.element, byte_at(rows_.actual, at)),

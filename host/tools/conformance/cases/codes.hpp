@@ -15,7 +15,7 @@ namespace vkrope::conformance {
 
 /// Rows of a quantised type. Both spans have the same whole rows.
 struct CodeRows {
-    Element element = Element::int8;
+    Element element = VKROPE_INT8;
     std::span<const std::byte> actual, expected;
     std::uint64_t row_bytes = 1;
     std::vector<bool> written = {};  // rows that a token goes to; empty: all

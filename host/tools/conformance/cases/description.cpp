@@ -25,10 +25,10 @@ void hold_count(const std::string& name, std::size_t count, std::size_t most) {
     }
 }
 
-constexpr tools::Choice<Pairing> pairings[] = {{"half", Pairing::half_split},
-                                               {"interleaved", Pairing::interleaved}};
-constexpr tools::Choice<Direction> directions[] = {{"forward", Direction::forward},
-                                                   {"inverse", Direction::inverse}};
+constexpr tools::Choice<Pairing> pairings[] = {{"half", VKROPE_HALF_SPLIT},
+                                               {"interleaved", VKROPE_INTERLEAVED}};
+constexpr tools::Choice<Direction> directions[] = {{"forward", VKROPE_FORWARD},
+                                                   {"inverse", VKROPE_INVERSE}};
 constexpr tools::Choice<PositionKind> position_kinds[] = {
     {"none", PositionKind::none},
     {"offset", PositionKind::offset},

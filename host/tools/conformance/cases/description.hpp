@@ -109,11 +109,11 @@ struct SectionsCase {
 
 struct CaseDescription {
     std::string id;
-    Pairing pairing = Pairing::half_split;
-    std::optional<Pairing> pairing_out;
-    Direction direction = Direction::forward;
-    Gain gain = Gain::apply;
-    Element dtype = Element::f32;
+    Pairing pairing = VKROPE_HALF_SPLIT;
+    Pairing pairing_out = VKROPE_PAIRING_NONE;
+    Direction direction = VKROPE_FORWARD;
+    Gain gain = VKROPE_GAIN_APPLY;
+    Element dtype = VKROPE_F32;
     OfEachTensor<std::optional<TensorCase>> tensors;
     bool has_steps = false;  // "rope-case/2": V, the steps around the rotation, caches
     OfEachTensor<StepsCase> steps;

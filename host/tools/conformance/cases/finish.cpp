@@ -39,7 +39,7 @@ std::string name_of(const Integers& integers) {
 }  // namespace
 
 ParameterSource CaseFinish::Parameter::source() const noexcept {
-    if (shape == ParameterShape::none) {
+    if (shape == VKROPE_PARAMETER_NONE) {
         return {};
     }
     return {array.data.data(), *tools::element_of(array.header.type), count_of(array)};
@@ -59,9 +59,9 @@ CaseFinish::Parameter CaseFinish::read_parameter(const std::string& file,
     }
     const std::uint64_t heads = tensor.heads, head_dim = tensor.head_dim;
     if (header.shape == Shape{head_dim}) {
-        parameter.shape = ParameterShape::channel;
+        parameter.shape = VKROPE_PARAMETER_CHANNEL;
     } else if (header.shape == Shape{heads, head_dim} || header.shape == Shape{heads * head_dim}) {
-        parameter.shape = ParameterShape::head_channel;
+        parameter.shape = VKROPE_PARAMETER_HEAD_CHANNEL;
     } else {
         wrong_file("{}: has shape {}; tensors.{} needs ({},), ({}, {}) or ({},)", file,
                    npy::shape_text(header.shape), tensor.name, head_dim, heads, head_dim,
@@ -73,7 +73,7 @@ CaseFinish::Parameter CaseFinish::read_parameter(const std::string& file,
 void CaseFinish::read_norm(const NormCase& norm, const CaseTensor& tensor) {
     weight_ = read_parameter(norm.weight, tensor);
     norm_bias_ = read_parameter(norm.bias, tensor);
-    if (norm.weight_dtype && weight_.shape != ParameterShape::none &&
+    if (norm.weight_dtype && weight_.shape != VKROPE_PARAMETER_NONE &&
         tools::npy_type(*norm.weight_dtype) != weight_.array.header.type) {
         wrong_file("{}: has data of type {}; weight_dtype needs {}", norm.weight,
                    npy::name(weight_.array.header.type),
@@ -205,16 +205,16 @@ void CaseFinish::read_hadamard(const CaseTensor& tensor) {
 
 void CaseFinish::read_store_scale(const CaseTensor& tensor) {
     if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
-        finish_.store_scale = made->power_of_two ? StoreScale::made_power_of_two : StoreScale::made;
+        finish_.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO : VKROPE_STORE_SCALE_MADE;
         finish_.scale_floor = static_cast<float>(made->floor);
         if (cache_ && cache_->heads_before_rows) {
-            finish_.scale_layout = ScaleLayout::pages_heads;
+            finish_.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
         }
         return;
     }
     const auto& given = std::get<GivenScaleCase>(*steps_.store_scale);
     const auto* file = std::get_if<std::string>(&given);
-    finish_.store_scale = file == nullptr ? StoreScale::given : StoreScale::given_head;
+    finish_.store_scale = file == nullptr ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_GIVEN_HEAD;
     if (file == nullptr) {
         store_scales_ = {static_cast<float>(std::get<double>(given))};
         return;
@@ -274,7 +274,7 @@ TensorParameterSources CaseFinish::sources(const Parameter& bias, const Paramete
     TensorParameterSources sources = {
         .bias = bias.source(), .weight = weight.source(), .norm_bias = norm_bias.source()};
     if (!store_scales_.empty()) {
-        sources.store_scale = {store_scales_.data(), Element::f32, store_scales_.size()};
+        sources.store_scale = {store_scales_.data(), VKROPE_F32, store_scales_.size()};
     }
     return sources;
 }

@@ -16,7 +16,7 @@ constexpr std::uint64_t stored_bytes(Element element, std::uint64_t channels) no
 
 /// What the library computes for one tensor: contiguous, all planes; or the whole cache.
 struct CaseOutput {
-    Element element = Element::f32;
+    Element element = VKROPE_F32;
     std::vector<std::uint64_t> shape;  // quantised: the last axis counts bytes
     RowStrides rows;                   // without a cache; in channels
     std::uint64_t row_bytes = 0;       // of the channels of one head
@@ -60,7 +60,7 @@ class CaseFinish {
    private:
     struct Parameter {
         npy::Array array;
-        ParameterShape shape = ParameterShape::none;
+        ParameterShape shape = VKROPE_PARAMETER_NONE;
         ParameterSource source() const noexcept;
     };
     Parameter read_parameter(const std::string& file, const CaseTensor& tensor) const;

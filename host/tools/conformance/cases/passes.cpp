@@ -8,14 +8,14 @@ namespace {
 
 Sections library_sections(const SectionsCase& sections, std::uint32_t axes) {
     Sections made;
-    made.order = sections.mode == SectionMode::interleaved ? SectionOrder::interleaved
-                                                           : SectionOrder::sequential;
-    made.leftover_axis = made.order == SectionOrder::interleaved ? sections.leftover_axis : 0;
+    made.order = sections.mode == SectionMode::interleaved ? VKROPE_SECTIONS_INTERLEAVED
+                                                           : VKROPE_SECTIONS_SEQUENTIAL;
+    made.leftover_axis = made.order == VKROPE_SECTIONS_INTERLEAVED ? sections.leftover_axis : 0;
     std::size_t used = sections.sizes.size();  // an axis after the last pair needs no positions
     while (sections.sizes[used - 1] == 0) {
         --used;
     }
-    if (made.order == SectionOrder::interleaved) {
+    if (made.order == VKROPE_SECTIONS_INTERLEAVED) {
         used = std::max<std::size_t>({used, 3, made.leftover_axis + std::size_t{1}});
     }
     if (used > max_axes) {
@@ -81,7 +81,7 @@ std::vector<Pass> passes_of(const CaseDescription& description, const CasePositi
         .windows = {{.offset = description.rotary_offset, .rotary_dim = description.rotary_dim}},
         .axis = std::nullopt,
         .sections = {}};
-    if (positions.source == PositionSource::axis_ids) {
+    if (positions.source == VKROPE_POSITIONS_AXIS_IDS) {
         if (!description.sections && positions.axes != 1) {
             unsupported("positions on {} axes without sections", positions.axes);
         }

@@ -55,7 +55,7 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
                    axes.size(), npy::shape_text(ids.shape));
     }
     CasePositions prepared;
-    prepared.source = PositionSource::ids;
+    prepared.source = VKROPE_POSITIONS_IDS;
     prepared.positions.int64 = ids.wide;
     prepared.positions.batch_stride = broadcast;  // unless there is an axis B
     prepared.id_bytes = ids.wide ? 8 : 4;
@@ -82,7 +82,7 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
             has_axes = true;
             prepared.axes = static_cast<std::uint32_t>(std::min<std::int64_t>(steps, 256));
             prepared.positions.axis_stride = stride;
-            prepared.source = PositionSource::axis_ids;
+            prepared.source = VKROPE_POSITIONS_AXIS_IDS;
         } else {
             unsupported("positions.axes '{}'", shown_text(axes));
         }
@@ -159,8 +159,8 @@ class Expansion {
 
     CasePositions run(const PositionsCase& described) {
         CasePositions prepared;
-        prepared.source = PositionSource::ids;
-        std::vector<std::int32_t> ids(std::size_t{call.batch} * call.tokens);
+        prepared.source = VKROPE_POSITIONS_IDS;
+        std::vector<std::int32_t> ids(std::size_t{std::max(call.batch, 1u)} * call.tokens);
         prepared.ids = device_.upload(ids.data(), ids.size() * sizeof ids[0]);
         prepared.positions.ids = prepared.ids.whole();
         prepared.positions.batch_stride = call.tokens;
@@ -221,7 +221,7 @@ std::int32_t first_of(const PositionsCase& described) {
 Positions CasePositions::of(std::uint32_t first, std::optional<std::uint32_t> axis) const {
     Positions part = positions;
     const std::int64_t batch_stride = part.batch_stride == broadcast ? 0 : part.batch_stride;
-    if (source == PositionSource::implicit) {
+    if (source == VKROPE_POSITIONS_IMPLICIT) {
         part.first = static_cast<std::int32_t>(part.first + first * batch_stride);
         return part;
     }

@@ -9,7 +9,7 @@
 namespace vkrope::conformance {
 
 struct CasePositions {
-    PositionSource source = PositionSource::implicit;  // ids: one axis; axis_ids: `axes` axes
+    PositionSource source = VKROPE_POSITIONS_IMPLICIT;  // ids: one axis; axis_ids: `axes` axes
     Positions positions;                               // of all sequences
     std::uint32_t axes = 1;
     Buffer ids;

@@ -175,12 +175,10 @@ class Run {
         }
         info.positions = positions.source;
         info.sections = pass.sections;
-        if (positions.source == PositionSource::axis_ids && pass.sections.axes == 0) {
-            info.positions = PositionSource::ids;
+        if (positions.source == VKROPE_POSITIONS_AXIS_IDS && pass.sections.axes == 0) {
+            info.positions = VKROPE_POSITIONS_IDS;
         }
-        if (description_.pairing_out && *description_.pairing_out != description_.pairing) {
-            info.pairing_out = description_.pairing_out;
-        }
+        info.pairing_out = description_.pairing_out;
         if (pass.windows.size() > 1) {
             for (std::size_t index = 0; index < pass.windows.size(); ++index) {
                 info.windows[index] = {.offset = pass.windows[index].offset,
@@ -210,8 +208,8 @@ class Run {
         common.call.angles = angles.angles();
         common.call.direction = description_.direction;
         common.call.gain = angles.gain();
-        if (common.info.angles != AngleSource::computed ||
-            common.info.positions != PositionSource::implicit) {
+        if (common.info.angles != VKROPE_ANGLES_COMPUTED ||
+            common.info.positions != VKROPE_POSITIONS_IMPLICIT) {
             common.call.out_of_range = covered_.whole();
         }
         const std::uint32_t first = pass.windows.size() > 1 ? 0 : pass.windows.front().offset;
@@ -276,7 +274,7 @@ class Run {
             place(description_, members.v, first, call.call.in[V], call.call.out[V]);
             const bool several = members.v != nullptr ||
                                  (members.q != nullptr && members.k != nullptr);
-            if (several && device_.accepts(call.info, call.call).code == Code::invalid_argument) {
+            if (several && device_.accepts(call.info, call.call).code == VKROPE_ERROR_INVALID_ARGUMENT) {
                 return false;
             }
             device_.rotate(call);
@@ -291,8 +289,9 @@ class Run {
         Rotation rotation;
         rotation.head_dim = rotation.rotary_dim = 2;
         rotation.inv_freq = {1};
-        const CaseAngles angles = CaseAngles::exact(device_, rotation, Gain::apply, shape.tokens);
-        DeviceUnderTest::KernelCall call = {.info = {.rotary_dim = 2}, .call = {}};
+        const CaseAngles angles = CaseAngles::exact(device_, rotation, VKROPE_GAIN_APPLY, shape.tokens);
+        DeviceUnderTest::KernelCall call = {.info = {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 2},
+                                            .call = {}};
         call.info.angles = angles.source();
         call.info.tensor[K].head_dim = 2;
         call.call.angles = angles.angles();

@@ -17,9 +17,9 @@ template <class T>
 using OfEachTensor = std::array<T, std::size(every_tensor)>;
 
 struct NormCase {
-    NormKind kind = NormKind::rms;
-    NormSpan span = NormSpan::head;
-    NormPlace place = NormPlace::before;
+    NormKind kind = VKROPE_NORM_RMS;
+    NormSpan span = VKROPE_NORM_SPAN_HEAD;
+    NormPlace place = VKROPE_NORM_PLACE_BEFORE;
     double eps = 0;
     std::string weight, bias;  // files; empty: none
     std::optional<Element> weight_dtype;

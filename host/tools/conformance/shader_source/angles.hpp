@@ -20,7 +20,7 @@ namespace vkrope::shader_source {
 inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     const Rotation rotation{
         .head_dim = 2, .rotary_dim = 2, .inv_freq = {1.0}, .attention_factor = attention_factor};
-    const Result<AnglePlan> plan = plan_angles(rotation, AngleSource::computed, 1, 0);
+    const Result<AnglePlan> plan = plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 1, 0);
     std::vector<float> numbers(plan.value.bytes / sizeof(float));
     if (numbers.size() < 8 || !fill_angles(rotation, plan.value, numbers.data(), plan.value.bytes))
         std::abort();
@@ -58,7 +58,7 @@ class Angles {
             glsl::vec4& s) const {
         const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position)
                                                      : std::uint64_t(position);
-        if (source == AngleSource::computed) {
+        if (source == VKROPE_ANGLES_COMPUTED) {
             const auto low = [&](std::size_t j) { return std::uint32_t(fractions_[pair + j]); };
             const auto high = [&](std::size_t j) {
                 return std::uint32_t(fractions_[pair + j] >> 32);
@@ -66,7 +66,7 @@ class Angles {
             shader::vkrope_turn({low(0), low(1), low(2), low(3)},
                                 {high(0), high(1), high(2), high(3)},
                                 glsl::uvec4(std::uint32_t(magnitude)), turn_factor_, c, s);
-        } else if (source == AngleSource::factored_texture) {
+        } else if (source == VKROPE_ANGLES_FACTORED_TEXTURE) {
             const std::uint64_t fine_mask = (1u << shader::fine_digit_bits) - 1;
             glsl::vec4 c0, s0, c1, s1;
             rows(magnitude & ~fine_mask, pair, 1, c0, s0);
@@ -110,9 +110,9 @@ class Angles {
    private:
     /// A position below 0 has digits, or a row, of its own.
     CosSin signed_at(AngleSource source, std::int64_t position, std::size_t pair) const {
-        if (source == AngleSource::computed) return sum_at({&position, 1}, pair);
+        if (source == VKROPE_ANGLES_COMPUTED) return sum_at({&position, 1}, pair);
         const std::uint64_t fraction = fractions_[pair], phase = phases_[pair];
-        if (source != AngleSource::factored_texture)
+        if (source != VKROPE_ANGLES_FACTORED_TEXTURE)
             return table_entry(std::uint64_t(position) * fraction + phase, attention_factor_);
         constexpr std::int64_t fine_rows = 1 << shader::fine_digit_bits;
         std::int64_t fine = position % fine_rows;

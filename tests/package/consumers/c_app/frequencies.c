@@ -10,7 +10,7 @@
 static int check_table(const vkrope_rotation* rotation) {
     float table[position + 1][pairs][2];
     vkrope_error error;
-    vkrope_angle_plan plan = {.struct_size = sizeof plan};
+    vkrope_angle_plan plan = {0};
     if (!succeeded("vkrope_plan_angles",
                    vkrope_plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, position + 1, 0, &plan,
                                       &error),
@@ -48,7 +48,7 @@ static int check_model(void) {
         " \"max_position_embeddings\": 2048}";
     vkrope_error error;
     vkrope_rotation* rotation = NULL;
-    vkrope_rotation_info info = {.struct_size = sizeof info};
+    vkrope_rotation_info info = {0};
     int good = succeeded(
                    "vkrope_rotation_from_hf_config",
                    vkrope_rotation_from_hf_config(json, strlen(json), NULL, &rotation, &error),

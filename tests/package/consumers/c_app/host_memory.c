@@ -25,7 +25,7 @@ static int rotate(vkrope_host_rotation* work) {
     return succeeded("vkrope_host_rotation_upload",
                      vkrope_host_rotation_upload(work, q, k, v, &error), &error) &&
            succeeded("vkrope_host_rotation_run",
-                     vkrope_host_rotation_run(work, VKROPE_DIRECTION_FORWARD, &nanoseconds, &error),
+                     vkrope_host_rotation_run(work, VKROPE_FORWARD, &nanoseconds, &error),
                      &error) &&
            succeeded("vkrope_host_rotation_download",
                      vkrope_host_rotation_download(work, rotated_q, rotated_k, same_v, &error),
@@ -40,7 +40,7 @@ static int rotate_elsewhere(vkrope_host_rotation* work) {
     const float q[head_dim] = {1, 2, 3, 4}, k[head_dim] = {-0.5f, 0.25f, 8, -1};
     float rotated_q[head_dim] = {0}, rotated_k[head_dim] = {0};
     vkrope_error error;
-    vkrope_host_run run = {.struct_size = sizeof run, .first_position = position};
+    vkrope_host_run run = {.first_position = position};
     if (vkrope_host_rotation_run_at(work, &run, NULL, &error) != VKROPE_ERROR_INVALID_ARGUMENT) {
         fprintf(stderr, "vkrope_host_rotation_run_at takes a first_position without moves\n");
         return 0;
@@ -62,7 +62,6 @@ int use_host_memory(vkrope_device* device) {
     vkrope_host_rotation* work = NULL;
     vkrope_error error;
     vkrope_host_shape shape = {
-        .struct_size = sizeof shape,
         .tokens = 1,
         .q_heads = 1,
         .k_heads = 1,

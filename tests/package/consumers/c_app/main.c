@@ -21,7 +21,7 @@ int make_rotation(vkrope_rotation** rotation) {
                    vkrope_default_inv_freq(base, head_dim, inv_freq, &error), &error))
         return 0;
     const vkrope_rotation_info info = {
-        .struct_size = sizeof info,
+        .pairing = VKROPE_HALF_SPLIT,
         .head_dim = head_dim,
         .rotary_dim = head_dim,
         .inv_freq = inv_freq,
@@ -80,7 +80,7 @@ static int list_devices(const vkrope_device_options* options) {
     int good = succeeded("vkrope_device_list_create",
                          vkrope_device_list_create(options, &list, &error), &error);
     for (uint32_t i = 0; good && i < vkrope_device_list_count(list); ++i) {
-        vkrope_device_info info = {.struct_size = sizeof info};
+        vkrope_device_info info = {0};
         good = succeeded("vkrope_device_list_get", vkrope_device_list_get(list, i, &info, &error),
                          &error);
         if (good)
@@ -100,12 +100,12 @@ static int use_device(vkrope_device_options options) {
     options.user_data = &validation_errors;
     int good = succeeded("vkrope_device_open", vkrope_device_open(&options, &device, &error),
                          &error);
-    vkrope_device_info info = {.struct_size = sizeof info};
+    vkrope_device_info info = {0};
     good = good && succeeded("vkrope_device_get_info",
                              vkrope_device_get_info(device, &info, &error), &error);
     if (good)
         printf("%s, %s\n", info.name,
-               options.push_descriptors ? "descriptor sets" : "push descriptors if it has them");
+               options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
     good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device) &&
            use_values(device);
     vkrope_device_destroy(device);
@@ -118,11 +118,9 @@ int main(int argc, char** argv) {
         fprintf(stderr, "compiled for another version of the library\n");
         return 1;
     }
-    vkrope_device_options options = {.struct_size = sizeof options,
-                                     .select = getenv("VKROPE_DEVICE")};
+    vkrope_device_options options = {.select = getenv("VKROPE_DEVICE")};
     options.validation = argc > 1 && strcmp(argv[1], "--validation") == 0;
     if (!use_frequencies() || !list_devices(&options) || !use_device(options)) return 1;
-    const VkBool32 no = VK_FALSE;
-    options.push_descriptors = &no;
+    options.no_push_descriptors = VK_TRUE;
     return use_device(options) ? 0 : 1;
 }

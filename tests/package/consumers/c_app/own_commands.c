@@ -73,19 +73,17 @@ static int make_commands(struct work* w) {
 }
 
 static int make_own_kernel(struct work* w) {
-    const vkrope_head_format q = {.struct_size = sizeof q, .head_dim = head_dim};
     const vkrope_kernel_info info = {
-        .struct_size = sizeof info,
+        .pairing = VKROPE_HALF_SPLIT,
         .rotary_dim = head_dim,
+        .tensor[VKROPE_Q].head_dim = head_dim,
         .angles = VKROPE_ANGLES_DIRECT_BUFFER,
-        .q = &q,
     };
     return make_kernel(&w->ref, &info, 2, &w->kernel, &w->arena);
 }
 
 static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
     vkrope_error error;
-    w->plan.struct_size = sizeof w->plan;
     if (!succeeded("vkrope_plan_angles",
                    vkrope_plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, position + 1, 0,
                                       &w->plan, &error),
@@ -113,22 +111,18 @@ static void barrier(const struct work* w, VkPipelineStageFlags from_stage, VkAcc
 /* Two rotations and the barriers around them: in -> out, and `in` backwards in its place. */
 static int record(const struct work* w) {
     vkrope_error error;
-    vkrope_boundary boundary = {.struct_size = sizeof boundary};
+    vkrope_boundary boundary = {0};
     if (!succeeded("vkrope_get_boundary", vkrope_get_boundary(&boundary, &error), &error)) return 0;
     const vkrope_tensor in = {
-        .struct_size = sizeof in, .where = vkrope_buffer_whole(w->in), .heads = 1};
+        .where = vkrope_buffer_whole(w->in), .heads = 1};
     const vkrope_tensor out = {
-        .struct_size = sizeof out, .where = vkrope_buffer_whole(w->out), .heads = 1};
-    const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
-    const vkrope_angles angles = {
-        .struct_size = sizeof angles, .plan = &w->plan, .buffer = vkrope_buffer_whole(w->table)};
+        .where = vkrope_buffer_whole(w->out), .heads = 1};
     vkrope_call call = {
-        .struct_size = sizeof call,
         .tokens = 1,
-        .q_in = &in,
-        .q_out = &out,
-        .positions = &positions,
-        .angles = &angles,
+        .in[VKROPE_Q] = in,
+        .out[VKROPE_Q] = out,
+        .positions = {.first = position},
+        .angles = {.plan = &w->plan, .buffer = vkrope_buffer_whole(w->table)},
     };
     barrier(w, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, boundary.stage,
             boundary.input_access | boundary.in_place_access);
@@ -136,8 +130,8 @@ static int record(const struct work* w) {
                    &error))
         return 0;
     barrier(w, boundary.stage, boundary.input_access, boundary.stage, boundary.in_place_access);
-    call.q_out = &in;
-    call.direction = VKROPE_DIRECTION_INVERSE;
+    call.out[VKROPE_Q] = in;
+    call.direction = VKROPE_INVERSE;
     if (!succeeded("vkrope_record", vkrope_record(w->commands, w->kernel, &call, w->arena, &error),
                    &error))
         return 0;
@@ -188,7 +182,7 @@ static void destroy(struct work* w) {
 }
 
 int use_own_commands(vkrope_device* device) {
-    struct work w = {.ref = {.struct_size = sizeof w.ref}};
+    struct work w = {0};
     vkrope_rotation* rotation = NULL;
     vkrope_error error;
     const int good =

@@ -16,12 +16,11 @@ struct work {
 static int make(struct work* w, vkrope_device* device, const vkrope_rotation* rotation,
                 const float* row, size_t bytes) {
     vkrope_error error;
-    vkrope_device_ref ref = {.struct_size = sizeof ref};
-    const vkrope_head_format k = {.struct_size = sizeof k, .head_dim = head_dim};
-    const vkrope_kernel_info info = {.struct_size = sizeof info,
+    vkrope_device_ref ref = {0};
+    const vkrope_kernel_info info = {.pairing = VKROPE_HALF_SPLIT,
                                      .rotary_dim = head_dim,
-                                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
-                                     .k = &k};
+                                     .tensor[VKROPE_K].head_dim = head_dim,
+                                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
         return 0;
     return make_kernel(&ref, &info, 1, &w->kernel, &w->arena) &&
@@ -35,18 +34,16 @@ static int make(struct work* w, vkrope_device* device, const vkrope_rotation* ro
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
     const vkrope_tensor row = {
-        .struct_size = sizeof row, .where = vkrope_buffer_whole(w->row), .heads = 1};
-    const vkrope_positions positions = {.struct_size = sizeof positions, .first = position};
-    vkrope_angles angles = {.struct_size = sizeof angles};
+        .where = vkrope_buffer_whole(w->row), .heads = 1};
+    vkrope_angles angles = {0};
     const vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
     if (result != VKROPE_SUCCESS) return result;
     const vkrope_call call = {
-        .struct_size = sizeof call,
         .tokens = 1,
-        .k_in = &row,
-        .k_out = &row,
-        .positions = &positions,
-        .angles = &angles,
+        .in[VKROPE_K] = row,
+        .out[VKROPE_K] = row,
+        .positions = {.first = position},
+        .angles = angles,
     };
     return vkrope_record(commands, w->kernel, &call, w->arena, error);
 }

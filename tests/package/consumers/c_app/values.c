@@ -19,7 +19,7 @@ struct work {
 
 static int make_values_kernel(struct work* w, vkrope_device* device) {
     vkrope_error error;
-    vkrope_device_ref ref = {.struct_size = sizeof ref};
+    vkrope_device_ref ref = {0};
     if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
         return 0;
     const PFN_vkGetPhysicalDeviceProperties get =
@@ -30,16 +30,13 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
     get(ref.physical, &properties);
     /* Q, K and V have two each, and there are slots and a counter. */
     w->max_dispatches = properties.limits.maxPerStageDescriptorStorageBuffers < 8 ? 3 : 1;
-    const vkrope_head_format row = {.struct_size = sizeof row, .head_dim = head_dim};
+    const vkrope_tensor_info row = {.head_dim = head_dim, .heads = 1};
     const vkrope_kernel_info info = {
-        .struct_size = sizeof info,
+        .pairing = VKROPE_HALF_SPLIT,
         .rotary_dim = head_dim,
+        .tensor = {row, row, row},
         .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
         .scatter_k = VK_TRUE,
-        .q = &row,
-        .k = &row,
-        .v = &row,
-        .v_heads = 1,
     };
     return make_kernel(&ref, &info, w->max_dispatches, &w->kernel, &w->arena);
 }
@@ -47,7 +44,7 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
 /* One head of each packed row, from channel `first` on. */
 static vkrope_tensor part_of(const struct work* w, uint32_t first) {
     vkrope_tensor part = {
-        .struct_size = sizeof part, .where = vkrope_buffer_whole(w->packed), .heads = 1};
+        .where = vkrope_buffer_whole(w->packed), .heads = 1};
     part.where.offset += first * sizeof(float);
     part.where.range -= first * sizeof(float);
     part.batch_stride = packed_row;
@@ -59,31 +56,22 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
     const struct work* w = user_data;
     const vkrope_tensor q = part_of(w, 0), k = part_of(w, head_dim), v = part_of(w, 2 * head_dim);
     const vkrope_tensor q_out = {
-        .struct_size = sizeof q_out, .where = vkrope_buffer_whole(w->q), .heads = 1};
+        .where = vkrope_buffer_whole(w->q), .heads = 1};
     const vkrope_tensor k_cache = {
-        .struct_size = sizeof k_cache, .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
+        .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
     const vkrope_tensor v_cache = {
-        .struct_size = sizeof v_cache, .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
-    const vkrope_paged_cache rows = {.struct_size = sizeof rows,
-                                     .slot_mapping = vkrope_buffer_whole(w->slot_mapping)};
-    const vkrope_positions positions = {
-        .struct_size = sizeof positions, .first = position, .batch_stride = VKROPE_BROADCAST};
-    vkrope_angles angles = {.struct_size = sizeof angles};
+        .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
+    vkrope_angles angles = {0};
     vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
     if (result != VKROPE_SUCCESS) return result;
     const vkrope_call call = {
-        .struct_size = sizeof call,
         .batch = sequences,
         .tokens = 1,
-        .q_in = &q,
-        .q_out = &q_out,
-        .k_in = &k,
-        .k_out = &k_cache,
-        .v_in = &v,
-        .v_out = &v_cache,
-        .paged_cache = &rows,
-        .positions = &positions,
-        .angles = &angles,
+        .in = {q, k, v},
+        .out = {q_out, k_cache, v_cache},
+        .positions = {.first = position, .batch_stride = VKROPE_BROADCAST},
+        .angles = angles,
+        .paged_cache = {.slot_mapping = vkrope_buffer_whole(w->slot_mapping)},
     };
     uint64_t dispatches = 0;
     result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);

@@ -87,13 +87,13 @@ void Gpu::create_instance(Enable enable) {
     if (instance_offers(extension)) {
         info.enabledExtensionCount = 1;
         info.ppEnabledExtensionNames = &extension;
-        enabled_ |= vkrope::debug_utils;
+        enabled_ |= VKROPE_DEVICE_FEATURE_DEBUG_UTILS;
     }
     check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance");
 #ifdef ENGINE_VOLK
     volkLoadInstance(instance_);
 #endif
-    if (enabled_ & vkrope::debug_utils) {
+    if (enabled_ & VKROPE_DEVICE_FEATURE_DEBUG_UTILS) {
         const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
             vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
         check(create(instance_, &messenger, nullptr, &messenger_),
@@ -123,11 +123,11 @@ void Gpu::create_device(Enable enable) {
                           needs.value.optional_extensions + needs.value.optional_extension_count);
         enabled_ |= needs.value.enabled;
         half.shaderFloat16 = needs.value.offers_shader_float16;
-        if (half.shaderFloat16) enabled_ |= vkrope::shader_float16;
+        if (half.shaderFloat16) enabled_ |= VKROPE_DEVICE_FEATURE_SHADER_FLOAT16;
     } else if (enable == Enable::vulkan_1_2) {
         if (properties_.apiVersion < VK_API_VERSION_1_2) fail("the device has no Vulkan 1.2");
         enabled_ |= needs.value.enabled_in_core;
-        core.shaderFloat16 = (enabled_ & vkrope::shader_float16) != 0;
+        core.shaderFloat16 = (enabled_ & VKROPE_DEVICE_FEATURE_SHADER_FLOAT16) != 0;
     }
     const float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {};

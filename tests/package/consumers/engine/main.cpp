@@ -104,24 +104,24 @@ int main(int argc, char** argv) {
     gpu.submit_and_wait(commands);
     gpu.destroy(table.staging);
 
-    const auto info = vkrope::kernel_info(rotation, table.plan, vkrope::Element::f32,
-                                          vkrope::Element::f32);
+    const auto info = vkrope::kernel_info(rotation, table.plan, VKROPE_F32,
+                                          VKROPE_F32);
     check(info.status, "kernel_info");
     const auto kernel = vkrope::own(vkrope::create(gpu.ref(), info.value));
     check(kernel.status, "create");
     vkrope::Owned<vkrope::DescriptorArena> arena;  // two sets: what one frame may need
-    if (!(gpu.ref().enabled & vkrope::push_descriptor)) {
+    if (!(gpu.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
         auto made = vkrope::own(vkrope::create_arena(kernel.value.get(), 2));
         check(made.status, "create_arena");
         arena = std::move(made.value);
     }
     // Declares float controls and 16-bit floats, whether they were enabled as extensions or as part
     // of Vulkan 1.2.
-    if (gpu.ref().enabled & vkrope::shader_float16) {
+    if (gpu.ref().enabled & VKROPE_DEVICE_FEATURE_SHADER_FLOAT16) {
         auto half = info.value;
         half.tensor[vkrope::Q].in = half.tensor[vkrope::Q].out = half.tensor[vkrope::K].in =
-            half.tensor[vkrope::K].out = vkrope::Element::f16;
-        half.conversion = vkrope::Conversion::native;
+            half.tensor[vkrope::K].out = VKROPE_F16;
+        half.conversion = VKROPE_CONVERSION_NATIVE;
         check(vkrope::own(vkrope::create(gpu.ref(), half)).status, "create, native f16");
     }
 

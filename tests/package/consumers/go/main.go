@@ -76,7 +76,6 @@ func run() (string, error) {
 	}
 	defer C.vkrope_device_destroy(device)
 	shape := C.vkrope_host_shape{tokens: tokens, q_heads: 4, k_heads: 2}
-	shape.struct_size = C.size_t(unsafe.Sizeof(shape))
 	var work *C.vkrope_host_rotation
 	result = C.vkrope_host_rotation_create(device, rotation, &shape, &work, &failed)
 	if err := check(result, &failed); err != nil {
@@ -88,7 +87,7 @@ func run() (string, error) {
 	if err := check(C.vkrope_host_rotation_upload(work, qAt, kAt, nil, &failed), &failed); err != nil {
 		return "", err
 	}
-	result = C.vkrope_host_rotation_run(work, C.VKROPE_DIRECTION_FORWARD, nil, &failed)
+	result = C.vkrope_host_rotation_run(work, C.VKROPE_FORWARD, nil, &failed)
 	if err := check(result, &failed); err != nil {
 		return "", err
 	}
@@ -103,7 +102,6 @@ func run() (string, error) {
 		return "", err
 	}
 	var info C.vkrope_device_info
-	info.struct_size = C.size_t(unsafe.Sizeof(info))
 	if err := check(C.vkrope_device_get_info(device, &info, &failed), &failed); err != nil {
 		return "", err
 	}

@@ -39,7 +39,7 @@ VkImageView create_view(const VkImageViewCreateInfo&) {
 
 vkrope::Rotation rope;
 vkrope::AnglePlan plan;
-vkrope::KernelInfo info;
+vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 vkrope::DeviceRef ref;
 Owned<vkrope::Kernel> kernel, scattering_kernel, qkv_kernel;

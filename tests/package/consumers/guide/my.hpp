@@ -13,14 +13,21 @@
 #include <string_view>
 #include <vector>
 
+struct vkrope_angle_plan;
+struct vkrope_arena;
+struct vkrope_device_ref;
+struct vkrope_kernel;
+struct vkrope_kernel_info;
+struct vkrope_position_kernel;
+
 namespace vkrope {
-struct AnglePlan;
-struct DescriptorArena;
+using AnglePlan = vkrope_angle_plan;
+using DescriptorArena = vkrope_arena;
+using DeviceRef = vkrope_device_ref;
+using Kernel = vkrope_kernel;
+using KernelInfo = vkrope_kernel_info;
+using PositionKernel = vkrope_position_kernel;
 struct Destroyer;
-struct DeviceRef;
-struct Kernel;
-struct KernelInfo;
-struct PositionKernel;
 struct Rotation;
 }  // namespace vkrope
 

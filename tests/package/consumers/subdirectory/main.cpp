@@ -18,12 +18,12 @@ void expect(bool condition, const char* sentence) {
 }
 
 bool refused(const vkrope::Status& status) {
-    return status.code == vkrope::Code::invalid_argument && status.what[0] != '\0';
+    return status.code == VKROPE_ERROR_INVALID_ARGUMENT && status.what[0] != '\0';
 }
 
 void without_a_device() {
     const vkrope::Rotation rotation = engine::plain_rotation(8);
-    const auto plan = vkrope::plan_angles(rotation, vkrope::AngleSource::direct_buffer, 4, 0);
+    const auto plan = vkrope::plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0);
     expect(bool(plan), "plan_angles failed");
     std::vector<float> table(plan.value.bytes / sizeof(float));
     expect(
@@ -53,12 +53,12 @@ void with_a_device() {
     const engine::Gpu gpu(engine::Enable::extensions);
     const VkCommandPool pool = gpu.make_command_pool();
     const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
-    vkrope::KernelInfo info;
+    vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     info.rotary_dim = info.tensor[vkrope::K].head_dim = head_dim;
     const auto kernel = vkrope::create(gpu.ref(), info);
     check(kernel.status, "create");
     vkrope::DescriptorArena* arena = nullptr;
-    if (!(gpu.ref().enabled & vkrope::push_descriptor)) {
+    if (!(gpu.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
         const auto made = vkrope::create_arena(kernel.value, 1);
         check(made.status, "create_arena");
         arena = made.value;

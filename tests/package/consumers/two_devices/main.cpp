@@ -48,7 +48,7 @@ bool good(const vkrope::Status& status) {
 int main(int argc, char** argv) {
     if (argc != 3) return std::fprintf(stderr, "usage: two_devices DEVICE DEVICE\n"), 2;
     vkrope::Rotation rotation;
-    rotation.pairing = vkrope::Pairing::interleaved;
+    rotation.pairing = VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = 64;
     rotation.inv_freq.resize(32);
     if (!good(vkrope::default_inv_freq(500000.0, 64, rotation.inv_freq.data()))) return 1;
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
         return 1;
     // In place, so that each run goes on from what the last one left.
     for (int round = 0; round < 4; ++round) {
-        const auto direction = round == 2 ? vkrope::Direction::inverse : vkrope::Direction::forward;
+        const auto direction = round == 2 ? VKROPE_INVERSE : VKROPE_FORWARD;
         if (!good(first.turn(direction)) || !good(second.turn(direction))) return 1;
         if (!good(second.fetch()) || !good(first.fetch())) return 1;
         if (std::memcmp(first.q.data(), second.q.data(), first.work.q_bytes()) != 0 ||

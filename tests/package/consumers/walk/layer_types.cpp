@@ -74,7 +74,7 @@ vkrope::Status shift_cache(VkCommandBuffer commands, const Made& made, const Tab
                            .out = {{}, cache},
                            .positions = {.ids = buffers.ids},
                            .angles = tables[layer.table].angles(),
-                           .gain = vkrope::Gain::omit},
+                           .gain = VKROPE_GAIN_OMIT},
                           made.arena);
 }
 
@@ -87,12 +87,12 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"model", read(config_json, model)});
     Tables tables;
     taken.push_back(
-        {"tables", make_tables(gpu, model, vkrope::AngleSource::factored_texture, 131072, tables)});
-    const Made made(gpu.ref, {.rotary_dim = model.rope[0].rotary_dim,
+        {"tables", make_tables(gpu, model, VKROPE_ANGLES_FACTORED_TEXTURE, 131072, tables)});
+    const Made made(gpu.ref, {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = model.rope[0].rotary_dim,
                               .tensor = {{.head_dim = model.rope[0].head_dim},
                                          {.head_dim = model.rope[0].head_dim}},
                               .angles = tables[0].plan.source,
-                              .positions = vkrope::PositionSource::ids});
+                              .positions = VKROPE_POSITIONS_IDS});
     taken.push_back({"kernel", made.status});
     for (const Layer& layer : model.layers) {
         taken.push_back({"rotate", gpu.run([&](VkCommandBuffer commands) {

@@ -16,7 +16,7 @@ Made::Made(const vkrope::DeviceRef& device, const vkrope::KernelInfo& info) {
     const auto created = vkrope::create(device, info);
     status = created.status;
     kernel = created.value;
-    if (!kernel || (device.enabled & vkrope::push_descriptor)) return;
+    if (!kernel || (device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) return;
     const auto sets = vkrope::create_arena(kernel, 8);
     status = sets.status;
     arena = sets.value;

@@ -14,12 +14,12 @@ constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
     return {
-        .pairing = vkrope::Pairing::interleaved,
+        .pairing = VKROPE_INTERLEAVED,
         .rotary_dim = rope.rotary_dim,
-        .tensor = {{vkrope::Element::bf16, vkrope::Element::bf16, q_dim, rope.q_rotary_offset},
-                   {vkrope::Element::bf16, vkrope::Element::bf16, row_dim, rope.k_rotary_offset}},
+        .tensor = {{VKROPE_BF16, VKROPE_BF16, q_dim, rope.q_rotary_offset},
+                   {VKROPE_BF16, VKROPE_BF16, row_dim, rope.k_rotary_offset}},
         .angles = source,
-        .positions = vkrope::PositionSource::ids,
+        .positions = VKROPE_POSITIONS_IDS,
         .scatter_k = true};
 }
 
@@ -72,18 +72,18 @@ vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const T
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource;
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, AngleSource::computed, 1, taken);
-    const Made made(gpu.ref, kernel_info(model.rope, AngleSource::computed));
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_COMPUTED, 1, taken);
+    const Made made(gpu.ref, kernel_info(model.rope, VKROPE_ANGLES_COMPUTED));
     taken.push_back({"kernel", made.status});
     taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
                          return mla_layer(commands, made, model.table, gpu.buffers);
                      })});
     const Made window(gpu.ref,
-                      {.pairing = vkrope::Pairing::interleaved,
+                      {.pairing = VKROPE_INTERLEAVED,
                        .rotary_dim = rope_dim,
-                       .tensor = {{}, {vkrope::Element::bf16, vkrope::Element::bf16, rope_dim, 0}},
-                       .angles = AngleSource::computed,
-                       .positions = vkrope::PositionSource::ids});
+                       .tensor = {{}, {VKROPE_BF16, VKROPE_BF16, rope_dim, 0}},
+                       .angles = VKROPE_ANGLES_COMPUTED,
+                       .positions = VKROPE_POSITIONS_IDS});
     taken.push_back({"window kernel", window.status});
     taken.push_back({"expand", gpu.run([&](VkCommandBuffer commands) {
                          return expand_k_pe(commands, window, model.table, gpu.buffers);

@@ -29,8 +29,8 @@ constexpr Half unwritten = 0x5a5a;  // what the caches hold before
 // V is stored as K is, and turned by nothing.
 vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
                                                const vkrope::AnglePlan& plan) {
-    auto info = vkrope::kernel_info(rope, plan, vkrope::Element::f16, vkrope::Element::f16);
-    info->tensor[vkrope::V] = {vkrope::Element::f16, vkrope::Element::f16, rope.head_dim};
+    auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16);
+    info->tensor[vkrope::V] = {VKROPE_F16, VKROPE_F16, rope.head_dim};
     info->tensor[vkrope::Q].heads = q_heads;
     info->tensor[vkrope::K].heads = info->tensor[vkrope::V].heads = kv_heads;
     return info;
@@ -88,7 +88,7 @@ vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
 
 vkrope::Status wrong(const std::string& sentence) {
     vkrope::Status status;
-    status.code = vkrope::Code::invalid_data;
+    status.code = VKROPE_ERROR_INVALID_DATA;
     std::snprintf(status.what, sizeof status.what, "%s", sentence.c_str());
     return status;
 }
@@ -237,7 +237,7 @@ vkrope::Status check_in_place(const std::vector<Half>& given, const std::vector<
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0,
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0,
                                     taken);
     const auto info = kernel_info(model.rope, model.table.plan);
     taken.push_back({"kernel info", info.status});

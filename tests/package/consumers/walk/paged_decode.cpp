@@ -11,10 +11,10 @@ constexpr std::uint32_t head_dim = 128, q_heads = 32, k_heads = 8, page_size = 1
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
-            .tensor = {{vkrope::Element::f32, vkrope::Element::f32, rope.head_dim, 0},
-                       {vkrope::Element::f32, vkrope::Element::f16, rope.head_dim, 0}},
+            .tensor = {{VKROPE_F32, VKROPE_F32, rope.head_dim, 0},
+                       {VKROPE_F32, VKROPE_F16, rope.head_dim, 0}},
             .angles = source,
-            .positions = vkrope::PositionSource::ids,
+            .positions = VKROPE_POSITIONS_IDS,
             .scatter_k = true};
 }
 
@@ -44,7 +44,7 @@ vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Tabl
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0,
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0,
                                     taken);
     const Made made(gpu.ref, kernel_info(model.rope, model.table.plan.source));
     taken.push_back({"kernel", made.status});

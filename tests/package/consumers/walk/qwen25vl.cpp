@@ -17,11 +17,11 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource
                                vkrope::PositionSource positions) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
-            .tensor = {{vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0},
-                       {vkrope::Element::bf16, vkrope::Element::bf16, rope.head_dim, 0}},
+            .tensor = {{VKROPE_BF16, VKROPE_BF16, rope.head_dim, 0},
+                       {VKROPE_BF16, VKROPE_BF16, rope.head_dim, 0}},
             .angles = source,
             .positions = positions,
-            .sections = positions == vkrope::PositionSource::axis_ids ? rope.sections
+            .sections = positions == VKROPE_POSITIONS_AXIS_IDS ? rope.sections
                                                                       : vkrope::Sections{}};
 }
 
@@ -81,9 +81,9 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"text model", text.status});
     const auto vision = vkrope::from_hf_config(config_json, {.tower = "vision"});
     taken.push_back({"vision model", vision.status});
-    const auto table = make_table(gpu, text.value, AngleSource::factored_texture, max_position);
+    const auto table = make_table(gpu, text.value, VKROPE_ANGLES_FACTORED_TEXTURE, max_position);
     taken.push_back({"text table", table.status});
-    const Made axes(gpu.ref, kernel_info(text.value, table->plan.source, PositionSource::axis_ids));
+    const Made axes(gpu.ref, kernel_info(text.value, table->plan.source, VKROPE_POSITIONS_AXIS_IDS));
     taken.push_back({"text kernel", axes.status});
     taken.push_back({"prefill", gpu.run([&](VkCommandBuffer commands) {
                          return prefill_chunk(commands, axes, table.value, gpu.buffers, 16, 8, 64);
@@ -92,10 +92,10 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
                          return decode(commands, axes, table.value, gpu.buffers, 8);
                      })});
 
-    const auto turns = make_table(gpu, vision.value, AngleSource::computed, 1);
+    const auto turns = make_table(gpu, vision.value, VKROPE_ANGLES_COMPUTED, 1);
     taken.push_back({"vision angles", turns.status});
     const Made patches(gpu.ref,
-                       kernel_info(vision.value, AngleSource::computed, PositionSource::axis_ids));
+                       kernel_info(vision.value, VKROPE_ANGLES_COMPUTED, VKROPE_POSITIONS_AXIS_IDS));
     taken.push_back({"vision kernel", patches.status});
     taken.push_back({"vision", gpu.run([&](VkCommandBuffer commands) {
                          return vision_block(commands, patches, turns.value, gpu.buffers, 48);

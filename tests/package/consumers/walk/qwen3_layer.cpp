@@ -34,8 +34,8 @@ constexpr std::uint32_t in_block = 32, block_bytes = 34;  // of q8_0
 vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
                                                const vkrope::AnglePlan& plan,
                                                vkrope::Element cache) {
-    auto info = vkrope::kernel_info(rope, plan, vkrope::Element::f16, vkrope::Element::f16,
-                                    vkrope::Element::f16);
+    auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16,
+                                    VKROPE_F16);
     auto& [q, k, v] = info->tensor;
     q.ops.scale_call = true;
     info->scatter_k = true;
@@ -59,8 +59,8 @@ vkrope::Result<std::vector<std::byte>> parameters_of(const vkrope::KernelInfo& i
     if (!plan) return {plan.status, {}};
     std::vector<std::byte> content(plan->bytes);
     const vkrope::ParameterSources sources{
-        .tensor = {{.weight = {layer.q_norm.data(), vkrope::Element::f32, layer.q_norm.size()}},
-                   {.weight = {layer.k_norm.data(), vkrope::Element::f32, layer.k_norm.size()}}}};
+        .tensor = {{.weight = {layer.q_norm.data(), VKROPE_F32, layer.q_norm.size()}},
+                   {.weight = {layer.k_norm.data(), VKROPE_F32, layer.k_norm.size()}}}};
     return {vkrope::fill_parameters(plan.value, sources, content.data(), content.size()), content};
 }
 
@@ -93,7 +93,7 @@ vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
 
 vkrope::Status wrong(const std::string& sentence) {
     vkrope::Status status;
-    status.code = vkrope::Code::invalid_data;
+    status.code = VKROPE_ERROR_INVALID_DATA;
     std::snprintf(status.what, sizeof status.what, "%s", sentence.c_str());
     return status;
 }
@@ -320,7 +320,7 @@ vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
 
 std::vector<Step> with_caches(vkrope::Element cache, const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, vkrope::AngleSource::factored_texture, 0,
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0,
                                     taken);
     const auto info = kernel_info(model.rope, model.table.plan, cache);
     taken.push_back({"kernel info", info.status});
@@ -352,11 +352,11 @@ std::vector<Step> with_caches(vkrope::Element cache, const Gpu& gpu, std::string
 }  // namespace
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
-    return with_caches(vkrope::Element::f16, gpu, config_json);
+    return with_caches(VKROPE_F16, gpu, config_json);
 }
 
 std::vector<Step> quantised_steps(const Gpu& gpu, std::string_view config_json) {
-    return with_caches(vkrope::Element::q8_0, gpu, config_json);
+    return with_caches(VKROPE_Q8_0, gpu, config_json);
 }
 
 }  // namespace walk::qwen3_layer

@@ -38,7 +38,7 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::Element in,
             .rotary_dim = rope.rotary_dim,
             .tensor = {{in, out, D, 0}, {in, out, D, 0}},
             .angles = source,
-            .positions = vkrope::PositionSource::ids};
+            .positions = VKROPE_POSITIONS_IDS};
 }
 
 // V, plane per_group + 1, keeps its bits.
@@ -67,8 +67,8 @@ vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const
          .out = {plane(buffers.cache, 0, per_group), plane(buffers.cache, per_group, 1)},
          .positions = positions,
          .angles = table.angles(),
-         .direction = vkrope::Direction::inverse,
-         .gain = vkrope::Gain::apply},
+         .direction = VKROPE_INVERSE,
+         .gain = VKROPE_GAIN_APPLY},
         f32_to_bf16.arena);
 }
 
@@ -77,12 +77,12 @@ vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource, vkrope::Element;
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, AngleSource::factored_texture, seq, taken);
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, seq, taken);
     const Made there(
-        gpu.ref, kernel_info(model.rope, Element::bf16, Element::bf16, model.table.plan.source));
+        gpu.ref, kernel_info(model.rope, VKROPE_BF16, VKROPE_BF16, model.table.plan.source));
     taken.push_back({"forward kernel", there.status});
     const Made back(gpu.ref,
-                    kernel_info(model.rope, Element::f32, Element::bf16, model.table.plan.source));
+                    kernel_info(model.rope, VKROPE_F32, VKROPE_BF16, model.table.plan.source));
     taken.push_back({"backward kernel", back.status});
     // One row of ids, which both sequences share.
     const vkrope::Positions wide{

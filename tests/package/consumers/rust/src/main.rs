@@ -4,7 +4,6 @@
 // Each struct of vkrope.h begins with its size, so that a program may declare the fields up to the
 // last one that it sets: those behind it read as 0, which is their default.
 use std::ffi::{c_char, c_void, CStr};
-use std::mem::size_of;
 use std::ptr::{null, null_mut};
 
 #[repr(C)]
@@ -14,18 +13,23 @@ struct Error {
     what: [c_char; 240],
 }
 
-/// vkrope_device_info up to `driver`.
+/// vkrope_device_info.
 #[repr(C)]
 struct DeviceInfo {
-    struct_size: usize,
     name: *const c_char,
     driver: *const c_char,
+    uuid: *const c_char,
+    reason: *const c_char,
+    kind: u32,
+    api_version: u32,
+    suitable: u32,
+    memory_bytes: u64,
+    limits: *const c_void,
 }
 
-/// vkrope_host_shape up to `first_position`.
+/// vkrope_host_shape.
 #[repr(C)]
 struct HostShape {
-    struct_size: usize,
     batch: u32,
     tokens: u32,
     q_heads: u32,
@@ -38,6 +42,12 @@ struct HostShape {
     position_count: usize,
     first_position: i32,
     angles: u32,
+    mapping: u32,
+    in_place: u32,
+    conversion: u32,
+    axes: u32,
+    v_heads: u32,
+    v_head_dim: u32,
 }
 
 type Handle = *mut c_void;
@@ -130,7 +140,6 @@ fn run() -> Result<String, String> {
         vkrope_device_open(null(), made, error)
     })?;
     let shape = HostShape {
-        struct_size: size_of::<HostShape>(),
         batch: 1,
         tokens: TOKENS as u32,
         q_heads: 4,
@@ -143,6 +152,12 @@ fn run() -> Result<String, String> {
         position_count: 0,
         first_position: 0,
         angles: 0,
+        mapping: 0,
+        in_place: 0,
+        conversion: 0,
+        axes: 0,
+        v_heads: 0,
+        v_head_dim: 0,
     };
     let work = make(vkrope_host_rotation_destroy, |made, error| unsafe {
         vkrope_host_rotation_create(device.0, rotation.0, &shape, made, error)
@@ -180,9 +195,15 @@ fn run() -> Result<String, String> {
         }
     }
     let mut info = DeviceInfo {
-        struct_size: size_of::<DeviceInfo>(),
         name: null(),
         driver: null(),
+        uuid: null(),
+        reason: null(),
+        kind: 0,
+        api_version: 0,
+        suitable: 0,
+        memory_bytes: 0,
+        limits: null(),
     };
     check(|error| unsafe { vkrope_device_get_info(device.0, &mut info, error) })?;
     let name = unsafe { CStr::from_ptr(info.name) }.to_string_lossy();

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What a field that is 0 stands for. vkrope.h says it for each field.
+#pragma once
+
+#include "vkrope/kernel.hpp"
+
+namespace vkrope {
+
+/// 0 asks for the default.
+template <class Number>
+constexpr Number value_or(Number value, Number otherwise) noexcept {
+    return value == 0 ? otherwise : value;
+}
+
+inline std::uint32_t sequences_of(const Call& call) noexcept {
+    return value_or(call.batch, 1u);
+}
+inline std::uint32_t page_size_of(const PagedCache& cache) noexcept {
+    return value_or(cache.page_size, 1u);
+}
+inline float q_scale_of(const Call& call) noexcept {
+    return value_or(call.q_scale, 1.0f);
+}
+
+/// The info with its defaults filled in.
+inline KernelInfo completed(KernelInfo info) noexcept {
+    info.head_groups = head_groups_of(info);
+    info.pairing_out = output_pairing(info);
+    for (TensorInfo& of : info.tensor) of.ops.scale = scale_of(of.ops);
+    return info;
+}
+
+}  // namespace vkrope
