@@ -2,8 +2,9 @@
 # awk -v out=FOLDER -f summary.awk [commit=COMMIT] FILE...: for each device and driver that the
 # files name, FOLDER/NAME.txt with what a person wants to know of it, in at most 60 lines after
 # `./dev bench` and `./dev conform`. The files are figures of vkrope-bench with medians and reports
-# of vkrope-conformance, which name no commit: COMMIT is that of the reports after it. Both have one
-# value a line. README.md beside this file says what the columns are. Prints the names of the files.
+# of vkrope-conformance, which may have such figures and name no commit: COMMIT is that of the
+# reports after it. Both have one value a line. README.md beside this file says what the columns
+# are. Prints the names of the files.
 function value(line) {
     sub(/^[^:]*: "?/, "", line)
     sub(/"?,?$/, "", line)
@@ -68,9 +69,9 @@ function keep_check(   key) {
     if (error != "null" && (!(key in worst) || error + 0 > worst[key])) worst[key] = error + 0
 }
 
-FNR == 1 { kind = ""; median = 0; timed_commit = "" }
+FNR == 1 { kind = report = ""; median = 0; timed_commit = "" }
 /^ *"context":/ { kind = "figures" }
-/^ *"format": "vkrope-report\/1"/ { kind = "report" }
+/^  "format": "vkrope-report\/2"/ { kind = report = "report" }
 
 kind == "figures" && /^ *"date":/ { day = substr(value($0), 1, 10) }
 kind == "figures" && /^ *"device":/ { name = value($0) }
@@ -89,6 +90,8 @@ kind == "figures" && /^ *"[a-z_]+": [-+0-9.e]+,?$/ {
     counter[key] = value($0) + 0
 }
 kind == "figures" && /^ *}/ { keep_row(); median = 0 }
+# The figures of a device are the last of it in a report.
+report && /^    }/ { kind = report; timed_commit = "" }
 
 # The depth of a line says whose value it is; a run beside a tool that alters the device, as the
 # validation layer does, is not one of the device.

@@ -46,8 +46,9 @@ on_arm64() {
     shift
     driver=$(echo "$ARM64"/usr/share/vulkan/icd.d/lvp_icd*.json)
     # The emulator is no reason to give up a device.
-    VKROPE_TIMEOUT=86400 VK_DRIVER_FILES=$driver VK_ICD_FILENAMES=$driver $emulator -L "$ARM64" \
-        "$SCRATCH/build/bin/$program" "$@"
+    set -- "$SCRATCH/build/bin/$program" "$@"
+    VKROPE_TIMEOUT=86400 VKROPE_SELF="$emulator -L $ARM64 $1" VK_DRIVER_FILES=$driver \
+        VK_ICD_FILENAMES=$driver $emulator -L "$ARM64" "$@"
 }
 cd "$SCRATCH"
 failed=0

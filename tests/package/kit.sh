@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The kit, from its archive alone, in an empty Debian with nothing but lavapipe: with a driver that
-# crashes, one that hangs and one that is right, ./report ends within its limits with one archive
+# crashes, one that hangs and one that is right, ./report ends within its limits with one report
 # whose page shows all three; then without a Vulkan loader, and where glibc is too old. Arguments:
 # the archive, the folder of the bad drivers, Debian's suite, the folder for that Debian, whether a
 # missing tool is a failure. Further arguments go to ./report.
@@ -65,20 +65,20 @@ echo "$suite: $(inside getconf GNU_LIBC_VERSION); $(inside sh -c 'command -v g++
 started=$(date +%s)
 code=0
 inside VK_DRIVER_FILES=$list VK_ICD_FILENAMES=$list \
-    sh -c "cd /mnt && $kit/report --timeout 2 \"\$@\"" sh "$@" \
+    sh -c "cd /mnt && $kit/report --timeout 2 --check-timeout 60 \"\$@\"" sh "$@" \
     >"$root/mnt/out" 2>"$root/mnt/err" || code=$?
 echo "./report: $(($(date +%s) - started)) s, exit code $code"
 [ "$code" = 4 ] || { wrong "exit code $code, not 4" && tail -n 20 "$root/mnt/err"; }
-set -- "$root"/mnt/vkrope-report-3_devices-*.zip
+set -- "$root"/mnt/vkrope-report-3_devices-*.json
 [ -s "$1" ] || wrong 'there is no report of three devices'
-tr -d '\0' <"$1" >"$root/mnt/text"
-for text in 'crashed in vkCreateComputePipelines, signal 11 (SIGSEGV)' \
-    'has not returned from vkQueueSubmit' '<span class="bad">not conformant</span>' \
-    'Error against position' 'share of the roof'; do
-    grep -qaF -e "$text" "$root/mnt/text" || wrong "the report has no '$text'"
+inside $kit/lib/bin/vkrope-conformance --page /mnt/page.html "/mnt/${1##*/}" ||
+    wrong 'there is no page of the report'
+for text in 'crashed, signal 11 (SIGSEGV), ' 'took more than 60 seconds, ' \
+    '<span class="bad">not conformant</span>' 'Error against position' 'share of the roof'; do
+    grep -qF -e "$text" "$root/mnt/page.html" || wrong "the page has no '$text'"
 done
 for name in "$(hostname)" "$kit"; do
-    ! grep -qaw -e "$name" "$root/mnt/text" || wrong "the report names '$name'"
+    ! grep -qw -e "$name" "$1" || wrong "the report names '$name'"
 done
 
 # Commands beside it.

@@ -37,7 +37,6 @@ may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
 may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
-conformance="$conformance|runtime/loader\.hpp|kernel/kernel_object\.hpp"
 may_include tools/conformance "$tiers|(shell|files|conformance)/.*|$conformance"
 
 # Vulkan Memory Allocator is known to one file; JSON to one tier; exceptions never leave a header

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tests and times every Vulkan device of this machine, and writes one archive into this folder.
+# Tests and times every Vulkan device of this machine, and writes one report into this folder.
 # Arguments: as for vkrope-conformance (--help).
 set -eu
 kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -10,7 +10,7 @@ case " $* " in
     *' --device'*) ;;
     *) [ -n "${VKROPE_DEVICE:-}" ] || set -- --device all "$@" ;;
 esac
-case " $* " in *' --report'*) ;; *) set -- --report . "$@" ;; esac
+case " $* " in *' --json'*) ;; *) set -- --json . "$@" ;; esac
 code=0
 "$bin/vkrope-conformance" --bench "$bin/vkrope-bench" --cases "$kit/cases" "$@" || code=$?
 echo 'vkrope-kit: the report names no person or machine; please attach it to an issue' >&2

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/command.hpp"
 
+#include "conformance/isolation/worker.hpp"
 #include "conformance/options.hpp"
 #include "shell/command_line.hpp"
 
@@ -21,7 +22,10 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_flag("--no-builtin", options.no_builtin, "Run cases only.");
     program.add_text("--write-outputs", "DIR", options.outputs,
                      "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.");
-    program.add_text("--json", "FILE", options.json, "Write a JSON report to FILE; - is stdout.");
+    program.add_text(
+        "--json", "FILE", options.json,
+        "Write a JSON report to FILE, or into a folder, where it is named after device "
+        "and day; - is stdout.");
     program.add_flag("--list", options.list, "List what would run, and run nothing.");
     program.add_text("--filter", "ID", options.filter,
                      "Run only checks and cases with these ids, separated by commas; * and ? stand "
@@ -32,13 +36,10 @@ void add_options(tools::CommandLine& program, Options& options) {
                         "Run each check N times and demand the same bits; 1 to 1000000 (1).", "N");
     program.add_flag("--with-uuid", options.with_uuid,
                      "Include the UUID of each device in the JSON report.");
-    program.add_text("--report", "FILE.zip", options.archive,
-                     "Write an archive for others: the JSON report, one page, and what was "
-                     "printed. For a folder, a file in it is named after device and day.");
     program
         .add_text("--bench", "PROGRAM", options.bench,
                   "Time each device with this vkrope-bench after its checks.")
-        .needs(program.option("--report"));
+        .needs(program.option("--json"));
     program.add_text("--junit", "FILE", options.junit, "Write a report as JUnit XML to FILE.");
     program.add_text("--waive", "FILE", options.waivers,
                      "Known failures as JSON, {\"waivers\": [{\"check\": ID, \"reason\": TEXT, "
@@ -48,41 +49,18 @@ void add_options(tools::CommandLine& program, Options& options) {
                       "Run nothing: say what changed from one report to another. Exit code 1 where "
                       "a check has become a failure.",
                       true);
-    program.add_text("--matrix", "DIR", options.matrix,
-                     "Run nothing: make one page of all reports at or below DIR.");
-    program.add_text("--page", "FILE.html", options.page, "The page of --matrix.");
-    program.add_text("--picture", "FILE.svg", options.picture, "The same as a picture.");
-    program.add_texts("--table", "FILE...", options.table,
-                      "Run nothing: print one table of these reports of --json. Exit code 1 if a "
-                      "device failed, or if nothing was checked on it.",
-                      true);
-    program.add_texts("--missing", "NAME=REASON", options.missing,
-                      "Name in the table a device that was not available; may be repeated.");
+    program.add_texts("--page", "OUT.html REPORT...", options.page,
+                      "Run nothing: make one page of these reports.", true);
     program.add_flag("--validation", options.validation,
                      "Run with the validation layer; an error of it fails the check.");
     program
         .add_integer("--timeout", options.timeout_s, 1u, 86400u,
-                     "Seconds to wait for one submission, 1 to 86400 (30); a Vulkan call may take "
-                     "three times as long.",
-                     "SECONDS")
+                     "Seconds to wait for one submission, 1 to 86400 (30).", "SECONDS")
         .from_environment("VKROPE_TIMEOUT");
-    program.add_integer("--group-timeout", options.group_timeout_s, 1u, 864000u,
-                        "Wait no longer for the checks of one group; 1 to 864000 (1800; 21600 with "
-                        "--level full).",
+    program.add_integer("--check-timeout", options.check_timeout_s, 1u, 864000u,
+                        "Wait no longer for one check; 1 to 864000 (ten times --timeout; at least "
+                        "21600 with --level full).",
                         "SECONDS");
-}
-
-ExitCode run(const Options& options, BuiltinGroups builtin) {
-    if (!options.matrix.empty() || !options.page.empty() || !options.picture.empty()) {
-        return write_matrix(options);
-    }
-    if (!options.compare.empty()) {
-        return compare_reports(options);
-    }
-    if (!options.table.empty() || !options.missing.empty()) {
-        return merge_reports(options);
-    }
-    return run_checks(options, builtin);
 }
 
 }  // namespace
@@ -93,7 +71,14 @@ ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
         "vkrope-conformance", VKROPE_PROJECT_VERSION);
     Options options;
     add_options(program, options);
-    program.on_run([&] { return run(options, builtin); });
+    program.on_run([&] {
+        if (const std::optional<Job> job = job_of_this_process()) {
+            run_worker(*job, options, builtin);
+        }
+        return !options.page.empty()      ? write_page(options.page)
+               : !options.compare.empty() ? compare_reports(options.compare)
+                                          : run_checks(options, builtin, own_command(argc, argv));
+    });
     return program.run(argc, argv);
 }
 

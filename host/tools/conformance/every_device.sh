@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# ./dev conform: vkrope-conformance on every device of this machine and of the tests, in one table.
+# ./dev conform: vkrope-conformance on every device of this machine and of the tests, and one page.
 # ./dev sources this file; its functions are at hand.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
@@ -32,7 +32,7 @@ conform() {
                 "LP_NATIVE_VECTOR_WIDTH=$bits" $tool "$@"
         done
     else
-        echo 'lavapipe=its driver manifest is not in /usr/share/vulkan/icd.d' >>$out/missing
+        echo 'lavapipe: its driver manifest is not in /usr/share/vulkan/icd.d' >>$out/missing
     fi
     case $debian in
         12)
@@ -42,7 +42,7 @@ conform() {
         13)
             newest='of this machine'
             newer="env VK_DRIVER_FILES=$lavapipe VK_ICD_FILENAMES=$lavapipe"
-            echo "Debian 12's lavapipe=this is Debian 13" >>$out/missing
+            echo "Debian 12's lavapipe: this is Debian 13" >>$out/missing
             ;;
     esac
     if [ -n "${newer:-}" ]; then
@@ -53,20 +53,21 @@ conform() {
         conform_on validation "lavapipe $newest, with its validation layer" $newer $tool \
             --validation "$@"
     else
-        echo "Debian 13's lavapipe and validation layer=only Debian 12 and 13 have them, on amd64 and arm64" >>$out/missing
+        echo "Debian 13's lavapipe and validation layer: only Debian 12 and 13 have them, on amd64 and arm64" >>$out/missing
     fi
     if [ -d build/deps/swiftshader ]; then
         icd=$PWD/build/deps/swiftshader/icd.json
         conform_on swiftshader SwiftShader env "VK_DRIVER_FILES=$icd" "VK_ICD_FILENAMES=$icd" \
             $tool "$@"
     else
-        echo 'SwiftShader=only Debian 12 and 13 have it, on amd64 and arm64' >>$out/missing
+        echo 'SwiftShader: only Debian 12 and 13 have it, on amd64 and arm64' >>$out/missing
     fi
-    set --
-    while read -r line; do set -- "$@" --missing "$line"; done <$out/missing
+    sed 's/^/not run: /' $out/missing
+    [ -n "$reports" ] || die 'conform: there is no report of any device'
     # shellcheck disable=SC2086 # one word a report
-    $tool ${reports:+--table $reports} "$@" || status=$?
-    [ -z "$reports" ] || summarise
+    $tool --page $out/page.html $reports || exit
+    echo "the page: $out/page.html"
+    summarise
     exit "$status"
 }
 
@@ -82,12 +83,13 @@ conform_on() {
     "$@" --json "$file" >"$log" 2>&1 || code=$?
     if [ -e "$file" ]; then
         reports="$reports $file"
+        sed -n 's/^verdict: //p' "$log"
     elif [ "$code" = 2 ]; then
         tail -n 5 "$log" >&2
         exit 2
     else
         reason=$(tail -n 1 "$log" | sed 's/^vkrope: error: //')
-        echo "$name=$reason (exit code $code)" >>$out/missing
+        echo "$name: $reason (exit code $code)" >>$out/missing
     fi
     # Having no device is not a failure of one.
     [ "$code" = 0 ] || [ "$code" = 3 ] || status=1

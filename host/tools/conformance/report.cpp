@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 
 #include "conformance/reports/input_file.hpp"
 #include "shell/device_text.hpp"
@@ -80,15 +81,20 @@ namespace {
 
 nlohmann::ordered_json case_json(const CheckReport& check) {
     const Outcome& outcome = check.outcome;
-    return {{"id", check.id},
-            {"group", check.group},
-            {"status", word_for(outcome.verdict)},
-            {"max_error", number_or_null(outcome.max_error)},
-            {"reason", outcome.reason},
-            {"max_u", number_or_null(outcome.max_u)},
-            {"max_ulp", number_or_null(outcome.max_ulp)},
-            {"seconds", outcome.seconds},
-            {"repeat", check.repeat}};
+    nlohmann::ordered_json json = {{"id", check.id},
+                                   {"group", check.group},
+                                   {"status", word_for(outcome.verdict)},
+                                   {"max_error", number_or_null(outcome.max_error)},
+                                   {"reason", outcome.reason},
+                                   {"max_u", number_or_null(outcome.max_u)},
+                                   {"max_ulp", number_or_null(outcome.max_ulp)},
+                                   {"seconds", outcome.seconds},
+                                   {"repeat", check.repeat}};
+    for (const ErrorCurve& curve : outcome.curves) {
+        json["curves"].push_back(
+            {{"source", curve.source}, {"bound_u", curve.bound_u}, {"points", curve.points}});
+    }
+    return json;
 }
 
 nlohmann::ordered_json limits_json(const VkPhysicalDeviceLimits& limits, const Traits& traits) {
@@ -102,13 +108,28 @@ nlohmann::ordered_json limits_json(const VkPhysicalDeviceLimits& limits, const T
             {"subgroup_size", traits.subgroup_size}};
 }
 
+/// The day, in UTC: "2026-01-31".
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc = {};
+    ::gmtime_r(&now, &utc);
+    char text[16] = {};
+    std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+    return text;
+}
+
 nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) {
     nlohmann::ordered_json entry = tools::device_json(report.device);
     if (!with_uuid) {
         entry.erase("uuid");
     }
     entry["limits"] = limits_json(report.device.limits, report.traits);
-    entry["properties"] = {{"subnormals", report.traits.subnormals},
+    entry["properties"] = {{"vendor", report.traits.vendor},
+                           {"vendor_id", report.traits.vendor_id},
+                           {"device_id", report.traits.device_id},
+                           {"driver_version", report.traits.driver_version},
+                           {"features", report.traits.features},
+                           {"subnormals", report.traits.subnormals},
                            {"rounding", report.traits.rounding},
                            {"specials", report.traits.specials},
                            {"nan", report.traits.nan},
@@ -124,24 +145,17 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
     entry["verdict_reason"] = verdict.reason;
     entry["interrupted"] = report.interrupted;
     entry["ends"] = report.ends;
-    entry["facts"] = report.facts;
     entry["cases"] = nlohmann::ordered_json::array();
     for (const CheckReport& check : report.checks) {
         entry["cases"].push_back(case_json(check));
+    }
+    if (!report.figures.is_null()) {
+        entry["bench"] = report.figures;
     }
     return entry;
 }
 
 }  // namespace
-
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm utc = {};
-    ::gmtime_r(&now, &utc);
-    char text[16] = {};
-    std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
-    return text;
-}
 
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid) {
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
@@ -153,6 +167,51 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
             {"date", today()},
             {"level", level == Level::full ? "full" : "quick"},
             {"devices", std::move(devices)}};
+}
+
+std::string report_path(const std::string& path, const Report& report) {
+    std::error_code problem;
+    if (!std::filesystem::is_directory(path, problem)) {
+        return path;
+    }
+    const std::string devices = report.size() == 1 ? report[0].device.name
+                                                   : fmt::format("{} devices", report.size());
+    std::string name;  // letters, digits and dots; what is between them is one _
+    for (const char c : devices.substr(0, 64)) {
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            c == '.') {
+            name += c;
+        } else if (!name.ends_with('_')) {
+            name += '_';
+        }
+    }
+    name.resize(name.find_last_not_of('_') + 1);
+    return (std::filesystem::path(path) / fmt::format("vkrope-report-{}-{}.json", name, today()))
+        .string();
+}
+
+std::string verdicts_text(const Report& report) {
+    std::string text;
+    for (const DeviceReport& device : report) {
+        std::string counts;
+        for (const Verdict verdict : verdicts) {
+            const auto count = std::count_if(
+                device.checks.begin(), device.checks.end(),
+                [verdict](const CheckReport& check) { return check.outcome.verdict == verdict; });
+            counts += count > 0 ? fmt::format(", {} {}", count, word_for(verdict)) : "";
+        }
+        double u = 0, seconds = 0;
+        for (const CheckReport& check : device.checks) {
+            u = std::max(u, check.outcome.max_u.value_or(0));
+            seconds += check.outcome.seconds;
+        }
+        const DeviceVerdict verdict = verdict_of(device);
+        text += fmt::format("verdict: {}: {}{}{}{}; largest error {:.3f} u; {:.1f} s\n",
+                            tools::device_text(device.device), verdict.word,
+                            verdict.reason.empty() ? "" : ", ", tools::printable(verdict.reason),
+                            counts, u, seconds);
+    }
+    return text;
 }
 
 namespace {
@@ -204,7 +263,7 @@ ExitCode exit_of(const Report& report) noexcept {
             lost = lost || (error && outcome.exit == ExitCode::device_failed);
             out_of_memory = out_of_memory || (error && outcome.exit == ExitCode::out_of_memory);
         }
-        lost = lost || (device.checks.empty() && !device.ends.empty());
+        lost = lost || device.ended_when_timed || (device.checks.empty() && !device.ends.empty());
         all_checked = all_checked && good_checks(device) > 0;
     }
     // Ordered by what a script should act on first; after a lost device no other result counts.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The results of a run: lines and a table for people, JSON for programs, and the exit code.
+// The results of a run: lines for people, JSON for programs, and the exit code.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -26,11 +26,12 @@ struct DeviceReport {
     /// How the driver ended groups of checks: "crashed in vkQueueSubmit, signal 11 (SIGSEGV), in
     /// group positions". Empty: never.
     std::vector<std::string> ends;
-    nlohmann::ordered_json facts = nlohmann::ordered_json::object();  ///< see facts.hpp
+    nlohmann::ordered_json figures = nullptr;  ///< of vkrope-bench; null: it was not timed
     bool whole_suite =
         false;  // all built-in checks of a level were selected: a verdict on the device needs it
-    bool interrupted = false;  // before all checks had run
-    bool may_be_timed = true;  // false: no check got an answer, or it was given up
+    bool interrupted = false;       // before all checks had run
+    bool may_be_timed = true;       // false: no check got an answer, or it was given up
+    bool ended_when_timed = false;  // by its driver
 };
 
 using Report = std::vector<DeviceReport>;
@@ -49,14 +50,17 @@ struct DeviceVerdict {
 };
 DeviceVerdict verdict_of(const DeviceReport& device);
 
-/// The day, in UTC: "2026-01-31".
-std::string today();
+/// A line for each device: its verdict, counts of checks, the largest error and the time.
+std::string verdicts_text(const Report& report);
 
 /// {"format", "version", "date", "level", "devices": [{"name", "driver", ..., "verdict",
-/// "interrupted", "ends", "facts", "cases": [{"id", "group", "status", "max_error", "reason",
-/// "max_u", "max_ulp", "seconds", "repeat"}]}]}. Contains no host, user or path, and a UUID only on
-/// request.
+/// "interrupted", "ends", "cases": [{"id", "group", "status", "max_error", "reason", "max_u",
+/// "max_ulp", "seconds", "repeat", "curves"}], "bench"}]}; "curves" and "bench" where there are
+/// some. Contains no host, user or path, and a UUID only on request.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
+
+/// `path`; for a folder a file in it, "vkrope-report-DEVICE-2026-01-31.json".
+std::string report_path(const std::string& path, const Report& report);
 
 /// "12 of 56 checks passed, 3 failed", for the end of a run that did not succeed.
 std::string sentence_of(const Report& report);

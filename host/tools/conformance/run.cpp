@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
-#include <sstream>
 
 #include "conformance/cases/suite.hpp"
 #include "conformance/interrupt.hpp"
 #include "conformance/isolation/bench_run.hpp"
 #include "conformance/isolation/device_run.hpp"
+#include "conformance/isolation/worker.hpp"
 #include "conformance/options.hpp"
 #include "conformance/repeat.hpp"
 #include "conformance/report.hpp"
-#include "conformance/reports/archive.hpp"
 #include "conformance/reports/junit.hpp"
-#include "conformance/reports/run_log.hpp"
 #include "conformance/reports/waivers.hpp"
+#include "conformance/selection.hpp"
 #include "conformance/shell_word.hpp"
-#include "conformance/table.hpp"
 #include "shell/output_file.hpp"
 #include "shell/program.hpp"
 #include "shell/terminal.hpp"
@@ -28,59 +27,6 @@ namespace vkrope::conformance {
 namespace {
 
 using tools::ExitCode;
-
-/// All groups that the options name, whatever their filter leaves.
-std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
-    std::vector<Group> groups;
-    if (!options.no_builtin) {
-        groups = builtin(options.level);
-    }
-    if (!options.cases.empty()) {
-        groups.push_back(find_cases(options.cases, options.outputs));
-    }
-    if (groups.empty()) {
-        tools::fail(ExitCode::usage, "--cases is missing, so there is nothing to run");
-    }
-    return groups;
-}
-
-/// Whether the filter leaves a check: some pattern matches, and none of those that exclude. Without
-/// a pattern that includes, all are included.
-bool left_by(const std::string& filter, const std::string& id) {
-    if (id == filter) {  // which may contain pattern characters and commas
-        return true;
-    }
-    bool includes = true, matches = false;
-    std::istringstream patterns(filter);
-    for (std::string pattern; std::getline(patterns, pattern, ',');) {
-        const bool excludes = pattern.starts_with('-');
-        if (::fnmatch(pattern.c_str() + excludes, id.c_str(), 0) == 0) {
-            if (excludes) {
-                return false;
-            }
-            matches = true;
-        }
-        includes = includes && excludes;
-    }
-    return matches || includes;
-}
-
-void apply_filter(const Options& options, std::vector<Group>& groups) {
-    if (options.filter.empty()) {
-        return;
-    }
-    std::size_t left = 0;
-    for (Group& group : groups) {
-        std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
-            return !left_by(options.filter, check->id());
-        });
-        left += group.checks.size();
-    }
-    if (left == 0) {
-        tools::fail(ExitCode::usage, "--filter: '{}' matches no id that would run (see --list)",
-                    options.filter);
-    }
-}
 
 void make_output_folder(const std::string& folder) {
     std::error_code problem;
@@ -91,11 +37,11 @@ void make_output_folder(const std::string& folder) {
     }
 }
 
-/// Waiting for a call takes a driver longer than for a submission: it may compile shaders.
-ChildLimits limits_of(const Options& options) {
-    const std::uint32_t group_s = options.level == Level::full ? 12 * 1800 : 1800;
-    return {.call = std::chrono::seconds(3 * std::int64_t{options.timeout_s}),
-            .whole = std::chrono::seconds(options.group_timeout_s.value_or(group_s))};
+/// A check submits several times, and a driver may compile shaders for each.
+std::chrono::seconds limit_of(const Options& options) {
+    const std::uint32_t quick = 10 * options.timeout_s, full = 12 * 1800;
+    return std::chrono::seconds(options.check_timeout_s.value_or(
+        options.level == Level::full ? std::max(quick, full) : quick));
 }
 
 DeviceOptions device_options(const Options& options) {
@@ -111,29 +57,19 @@ DeviceReport report_of(const FailedDriver& driver) {
     return report;
 }
 
-/// What the run shares: where it prints, and whether it must stop.
+void print_text(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// What the run shares, and whether it must stop.
 struct Run {
     const Options& options;
-    RunLog log = {};
+    const std::vector<std::string>& command;  ///< starts this program again
+    Watch watch;
     /// A line that could not be printed ends the run, but the report stays complete up to there.
     std::optional<tools::Failure> unprinted = {};
     Report report = {};
-    std::vector<nlohmann::ordered_json> benches = {};  ///< outputs of vkrope-bench
 
-    void warn(const std::string& sentence) {
-        tools::print_warning(sentence);
-        log.add_line("warning: " + sentence);
-    }
-    void note(const std::string& sentence) {
-        tools::print_note(sentence);
-        log.add_line("note: " + sentence);
-    }
-    std::function<void(std::string_view)> printer() {
-        return [this](std::string_view text) {
-            std::fwrite(text.data(), 1, text.size(), stderr);
-            log.add(text);
-        };
-    }
     bool stopped() const { return interrupted_by() != 0 || unprinted; }
 };
 
@@ -141,9 +77,9 @@ struct Run {
 /// themselves.
 std::vector<FoundDevice> selected_devices(Run& run) {
     const Options& options = run.options;
-    FoundDevices found = find_devices(device_options(options), limits_of(options), run.printer());
+    FoundDevices found = find_devices(run.command, run.watch);
     for (const FailedDriver& driver : found.failed) {
-        run.warn(fmt::format("{}: {}", driver.name, driver.sentence));
+        tools::print_warning(fmt::format("{}: {}", driver.name, driver.sentence));
         if (options.device == "all" || found.devices.empty()) {
             run.report.push_back(report_of(driver));
         }
@@ -165,7 +101,8 @@ std::vector<FoundDevice> selected_devices(Run& run) {
         if (device.info.suitable) {
             selected.push_back(std::move(device));
         } else {
-            run.note(fmt::format("{} is left out: {}", device.info.name, device.info.reason));
+            tools::print_note(
+                fmt::format("{} is left out: {}", device.info.name, device.info.reason));
         }
     }
     if (selected.empty() && run.report.empty()) {
@@ -192,7 +129,7 @@ std::string repeating_command(const Options& options, const FoundDevice& device,
 
 DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group>& groups) {
     const Options& options = run.options;
-    run.note(fmt::format("running on {}, {}", device.info.name, device.info.driver));
+    tools::print_note(fmt::format("running on {}, {}", device.info.name, device.info.driver));
     std::size_t count = 0;
     for (const Group& group : groups) {
         count += group.checks.size();
@@ -214,44 +151,40 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
                                                                    is_case
                                                                        ? "--no-builtin --cases DIR"
                                                                        : check.source_options());
-            run.warn(fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
-            run.note("to repeat it: " + repeating_command(options, device, check));
+            tools::print_warning(
+                fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
+            tools::print_note("to repeat it: " + repeating_command(options, device, check));
         }
-        const std::string line = line_of(done);
-        run.log.add(line);
         if (prints_lines) {
             try {
-                tools::write_output(line);
+                tools::write_output(line_of(done));
             } catch (const tools::Failure& failure) {
                 run.unprinted = failure;
             }
         }
         return !run.unprinted;
     };
-    DeviceReport report = run_device(device_options(options), device, groups, limits_of(options),
-                                     !options.archive.empty(),
-                                     {.printed = run.printer(), .ended = ended});
+    DeviceReport report = run_device(run.command, device, groups, run.watch, ended);
     report.whole_suite = !options.no_builtin && options.filter.empty();
     return report;
 }
 
 void time_on(Run& run, const FoundDevice& device, DeviceReport& report) {
-    run.note("timing " + device.info.name);
-    BenchRun timed = run_bench(run.options.bench, device, run.printer());
+    tools::print_note("timing " + device.info.name);
+    BenchRun timed = run_bench(run.options.bench, device, run.watch.printed);
     if (!timed.problem.empty()) {
-        run.warn(fmt::format("{}: {}", device.info.name, timed.problem));
+        tools::print_warning(fmt::format("{}: {}", device.info.name, timed.problem));
     }
     if (timed.by_driver) {
+        report.ended_when_timed = true;
         report.ends.push_back(timed.problem);
     }
-    if (timed.output) {
-        run.benches.push_back(std::move(*timed.output));
-    }
+    report.figures = std::move(timed.figures);
 }
 
 /// Fails now if a file cannot be written, not after all checks have run.
 void check_writable(const char* option, const std::string& file) {
-    if (!file.empty() && file != "-") {
+    if (!file.empty()) {
         const tools::OutputFile writable(
             option, file, 1);  // removed again: the size of the report is not known yet
     }
@@ -265,27 +198,23 @@ void add_file(std::vector<tools::OutputFile>& files, const char* option, const s
 void write_report(Run& run) {
     const Options& options = run.options;
     const nlohmann::ordered_json json = json_of(run.report, options.level, options.with_uuid);
-    const std::string table = table_of(json.at("devices"));
-    std::fwrite(table.data(), 1, table.size(), stderr);
-    run.log.add(table);
+    print_text(verdicts_text(run.report));
     std::vector<tools::OutputFile> files;
+    std::string report;
     if (!options.json.empty() && options.json != "-") {
-        add_file(files, "--json", options.json, text_of(json));
+        report = report_path(options.json, run.report);
+        add_file(files, "--json", report,
+                 json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
     }
     if (!options.junit.empty()) {
         add_file(files, "--junit", options.junit, junit_of(json));
-    }
-    std::string archive;
-    if (!options.archive.empty()) {
-        archive = archive_name(options.archive, run.report);
-        add_file(files, "--report", archive, archive_of(json, run.benches, run.log.text()));
     }
     tools::OutputFile::publish(files);
     if (options.json == "-") {
         tools::write_json(json);
     }
-    if (!archive.empty()) {
-        tools::print_note("the report: " + archive);
+    if (report != options.json && !report.empty()) {
+        tools::print_note("the report: " + report);
     }
 }
 
@@ -302,7 +231,12 @@ std::vector<std::string> waive_all(Run& run, const std::vector<Waiver>& waivers)
 
 }  // namespace
 
-ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
+void run_worker(const Job& job, const Options& options, BuiltinGroups builtin) {
+    work(job, device_options(options), [&] { return group_of(job.group, options, builtin); });
+}
+
+ExitCode run_checks(const Options& options, BuiltinGroups builtin,
+                    const std::vector<std::string>& command) {
     std::vector<Group> groups = find_groups(options, builtin);
     std::vector<Waiver> waivers;
     if (!options.waivers.empty()) {
@@ -324,13 +258,15 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
     if (!options.outputs.empty()) {
         make_output_folder(options.outputs);
     }
-    check_writable("--json", options.json);
-    check_writable("--junit", options.junit);
-    Run run = {.options = options};
-    run.log.hide(std::filesystem::path(options.bench).parent_path().string(), "<programs>");
-    if (!options.archive.empty()) {
-        check_writable("--report", archive_name(options.archive, run.report));
+    if (!options.bench.empty() && ::access(options.bench.c_str(), X_OK) != 0) {
+        tools::fail(ExitCode::bad_file, "--bench: '{}' cannot be run: {}", options.bench,
+                    std::strerror(errno));
     }
+    Run run = {.options = options,
+               .command = command,
+               .watch = {.limit = limit_of(options), .printed = print_text}};
+    check_writable("--json", options.json == "-" ? "" : report_path(options.json, run.report));
+    check_writable("--junit", options.junit);
     const std::vector<FoundDevice> selected = selected_devices(run);
     note_interrupts();
     for (const FoundDevice& device : selected) {
@@ -346,7 +282,7 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
             if (selected.size() == 1) {
                 throw;
             }
-            run.warn(fmt::format("{}: {}", device.info.name, failure.what()));
+            tools::print_warning(fmt::format("{}: {}", device.info.name, failure.what()));
             run.report.push_back(
                 {.device = device.info, .traits = {}, .checks = {}, .ends = {failure.what()}});
         }
@@ -355,7 +291,7 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin) {
         problems.push_back(std::move(sentence));
     }
     for (const std::string& problem : problems) {
-        run.warn(problem);
+        tools::print_warning(problem);
     }
     try {
         write_report(run);

@@ -3,10 +3,12 @@
 // report.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shell/failure.hpp"
@@ -42,6 +44,13 @@ constexpr bool is_bad(Verdict verdict) noexcept {
 /// Returns the word of the report, "pass".
 const char* word_for(Verdict verdict) noexcept;
 
+/// The largest errors of an angle source at some positions, in units of the accuracy contract.
+struct ErrorCurve {
+    std::string source;
+    double bound_u = 0;
+    std::vector<std::pair<std::int64_t, double>> points;  ///< position, error
+};
+
 struct Outcome {
     Verdict verdict = Verdict::pass;
     std::string reason = {};               ///< empty if passed
@@ -50,14 +59,16 @@ struct Outcome {
     std::optional<double> max_u = {};
     std::optional<double> max_ulp = {};  ///< largest error in units of the last place
     tools::ExitCode exit =
-        tools::ExitCode::bad_file;  ///< for an error: the exit code that the tool returns
-    double seconds = 0;             ///< filled in by whoever runs the check
+        tools::ExitCode::bad_file;        ///< for an error: the exit code that the tool returns
+    double seconds = 0;                   ///< filled in by whoever runs the check
+    std::vector<ErrorCurve> curves = {};  ///< for the page, if the check measures them
 };
 
 /// Ends a check before it has a result: thrown at any depth, caught by the caller of run().
 class Refusal : public std::runtime_error {
    public:
-    Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason, Code code = VKROPE_SUCCESS)
+    Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason,
+            Code code = VKROPE_SUCCESS)
         : std::runtime_error(reason), verdict_(verdict), exit_(exit), code_(code) {}
     Outcome outcome() const { return {.verdict = verdict_, .reason = what(), .exit = exit_}; }
     /// The code of the library, if it refused.

@@ -191,6 +191,47 @@ void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     traits.f16 = controls.shaderDenormPreserveFloat16 ? "all" : "normal numbers";
 }
 
+/// PCI's numbers of those who make GPUs, and Khronos's of who has none.
+const char* vendor_name(std::uint32_t id) {
+    switch (id) {
+        case 0x1002: return "AMD";
+        case 0x1010: return "Imagination";
+        case 0x106b: return "Apple";
+        case 0x10de: return "NVIDIA";
+        case 0x13b5: return "Arm";
+        case 0x1414: return "Microsoft";
+        case 0x144d: return "Samsung";
+        case 0x14e4: return "Broadcom";
+        case 0x1ae0: return "Google";
+        case 0x5143: return "Qualcomm";
+        case 0x8086: return "Intel";
+        case VK_VENDOR_ID_VIV: return "VeriSilicon";
+        case VK_VENDOR_ID_MESA: return "Mesa";
+        case VK_VENDOR_ID_POCL: return "PoCL";
+        default: return "unknown";
+    }
+}
+
+void identify(const DeviceRef& device, Traits& traits) {
+    const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
+        device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceProperties"));
+    VkPhysicalDeviceProperties properties = {};
+    get(device.physical, &properties);
+    traits.vendor = vendor_name(properties.vendorID);
+    traits.vendor_id = properties.vendorID;
+    traits.device_id = properties.deviceID;
+    traits.driver_version = properties.driverVersion;
+    constexpr std::pair<std::uint32_t, const char*> words[] = {
+        {VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR, "VK_KHR_push_descriptor"},
+        {VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS, "shader float controls"},
+        {VKROPE_DEVICE_FEATURE_SHADER_FLOAT16, "shaderFloat16"}};
+    for (const auto& [bit, word] : words) {
+        if (device.enabled & bit) {
+            traits.features.push_back(word);
+        }
+    }
+}
+
 std::vector<Tool> tools_of(const DeviceRef& device) {
     // The name from the extension does not depend on the API version of the instance.
     auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceToolProperties>(
@@ -225,6 +266,7 @@ std::vector<Tool> tools_of(const DeviceRef& device) {
 
 Traits measure_traits(DeviceUnderTest& device) {
     Traits traits;
+    identify(device.device().ref(), traits);
     traits.tools = tools_of(device.device().ref());
     traits.subgroup_size = subgroup_size_of(device.device().ref());
     try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Behaviour that may differ between devices without breaking the contract: measured, not queried,
-// and reported.
+// and reported; and who made the device.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,12 @@ struct Tool {
 };
 
 struct Traits {
-    bool flushes_subnormals = false;  // f32: the contract then allows an additional 2^-123
-    std::string subnormals;           // "kept", or which ones are flushed
-    std::string rounding;             // of f32 products and sums: "to nearest even"
+    std::string vendor;  // who made the device
+    std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0;
+    std::vector<std::string> features;  // those that the library makes use of here
+    bool flushes_subnormals = false;    // f32: the contract then allows an additional 2^-123
+    std::string subnormals;             // "kept", or which ones are flushed
+    std::string rounding;               // of f32 products and sums: "to nearest even"
     std::string specials;       // NaN, infinities and the sign of zero: "kept", or which are lost
     std::string nan;            // handling of the bits of a NaN
     bool converts_f16 = false;  // supports VKROPE_CONVERSION_NATIVE

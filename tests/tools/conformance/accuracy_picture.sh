@@ -9,10 +9,10 @@ set -eu
 export LC_ALL=C VK_DRIVER_FILES="$3" VK_ICD_FILENAMES="$3"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$1" --filter angles/computed_special_positions --report "$work/report.zip" >"$work/log" 2>&1 ||
+"$1" --filter angles/error_by_position --json "$work/report.json" >"$work/log" 2>&1 &&
+    "$1" --page "$work/page.html" "$work/report.json" >>"$work/log" 2>&1 ||
     { cat "$work/log" && exit 1; }
-# The archive stores its files as they are.
-sed -n '/^<?xml/,/^<\/svg>/p' "$work/report.zip" >"$work/drawn.svg"
+sed -n '/^<?xml/,/^<\/svg>/p' "$work/page.html" >"$work/drawn.svg"
 [ -s "$work/drawn.svg" ] || { echo 'the page has no figure'; exit 1; }
 [ -e "$2" ] || cp "$work/drawn.svg" "$2"
 cmp "$work/drawn.svg" "$2" || { echo "remove $2 and run this again, if errors changed"; exit 1; }

@@ -33,7 +33,7 @@ row() {
     }
 }
 
-ends 4 "$seeded" --group-timeout "$hang"
+ends 4 "$seeded" --check-timeout "$hang"
 for group in nothing crash abort exit 'exit at once' kill terminate lose loop 'nothing more'; do
     row pass "$group/before"
 done
@@ -41,24 +41,28 @@ for id in nothing/it nothing/after 'nothing more/it' 'nothing more/after'; do ro
 for group in crash abort exit 'exit at once' kill lose loop; do
     row error "$group/after"
 done
-row error crash/it 'SIGSEGV*group crash'
-row error abort/it 'SIGABRT*group abort'
+row error crash/it 'SIGSEGV*in crash/it'
+row error abort/it 'SIGABRT*in abort/it'
 row error exit/it 'exit code'
-row error 'exit at once/it' 'exit code 0*group exit at once'
+row error 'exit at once/it' 'exit code 0*in exit at once/it'
 row error kill/it SIGKILL
 row pass terminate/it
 row error terminate/after 'signal 15'
 row error lose/it lost
-row error loop/it "$hang seconds*group loop"
-row error closing/it 'SIGBUS*group closing'
+row error loop/it "$hang seconds*in loop/it"
+row error closing/it 'SIGBUS*after*closing'
 holds 'last words are passed on' grep -qF "a driver's last words" "$logs/err"
 holds 'the report has a line for each check' \
     [ "$(grep -c '"id":' report.json)" = "$(wc -l <"$logs/out")" ]
-holds 'the verdict names an ending' says '"verdict_reason": "*SIGSEGV*crash' report.json
+holds 'the verdict names an ending' says '"verdict_reason": "*SIGSEGV*in crash/it' report.json
 holds 'it is not a conformant device' grep -qF '"verdict": "not conformant"' report.json
 holds 'an ending is repeated by a command' \
     says "to repeat it: vkrope-conformance --filter *crash/it" "$logs/err"
 ends 6 "$seeded" --filter 'kill/*'
+
+# Where the system does not start the program by itself, as under an emulator, a variable says how.
+works env VKROPE_SELF="env VKROPE_TIMEOUT=20 $seeded" "$seeded" --filter nothing/it
+expect 5 none env VKROPE_SELF=./none "$seeded" --filter nothing/it
 
 # A driver below, by the call that it ends in.
 mkdir layers
@@ -78,23 +82,24 @@ bad_driver() {
     after=$4
     shift 4
     ends "$code_wanted" env VKROPE_BAD_DRIVER="$behaviour" VKROPE_BAD_DRIVER_AT="$place" \
-        VKROPE_BAD_DRIVER_AFTER="$after" "$tool" --timeout "$hang" "$@"
+        VKROPE_BAD_DRIVER_AFTER="$after" "$tool" --timeout "$hang" \
+        --check-timeout "$((4 * hang))" "$@"
 }
 bad_driver 0 nothing submit 0 --filter 'algebra/*_computed'
 # The first process measures what the device does before its first check, in five submissions.
 bad_driver 4 'raise SEGV' pipelines 9 --filter 'algebra/*'
-row error 'algebra/[a-z0-9_]*' 'vkCreateComputePipelines*SIGSEGV*group algebra'
+row error 'algebra/[a-z0-9_]*' 'SIGSEGV*in algebra/'
 row pass 'algebra/[a-z0-9_]*'
 bad_driver 4 lose submit 60 --filter '[ai][ln]*/*interleaved*'
 holds 'a lost device is opened again' [ "$(grep -cF 'VK_ERROR_DEVICE_LOST' "$logs/out")" -ge 2 ]
 row pass '[a-z]*/[a-z0-9_]*'
 bad_driver 4 hang submit 20 --filter 'algebra/*_computed'
-row error 'algebra/[a-z0-9_]*' "vkQueueSubmit*$((3 * hang)) seconds*group algebra"
+row error 'algebra/[a-z0-9_]*' "$((4 * hang)) seconds*in algebra/"
 # Nothing works at all: three groups say it, and the others are not waited for.
 bad_driver 4 'raise ABRT' pipelines 0 --filter '*half_split*'
 holds 'three groups have crashed' \
-    [ "$(grep -c 'vkCreateComputePipelines.*SIGABRT' "$logs/out")" = 3 ]
+    [ "$(grep -c 'SIGABRT' "$logs/out")" = 3 ]
 # A driver that crashes before there is a device.
 bad_driver 4 'raise SEGV' instance 0
-holds 'the driver is named' says "${lavapipe##*/}*vkCreateInstance*SIGSEGV" "$logs/err"
+holds 'the driver is named' says "${lavapipe##*/}*SIGSEGV" "$logs/err"
 finish

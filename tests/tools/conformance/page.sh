@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The pages of reports in a browser: on a phone and on a desk, in light and in dark, with devices
 # whose names are hostile. Arguments: headless Chromium, which may be empty; the folder with
-# report.html and matrix.html, which archives.sh leaves; whether a missing tool is a failure.
+# report.html and many.html, which report_files.sh leaves; whether a missing tool is a failure.
 # shellcheck disable=SC2034 # page.sh reads these variables
 set -u
 name=conformance_page
@@ -13,9 +13,9 @@ rules=$(dirname "$0")/page.awk
 # shellcheck source=tests/tools/page.sh
 . "$(dirname "$0")/../page.sh"
 needs "$chromium" 'there is no headless Chromium'
-needs "$pages/report.html" "there is no $pages/report.html, which conformance_archives makes"
+needs "$pages/report.html" "there is no $pages/report.html, which conformance_report_files makes"
 
-for named in report:5 matrix:2; do
+for named in report:4 many:7; do
     for width in 360 1200; do
         for scheme in light dark; do
             extra=least=${named#*:}
@@ -30,7 +30,7 @@ for named in report:5 matrix:2; do
 done
 
 page=$pages/report.html
-extra=least=5
+extra=least=4
 seeded 'the page is .* wide' 's|</h1>|</h1><div style="width:500px">wide</div>|'
 seeded '^1 scripts' 's|</h1>|</h1><script></script>|'
 seeded '^1 requests' 's|</h1>|</h1><img alt="" src="http://127.0.0.1:9/seeded.png"/>|'

@@ -37,10 +37,6 @@ while IFS='|' read -r lie check options words; do
             sentence=$(sed -n "s|^vkrope: error: ${check#bench/}: ||p" "$work/err")
             ;;
         *)
-            if [ "$lie" = compiler_hangs ] && ! "$tool" --help | grep -q -e --group-timeout; then
-                echo "skipped: $lie: the tool does not test a device in a process of its own"
-                continue
-            fi
             # shellcheck disable=SC2086 # one word an option
             "$tool" $options --filter "$check" >"$work/out" 2>"$work/err" </dev/null &&
                 wrong "$lie: nothing found it"

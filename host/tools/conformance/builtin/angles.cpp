@@ -46,8 +46,9 @@ std::vector<std::int64_t> special_positions(AngleSource source) {
 /// Random positions over the range that the source covers.
 std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, std::uint32_t seed) {
     const std::int64_t last = source == VKROPE_ANGLES_COMPUTED ? INT32_MAX
-                                                              : std::int64_t{max_rows} - 1;
-    return random_positions(count, source == VKROPE_ANGLES_COMPUTED ? INT32_MIN : -last, last, seed);
+                                                               : std::int64_t{max_rows} - 1;
+    return random_positions(count, source == VKROPE_ANGLES_COMPUTED ? INT32_MIN : -last, last,
+                            seed);
 }
 
 /// Every third token is at a special position, number `part` * (tokens / 3) on in the list; the
@@ -69,22 +70,22 @@ void add_far(Checks& checks, AngleSource source) {
     const std::string name = name_of(source);
     for (const Element element : elements) {
         for (const Pairing pairing : pairings) {
-            checks.add(
-                fmt::format("{}_{}_{}", name, name_of(element), name_of(pairing)),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    std::uint32_t part = 0;
-                    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                        for (const Gain gain : {VKROPE_GAIN_APPLY, VKROPE_GAIN_OMIT, VKROPE_GAIN_DIVIDE_OUT}) {
-                            for (const double factor : factors) {
-                                Trial trial = far_trial(source, element, pairing, part++);
-                                trial.direction = direction;
-                                trial.gain = gain;
-                                trial.attention_factor = factor;
-                                run(device, trial, findings);
-                            }
-                        }
-                    }
-                });
+            checks.add(fmt::format("{}_{}_{}", name, name_of(element), name_of(pairing)),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           std::uint32_t part = 0;
+                           for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                               for (const Gain gain :
+                                    {VKROPE_GAIN_APPLY, VKROPE_GAIN_OMIT, VKROPE_GAIN_DIVIDE_OUT}) {
+                                   for (const double factor : factors) {
+                                       Trial trial = far_trial(source, element, pairing, part++);
+                                       trial.direction = direction;
+                                       trial.gain = gain;
+                                       trial.attention_factor = factor;
+                                       run(device, trial, findings);
+                                   }
+                               }
+                           }
+                       });
         }
     }
     checks.add(name + "_special_positions", [=](DeviceUnderTest& device, Findings& findings) {
@@ -101,7 +102,7 @@ void add_far(Checks& checks, AngleSource source) {
     checks.add(name + "_one_position_too_far", [=](DeviceUnderTest& device, Findings& findings) {
         Trial trial = far_trial(source, VKROPE_F32, VKROPE_HALF_SPLIT, 3);
         const std::int64_t edge = source == VKROPE_ANGLES_COMPUTED ? std::int64_t{1} << 31
-                                                                  : std::int64_t{max_rows};
+                                                                   : std::int64_t{max_rows};
         trial.ids_64 = true;
         trial.ids[1] = edge;
         trial.ids[4] = source == VKROPE_ANGLES_COMPUTED ? -edge - 1 : -edge;
@@ -169,7 +170,7 @@ void add_far(Checks& checks, AngleSource source) {
                 trial.q = random_elements(element, q_elements(trial), 53);
                 const std::uint32_t quiet = element == VKROPE_F32   ? 0x7fc00000
                                             : element == VKROPE_F16 ? 0x7e00
-                                                                      : 0x7fc0;
+                                                                    : 0x7fc0;
                 for (std::size_t i = 0; i < q_elements(trial); ++i) {
                     const std::size_t row = i / head_dim, channel = i % head_dim,
                                       offset = trial.info.tensor[Q].rotary_offset;
@@ -241,8 +242,8 @@ void add_table_sizes(Checks& checks) {
     });
 }
 
-/// VKROPE_ANGLE_PRECISION_FLOAT32: position, frequency, their product, cos, sin and the factor are each
-/// rounded to f32.
+/// VKROPE_ANGLE_PRECISION_FLOAT32: position, frequency, their product, cos, sin and the factor are
+/// each rounded to f32.
 void add_float32_product(Checks& checks) {
     for (const AngleSource source : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         checks.add(fmt::format("float32_product_{}", name_of(source)), [=](DeviceUnderTest& device,
@@ -250,8 +251,7 @@ void add_float32_product(Checks& checks) {
             for (const double factor : {1.0, 1.1386}) {
                 for (const Pairing pairing : pairings) {
                     Trial trial = from_source(
-                        source, pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16,
-                        pairing);
+                        source, pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16, pairing);
                     trial.attention_factor = factor;
                     trial.table_rows = 1 << 17;
                     trial.info.positions = VKROPE_POSITIONS_IDS;
@@ -266,25 +266,56 @@ void add_float32_product(Checks& checks) {
     }
 }
 
+/// The largest errors of f32 at positions around each power of two that a source covers.
+void add_errors_by_position(Checks& checks) {
+    checks.add("error_by_position", [](DeviceUnderTest& device, Findings& findings) {
+        for (const AngleSource source : our_sources) {
+            ErrorCurve curve = {
+                .source = name_of(source), .bound_u = error_bound(source, 1), .points = {}};
+            for (std::uint32_t log2 = 0; log2 <= 30; log2 += 2) {
+                Trial trial = trial_of(VKROPE_F32, 64, 4);
+                trial.info.angles = source;
+                trial.shape.q_per_group = 4;
+                trial.first = (std::int64_t{1} << log2) - 1;
+                const std::int64_t last = trial.first + trial.shape.tokens - 1;
+                const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                                    source == VKROPE_ANGLES_DIRECT_BUFFER;
+                if (source != VKROPE_ANGLES_COMPUTED && last >= (direct ? 1 << 13 : 1 << 21)) {
+                    break;  // a table that long would be large
+                }
+                trial.table_rows = static_cast<std::uint32_t>(
+                    std::min<std::int64_t>(last + 1, std::int64_t{1} << 30));
+                Findings found;
+                run(device, trial, found);
+                const Outcome outcome = found.outcome();
+                findings.hold(!found.wrong(), "{}", outcome.reason);
+                findings.measure_u(outcome.max_u.value_or(0));
+                curve.points.emplace_back(trial.first, outcome.max_u.value_or(0));
+            }
+            findings.add_curve(std::move(curve));
+        }
+    });
+}
+
 }  // namespace
 
 void add_angles(Checks& checks) {
     for (const Pairing pairing : pairings) {
-        checks.add(
-            fmt::format("texture_and_buffer_{}", name_of(pairing)),
-            [=](DeviceUnderTest& device, Findings& findings) {
-                const bool half = pairing == VKROPE_HALF_SPLIT;
-                for (const Element element : {half ? VKROPE_F32 : VKROPE_F16, VKROPE_BF16}) {
-                    const Rotated texture = run(
-                        device, from_source(VKROPE_ANGLES_DIRECT_TEXTURE, element, pairing),
-                        findings);
-                    const Rotated buffer = run(
-                        device, from_source(VKROPE_ANGLES_DIRECT_BUFFER, element, pairing),
-                        findings);
-                    findings.hold(texture.q == buffer.q && texture.k == buffer.k,
-                                  "angles from a buffer give different bits than from a texture");
-                }
-            });
+        checks.add(fmt::format("texture_and_buffer_{}", name_of(pairing)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       const bool half = pairing == VKROPE_HALF_SPLIT;
+                       for (const Element element : {half ? VKROPE_F32 : VKROPE_F16, VKROPE_BF16}) {
+                           const Rotated texture = run(
+                               device, from_source(VKROPE_ANGLES_DIRECT_TEXTURE, element, pairing),
+                               findings);
+                           const Rotated buffer = run(
+                               device, from_source(VKROPE_ANGLES_DIRECT_BUFFER, element, pairing),
+                               findings);
+                           findings.hold(
+                               texture.q == buffer.q && texture.k == buffer.k,
+                               "angles from a buffer give different bits than from a texture");
+                       }
+                   });
     }
     checks.add("texture_that_folds", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = from_source(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_F32);
@@ -309,19 +340,19 @@ void add_angles(Checks& checks) {
     });
     for (const Element table : elements) {
         for (const std::uint32_t stride : {rotary_dim / 2, rotary_dim / 2 + 3, rotary_dim}) {
-            checks.add(
-                fmt::format("cos_sin_cache_{}_rows_of_{}", name_of(table), stride),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                        Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32,
-                                                  VKROPE_INTERLEAVED);
-                        trial.info.positions = VKROPE_POSITIONS_IDS;
-                        trial.ids = random_positions(tokens, -9, 72, 44);  // some are out of range
-                        trial.direction = direction;
-                        add_cos_sin_cache(trial, table, stride, false);
-                        run(device, trial, findings);
-                    }
-                });
+            checks.add(fmt::format("cos_sin_cache_{}_rows_of_{}", name_of(table), stride),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                               Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32,
+                                                         VKROPE_INTERLEAVED);
+                               trial.info.positions = VKROPE_POSITIONS_IDS;
+                               trial.ids = random_positions(tokens, -9, 72,
+                                                            44);  // some are out of range
+                               trial.direction = direction;
+                               add_cos_sin_cache(trial, table, stride, false);
+                               run(device, trial, findings);
+                           }
+                       });
         }
     }
     for (const AngleSource source : far_sources) {
@@ -329,6 +360,7 @@ void add_angles(Checks& checks) {
     }
     add_table_sizes(checks);
     add_float32_product(checks);
+    add_errors_by_position(checks);
 }
 
 }  // namespace vkrope::conformance

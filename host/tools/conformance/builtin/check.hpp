@@ -39,10 +39,15 @@ class Findings {
     void measure_error(double error) { largest(error_, error); }
     void measure_u(double u) { largest(u_, u); }
     void measure_ulp(double ulp) { largest(ulp_, ulp); }
+    void add_curve(ErrorCurve curve) { curves_.push_back(std::move(curve)); }
 
     /// A check that compared nothing is an error.
     Outcome outcome() const {
-        Outcome outcome = {.reason = problem_, .max_error = error_, .max_u = u_, .max_ulp = ulp_};
+        Outcome outcome = {.reason = problem_,
+                           .max_error = error_,
+                           .max_u = u_,
+                           .max_ulp = ulp_,
+                           .curves = curves_};
         if (!problem_.empty()) {
             outcome.verdict = Verdict::fail;
             outcome.reason += explanation_.empty() ? "" : "; it looks as if " + explanation_;
@@ -60,6 +65,7 @@ class Findings {
     std::size_t held_ = 0;
     std::string problem_, explanation_;
     std::optional<double> error_, u_, ulp_;
+    std::vector<ErrorCurve> curves_;
 };
 
 class BuiltinCheck : public Check {

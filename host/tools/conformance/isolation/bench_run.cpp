@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/isolation/bench_run.hpp"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "conformance/isolation/worker.hpp"
 #include "conformance/reports/input_file.hpp"
 #include "shell/failure.hpp"
 
@@ -47,72 +47,37 @@ class TemporaryFile {
     std::string path_;
 };
 
-/// Runs the program and returns its status as waitpid() does.
-int run_program(std::vector<std::string> words) {
-    std::vector<char*> argv;
-    for (std::string& word : words) {
-        argv.push_back(word.data());
-    }
-    argv.push_back(nullptr);
-    const pid_t process = ::fork();
-    if (process == 0) {
-        ::execv(argv[0], argv.data());
-        ::_exit(127);
-    }
-    int status = 0;
-    while (process != -1 && ::waitpid(process, &status, 0) == -1 && errno == EINTR) {
-    }
-    return process == -1 ? 127 << 8 : status;
-}
-
 }  // namespace
 
 BenchRun run_bench(const std::string& program, const FoundDevice& device,
                    const std::function<void(std::string_view)>& printed) {
     const TemporaryFile file;
-    ChildProcess child(
-        [&](const Sender& sender, Activity&) {
-            load_only(device.manifest);
-            sender.send({{"status", run_program({program, "--device", device.select,
-                                                 "--benchmark_out=" + file.path(),
-                                                 std::string("--benchmark_filter=") + rows,
-                                                 "--benchmark_min_time=0.02"})}});
-        },
-        {.call = limit, .whole = limit}, printed);
-    std::optional<int> status;
-    while (const std::optional<nlohmann::json> message = child.next()) {
-        if (message->contains("status")) {
-            status = message->at("status").get<int>();
-        }
-    }
     BenchRun run;
-    if (!status) {
-        run.problem = "the benchmark " + child.end().sentence;
-        run.by_driver = true;
-        return run;
-    }
-    if (WIFSIGNALED(*status)) {
-        run.problem = fmt::format("the benchmark crashed, signal {}", WTERMSIG(*status));
-        run.by_driver = true;
-        return run;
-    }
-    const int code = WEXITSTATUS(*status);
-    if (code == 127) {
-        run.problem = fmt::format("--bench: '{}' cannot be run", program);
-        return run;
-    }
-    if (code != 0) {
-        run.problem = fmt::format("the benchmark ended with exit code {}", code);
-        run.by_driver = code == static_cast<int>(ExitCode::device_failed);
-    }
     try {
-        ReportFile read = report_from("--bench", file.path());
-        for (Json& bench : read.benches) {
-            for (const char* key : {"host_name", "executable", "uuid"}) {
-                bench.at("context").erase(key);
-            }
-            run.output = std::move(bench);
+        ChildProcess child({program, "--device", device.select, "--benchmark_out=" + file.path(),
+                            std::string("--benchmark_filter=") + rows, "--benchmark_min_time=0.02"},
+                           with_driver(device.manifest), {.limit = limit, .printed = printed});
+        while (child.next()) {
         }
+        const ChildEnd& end = child.end();
+        if (!end.exit_code) {
+            run.problem = "the benchmark " + end.sentence;
+            run.by_driver = true;
+            return run;
+        }
+        if (*end.exit_code != 0) {
+            run.problem = fmt::format("the benchmark ended with exit code {}", *end.exit_code);
+            run.by_driver = *end.exit_code == static_cast<int>(ExitCode::device_failed);
+        }
+        if (run.by_driver) {
+            return run;
+        }
+        Json figures = json_from("--bench", file.path());
+        check_figures("--bench", file.path(), figures);
+        for (const char* key : {"host_name", "executable", "uuid"}) {
+            figures.at("context").erase(key);
+        }
+        run.figures = std::move(figures);
     } catch (const tools::Failure& failure) {
         run.problem += (run.problem.empty() ? "" : "; ") + std::string(failure.what());
     }

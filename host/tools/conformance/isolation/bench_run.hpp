@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,9 +12,9 @@
 namespace vkrope::conformance {
 
 struct BenchRun {
-    std::optional<nlohmann::ordered_json> output;  ///< without what names the machine
-    std::string problem;                           ///< empty: there was none
-    bool by_driver = false;  ///< the driver has ended or stopped the benchmark
+    nlohmann::ordered_json figures;  ///< without what names the machine; null: there are none
+    std::string problem;             ///< empty: there was none
+    bool by_driver = false;          ///< the driver has ended or stopped the benchmark
 };
 
 /// Runs the rows that say most, in a minute on a software device and at most in ten.

@@ -5,19 +5,21 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "conformance/interrupt.hpp"
 #include "shell/failure.hpp"
-#include "shell/signals.hpp"
+
+extern char** environ;
 
 namespace vkrope::conformance {
 namespace {
@@ -25,35 +27,26 @@ namespace {
 using tools::ExitCode;
 using Json = nlohmann::json;
 
-/// A message is its length, then CBOR, which unlike JSON takes strings of any bytes.
-using Length = std::uint32_t;
+[[noreturn]] void not_started(const std::string& program, int error) {
+    tools::fail(error == ENOENT || error == EACCES || error == ENOEXEC ? ExitCode::bad_file
+                                                                       : ExitCode::out_of_memory,
+                "'{}' cannot be started: {}", program, std::strerror(error));
+}
 
 struct Pipe {
     int read = -1, write = -1;
 };
 
-Pipe make_pipe() {
+Pipe make_pipe(const std::string& program) {
     int ends[2];
     if (::pipe(ends) != 0) {
-        tools::fail(ExitCode::out_of_memory, "a process for a device cannot be started: {}",
-                    std::strerror(errno));
+        not_started(program, errno);
     }
     for (const int end : ends) {
         ::fcntl(end, F_SETFD, FD_CLOEXEC);
     }
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return {ends[0], ends[1]};
-}
-
-void write_all(int file, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(file, text.data(), text.size());
-        if (written > 0) {
-            text.remove_prefix(static_cast<std::size_t>(written));
-        } else if (errno != EINTR) {
-            ::_exit(static_cast<int>(ExitCode::bad_file));  // nobody is there to be told
-        }
-    }
 }
 
 /// Reads what there is; false at the end of the pipe.
@@ -80,97 +73,94 @@ const char* name_of(int signal) {
         case SIGABRT: return "SIGABRT";
         case SIGSYS: return "SIGSYS";
         case SIGTRAP: return "SIGTRAP";
-        case SIGKILL: return "SIGKILL";
         case SIGTERM: return "SIGTERM";
         default: return ::strsignal(signal);
     }
 }
 
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& replaced) {
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        if (!replaced.contains(std::string(text.substr(0, text.find('='))))) {
+            all.emplace_back(text);
+        }
+    }
+    for (const auto& [name, value] : replaced) {
+        all.push_back(name + '=' + value);
+    }
+    return all;
+}
+
+/// For the functions of C; `words` must outlive it.
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (std::string& word : words) {
+        pointers.push_back(word.data());
+    }
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+/// Starts a process in a group of its own: a key that interrupts reaches it through this process
+/// alone, once, and what it starts ends with it.
+int start(pid_t& process, std::vector<std::string> words, std::vector<std::string> environment,
+          int lines, int output) {
+    posix_spawn_file_actions_t files;
+    ::posix_spawn_file_actions_init(&files);
+    // No pipe has the number of a standard stream. `output` may be line_file, so it goes first.
+    ::posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, lines, line_file);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    const int error = ::posix_spawnp(&process, words[0].c_str(), &files, &attributes,
+                                     pointers_to(words).data(), pointers_to(environment).data());
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
 }  // namespace
 
-void Sender::send(const Json& message) const {
-    std::string bytes(sizeof(Length), '\0');
-    Json::to_cbor(message, bytes);
-    const auto length = static_cast<Length>(bytes.size() - sizeof(Length));
-    std::memcpy(bytes.data(), &length, sizeof length);
-    write_all(pipe_, bytes);
-}
-
-void Sender::finish() const {
-    send({{"finished", true}});
-    std::fflush(nullptr);
-    ::_exit(0);
-}
-
-ChildProcess::ChildProcess(const Body& body, ChildLimits limits,
-                           std::function<void(std::string_view)> printed)
-    : limits_(limits), printed_(std::move(printed)) {
-    const Pipe messages = make_pipe(), output = make_pipe();
-    std::fflush(nullptr);        // what is buffered must not be printed twice
-    ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nobody learns how a process ended
-    const pid_t parent = ::getpid();
-    process_ = ::fork();
-    if (process_ == -1) {
-        tools::fail(ExitCode::out_of_memory, "a process for a device cannot be started: {}",
-                    std::strerror(errno));
-    }
-    if (process_ == 0) {
-        ::setpgid(0, 0);
-#ifdef __linux__
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-        if (::getppid() != parent) {
-            ::_exit(static_cast<int>(ExitCode::bad_file));
-        }
-        run(body, messages.write, output.write);
-    }
-    // A group of its own: a key that interrupts reaches it through this process alone, once, and
-    // what it starts ends with it. Both sides set it, since either may be the first.
-    ::setpgid(process_, process_);
-    ::close(messages.write);
-    ::close(output.write);
-    messages_ = messages.read;
+ChildProcess::ChildProcess(const std::vector<std::string>& words,
+                           const std::map<std::string, std::string>& environment,
+                           const Watch& watch)
+    : watch_(watch) {
+    const Pipe lines = make_pipe(words[0]), output = make_pipe(words[0]);
+    lines_ = lines.read;
     output_ = output.read;
-    started_ = call_began_ = Clock::now();
-}
-
-void ChildProcess::run(const Body& body, int messages, int output) {
-    ::dup2(output, STDOUT_FILENO);
-    ::dup2(output, STDERR_FILENO);
-    tools::let_crashes_end_by_signal();
-    const Sender sender(messages);
-    const tools::ExitGuard guard(ExitCode::device_failed,
-                                 "ended by a library that it uses, most likely the Vulkan driver");
-    try {
-        body(sender, *activity_);
-    } catch (const tools::Failure& failure) {
-        sender.send({{"failure", failure.what()}, {"code", static_cast<int>(failure.code())}});
-    } catch (const std::bad_alloc&) {
-        sender.send(
-            {{"failure", "out of memory"}, {"code", static_cast<int>(ExitCode::out_of_memory)}});
-    } catch (const std::exception& error) {
-        sender.send({{"failure", error.what()}, {"code", static_cast<int>(ExitCode::bad_file)}});
+    ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nobody learns how a process ended
+    const int error = start(process_, words, environment_with(environment), lines.write,
+                            output.write);
+    ::close(lines.write);
+    ::close(output.write);
+    if (error != 0) {
+        ::close(lines_);
+        ::close(output_);
+        not_started(words[0], error);
     }
-    sender.finish();
+    heard_ = Clock::now();
 }
 
 ChildProcess::~ChildProcess() {
     if (process_ != -1) {
         ::kill(-process_, SIGKILL);
-        ::kill(process_, SIGKILL);
         while (::waitpid(process_, nullptr, 0) == -1 && errno == EINTR) {
         }
     }
-    ::close(messages_);
+    ::close(lines_);
     ::close(output_);
 }
 
 std::optional<Json> ChildProcess::next() {
     bool running = process_ != -1;
     for (;;) {
-        if (std::optional<Json> message = take_message()) {
-            if (!message->contains("finished")) {
-                return message;
+        if (std::optional<Json> line = take_line()) {
+            if (!line->contains("finished")) {
+                return line;
             }
             finished_ = true;
             continue;
@@ -186,59 +176,44 @@ std::optional<Json> ChildProcess::next() {
     }
 }
 
-std::optional<Json> ChildProcess::take_message() {
-    Length length = 0;
-    if (received_.size() < sizeof length) {
-        return std::nullopt;
-    }
-    std::memcpy(&length, received_.data(), sizeof length);
-    if (received_.size() - sizeof length < length) {
+std::optional<Json> ChildProcess::take_line() {
+    const std::size_t end = received_.find('\n');
+    if (end == std::string::npos) {
         return std::nullopt;
     }
     // A driver that writes to a file that is not its own can spoil the pipe.
-    Json message = Json::from_cbor(received_.begin() + sizeof length,
-                                   received_.begin() + sizeof length + length, true, false);
-    received_.erase(0, sizeof length + length);
-    return message.is_object() ? message : Json::object();
+    Json line = Json::parse(received_.begin(), received_.begin() + std::ptrdiff_t(end), nullptr,
+                            false);
+    received_.erase(0, end + 1);
+    return line.is_object() ? line : Json::object();
 }
 
 void ChildProcess::read_pipes(int wait_ms) {
-    pollfd pipes[] = {{messages_, POLLIN, 0}, {output_, POLLIN, 0}};
+    pollfd pipes[] = {{lines_, POLLIN, 0}, {output_, POLLIN, 0}};
     if (::poll(pipes, 2, wait_ms) <= 0 && wait_ms > 0) {
         return;
     }
-    // Messages first: what was printed before one is then shown before it is dealt with.
-    const bool open = read_into(messages_,
-                                [this](std::string_view piece) { received_.append(piece); });
-    read_into(output_, printed_);
+    // Lines first: what was printed before one is then shown before it is dealt with.
+    const bool open = read_into(lines_, [this](std::string_view piece) {
+        received_.append(piece);
+        heard_ = Clock::now();
+    });
+    read_into(output_, watch_.printed);
     if (!open && wait_ms > 0) {  // it ends any moment, and poll() no longer waits
         ::usleep(1000);
     }
 }
 
 void ChildProcess::pass_interrupt_on() {
-    if (const int signal = interrupted_by(); signal != 0 && !passed_on_) {
-        passed_on_ = true;
+    if (const int signal = interrupted_by(); signal != 0 && passed_on_ == 0) {
+        passed_on_ = signal;
         ::kill(process_, signal);
     }
 }
 
 void ChildProcess::end_if_silent() {
-    const Clock::time_point now = Clock::now();
-    if (const std::uint64_t calls = activity_->calls; calls != last_call_) {
-        last_call_ = calls;
-        call_began_ = now;
-    }
-    if (!over_limit_.empty()) {
-        return;
-    }
-    if (activity_->call != nullptr && now - call_began_ > limits_.call) {
-        over_limit_ = fmt::format("has not returned from {} for {} seconds", activity_->call.load(),
-                                  limits_.call.count());
-    } else if (now - started_ > limits_.whole) {
-        over_limit_ = fmt::format("took more than {} seconds{}", limits_.whole.count(), place());
-    }
-    if (!over_limit_.empty()) {
+    if (!over_limit_ && Clock::now() - heard_ > watch_.limit) {
+        over_limit_ = true;
         ::kill(-process_, SIGKILL);
     }
 }
@@ -254,31 +229,49 @@ bool ChildProcess::reap() {
     return true;
 }
 
-std::string ChildProcess::place() const {
-    const char* const call = activity_->call;
-    return call != nullptr ? fmt::format(" in {}", call) : " outside of any Vulkan call";
-}
-
 ChildEnd ChildProcess::describe() const {
-    if (!over_limit_.empty()) {
-        return {.sentence = over_limit_};
+    if (over_limit_) {
+        return {.sentence = fmt::format("took more than {} seconds", watch_.limit.count())};
     }
     if (WIFEXITED(status_)) {
         const int code = WEXITSTATUS(status_);
-        return code == 0 && finished_
-                   ? ChildEnd{.well = true}
-                   : ChildEnd{.sentence = fmt::format("was ended by a library that it uses, most "
-                                                      "likely the Vulkan driver,{} (exit code {})",
-                                                      place(), code)};
+        return {.well = code == 0 && finished_,
+                .exit_code = code,
+                .sentence = fmt::format("was ended by a library that it uses, most likely the "
+                                        "Vulkan driver (exit code {})",
+                                        code)};
     }
     const int signal = WTERMSIG(status_);
     if (signal == SIGKILL) {
-        return {.out_of_memory = true,
-                .sentence = fmt::format("was killed{}, signal 9 (SIGKILL): most likely the system "
-                                        "ran out of memory",
-                                        place())};
+        return {
+            .out_of_memory = true,
+            .sentence = "was killed, signal 9 (SIGKILL): most likely the system ran out of memory"};
     }
-    return {.sentence = fmt::format("crashed{}, signal {} ({})", place(), signal, name_of(signal))};
+    return {.interrupted = signal == passed_on_,
+            .sentence = fmt::format("crashed, signal {} ({})", signal, name_of(signal))};
+}
+
+std::vector<std::string> own_command(int argc, char** argv) {
+    std::vector<std::string> words;
+    if (const char* const self = std::getenv("VKROPE_SELF"); self != nullptr && *self != '\0') {
+        std::istringstream text(self);
+        for (std::string word; text >> word;) {
+            words.push_back(word);
+        }
+        words.insert(words.end(), argv + 1, argv + argc);
+        return words;
+    }
+    // Unlike argv, this has the dynamic loader that may have been named before the program.
+    std::ifstream command("/proc/self/cmdline", std::ios::binary);
+    for (std::string word; std::getline(command, word, '\0');) {
+        words.push_back(word);
+    }
+    if (words.empty()) {
+        words.assign(argv, argv + argc);
+    } else {
+        words[0] = "/proc/self/exe";
+    }
+    return words;
 }
 
 }  // namespace vkrope::conformance

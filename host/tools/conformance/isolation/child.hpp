@@ -1,91 +1,85 @@
 // SPDX-License-Identifier: MIT
-// A function in a process of its own: it sends messages, and however it ends, its parent learns
-// how.
+// A program in a process of its own: it may send lines, each a JSON object, and however it ends,
+// its parent learns how.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "conformance/isolation/activity.hpp"
+#include <vector>
 
 namespace vkrope::conformance {
 
-/// The end of the pipe that a child writes to.
-class Sender {
-   public:
-    explicit Sender(int pipe) noexcept : pipe_(pipe) {}
-    /// Sends `message` to the parent; ends the process if there is none any more.
-    void send(const nlohmann::json& message) const;
-    /// Ends the process well, and at once: nothing is destroyed.
-    [[noreturn]] void finish() const;
+/// The file number of the pipe that a child writes its lines to.
+inline constexpr int line_file = 3;
 
-   private:
-    int pipe_;
+/// How a parent watches its children.
+struct Watch {
+    std::chrono::seconds limit;  ///< a child that sends no line for this long ends
+    std::function<void(std::string_view)> printed;  ///< receives what it prints, and its driver
 };
 
-/// How long a parent waits for its child.
-struct ChildLimits {
-    std::chrono::seconds call;   ///< for one Vulkan call
-    std::chrono::seconds whole;  ///< for the whole process
-};
-
-/// How a child ended. `sentence` says it: "crashed in vkQueueSubmit, signal 11 (SIGSEGV)".
+/// How a child ended. `sentence` says it: "crashed, signal 11 (SIGSEGV)".
 struct ChildEnd {
-    bool well = false;  ///< its function returned
+    bool well = false;  ///< exit code 0 after the line {"finished": true}
+    std::optional<int> exit_code = {};
     bool out_of_memory = false;
+    bool interrupted = false;  ///< by the signal that its parent passed on
     std::string sentence = {};
 };
 
 class ChildProcess {
    public:
-    using Body = std::function<void(const Sender&, Activity&)>;
-
-    /// Starts a process that calls `body`. What it prints, and its driver, goes to `printed`.
-    ChildProcess(const Body& body, ChildLimits limits,
-                 std::function<void(std::string_view)> printed);
+    /// Starts a program. Throws tools::Failure if it cannot be started.
+    ///
+    /// words        the program, then its arguments
+    /// environment  variables that replace those of this process
+    ChildProcess(const std::vector<std::string>& words,
+                 const std::map<std::string, std::string>& environment, const Watch& watch);
     /// Ends the process if it still runs.
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Waits for the next message; nothing once the process has ended or a limit has ended it. A
-    /// first interrupt of this process is passed on to the child, which then ends early.
+    /// Waits for the next line but the last, {"finished": true}; nothing once the process has ended
+    /// or the limit has ended it. A first interrupt of this process is passed on to the child,
+    /// which then ends early.
     std::optional<nlohmann::json> next();
 
     /// After next() has returned nothing.
     const ChildEnd& end() const noexcept { return end_; }
 
-    const Activity& activity() const noexcept { return *activity_; }
-
    private:
     using Clock = std::chrono::steady_clock;
-    [[noreturn]] void run(const Body& body, int messages, int output);
-    std::optional<nlohmann::json> take_message();
+    std::optional<nlohmann::json> take_line();
     void read_pipes(int wait_ms);
     void pass_interrupt_on();
     void end_if_silent();
     bool reap();
     ChildEnd describe() const;
-    std::string place() const;
 
-    SharedActivity activity_;
-    ChildLimits limits_;
-    std::function<void(std::string_view)> printed_;
+    Watch watch_;
     pid_t process_ = -1;
-    int messages_ = -1, output_ = -1;  // ends of pipes that are read
+    int lines_ = -1, output_ = -1;  // ends of pipes that are read
     std::string received_;
-    bool passed_on_ = false, finished_ = false;
-    int status_ = 0;  // of waitpid()
-    Clock::time_point started_, call_began_;
-    std::uint64_t last_call_ = 0;
-    std::string over_limit_;  // why it was killed
+    bool finished_ = false;
+    int passed_on_ = 0;  // a signal
+    int status_ = 0;     // of waitpid()
+    Clock::time_point heard_;
+    bool over_limit_ = false;
     ChildEnd end_;
 };
+
+/// The command that started this program, for starting it again. Under an emulator, which the
+/// system does not start by itself, VKROPE_SELF names it: "qemu-aarch64 -L ROOT PROGRAM".
+///
+/// argv  of main()
+std::vector<std::string> own_command(int argc, char** argv);
 
 }  // namespace vkrope::conformance

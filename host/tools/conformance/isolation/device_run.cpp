@@ -15,21 +15,18 @@ using tools::ExitCode;
 /// driver that hangs would take a time limit for each group.
 constexpr std::size_t max_fruitless = 3;
 
-[[noreturn]] void rethrow(const Json& message) {
-    throw tools::Failure(static_cast<ExitCode>(message.at("code").get<int>()),
-                         message.at("failure").get<std::string>());
-}
-
 class DeviceRun {
    public:
-    DeviceRun(const DeviceOptions& options, const FoundDevice& device, ChildLimits limits,
-              const RunListener& listener)
-        : options_(options), manifest_(device.manifest), limits_(limits), listener_(listener) {
-        options_.select = device.select;
+    DeviceRun(const std::vector<std::string>& command, const FoundDevice& device,
+              const Watch& watch, const RunListener& listener)
+        : command_(command), watch_(watch), listener_(listener), job_{.device = device.select,
+                                                                      .manifest = device.manifest,
+                                                                      .group = {},
+                                                                      .traits = {}} {
         report_.device = device.info;
     }
 
-    DeviceReport run(const std::vector<Group>& groups, bool with_facts) {
+    DeviceReport run(const std::vector<Group>& groups) {
         std::size_t fruitless = 0;
         for (const Group& group : groups) {
             if (group.checks.empty()) {
@@ -52,44 +49,42 @@ class DeviceRun {
             run_one(group);
             fruitless = judged_ > before || report_.ends.size() == ends ? 0 : fruitless + 1;
         }
-        const bool answers = fruitless < max_fruitless;
-        report_.may_be_timed = answers && judged_ > 0;
-        if (with_facts && !stopped_ && answers) {
-            find_facts_apart();
-        }
+        report_.may_be_timed = fruitless < max_fruitless && judged_ > 0;
         return std::move(report_);
     }
 
    private:
     void run_one(const Group& group) {
-        ChildProcess child(
-            [&](const Sender& sender, Activity& activity) {
-                load_only(manifest_);
-                run_group(options_, group, traits_, sender, activity);
-            },
-            limits_, listener_.printed);
-        std::size_t done = 0;
+        job_.group = group.name;
+        ChildProcess child(command_, environment_of(job_), watch_);
+        std::size_t begun = 0, done = 0;
         bool lost = false;
-        while (const std::optional<Json> message = child.next()) {
-            if (message->contains("failure")) {
-                refuse(group, *message);
+        while (const std::optional<Json> line = child.next()) {
+            if (line->contains("failure")) {
+                refuse(group, done, *line);
                 return;
             }
-            if (message->contains("interrupted")) {
+            if (line->contains("interrupted")) {
                 stopped_ = report_.interrupted = true;
-                ended_by_signal(group, done, message->at("interrupted").get<int>());
+                ended_by_signal(group, done, line->at("interrupted").get<int>());
                 return;
             }
-            if (message->contains("traits")) {
-                report_.traits = traits_of(message->at("traits"));
-                traits_ = report_.traits;
-            } else if (message->contains("outcome") && done < group.checks.size()) {
-                Outcome outcome = outcome_of(message->at("outcome"));
+            if (line->contains("traits")) {
+                report_.traits = traits_of(line->at("traits"));
+                job_.traits = report_.traits;
+            } else if (line->contains("begun")) {
+                if (begun == group.checks.size() ||
+                    group.checks[begun]->id() != line->at("begun")) {
+                    tools::fail(ExitCode::bad_file, "the checks of the group {} have changed",
+                                group.name);
+                }
+                ++begun;
+            } else if (line->contains("outcome") && done < begun) {
+                Outcome outcome = outcome_of(line->at("outcome"));
                 lost = outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed;
                 judged_ += lost ? 0 : 1;
                 if (lost) {
-                    report_.ends.push_back(
-                        fmt::format("{}, in group {}", outcome.reason, group.name));
+                    report_.ends.push_back(outcome.reason + ", in " + group.checks[done]->id());
                 }
                 if (done + 1 < group.checks.size() || lost) {
                     add(group, done, std::move(outcome));
@@ -103,47 +98,41 @@ class DeviceRun {
                 return;
             }
         }
-        end(group, done, lost, child.end());
+        if (child.end().interrupted) {  // before it could note the signal
+            stopped_ = report_.interrupted = true;
+            return;
+        }
+        end(group, begun, done, lost, child.end());
     }
 
-    void find_facts_apart() {
-        ChildProcess child(
-            [&](const Sender& sender, Activity& activity) {
-                load_only(manifest_);
-                send_facts(options_, traits_, sender, activity);
-            },
-            limits_, listener_.printed);
-        while (const std::optional<Json> message = child.next()) {
-            if (message->contains("facts")) {
-                report_.facts = nlohmann::ordered_json::parse(
-                    message->at("facts").get<std::string>(), nullptr, false);
-            }
-        }
-        if (!child.end().well) {
-            report_.ends.push_back(child.end().sentence + ", while facts were measured");
-        }
-    }
-
-    /// The process of a group has ended after `done` checks.
-    void end(const Group& group, std::size_t done, bool lost, const ChildEnd& how) {
-        std::string sentence = fmt::format("{}, in group {}", how.sentence, group.name);
+    /// The process of a group has ended after it began `begun` checks, `done` of which have an
+    /// outcome.
+    void end(const Group& group, std::size_t begun, std::size_t done, bool lost,
+             const ChildEnd& how) {
         Outcome crash = {
             .verdict = Verdict::error,
-            .reason = sentence,
+            .reason = how.sentence,
             .exit = how.out_of_memory ? ExitCode::out_of_memory : ExitCode::device_failed};
         if (how.well) {
             if (last_) {
                 add(group, done - 1, *std::exchange(last_, std::nullopt));
             }
         } else if (!lost) {
+            if (begun > done) {
+                crash.reason += ", in " + group.checks[done]->id();
+            } else {
+                crash.reason += fmt::format(", {} of group {}",
+                                            done == 0 ? "before the first check" : "after a check",
+                                            group.name);
+            }
+            report_.ends.push_back(crash.reason);
             if (last_) {  // closing the device is not a check: the last one gets the blame
-                crash.reason += fmt::format(", after the last check: {}", word_for(last_->verdict));
+                crash.reason += fmt::format(", which had ended with: {}", word_for(last_->verdict));
                 last_.reset();
                 --done;
             }
             add(group, done, crash);
             ++done;
-            report_.ends.push_back(std::move(sentence));
         }
         if (done < group.checks.size()) {
             skip(group, done, "not run: the device has failed in this group", crash.exit);
@@ -151,25 +140,16 @@ class DeviceRun {
     }
 
     /// The device could not be opened, or something has failed that is not of the device.
-    void refuse(const Group& group, const Json& message) {
+    void refuse(const Group& group, std::size_t done, const Json& line) {
+        const auto code = static_cast<ExitCode>(line.at("code").get<int>());
+        const std::string reason = line.at("failure").get<std::string>();
         if (report_.checks.empty()) {
-            rethrow(message);
+            throw tools::Failure(code, reason);
         }
-        const auto code = static_cast<ExitCode>(message.at("code").get<int>());
-        const std::string reason = message.at("failure").get<std::string>();
         report_.ends.push_back(fmt::format("{}, in group {}", reason, group.name));
-        last_.reset();
-        const std::size_t first = report_.checks.size() - before_group(group);
-        add(group, first, {.verdict = Verdict::error, .reason = reason, .exit = code});
-        skip(group, first + 1, "not run: the device could not be opened for this group");
-    }
-
-    std::size_t before_group(const Group& group) const {
-        std::size_t count = report_.checks.size();
-        while (count > 0 && report_.checks[count - 1].group == group.name) {
-            --count;
-        }
-        return count;
+        done -= std::exchange(last_, std::nullopt) ? 1 : 0;
+        add(group, done, {.verdict = Verdict::error, .reason = reason, .exit = code});
+        skip(group, done + 1, "not run: the device could not be opened for this group");
     }
 
     /// A signal came to the process alone: the driver sent it.
@@ -178,7 +158,7 @@ class DeviceRun {
             return;
         }
         stopped_ = report_.interrupted = false;
-        end(group, done, false,
+        end(group, done + 1, done, false,
             {.sentence = fmt::format("was interrupted by signal {}, which this program did not get",
                                      signal)});
     }
@@ -194,17 +174,16 @@ class DeviceRun {
         const Check& check = *group.checks[index];
         report_.checks.push_back(
             {.group = group.name, .id = check.id(), .outcome = std::move(outcome)});
-        if (!listener_.ended(check, report_.checks.back(), report_.checks.size(), silent)) {
+        if (!listener_(check, report_.checks.back(), report_.checks.size(), silent)) {
             stopped_ = true;
         }
     }
 
-    DeviceOptions options_;
-    std::string manifest_;
-    ChildLimits limits_;
+    const std::vector<std::string>& command_;
+    const Watch& watch_;
     const RunListener& listener_;
+    Job job_;
     DeviceReport report_;
-    std::optional<Traits> traits_;
     std::optional<Outcome> last_;  // of the last check of a group, until its device is closed
     std::size_t judged_ = 0;
     bool stopped_ = false;
@@ -212,11 +191,10 @@ class DeviceRun {
 
 }  // namespace
 
-DeviceReport run_device(const DeviceOptions& options, const FoundDevice& device,
-                        const std::vector<Group>& groups, ChildLimits limits, bool with_facts,
+DeviceReport run_device(const std::vector<std::string>& command, const FoundDevice& device,
+                        const std::vector<Group>& groups, const Watch& watch,
                         const RunListener& listener) {
-    DeviceRun run(options, device, limits, listener);
-    return run.run(groups, with_facts);
+    return DeviceRun(command, device, watch, listener).run(groups);
 }
 
 }  // namespace vkrope::conformance

@@ -4,28 +4,22 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 
 #include "conformance/isolation/drivers.hpp"
 #include "conformance/report.hpp"
 
 namespace vkrope::conformance {
 
-/// What run_device() tells while it runs.
-struct RunListener {
-    /// What drivers and layers print.
-    std::function<void(std::string_view)> printed;
-    /// A check has ended, after `done` others on this device. `silent` for one that was not run.
-    /// It may add to the report. False ends the run.
-    std::function<bool(const Check&, CheckReport&, std::size_t done, bool silent)> ended;
-};
+/// A check has ended, after `done` others on this device. `silent` for one that was not run. It may
+/// add to the report. False ends the run.
+using RunListener = std::function<bool(const Check&, CheckReport&, std::size_t done, bool silent)>;
 
 /// Runs all checks of all groups, on the device that `device` says. Throws tools::Failure if no
 /// check can run because the device refuses to be opened, which is not a fault of its driver.
 ///
-/// with_facts  fills DeviceReport::facts
-DeviceReport run_device(const DeviceOptions& options, const FoundDevice& device,
-                        const std::vector<Group>& groups, ChildLimits limits, bool with_facts,
+/// command  starts this program again
+DeviceReport run_device(const std::vector<std::string>& command, const FoundDevice& device,
+                        const std::vector<Group>& groups, const Watch& watch,
                         const RunListener& listener);
 
 }  // namespace vkrope::conformance

@@ -73,21 +73,16 @@ struct Listing {
     ChildEnd end;
 };
 
-Listing list_devices(const DeviceOptions& options, const std::string& manifest, ChildLimits limits,
-                     const std::function<void(std::string_view)>& printed) {
-    ChildProcess child(
-        [&](const Sender& sender, Activity& activity) {
-            load_only(manifest);
-            send_devices(options, sender, activity);
-        },
-        limits, printed);
+Listing list_devices(const std::vector<std::string>& command, const std::string& manifest,
+                     const Watch& watch) {
+    ChildProcess child(command, environment_of({.manifest = manifest}), watch);
     Listing listing;
-    while (const std::optional<Json> message = child.next()) {
-        if (message->contains("failure")) {
-            listing.refusal.emplace(static_cast<ExitCode>(message->at("code").get<int>()),
-                                    message->at("failure").get<std::string>());
-        } else if (message->contains("devices")) {
-            for (const Json& device : message->at("devices")) {
+    while (const std::optional<Json> line = child.next()) {
+        if (line->contains("failure")) {
+            listing.refusal.emplace(static_cast<ExitCode>(line->at("code").get<int>()),
+                                    line->at("failure").get<std::string>());
+        } else if (line->contains("devices")) {
+            for (const Json& device : line->at("devices")) {
                 listing.devices.push_back(
                     {device_of(device), std::to_string(listing.devices.size()), manifest});
             }
@@ -99,9 +94,8 @@ Listing list_devices(const DeviceOptions& options, const std::string& manifest, 
 
 }  // namespace
 
-FoundDevices find_devices(const DeviceOptions& options, ChildLimits limits,
-                          const std::function<void(std::string_view)>& printed) {
-    Listing all = list_devices(options, {}, limits, printed);
+FoundDevices find_devices(const std::vector<std::string>& command, const Watch& watch) {
+    Listing all = list_devices(command, {}, watch);
     if (all.refusal) {
         throw *all.refusal;
     }
@@ -111,7 +105,7 @@ FoundDevices find_devices(const DeviceOptions& options, ChildLimits limits,
         return found;
     }
     for (const std::string& manifest : manifests()) {
-        Listing listing = list_devices(options, manifest, limits, printed);
+        Listing listing = list_devices(command, manifest, watch);
         if (!listing.end.well) {
             found.failed.push_back({fs::path(manifest).filename().string(),
                                     listing.end.sentence + " while its devices were listed"});
@@ -125,13 +119,6 @@ FoundDevices find_devices(const DeviceOptions& options, ChildLimits limits,
             {"all drivers together", all.end.sentence + " while the devices were listed"});
     }
     return found;
-}
-
-void load_only(const std::string& manifest) {
-    if (!manifest.empty()) {
-        ::setenv("VK_DRIVER_FILES", manifest.c_str(), 1);
-        ::setenv("VK_ICD_FILENAMES", manifest.c_str(), 1);
-    }
 }
 
 }  // namespace vkrope::conformance

@@ -3,9 +3,7 @@
 // loaded takes no other driver with it.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "conformance/isolation/child.hpp"
@@ -33,11 +31,7 @@ struct FoundDevices {
 /// Lists all devices. If that ends the process, lists the devices of each driver separately. Throws
 /// tools::Failure.
 ///
-/// printed  receives what drivers and layers print
-FoundDevices find_devices(const DeviceOptions& options, ChildLimits limits,
-                          const std::function<void(std::string_view)>& printed);
-
-/// For a child, before anything of Vulkan: loads this driver only, unless `manifest` is empty.
-void load_only(const std::string& manifest);
+/// command  starts this program again
+FoundDevices find_devices(const std::vector<std::string>& command, const Watch& watch);
 
 }  // namespace vkrope::conformance

@@ -3,13 +3,17 @@
 
 #include <cstring>
 
+#include "shell/terminal.hpp"
+
 namespace vkrope::conformance {
 
 using Json = nlohmann::json;
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tool, name, version, alters_features)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traits, flushes_subnormals, subnormals, rounding, specials, nan,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traits, vendor, vendor_id, device_id, driver_version, features,
+                                   flushes_subnormals, subnormals, rounding, specials, nan,
                                    converts_f16, f16, subgroup_size, tools)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ErrorCurve, source, bound_u, points)
 
 namespace {
 
@@ -25,13 +29,13 @@ std::optional<double> optional(const Json& number) {
 
 Json message_of(const DeviceInfo& device) {
     const auto* limits = reinterpret_cast<const std::uint8_t*>(&device.limits);
-    return {{"name", device.name},
-            {"driver", device.driver},
+    return {{"name", tools::printable(device.name)},
+            {"driver", tools::printable(device.driver)},
             {"uuid", device.uuid},
             {"type", static_cast<int>(device.type)},
             {"api_version", device.api_version},
             {"memory_bytes", device.memory_bytes},
-            {"limits", Json::binary({limits, limits + sizeof device.limits})},
+            {"limits", std::vector(limits, limits + sizeof device.limits)},
             {"suitable", device.suitable},
             {"reason", device.reason}};
 }
@@ -44,7 +48,7 @@ DeviceInfo device_of(const Json& message) {
     device.type = static_cast<VkPhysicalDeviceType>(message.at("type").get<int>());
     message.at("api_version").get_to(device.api_version);
     message.at("memory_bytes").get_to(device.memory_bytes);
-    const auto& limits = message.at("limits").get_binary();
+    const auto limits = message.at("limits").get<std::vector<std::uint8_t>>();
     std::memcpy(&device.limits, limits.data(), std::min(limits.size(), sizeof device.limits));
     message.at("suitable").get_to(device.suitable);
     message.at("reason").get_to(device.reason);
@@ -66,7 +70,8 @@ Json message_of(const Outcome& outcome) {
             {"max_u", optional(outcome.max_u)},
             {"max_ulp", optional(outcome.max_ulp)},
             {"exit", static_cast<int>(outcome.exit)},
-            {"seconds", outcome.seconds}};
+            {"seconds", outcome.seconds},
+            {"curves", outcome.curves}};
 }
 
 Outcome outcome_of(const Json& message) {
@@ -76,7 +81,8 @@ Outcome outcome_of(const Json& message) {
             .max_u = optional(message.at("max_u")),
             .max_ulp = optional(message.at("max_ulp")),
             .exit = static_cast<tools::ExitCode>(message.at("exit").get<int>()),
-            .seconds = message.at("seconds").get<double>()};
+            .seconds = message.at("seconds").get<double>(),
+            .curves = message.at("curves").get<std::vector<ErrorCurve>>()};
 }
 
 }  // namespace vkrope::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a process that tests a device tells its parent, as JSON values. Both are one program, so the
-// form may change at any time.
+// What a worker tells its parent, as JSON values. Both are one program, so the form may change at
+// any time.
 #pragma once
 
 #include <nlohmann/json.hpp>

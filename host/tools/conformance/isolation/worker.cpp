@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/isolation/worker.hpp"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
 #include <algorithm>
-#include <chrono>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 
 #include "conformance/device_under_test.hpp"
-#include "conformance/facts.hpp"
 #include "conformance/interrupt.hpp"
 #include "conformance/isolation/messages.hpp"
+#include "shell/signals.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
+using Json = nlohmann::json;
 using tools::ExitCode;
+
+constexpr const char* job_variable = "VKROPE_WORKER";
+
+void send(const Json& message) {
+    const std::string line = message.dump(-1, ' ', true, Json::error_handler_t::replace) + '\n';
+    for (std::string_view rest = line; !rest.empty();) {
+        const ssize_t written = ::write(line_file, rest.data(), rest.size());
+        if (written > 0) {
+            rest.remove_prefix(static_cast<std::size_t>(written));
+        } else if (errno != EINTR) {
+            ::_exit(static_cast<int>(ExitCode::bad_file));  // nobody is there to be told
+        }
+    }
+}
+
+/// Ends the process at once: nothing is destroyed.
+[[noreturn]] void finish() {
+    send({{"finished", true}});
+    std::fflush(nullptr);
+    ::_exit(0);
+}
 
 /// Throws Interrupted if the check stops early.
 Outcome run_check(Check& check, DeviceUnderTest& device) {
@@ -45,50 +76,100 @@ Outcome run_check(Check& check, DeviceUnderTest& device) {
     return outcome;
 }
 
-}  // namespace
-
-void send_devices(const DeviceOptions& options, const Sender& sender, Activity& activity) {
-    DeviceOptions watched = options;
-    watched.get_instance_proc_addr = watched_loader(activity);
-    nlohmann::json found = nlohmann::json::array();
-    for (const DeviceInfo& device : tools::value_of(devices(watched), tools::Subject::device)) {
+void list_devices(const DeviceOptions& options) {
+    Json found = Json::array();
+    for (const DeviceInfo& device : tools::value_of(devices(options), tools::Subject::device)) {
         found.push_back(message_of(device));
     }
-    sender.send({{"devices", std::move(found)}});
+    send({{"devices", std::move(found)}});
 }
 
-void run_group(DeviceOptions options, const Group& group, const std::optional<Traits>& known,
-               const Sender& sender, Activity& activity) {
-    options.get_instance_proc_addr = watched_loader(activity);
+void run_group(DeviceOptions options, const Group& group, const std::optional<Traits>& known) {
     DeviceUnderTest device(std::move(options), known);
     if (!known) {
-        sender.send({{"traits", message_of(device.traits())}});
+        send({{"traits", message_of(device.traits())}});
     }
     for (const std::unique_ptr<Check>& check : group.checks) {
-        ++activity.checks;
+        send({{"begun", check->id()}});
         Outcome outcome;
         try {
-            if (interrupted_by() != 0) {
-                throw Interrupted();
-            }
+            leave_off_if_interrupted();
             outcome = run_check(*check, device);
         } catch (const Interrupted&) {
-            sender.send({{"interrupted", interrupted_by()}});
+            send({{"interrupted", interrupted_by()}});
             return;
         }
-        sender.send({{"outcome", message_of(outcome)}});
+        send({{"outcome", message_of(outcome)}});
         if (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed) {
-            sender.finish();  // to close a device that is lost or busy may never end
+            finish();  // to close a device that is lost or busy may never end
         }
     }
 }
 
-void send_facts(DeviceOptions options, const std::optional<Traits>& known, const Sender& sender,
-                Activity& activity) {
-    options.get_instance_proc_addr = watched_loader(activity);
-    DeviceUnderTest device(std::move(options), known);
-    sender.send({{"facts", find_facts(device).dump(-1, ' ', false,
-                                                   nlohmann::json::error_handler_t::replace)}});
+}  // namespace
+
+std::map<std::string, std::string> with_driver(const std::string& manifest) {
+    if (manifest.empty()) {
+        return {};
+    }
+    return {{"VK_DRIVER_FILES", manifest}, {"VK_ICD_FILENAMES", manifest}};
+}
+
+std::map<std::string, std::string> environment_of(const Job& job) {
+    const Json json = {{"parent", ::getpid()},
+                       {"device", job.device},
+                       {"group", job.group},
+                       {"traits", job.traits ? message_of(*job.traits) : Json()}};
+    std::map<std::string, std::string> environment = with_driver(job.manifest);
+    environment[job_variable] = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+    return environment;
+}
+
+std::optional<Job> job_of_this_process() {
+    const char* const text = std::getenv(job_variable);
+    if (text == nullptr) {
+        return std::nullopt;
+    }
+    const Json json = Json::parse(text);
+    ::unsetenv(job_variable);
+    ::fcntl(line_file, F_SETFD, FD_CLOEXEC);
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (::getppid() != json.at("parent").get<pid_t>()) {  // which has ended before
+        ::_exit(static_cast<int>(ExitCode::bad_file));
+    }
+    Job job = {.device = json.at("device").get<std::string>(),
+               .group = json.at("group").get<std::string>()};
+    if (const Json& traits = json.at("traits"); !traits.is_null()) {
+        job.traits = traits_of(traits);
+    }
+    return job;
+}
+
+void work(const Job& job, DeviceOptions options, const std::function<Group()>& find_group) {
+    tools::let_crashes_end_by_signal();
+    const tools::ExitGuard guard(ExitCode::device_failed,
+                                 "ended by a library that it uses, most likely the Vulkan driver");
+    const auto fail = [](const char* sentence, ExitCode code) {
+        send({{"failure", sentence}, {"code", static_cast<int>(code)}});
+    };
+    try {
+        options.select = job.device;
+        if (job.group.empty()) {
+            list_devices(options);
+        } else {
+            note_interrupts();
+            run_group(std::move(options), find_group(), job.traits);
+        }
+    } catch (const tools::Failure& failure) {
+        fail(failure.what(), failure.code());
+    } catch (const std::bad_alloc&) {
+        fail("out of memory", ExitCode::out_of_memory);
+    } catch (const std::exception& error) {
+        fail(error.what(), ExitCode::bad_file);
+    }
+    finish();
 }
 
 }  // namespace vkrope::conformance

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the processes that touch a driver do.
+// This program, started again: the process that touches a driver. VKROPE_WORKER in its environment
+// says what it has to do.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "conformance/isolation/child.hpp"
 #include "conformance/suite.hpp"
@@ -11,17 +15,30 @@
 
 namespace vkrope::conformance {
 
-/// Sends {"devices": [device, ...]}.
-void send_devices(const DeviceOptions& options, const Sender& sender, Activity& activity);
+/// What a worker has to do, on which device.
+struct Job {
+    std::string device = {};    ///< for DeviceOptions::select
+    std::string manifest = {};  ///< of the driver, which alone is then loaded; empty: all drivers
+    std::string group = {};     ///< whose checks it runs; empty: it lists the devices
+    std::optional<Traits> traits = {};  ///< as another worker has measured them
+};
 
-/// Opens the device and runs the checks of a group one by one. Sends {"traits"} first, if they are
-/// not known, then an {"outcome"} for each check. Sends {"interrupted": signal} and returns if a
-/// signal came, and returns after a check that the device did not survive.
-void run_group(DeviceOptions options, const Group& group, const std::optional<Traits>& known,
-               const Sender& sender, Activity& activity);
+/// The environment in which a program loads this driver only, unless `manifest` is empty.
+std::map<std::string, std::string> with_driver(const std::string& manifest);
 
-/// Opens the device and sends {"facts": text}, the JSON of find_facts().
-void send_facts(DeviceOptions options, const std::optional<Traits>& known, const Sender& sender,
-                Activity& activity);
+/// The environment of the worker that does this job.
+std::map<std::string, std::string> environment_of(const Job& job);
+
+/// The job of this process; nothing: it is not a worker. To be called once.
+std::optional<Job> job_of_this_process();
+
+/// Does the job and ends the process. Lines to the parent: without a group {"devices": [device]};
+/// else {"traits"} first, if they are not known, then {"begun": id} and {"outcome"} for each check,
+/// and {"interrupted": signal} if one came. After a check that the device did not survive it runs
+/// no other. {"failure", "code"} says why it cannot go on.
+///
+/// find_group  called for a job with a group
+[[noreturn]] void work(const Job& job, DeviceOptions options,
+                       const std::function<Group()>& find_group);
 
 }  // namespace vkrope::conformance

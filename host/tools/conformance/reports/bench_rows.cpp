@@ -15,18 +15,6 @@ double ns_of(const Json& row, double time) {
 
 }  // namespace
 
-std::string bench_device(const Json& bench) {
-    return bench.at("context").at("device").get<std::string>();
-}
-
-std::string bench_driver(const Json& bench) {
-    return bench.at("context").at("driver").get<std::string>();
-}
-
-std::string bench_date(const Json& bench) {
-    return bench.at("context").at("date").get<std::string>().substr(0, 10);
-}
-
 std::vector<BenchRow> bench_rows(const Json& bench) {
     std::vector<BenchRow> rows;
     std::map<std::string, std::size_t> index;

@@ -15,10 +15,7 @@ struct BenchRow {
     double roof = 0;    ///< share of the fastest copy; 0: the row has none
 };
 
-/// The name of the measured device. These throw nlohmann::json::exception for another file.
-std::string bench_device(const nlohmann::ordered_json& bench);
-std::string bench_driver(const nlohmann::ordered_json& bench);
-std::string bench_date(const nlohmann::ordered_json& bench);
+/// Throws nlohmann::json::exception for another document.
 std::vector<BenchRow> bench_rows(const nlohmann::ordered_json& bench);
 
 }  // namespace vkrope::conformance

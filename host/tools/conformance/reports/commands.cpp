@@ -2,8 +2,8 @@
 // What the command makes of reports that are there already.
 #include "conformance/options.hpp"
 #include "conformance/reports/compare.hpp"
-#include "conformance/reports/matrix.hpp"
-#include "conformance/table.hpp"
+#include "conformance/reports/input_file.hpp"
+#include "conformance/reports/page.hpp"
 #include "shell/output_file.hpp"
 #include "shell/terminal.hpp"
 
@@ -11,43 +11,13 @@ namespace vkrope::conformance {
 
 using tools::ExitCode;
 
-/// Prints one table of the results that other runs, on other drivers, have reported.
-ExitCode merge_reports(const Options& options) {
-    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
-    std::string empty_report;
-    for (const std::string& file : options.table) {
-        nlohmann::ordered_json reported = read_devices(file);
-        if (reported.empty()) {
-            empty_report = fmt::format("--table: '{}' has no device: nothing was checked", file);
-        }
-        for (nlohmann::ordered_json& device : reported) {
-            devices.push_back(std::move(device));
-        }
-    }
-    std::vector<MissingDevice> missing;
-    for (const std::string& text : options.missing) {
-        const std::size_t equals = text.find('=');
-        if (equals == std::string::npos) {
-            tools::fail(ExitCode::usage, "--missing: '{}' must be NAME=REASON", text);
-        }
-        missing.push_back({.name = text.substr(0, equals), .reason = text.substr(equals + 1)});
-    }
-    tools::write_output(table_of(devices, missing));
-    const std::string shortfall = shortfall_of(devices);
-    if (!shortfall.empty() || !empty_report.empty()) {
-        tools::print_error(shortfall.empty() ? empty_report : shortfall);
-        return ExitCode::verification_failed;
-    }
-    return ExitCode::success;
-}
-
-ExitCode compare_reports(const Options& options) {
-    if (options.compare.size() != 2) {
+ExitCode compare_reports(const std::vector<std::string>& files) {
+    if (files.size() != 2) {
         tools::fail(ExitCode::usage, "--compare: takes two reports, the older one first, not {}",
-                    options.compare.size());
+                    files.size());
     }
-    const Changes changes = compare(report_from("--compare", options.compare[0]),
-                                    report_from("--compare", options.compare[1]));
+    const Changes changes = compare(report_from("--compare", files[0]),
+                                    report_from("--compare", files[1]));
     tools::write_output(changes.text);
     if (changes.worse > 0) {
         tools::print_error(
@@ -57,30 +27,21 @@ ExitCode compare_reports(const Options& options) {
     return ExitCode::success;
 }
 
-ExitCode write_matrix(const Options& options) {
-    if (options.matrix.empty() || (options.page.empty() && options.picture.empty())) {
-        tools::fail(ExitCode::usage, "--matrix needs --page or --picture, and these need --matrix");
+ExitCode write_page(const std::vector<std::string>& files) {
+    // The page is not to replace the first of the reports where its name was forgotten.
+    if (files.size() < 2 || !files[0].ends_with(".html")) {
+        tools::fail(ExitCode::usage, "--page: takes the page, FILE.html, then reports");
     }
-    std::vector<std::string> foreign;
-    const std::vector<NamedReport> reports = reports_below(options.matrix, foreign);
-    for (const std::string& sentence : foreign) {
-        tools::print_warning(sentence);
+    std::vector<NamedReport> reports;
+    for (std::size_t i = 1; i < files.size(); ++i) {
+        // A page for others does not say where its reports were.
+        reports.push_back(
+            {files[i].substr(files[i].rfind('/') + 1), report_from("--page", files[i])});
     }
-    if (reports.empty()) {
-        tools::fail(ExitCode::bad_file, "--matrix: '{}' has no report", options.matrix);
-    }
-    const Matrix matrix = matrix_of(reports, foreign);
-    std::vector<tools::OutputFile> files;
-    if (!options.page.empty()) {
-        files.emplace_back("--page", options.page, matrix.page.size()).write(matrix.page);
-    }
-    if (!options.picture.empty()) {
-        files.emplace_back("--picture", options.picture, matrix.picture.size())
-            .write(matrix.picture);
-    }
-    tools::OutputFile::publish(files);
-    tools::write_output(fmt::format("{} rows of {} files; {} files are not reports\n", matrix.rows,
-                                    reports.size(), foreign.size()));
+    const std::string page = page_of(reports);
+    std::vector<tools::OutputFile> outputs;
+    outputs.emplace_back("--page", files[0], page.size()).write(page);
+    tools::OutputFile::publish(outputs);
     return ExitCode::success;
 }
 

@@ -91,40 +91,32 @@ void compare_speed(const Json& older, const Json& newer, std::string& lines) {
 
 }  // namespace
 
-Changes compare(const ReportFile& older, const ReportFile& newer) {
+Changes compare(const Json& older, const Json& newer) {
     Changes changes;
     std::map<std::string, std::size_t> seen_of;
-    if (!older.report.is_null() && !newer.report.is_null()) {
-        for (const Json& device : newer.report.at("devices")) {
-            const auto name = device.at("name").get<std::string>();
-            const Json* const before = find_device(older.report.at("devices"), name,
-                                                   seen_of[name]++);
-            changes.text += fmt::format("{}\n", printable(name));
-            if (before == nullptr) {
-                changes.text += "  is not in the older report\n";
-                continue;
-            }
-            for (const char* key : {"driver", "verdict"}) {
-                if (before->at(key) != device.at(key)) {
-                    changes.text += fmt::format("  {}: {} -> {}\n", key, text(*before, key),
-                                                text(device, key));
-                }
-            }
-            compare_checks(*before, device, changes);
+    for (const Json& device : newer.at("devices")) {
+        const auto name = device.at("name").get<std::string>();
+        const Json* const before = find_device(older.at("devices"), name, seen_of[name]++);
+        changes.text += fmt::format("{}\n", printable(name));
+        if (before == nullptr) {
+            changes.text += "  is not in the older report\n";
+            continue;
         }
-        for (const Json& device : older.report.at("devices")) {
-            const auto name = device.at("name").get<std::string>();
-            if (find_device(newer.report.at("devices"), name, 0) == nullptr) {
-                changes.text += fmt::format("{}\n  is not in the newer report\n", printable(name));
+        for (const char* key : {"driver", "verdict"}) {
+            if (before->at(key) != device.at(key)) {
+                changes.text += fmt::format("  {}: {} -> {}\n", key, text(*before, key),
+                                            text(device, key));
             }
+        }
+        compare_checks(*before, device, changes);
+        if (before->contains("bench") && device.contains("bench")) {
+            compare_speed(before->at("bench"), device.at("bench"), changes.text);
         }
     }
-    for (const Json& bench : newer.benches) {
-        for (const Json& before : older.benches) {
-            if (bench_device(before) == bench_device(bench)) {
-                changes.text += fmt::format("speed of {}\n", printable(bench_device(bench)));
-                compare_speed(before, bench, changes.text);
-            }
+    for (const Json& device : older.at("devices")) {
+        const auto name = device.at("name").get<std::string>();
+        if (find_device(newer.at("devices"), name, 0) == nullptr) {
+            changes.text += fmt::format("{}\n  is not in the newer report\n", printable(name));
         }
     }
     return changes;

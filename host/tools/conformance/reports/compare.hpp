@@ -2,9 +2,8 @@
 // What changed from one report to another: the outcomes of checks, and speed.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
-
-#include "conformance/reports/input_file.hpp"
 
 namespace vkrope::conformance {
 
@@ -15,6 +14,6 @@ struct Changes {
 };
 
 /// Devices are matched by name, and devices of one name in their order.
-Changes compare(const ReportFile& older, const ReportFile& newer);
+Changes compare(const nlohmann::ordered_json& older, const nlohmann::ordered_json& newer);
 
 }  // namespace vkrope::conformance

@@ -3,14 +3,14 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
+#include "conformance/report.hpp"
 #include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/page.hpp"
-#include "conformance/table.hpp"
-#include "files/zip.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 #include "shell/failure.hpp"
@@ -21,51 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using tools::ExitCode;
 
-constexpr std::size_t max_archive_bytes = 64 << 20;
-
-Json parsed(const std::string& option, const std::string& file, const std::string& content) {
-    try {
-        return Json(parse_json(content));
-    } catch (const ImportError& problem) {
-        tools::fail(ExitCode::bad_file, "{}: '{}': {}", option, file,
-                    static_cast<const char*>(problem.status.what));
-    }
-}
-
-/// Takes a document that is a report or the output of a benchmark.
-void take(ReportFile& read, const std::string& option, const std::string& file, Json json) {
-    if (json.is_object() && json.contains("benchmarks") && json.contains("context")) {
-        try {
-            static_cast<void>(bench_device(json) + bench_driver(json) + bench_date(json));
-            static_cast<void>(bench_rows(json));
-        } catch (const std::exception&) {
-            tools::fail(ExitCode::bad_file, "{}: '{}' lacks fields of vkrope-bench", option, file);
-        }
-        read.benches.push_back(std::move(json));
-        return;
-    }
-    if (!json.is_object() || !json.contains("format") || !json.at("format").is_string()) {
-        tools::fail(ExitCode::bad_file,
-                    "{}: '{}' is not a report of vkrope-conformance: it has no \"format\"", option,
-                    file);
-    }
-    if (const auto& format = json.at("format").get_ref<const std::string&>();
-        format != report_format) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' has the format '{}'; this program reads '{}'",
-                    option, file, format, report_format);
-    }
-    try {
-        static_cast<void>(page_of(json, {}, {}));  // accesses all fields that anyone needs
-    } catch (const nlohmann::json::exception&) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' lacks fields of a report", option, file);
-    }
-    check_words(option, file, json.at("devices"));
-    read.report = std::move(json);
-}
-
-}  // namespace
-
-std::string content_of(const std::string& option, const std::string& file, std::size_t max_bytes) {
+std::string content_of(const std::string& option, const std::string& file) {
     struct stat about = {};
     if (::stat(file.c_str(), &about) != 0) {
         tools::fail(ExitCode::bad_file, "{}: '{}' cannot be read: {}", option, file,
@@ -83,41 +39,86 @@ std::string content_of(const std::string& option, const std::string& file, std::
     std::string content;
     for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
         content.append(piece, static_cast<std::size_t>(stream.gcount()));
-        if (content.size() > max_bytes) {
+        if (content.size() > max_json_bytes) {
             tools::fail(ExitCode::bad_file,
                         "{}: '{}' has more than {} bytes, more than any report has", option, file,
-                        max_bytes);
+                        max_json_bytes);
         }
     }
     return content;
 }
 
-Json json_from(const std::string& option, const std::string& file) {
-    return parsed(option, file, content_of(option, file, max_json_bytes));
+template <class... Values>
+[[noreturn]] void refuse(const std::string& option, const std::string& file,
+                         fmt::format_string<Values...> sentence, Values&&... values) {
+    tools::fail(ExitCode::bad_file, "{}: '{}' {}", option, file,
+                fmt::format(sentence, std::forward<Values>(values)...));
 }
 
-ReportFile report_from(const std::string& option, const std::string& file) {
-    const std::string content = content_of(option, file, max_archive_bytes);
-    ReportFile read;
-    if (!content.starts_with("PK")) {
-        take(read, option, file, parsed(option, file, content));
-        return read;
-    }
-    try {
-        for (const tools::zip::Entry& entry : tools::zip::entries_of(content)) {
-            if (entry.name.ends_with(".json")) {
-                take(read, option, file, parsed(option, file, entry.content));
+/// An unknown status would be neither good nor bad.
+void check_words(const std::string& option, const std::string& file, const Json& devices) {
+    for (const Json& device : devices) {
+        for (const Json& check : device.at("cases")) {
+            const auto status = check.at("status").get<std::string>();
+            if (std::none_of(std::begin(verdicts), std::end(verdicts),
+                             [&status](Verdict verdict) { return status == word_for(verdict); })) {
+                refuse(option, file, "has the status '{}' of the check '{}', which is none",
+                       shown_key(status), shown_key(check.at("id").get<std::string>()));
             }
         }
-    } catch (const tools::zip::BadArchive& bad) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' is not an archive of --report: {}", option, file,
-                    bad.what());
+        const auto verdict = device.at("verdict").get<std::string>();
+        if (std::find(std::begin(device_verdicts), std::end(device_verdicts), verdict) ==
+            std::end(device_verdicts)) {
+            refuse(option, file, "has the verdict '{}' on the device '{}', which is none",
+                   shown_key(verdict), shown_key(device.at("name").get<std::string>()));
+        }
     }
-    if (read.report.is_null()) {
-        tools::fail(ExitCode::bad_file,
-                    "{}: '{}' is not an archive of --report: it has no report.json", option, file);
+}
+
+Json parsed(const std::string& option, const std::string& file, const std::string& content) {
+    try {
+        return Json(parse_json(content));
+    } catch (const ImportError& problem) {
+        tools::fail(ExitCode::bad_file, "{}: '{}': {}", option, file,
+                    static_cast<const char*>(problem.status.what));
     }
-    return read;
+}
+
+}  // namespace
+
+Json json_from(const std::string& option, const std::string& file) {
+    return parsed(option, file, content_of(option, file));
+}
+
+Json report_from(const std::string& option, const std::string& file) {
+    const std::string content = content_of(option, file);
+    if (content.starts_with("PK")) {
+        refuse(option, file, "is a ZIP archive, the form of '{}'; this program reads '{}'",
+               "vkrope-report/1", report_format);
+    }
+    Json report = parsed(option, file, content);
+    if (!report.is_object() || !report.contains("format") || !report.at("format").is_string()) {
+        refuse(option, file, "is not a report of vkrope-conformance: it has no \"format\"");
+    }
+    if (const auto format = report.at("format").get<std::string>(); format != report_format) {
+        refuse(option, file, "has the format '{}'; this program reads '{}'", format, report_format);
+    }
+    try {
+        static_cast<void>(page_of({{file, report}}));  // accesses all fields that anyone needs
+        check_words(option, file, report.at("devices"));
+    } catch (const nlohmann::json::exception&) {
+        refuse(option, file, "lacks fields of a report");
+    }
+    return report;
+}
+
+void check_figures(const std::string& option, const std::string& file, const Json& figures) {
+    try {
+        static_cast<void>(bench_rows(figures));
+        static_cast<void>(figures.at("context").get_ref<const Json::object_t&>());
+    } catch (const nlohmann::json::exception&) {
+        refuse(option, file, "lacks fields of vkrope-bench");
+    }
 }
 
 }  // namespace vkrope::conformance

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "conformance/report.hpp"
 #include "conformance/reports/bench_rows.hpp"
@@ -87,12 +88,18 @@ std::string failures_list(const Json& device) {
 }
 
 /// Error against position, one line a source; and how much of its bound each uses.
-std::string errors_figure(const Json& errors) {
+std::string errors_figure(const Json& device) {
     std::vector<double> positions, values;
     svg::Plot plot = {
         .title = "Error against position, f32", .x = {}, .y = {}, .series = {}, .bounds = {}};
     std::vector<std::vector<std::string>> used;
-    for (const Json& line : errors) {
+    std::vector<Json> curves;
+    for (const Json& check : device.at("cases")) {
+        if (check.contains("curves")) {
+            curves.insert(curves.end(), check.at("curves").begin(), check.at("curves").end());
+        }
+    }
+    for (const Json& line : curves) {
         svg::Series series = {
             .label = line.at("source").get<std::string>(), .points = {}, .dots = true};
         double largest = 0;
@@ -142,22 +149,12 @@ std::string device_facts(const Json& device) {
         }
         pairs.emplace_back(name, html::text(text.empty() ? "none" : text));
     };
-    if (const Json& facts = device.at("facts"); !facts.empty()) {
-        add("vendor", facts.at("vendor"));
-        add("features", facts.at("features"));
-        for (const Json& choice : facts.at("choices")) {
-            add(choice.at("kernel").get<std::string>(), choice.at("chosen").get<std::string>() +
-                                                            "; " +
-                                                            choice.at("why").get<std::string>());
+    for (const char* kind : {"properties", "limits"}) {
+        for (const auto& [name, value] : device.at(kind).items()) {
+            std::string spaced = name;
+            std::replace(spaced.begin(), spaced.end(), '_', ' ');
+            add(kind == std::string("limits") ? "limit: " + spaced : spaced, value);
         }
-    }
-    for (const auto& [name, value] : device.at("limits").items()) {
-        std::string spaced = name;
-        std::replace(spaced.begin(), spaced.end(), '_', ' ');
-        add("limit: " + spaced, value);
-    }
-    for (const auto& [name, value] : device.at("properties").items()) {
-        add("property: " + name, value);
     }
     for (const Json& tool : device.at("tools")) {
         add("tool", tool.at("name"));
@@ -165,56 +162,96 @@ std::string device_facts(const Json& device) {
     return "<h3>Device</h3>\n" + html::facts(pairs);
 }
 
-std::string bench_table(const Json& device, const std::vector<Json>& benches) {
-    for (const Json& bench : benches) {
-        if (bench_device(bench) != device.at("name").get_ref<const std::string&>()) {
-            continue;
-        }
-        std::vector<std::vector<std::string>> rows;
-        for (const BenchRow& row : bench_rows(bench)) {
-            rows.push_back({html::text(row.name), fmt::format("{:.1f} µs", row.ns / 1e3),
-                            row.roof > 0
-                                ? html::bar(row.roof, fmt::format("{:.0f} %", 100 * row.roof))
-                                : "-"});
-        }
-        return "<h3>Speed</h3>\n<p>The roof is the fastest copy of the same bytes.</p>\n" +
-               html::table({"row", "time", "share of the roof"}, rows);
+std::string bench_table(const Json& device) {
+    if (!device.contains("bench")) {
+        return {};
     }
-    return {};
+    std::vector<std::vector<std::string>> rows;
+    for (const BenchRow& row : bench_rows(device.at("bench"))) {
+        rows.push_back(
+            {html::text(row.name), fmt::format("{:.1f} µs", row.ns / 1e3),
+             row.roof > 0 ? html::bar(row.roof, fmt::format("{:.0f} %", 100 * row.roof)) : "-"});
+    }
+    return "<h3>Speed</h3>\n<p>The roof is the fastest copy of the same bytes.</p>\n" +
+           html::table({"row", "time", "share of the roof"}, rows);
+}
+
+/// The largest share of the roof among the rotations that are not bound by their launch.
+std::string fastest(const Json& device) {
+    double roof = 0;
+    if (device.contains("bench")) {
+        for (const BenchRow& row : bench_rows(device.at("bench"))) {
+            roof = std::max(roof, row.name.starts_with("rope/prefill") ? row.roof : 0);
+        }
+    }
+    return roof > 0 ? fmt::format("{:.0f} %", 100 * roof) : "-";
+}
+
+std::string all_counts(const Json& device) {
+    std::string counts;
+    for (const Verdict verdict : verdicts) {
+        std::size_t count = 0;
+        for (const Json& check : device.at("cases")) {
+            count += check.at("status") == word_for(verdict) ? 1 : 0;
+        }
+        if (count > 0) {
+            counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, word_for(verdict));
+        }
+    }
+    return counts.empty() ? "-" : counts;
+}
+
+/// A device of a report, with the words that it is sorted by.
+struct Entry {
+    std::string vendor, name, driver, date;
+    const Json* device;
+    const NamedReport* from;
+};
+
+std::vector<Entry> entries_of(const std::vector<NamedReport>& reports) {
+    std::vector<Entry> entries;
+    for (const NamedReport& named : reports) {
+        for (const Json& device : named.report.at("devices")) {
+            const auto vendor = device.at("properties").at("vendor").get<std::string>();
+            entries.push_back({.vendor = vendor.empty() ? "unknown" : vendor,
+                               .name = device.at("name").get<std::string>(),
+                               .driver = device.at("driver").get<std::string>(),
+                               .date = named.report.at("date").get<std::string>(),
+                               .device = &device,
+                               .from = &named});
+        }
+    }
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+        return std::tie(a.vendor, a.name, b.date, a.driver) <
+               std::tie(b.vendor, b.name, a.date, b.driver);
+    });
+    return entries;
 }
 
 }  // namespace
 
-std::string page_of(const Json& report, const std::vector<Json>& benches, const std::string& log) {
-    const Json& devices = report.at("devices");
-    std::vector<std::vector<std::string>> summary;
+std::string page_of(const std::vector<NamedReport>& reports) {
+    std::vector<std::vector<std::string>> rows;
     std::string sections;
-    for (const Json& device : devices) {
+    for (const Entry& entry : entries_of(reports)) {
+        const Json& device = *entry.device;
+        const Json& report = entry.from->report;
         const std::string reason = word(device, "verdict_reason");
-        summary.push_back(
-            {word(device, "name"), verdict_mark(device), reason.empty() ? "-" : reason});
-        std::string body = verdict_line(device) + failures_list(device) + groups_table(device);
-        if (const Json& facts = device.at("facts"); !facts.empty()) {
-            body += errors_figure(facts.at("errors"));
-        }
-        body += bench_table(device, benches) + device_facts(device);
-        sections += html::section(device.at("name").get_ref<const std::string&>(), body);
+        rows.push_back({html::text(entry.vendor), html::text(entry.name), html::text(entry.driver),
+                        html::text(entry.date),
+                        verdict_mark(device) + (reason.empty() ? "" : ": " + reason),
+                        all_counts(device), fastest(device), html::text(entry.from->name)});
+        sections += html::section(
+            entry.name,
+            fmt::format("<p>{}, {}; vkrope {}, level {}</p>\n", html::text(entry.driver),
+                        html::text(entry.date), word(report, "version"), word(report, "level")) +
+                verdict_line(device) + failures_list(device) + groups_table(device) +
+                errors_figure(device) + bench_table(device) + device_facts(device));
     }
-    std::string body = fmt::format("<p>vkrope {}, level {}, {}</p>\n", word(report, "version"),
-                                   word(report, "level"), word(report, "date"));
-    body += html::section("Verdicts", html::table({"device", "verdict", "reason"}, summary));
-    body += sections;
-    if (!log.empty()) {
-        std::string lines;
-        std::string_view rest = log;
-        while (!rest.empty()) {
-            const std::size_t end = std::min(rest.find('\n'), rest.size());
-            lines += html::text(rest.substr(0, end)) + '\n';
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-        }
-        body += html::section("Log", "<pre>" + lines + "</pre>\n");
-    }
-    return html::page("vkrope: report of a device test", body);
+    const std::string table = html::table(
+        {"vendor", "device", "driver", "date", "verdict", "checks", "share of the roof", "report"},
+        rows);
+    return html::page("vkrope: devices and drivers", html::section("Verdicts", table) + sections);
 }
 
 }  // namespace vkrope::conformance

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A report as one page for people: verdicts first.
+// Reports as one page for people: verdicts first, then each device.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,12 +8,13 @@
 
 namespace vkrope::conformance {
 
-/// report   as json_of() makes it
-/// benches  outputs of vkrope-bench; each is shown with the device of its name
-/// log      what was printed
-///
-/// Throws nlohmann::json::exception if one has another form.
-std::string page_of(const nlohmann::ordered_json& report,
-                    const std::vector<nlohmann::ordered_json>& benches, const std::string& log);
+struct NamedReport {
+    std::string name;  ///< of its file
+    nlohmann::ordered_json report;
+};
+
+/// Devices by vendor, name and driver, the newest report of each first. Throws
+/// nlohmann::json::exception if a report has another form than that of json_of().
+std::string page_of(const std::vector<NamedReport>& reports);
 
 }  // namespace vkrope::conformance

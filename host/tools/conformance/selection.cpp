@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/selection.hpp"
+
+#include <fnmatch.h>
+
+#include <sstream>
+
+#include "conformance/cases/suite.hpp"
+#include "conformance/repeat.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+using tools::ExitCode;
+
+/// Whether the filter leaves a check: some pattern matches, and none of those that exclude. Without
+/// a pattern that includes, all are included.
+bool left_by(const std::string& filter, const std::string& id) {
+    if (id == filter) {  // which may contain pattern characters and commas
+        return true;
+    }
+    bool includes = true, matches = false;
+    std::istringstream patterns(filter);
+    for (std::string pattern; std::getline(patterns, pattern, ',');) {
+        const bool excludes = pattern.starts_with('-');
+        if (::fnmatch(pattern.c_str() + excludes, id.c_str(), 0) == 0) {
+            if (excludes) {
+                return false;
+            }
+            matches = true;
+        }
+        includes = includes && excludes;
+    }
+    return matches || includes;
+}
+
+}  // namespace
+
+std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
+    std::vector<Group> groups;
+    if (!options.no_builtin) {
+        groups = builtin(options.level);
+    }
+    if (!options.cases.empty()) {
+        groups.push_back(find_cases(options.cases, options.outputs));
+    }
+    if (groups.empty()) {
+        tools::fail(ExitCode::usage, "--cases is missing, so there is nothing to run");
+    }
+    return groups;
+}
+
+void apply_filter(const Options& options, std::vector<Group>& groups) {
+    if (options.filter.empty()) {
+        return;
+    }
+    std::size_t left = 0;
+    for (Group& group : groups) {
+        std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
+            return !left_by(options.filter, check->id());
+        });
+        left += group.checks.size();
+    }
+    if (left == 0) {
+        tools::fail(ExitCode::usage, "--filter: '{}' matches no id that would run (see --list)",
+                    options.filter);
+    }
+}
+
+Group group_of(const std::string& name, const Options& options, BuiltinGroups builtin) {
+    Options only = options;  // to look for cases takes time, and a group may not need it
+    if (name != cases_group) {
+        only.cases.clear();
+    } else {
+        only.no_builtin = true;
+    }
+    std::vector<Group> groups = find_groups(only, builtin);
+    std::erase_if(groups, [&name](const Group& group) { return group.name != name; });
+    apply_filter(options, groups);
+    if (options.repeat > 1) {
+        repeat_checks(groups, options.repeat);
+    }
+    return std::move(groups.at(0));
+}
+
+}  // namespace vkrope::conformance

@@ -1,0 +1,218 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Reports as files: a machine with a driver that crashes, one that hangs, one that crashes when it
+# is loaded and one that is right makes one report; then waivers, JUnit, comparison and one page of
+# many reports. Further arguments: the folder of the bad drivers, vkrope-bench or nothing, the
+# folder for pages that a browser will look at, the tool with seeded faults.
+. "$(dirname "$0")/cases.sh"
+drivers=$5
+bench=$6
+pages=$7
+seeded=$8
+wait=$((2 * ${VKROPE_TIME_FACTOR:-1})) # seconds
+ASAN_OPTIONS=$ASAN_OPTIONS:handle_segv=0
+VKROPE_REAL_DRIVER=$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$lavapipe")
+export ASAN_OPTIONS VKROPE_REAL_DRIVER
+# shellcheck disable=SC3045 # every sh of Debian has it
+ulimit -c 0
+id=algebra/norm_half_split_computed
+
+# driver NAME...: these drivers, and no other.
+driver() {
+    list=
+    for name; do
+        {
+            echo '{"file_format_version": "1.0.0", "ICD": {"api_version": "1.3.0",'
+            echo "\"library_path\": \"$drivers/libvkrope_icd_$name.so\"}}"
+        } >"$name.json"
+        list=$list${list:+:}$PWD/$name.json
+    done
+    use_driver "$list"
+}
+# contains FILE TEXT, lacks FILE TEXT
+contains() {
+    checks=$((checks + 1))
+    grep -qF -e "$2" "$1" || wrong "no '$2' in $1"
+}
+lacks() {
+    checks=$((checks + 1))
+    ! grep -qF -e "$2" "$1" || wrong "'$2' is in $1"
+}
+
+# said CODE TEXT COMMAND...: as expect, for a command that also prints to stdout, which is in lines.
+said() {
+    said_code=$1
+    said_text=$2
+    shift 2
+    # shellcheck disable=SC2016 # an expression for another shell
+    expect "$said_code" "$said_text" sh -c '"$@" >lines' sh "$@"
+}
+
+# Three devices; one of them works. The fourth driver keeps the loader from listing any.
+mkdir out
+HOME=$PWD/home
+export HOME
+driver crash hang right
+said 4 'took more than' "$tool" --device all --check-timeout "$wait" \
+    --filter 'algebra/composition_half_split*' --json out
+report=$(echo out/vkrope-report-3_devices-20??-??-??.json)
+holds 'the report is named after devices and day' [ -s "$report" ]
+for text in '"format": "vkrope-report/2"' "took more than $wait seconds, before the first check" \
+    'signal 11 (SIGSEGV), before the first check of group algebra' '"vendor": "Mesa"' \
+    "vkrope-conformance --filter algebra/composition_half_split_factored_texture"; do
+    contains "$report" "$text"
+done
+lacks "$report" "$PWD"
+lacks "$report" '"uuid"'
+[ "$(id -u)" = 0 ] || lacks "$report" "$(id -un)"
+driver load right
+said 4 load.json "$tool" --device all --filter $id --json loaded.json
+grep -qF "pass         $id" lines ||
+    wrong 'the right driver was not tested beside one that cannot be loaded'
+said 0 load.json "$tool" --device right --filter $id
+
+# The benchmark, in a process of its own; one row of it.
+driver right
+if [ -n "$bench" ]; then
+    printf '#!/bin/sh\nexec "%s" "$@" --benchmark_filter=rope/decode_b1/f16/computed/in_place\n' \
+        "$bench" >one_row
+    chmod +x one_row
+    works "$tool" --filter $id --json timed.json --bench "$PWD/one_row"
+    contains timed.json '"run_name": "rope/decode_b1/f16/computed/in_place'
+    ! grep -qaw -e "$(hostname)" timed.json || wrong 'the report names the host'
+    lacks timed.json "$(dirname "$bench")"
+    printf '#!/bin/sh\nexit 4\n' >one_row
+    said 4 'exit code 4' "$tool" --filter $id --json ended.json --bench "$PWD/one_row"
+    contains ended.json '"the benchmark ended with exit code 4"'
+fi
+expect 5 '--bench:*./none' "$tool" --filter $id --json none.json --bench ./none
+expect 2 '--bench' "$tool" --filter $id --bench ./none
+
+# JUnit.
+works "$tool" --filter 'algebra/norm_*_computed' --json good.json --junit junit.xml
+contains junit.xml 'tests="2" failures="0" errors="0" skipped="0"'
+contains junit.xml '&lt;script&gt;'
+driver crash
+said 4 '' "$tool" --filter $id --json bad.json --junit junit.xml
+contains junit.xml '<error message="'
+! command -v xmllint >/dev/null || holds 'JUnit is well-formed' xmllint --noout junit.xml
+expect 5 '--junit:*none/j.xml' "$tool" --filter $id --junit none/j.xml
+
+# Waivers: of a failure, of none, of no check, and what is not a waiver.
+waiver() {
+    echo "{\"waivers\": [{\"check\": \"$1\", \"reason\": \"known\"," >waivers.json
+    echo '"link": "https://example.org/1"}]}' >>waivers.json
+}
+waiver seeded/fault
+driver right
+said 0 '' "$seeded" --waive waivers.json --json waived.json --junit junit.xml
+contains waived.json '"status": "waived"'
+contains waived.json 'known, https://example.org/1'
+contains junit.xml 'skipped="1"'
+waiver $id
+said 1 "waiver*'$id'" "$tool" --filter $id --waive waivers.json
+waiver algebra/none
+said 1 "waiver*'algebra/none'" "$tool" \
+    --filter $id --waive waivers.json --json rest.json
+contains rest.json '"status": "pass"'
+for text in '[]' '{"waivers": 1}' '{"waivers": [{"check": "a", "reason": "b"}]}' \
+    '{"waivers": [1]}'; do
+    printf '%s' "$text" >waivers.json
+    expect 5 "--waive: 'waivers.json'" "$tool" --filter $id --waive waivers.json
+done
+
+# Comparison.
+sed 's/libvkrope_icd_crash/libvkrope_icd_right/' bad.json >worse.json
+expect 1 '' "$tool" --compare good.json worse.json
+grep -qF "$id: pass -> error" "$logs/out" || wrong 'the changed check is not named'
+works "$tool" --compare worse.json good.json
+works "$tool" --compare good.json bad.json
+[ -s "$logs/out" ] || wrong 'a device of one report is not named'
+expect 2 '--compare' "$tool" --compare good.json
+expect 5 none.json "$tool" --compare good.json none.json
+# Speed, of reports with figures that are known.
+with_figures() { # FILE NANOSECONDS
+    {
+        sed '/^      ]$/,$d' good.json
+        printf '      ],\n"bench": {"context": {}, "benchmarks": [{"run_name": "rope/prefill_x",'
+        printf '"aggregate_name": "median", "real_time": %s, "time_unit": "ns", ' "$2"
+        printf '"roof": 0.5}, {"run_name": "rope/prefill_x", "aggregate_name": "cv", '
+        printf '"real_time": 0.03, "time_unit": "ns"}]}}]}'
+    } >"$1"
+}
+with_figures slow.json 200
+with_figures fast.json 100
+works "$tool" --compare slow.json fast.json
+grep -qE 'rope/prefill_x.* 2\.000 .* 0\.085' "$logs/out" || wrong 'the ratio of speeds is wrong'
+
+# What is not a report, or not one of this program, is refused by name.
+sed 's|vkrope-report/2|vkrope-report/1|' good.json >other.json
+expect 5 "other.json*'vkrope-report/1'*'vkrope-report/2'" \
+    "$tool" --compare good.json other.json
+printf 'PK\003\004' >other.zip
+expect 5 "other.zip*'vkrope-report/1'*'vkrope-report/2'" \
+    "$tool" --page page.html good.json other.zip
+for text in '' '{' '[]' '{"format": "vkrope-report/2", "devices": 3}' \
+    '{"format": "vkrope-report/2", "date": "", "devices": [{"name": "x"}]}'; do
+    printf '%s' "$text" >broken.json
+    expect 5 broken.json "$tool" --page page.html broken.json
+done
+brackets() { head -c 200000 /dev/zero | tr '\0' "$1"; }
+{ printf '{"devices": ' && brackets '[' && brackets ']' && printf '}'; } >broken.json
+expect 5 'broken.json*64' "$tool" --page page.html broken.json
+sed 's/"status": "pass"/"status": "passed"/' good.json >broken.json
+expect 5 "broken.json*'passed'" "$tool" --page page.html good.json broken.json
+sed 's/"verdict": "not judged"/"verdict": "splendid"/' good.json >broken.json
+expect 5 "broken.json*'splendid'" "$tool" --compare good.json broken.json
+sed 's/"max_u": [0-9.]*/"max_u": "large"/' good.json >broken.json
+expect 5 broken.json "$tool" --page page.html broken.json
+mkfifo fifo
+hang=$((60 * ${VKROPE_TIME_FACTOR:-1})) # seconds
+expect 5 "'.'" "$tool" --page page.html .
+expect 5 "'fifo'" timeout "$hang" "$tool" --page page.html fifo
+expect 5 "'/dev/zero'" timeout "$hang" "$tool" --page page.html /dev/zero
+# The limit is the parser's, and has one number: white space up to it is a report, one byte more
+# is none.
+head -c $((16777216 - $(wc -c <good.json))) /dev/zero | tr '\0' ' ' |
+    cat good.json - >endless.json
+works "$tool" --page page.html endless.json
+printf ' ' >>endless.json
+expect 5 'endless.json*16777216' "$tool" --page page.html endless.json
+rm endless.json
+# About as many groups as a report has room for take a second, not half a minute.
+{
+    sed '/"cases": \[/q' good.json
+    awk 'BEGIN {
+        for (i = 0; i < 60000; ++i) {
+            printf "%s{\"id\": \"a\", \"group\": \"g%d\", \"status\": \"pass\", ", i ? "," : "", i
+            print "\"reason\": \"\", \"repeat\": \"\", \"max_u\": null, \"seconds\": 0}"
+        }
+    }'
+    sed '1,/"cases": \[/d' good.json | sed -n '/^ *]/,$p'
+} >many_groups.json
+works timeout "$hang" "$tool" --page page.html many_groups.json
+contains page.html '>g59999<'
+rm many_groups.json page.html
+
+# The page: the newest report of a device first, with its speed; no place of this machine.
+mkdir many
+sed 's|"date": "[^"]*"|"date": "2001-01-01"|' good.json >many/older.json
+works "$tool" --page many.html many/older.json "$report" fast.json "$PWD/bad.json"
+contains many.html '50 %'
+lacks many.html "$PWD"
+lacks many.html '<script>'
+contains many.html '&lt;script&gt;'
+tr '\n' ' ' <many.html | grep -q 'fast.json.*older.json' ||
+    wrong 'the newest report of a device is not the first'
+works "$tool" --page report.html "$report"
+contains report.html 'took more than'
+[ "$(id -u)" = 0 ] || lacks report.html "$(id -un)"
+expect 2 '--page' "$tool" --page none.html
+expect 2 '--page' "$tool" --page good.json bad.json
+expect 5 nowhere "$tool" --page none.html nowhere
+expect 5 nowhere "$tool" --page nowhere/none.html good.json
+holds 'no page is left of what failed' [ ! -e none.html ]
+
+mkdir -p "$pages"
+cp many.html report.html "$pages"
+finish
