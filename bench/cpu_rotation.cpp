@@ -113,7 +113,7 @@ void rotate_on_cpu(Element element, const void* in, void* out, const float* cos_
                    std::uint64_t tokens, std::uint32_t heads, std::uint32_t head_dim) {
     const auto rotate_slice = element == VKROPE_F32   ? rotate_f32
                               : element == VKROPE_F16 ? rotate_f16
-                                                        : rotate_bf16;
+                                                      : rotate_bf16;
     const std::uint64_t cores = std::max(std::thread::hardware_concurrency(), 1u);
     std::vector<std::thread> threads;
     for (std::uint64_t core = 0; core < cores; ++core) {

@@ -51,7 +51,7 @@ FinishLayer::FinishLayer(Device& device, const FinishShape& shape, const FinishT
                  .span = shape.span,
                  .eps = 1e-6f,
                  .weight = shape.span == VKROPE_NORM_SPAN_TOKEN ? VKROPE_PARAMETER_HEAD_CHANNEL
-                                                         : VKROPE_PARAMETER_CHANNEL};
+                                                                : VKROPE_PARAMETER_CHANNEL};
     make_whole();
     make_passes();
     if (shape.pairing == VKROPE_HALF_SPLIT) make_ggml_way();
@@ -129,8 +129,7 @@ double FinishLayer::distance(const std::vector<std::byte>& others) {
     const auto numbers = [](Element type, const std::byte* bytes, std::size_t size) {
         std::vector<float> made;
         if (is_quantised(type)) {
-            const auto store = reference::Store(std::uint32_t(type) -
-                                                std::uint32_t(VKROPE_E4M3FN));
+            const auto store = reference::Store(std::uint32_t(type) - std::uint32_t(VKROPE_E4M3FN));
             return reference::dequantise(store,
                                          {reinterpret_cast<const std::uint8_t*>(bytes), size});
         }

@@ -79,7 +79,7 @@ struct Kind {
     Shape shape;
     Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
     std::optional<NormSpan> norm = {};  ///< of Q and K: RMS with a weight
-    Element cache = VKROPE_F16;       ///< quantised: of K and V, with Hadamard transforms
+    Element cache = VKROPE_F16;         ///< quantised: of K and V, with Hadamard transforms
 };
 
 /// Only plain kernels have a call to record here; finish/ and cache/ time the others.

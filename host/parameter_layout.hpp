@@ -19,7 +19,7 @@ constexpr bool has_finish(const Finish& finish) noexcept {
 constexpr ParameterShape shape_of(StoreScale scale) noexcept {
     return scale == VKROPE_STORE_SCALE_GIVEN        ? VKROPE_PARAMETER_TENSOR
            : scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? VKROPE_PARAMETER_HEAD
-                                             : VKROPE_PARAMETER_NONE;
+                                                    : VKROPE_PARAMETER_NONE;
 }
 
 /// Places the items of `info`, whose shapes keep their rules, and returns how many floats they

@@ -28,8 +28,9 @@ inline Status check_windows(const char* of, const Window (&windows)[max_windows]
                          "%swindows[%u].rotary_dim is %u: windows[%u], before it, must be set too",
                          of, i, window.rotary_dim, i - 1);
         if (window.rotary_dim % 2 != 0)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%swindows[%u].rotary_dim is %u: it must be even",
-                         of, i, window.rotary_dim);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "%swindows[%u].rotary_dim is %u: it must be even", of, i,
+                         window.rotary_dim);
         if (window.offset < end) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "%swindows[%u].offset is %u: windows[%u] ends at %llu; they must not "

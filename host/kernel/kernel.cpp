@@ -116,7 +116,8 @@ Status choose_conversion(Kernel& kernel) {
     const bool possible = kernel.float16_modes != 0;
     if (kernel.info.conversion == VKROPE_CONVERSION_NATIVE && !possible) {
         return error(VKROPE_ERROR_NOT_SUPPORTED,
-                     "conversion is VKROPE_CONVERSION_NATIVE: it needs VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and _SHADER_FLOAT16, "
+                     "conversion is VKROPE_CONVERSION_NATIVE: it needs "
+                     "VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and _SHADER_FLOAT16, "
                      "and a device with "
                      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
     }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "status.hpp"
 #include "vkrope/types.hpp"
@@ -34,6 +35,13 @@ fail(Code code, const char* format, ...) {
     std::vsnprintf(error.status.what, sizeof error.status.what, format, arguments);
     va_end(arguments);
     throw error;
+}
+
+/// Fails with the message of a formula that refuses what `name` says.
+inline void require(const Status& status, const std::string& name) {
+    if (!status) {
+        fail(VKROPE_ERROR_INVALID_DATA, "%s: %s", name.c_str(), status.what);
+    }
 }
 
 /// Runs `work`, which reads `what`, and returns its status.

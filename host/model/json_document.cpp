@@ -45,7 +45,8 @@ class StrictReader : public json::json_sax_t {
 
     bool key(json::string_t& name) override {
         if (!keys_.back().insert(name).second) {
-            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: the key \"%s\" is given twice in one object",
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "not usable JSON: the key \"%s\" is given twice in one object",
                  shown_key(name).c_str());
         }
         return true;
@@ -61,7 +62,8 @@ class StrictReader : public json::json_sax_t {
    private:
     bool count() {
         if (++values_ > max_json_values) {
-            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: more than %zu values", max_json_values);
+            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: more than %zu values",
+                 max_json_values);
         }
         return true;
     }
@@ -69,7 +71,8 @@ class StrictReader : public json::json_sax_t {
     bool enter() {
         count();
         if (keys_.size() == max_json_depth) {
-            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: nested more than %zu deep", max_json_depth);
+            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: nested more than %zu deep",
+                 max_json_depth);
         }
         keys_.emplace_back();
         return true;
@@ -146,8 +149,9 @@ json with_floats(const WithoutLiterals& source) {
 
 json parse_json(std::string_view text) {
     if (text.size() > max_json_bytes) {
-        fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: it has %zu bytes, but may have at most %zu",
-             text.size(), max_json_bytes);
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "not usable JSON: it has %zu bytes, but may have at most %zu", text.size(),
+             max_json_bytes);
     }
     if (text.find('\0') != text.npos) {  // the parser would stop there, whatever follows
         fail(VKROPE_ERROR_INVALID_DATA, "not valid JSON: there is a byte of value 0 at %llu",

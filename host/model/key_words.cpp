@@ -2,105 +2,60 @@
 #include "model/key_words.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
+
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
 
+/// Parts of keys that say the same.
 struct Letters {
-    std::string_view part;  ///< of a key
     Says says;
-    bool begins_a_word = false;
+    bool begins_a_word;
+    std::initializer_list<std::string_view> parts;
 };
 
 // The first row that matches counts.
-constexpr Letters letters[] = {
-    {"_only_types", Says::scaled_layers},
-    {"nope_head", Says::nothing},
-    {"qk_nope", Says::nothing},
-    {"no_rope", Says::layers},
-    {"rope_layout", Says::layers},
-    {"rope_layers", Says::layers},
-    {"rope_pattern", Says::layers},
-    {"nope", Says::layers, true},
-    {"no_pos_emb", Says::layers},
-    {"irope", Says::layers},
-    {"condense_ratio", Says::yarn},
-    {"yarn", Says::yarn},
-    {"ntk", Says::yarn},
-    {"longrope", Says::yarn},
-    {"scaled_rope", Says::yarn},
-    {"rope_scaling", Says::yarn},
-    {"rotary_scaling", Says::yarn},
-    {"llama_4_scal", Says::yarn},
-    {"llama4_scal", Says::yarn},
-    {"rope", Says::rotation},
-    {"rotary", Says::rotation},
-    {"qk_norm", Says::norm},
-    {"qknorm", Says::norm},
-    {"qk_layernorm", Says::norm},
-    {"qk_layer_norm", Says::norm},
-    {"qk_rms", Says::norm},
-    {"qk_l2", Says::norm},
-    {"qk_ln", Says::norm},
-    {"qk_gn", Says::norm},
-    {"ln_qk", Says::norm},
-    {"gn_qk", Says::norm},
-    {"q_ln", Says::norm, true},
-    {"k_ln", Says::norm, true},
-    {"qkv_norm", Says::norm},
-    {"normalize_q", Says::norm},
-    {"normalise_q", Says::norm},
-    {"norm_qk", Says::norm},
-    {"query_norm", Says::norm, true},
-    {"key_norm", Says::norm, true},
-    {"q_norm", Says::norm, true},
-    {"k_norm", Says::norm, true},
-    {"q_layernorm", Says::norm, true},
-    {"k_layernorm", Says::norm, true},
-    {"q_layer_norm", Says::norm, true},
-    {"k_layer_norm", Says::norm, true},
-    {"query_layernorm", Says::norm, true},
-    {"key_layernorm", Says::norm, true},
-    {"query_layer_norm", Says::norm, true},
-    {"key_layer_norm", Says::norm, true},
-    {"layer_group", Says::layers},
-    {"attention_types", Says::layers},
-    {"attention_layers", Says::layers},
-    {"attn_layer", Says::layers},
-    {"sliding_layers", Says::layers},
-    {"swa_layers", Says::layers},
-    {"window_layers", Says::layers},
-    {"window_layout", Says::layers},
-    {"local_layer", Says::layers, true},
-    {"global_layer", Says::layers, true},
-    {"full_layer", Says::layers, true},
-    {"window_pattern", Says::layers},
-    {"layer_pattern", Says::layers},
-    {"layers_pattern", Says::layers},
-    {"attn_pattern", Says::layers},
-    {"attention_pattern", Says::layers},
-    {"override_pattern", Says::layers},
-    {"global_attn", Says::layers},
-    {"full_attn", Says::layers},
-    {"full_attention", Says::layers},
-    {"linear_attn", Says::layers},
-    {"temperature_", Says::scaling},
-    {"logn", Says::scaling, true},
-    {"mscale", Says::scaling, true},
-    {"beta_fast", Says::scaling},
-    {"beta_slow", Says::scaling},
-    {"low_freq_factor", Says::scaling},
-    {"high_freq_factor", Says::scaling},
-    {"long_factor", Says::scaling},
-    {"short_factor", Says::scaling},
-    {"scaling", Says::scaling},
+const Letters letters[] = {
+    {Says::scaled_layers, false, {"_only_types"}},
+    {Says::nothing, false, {"nope_head", "qk_nope"}},
+    {Says::layers,
+     false,
+     {"no_rope", "rope_layout", "rope_layers", "rope_pattern", "no_pos_emb", "irope"}},
+    {Says::layers, true, {"nope"}},
+    {Says::yarn,
+     false,
+     {"condense_ratio", "yarn", "ntk", "longrope", "scaled_rope", "rope_scaling", "rotary_scaling",
+      "llama_4_scal", "llama4_scal"}},
+    {Says::rotation, false, {"rope", "rotary"}},
+    {Says::norm,
+     false,
+     {"qk_norm", "qknorm", "qk_layernorm", "qk_layer_norm", "qk_rms", "qk_l2", "qk_ln", "qk_gn",
+      "ln_qk", "gn_qk", "qkv_norm", "normalize_q", "normalise_q", "norm_qk"}},
+    {Says::norm,
+     true,
+     {"q_ln", "k_ln", "query_norm", "key_norm", "q_norm", "k_norm", "q_layernorm", "k_layernorm",
+      "q_layer_norm", "k_layer_norm", "query_layernorm", "key_layernorm", "query_layer_norm",
+      "key_layer_norm"}},
+    {Says::layers,
+     false,
+     {"layer_group", "attention_types", "attention_layers", "attn_layer", "sliding_layers",
+      "swa_layers", "window_layers", "window_layout", "window_pattern", "layer_pattern",
+      "layers_pattern", "attn_pattern", "attention_pattern", "override_pattern", "global_attn",
+      "full_attn", "full_attention", "linear_attn"}},
+    {Says::layers, true, {"local_layer", "global_layer", "full_layer"}},
+    {Says::scaling,
+     false,
+     {"temperature_", "beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor",
+      "long_factor", "short_factor", "scaling"}},
+    {Says::scaling, true, {"logn", "mscale"}},
 };
 
 /// What else is scaled, and the windows of Qwen 2, whose layers all have the same RoPE.
-constexpr std::string_view others[] = {"embed", "expert",   "layer_scaling", "logits",
-                                       "lora",  "loss",     "moe",           "max_window_layers",
-                                       "quant", "residual", "rout",          "weight"};
+constexpr auto others = names("embed", "expert", "layer_scaling", "logits", "lora", "loss", "moe",
+                              "max_window_layers", "quant", "residual", "rout", "weight");
 
 }  // namespace
 
@@ -117,7 +72,9 @@ Says what_says(const std::string& name) {
         if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
     }
     const auto row = std::find_if(std::begin(letters), std::end(letters), [&](const Letters& each) {
-        return in_key(key, each.part, each.begins_a_word);
+        return std::any_of(each.parts.begin(), each.parts.end(), [&](std::string_view part) {
+            return in_key(key, part, each.begins_a_word);
+        });
     });
     if (row == std::end(letters)) {
         return Says::nothing;

@@ -6,32 +6,20 @@
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;
-
 /// Kinds of layers that are not softmax attention, and do not rotate.
-constexpr const char* other_kinds[] = {
-    "conv", "gated_delta", "lightning_attention", "linear_attention", "mamba", "mamba2", "mlp",
-    "moe",  "recurrent"};
-
-template <class Names>
-bool contains(const Names& names, const std::string& name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
+constexpr auto other_kinds = names("conv", "gated_delta", "lightning_attention", "linear_attention",
+                                   "mamba", "mamba2", "mlp", "moe", "recurrent");
 
 /// Kinds that rotate; "hybrid" has attention and a recurrence side by side.
-constexpr const char* rotating_kinds[] = {chunked_attention,
-                                          "compressed_sparse_attention",
-                                          "deepseek_sparse_attention",
-                                          full_attention,
-                                          "heavily_compressed_attention",
-                                          "hybrid",
-                                          "minimax_m3_sparse",
-                                          sliding_attention,
-                                          windowed_attention};
+constexpr auto rotating_kinds = names(chunked_attention, "compressed_sparse_attention",
+                                      "deepseek_sparse_attention", full_attention,
+                                      "heavily_compressed_attention", "hybrid", "minimax_m3_sparse",
+                                      sliding_attention, windowed_attention);
 
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
@@ -42,6 +30,13 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+void require_one_a_layer(const Field& list, std::size_t length, std::uint64_t layers) {
+    if (length != layers) {
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have one a layer, %llu",
+             list.name.c_str(), ull{length}, ull{layers});
+    }
+}
 
 bool Layers::type_rotates(const std::string& type) const {
     if (contains(other_kinds, type) || contains(still, type)) {
@@ -111,7 +106,7 @@ LayerKind Layers::of_type(const std::string& type) const {
     return {type, type_rotates(type)};
 }
 
-LayerKind Layers::choose(const ModelQuery& query, std::vector<std::string>& warnings) const {
+LayerKind Layers::choose(const ModelQuery& query, Warnings& warnings) const {
     const std::vector<std::string> all = types();
     warnings.insert(warnings.end(), ignored.begin(), ignored.end());
     const LayerKind chosen = chosen_of(all, query, warnings);
@@ -179,12 +174,12 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQue
 }
 
 LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
-                            std::vector<std::string>& warnings) const {
+                            Warnings& warnings) const {
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count != 0 && layer >= count) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: the model has only %llu layers", query.layer,
-                 ull{count});
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: the model has only %llu layers",
+                 query.layer, ull{count});
         }
         return of_layer(layer);
     }
@@ -197,7 +192,8 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
                  shown_key(asked).c_str());
         }
         if (!contains(all, asked)) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the layer types of the model are %s",
+            fail(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "layer_type is '%s': the layer types of the model are %s",
                  shown_key(asked).c_str(), joined(there).c_str());
         }
         return of_type(asked);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/field.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope {
@@ -36,6 +37,13 @@ enum class LayerRule {
     compressed,  ///< sliding layers have no scaling, the others compress_rope_theta: DeepSeek V4
 };
 
+/// What a class of models says of its layers, if the file does not.
+struct LayerPattern {
+    LayerRule rule = LayerRule::same;
+    std::uint32_t period = 0;  ///< of full-attention layers among sliding ones; 0: no pattern
+    bool full_first = false;   ///< the full-attention layer is the first of a period, not the last
+};
+
 /// A kind of layer, to choose its RoPE.
 struct LayerKind {
     std::string
@@ -50,6 +58,9 @@ struct LayerNumbers {
     std::string name;            ///< in messages
     std::vector<double> values;  ///< empty: not listed
 };
+
+/// Fails unless a list has an element for each layer.
+void require_one_a_layer(const Field& list, std::size_t length, std::uint64_t layers);
 
 /// What a file says of its layers, or the class of its model.
 struct Layers {
@@ -72,7 +83,7 @@ struct Layers {
 
     /// The kind that the query asks for; if it asks for none, the one that a reader most likely
     /// means, with a warning that names it.
-    LayerKind choose(const ModelQuery& query, std::vector<std::string>& warnings) const;
+    LayerKind choose(const ModelQuery& query, Warnings& warnings) const;
 
     /// The number that the layers of the query have; nothing without a list. Of a kind that rotates
     /// only those above 0 count. Fails if they differ, unless they may: then nothing too.
@@ -93,7 +104,7 @@ struct Layers {
     bool rotates(std::uint64_t layer) const;
     std::vector<std::string> types() const;
     LayerKind chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
-                        std::vector<std::string>& warnings) const;
+                        Warnings& warnings) const;
     LayerKind of_layer(std::uint64_t layer) const;
     LayerKind of_type(const std::string& type) const;
 };

@@ -10,8 +10,6 @@
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;
-
 constexpr std::size_t max_warnings = 100;
 constexpr double fastest =
     0x1p11;  // radians per position, for which the fraction of a turn has room
@@ -22,12 +20,13 @@ constexpr double slowest =
 
 void check_query(const ModelQuery& query) {
     if (query.layer >= 0 && !query.layer_type.empty()) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d and layer_type is '%s'; set only one of them",
-             query.layer, shown_key(std::string(query.layer_type)).c_str());
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
+             "layer is %d and layer_type is '%s'; set only one of them", query.layer,
+             shown_key(std::string(query.layer_type)).c_str());
     }
     if (query.seq_len > max_positions) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "seq_len is %llu: it must be at most %llu", ull{query.seq_len},
-             ull{max_positions});
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "seq_len is %llu: it must be at most %llu",
+             ull{query.seq_len}, ull{max_positions});
     }
 }
 
@@ -62,7 +61,36 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base,
     }
 }
 
-void shorten(std::vector<std::string>& warnings) {
+void set_base(Rotation& rotation, double base, const char* base_name) {
+    rotation.base = base;
+    rotation.inv_freq.resize(rotation.rotary_dim / 2);
+    require(default_inv_freq(base, rotation.rotary_dim, rotation.inv_freq.data()), base_name);
+}
+
+void add_axis(Rotation& rotation, std::uint32_t width, double base, double factor) {
+    rotation.sections.pairs[rotation.sections.axes++] = width / 2;
+    for (std::uint32_t j = 0; j < width / 2; ++j) {
+        rotation.inv_freq.push_back(std::pow(base, -2.0 * j / width) * factor);
+    }
+}
+
+void warn_of_length(Rotation& rotation, std::uint64_t seq_len) {
+    if (rotation.max_position != 0 && seq_len > rotation.max_position) {
+        rotation.warnings.push_back("seq_len is " + std::to_string(seq_len) +
+                                    ": the model was made for " +
+                                    std::to_string(rotation.max_position));
+    }
+}
+
+float norm_eps(const Field& field, double otherwise) {
+    const double value = field ? positive_number(field) : otherwise;
+    if (!(value >= 1e-20 && value <= 1)) {
+        refuse(field, "1e-20 to 1");
+    }
+    return float(value);
+}
+
+void shorten(Warnings& warnings) {
     if (warnings.size() > max_warnings) {
         const std::size_t more = warnings.size() - max_warnings;
         warnings.resize(max_warnings);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/field.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope {
@@ -25,8 +26,22 @@ void check_query(const ModelQuery& query);
 void require_usable(const Rotation& rotation, std::size_t turning, double base,
                     const char* base_name);
 
+/// Sets the base and the unscaled frequencies of the rotated channels.
+///
+/// base_name  in the file
+void set_base(Rotation& rotation, double base, const char* base_name);
+
+/// Adds the frequencies of one more axis, base^(-2j / width) times `factor`, and its section.
+void add_axis(Rotation& rotation, std::uint32_t width, double base, double factor = 1);
+
+/// Warns of a sequence that is longer than the model was made for.
+void warn_of_length(Rotation& rotation, std::uint64_t seq_len);
+
+/// The eps of a norm: the number of a field, or else that of the class.
+float norm_eps(const Field& field, double otherwise);
+
 /// Limits the number of warnings, and adds one that counts those dropped.
-void shorten(std::vector<std::string>& warnings);
+void shorten(Warnings& warnings);
 
 /// The warning for a class whose norms of Q and K nobody has read from its code.
 inline constexpr const char* of_unknown_norms =

@@ -24,11 +24,13 @@ auto no_throw(const Body& body) noexcept -> decltype(body()) {
         return body();
     } catch (const std::bad_alloc&) {
         decltype(body()) failed;
-        status_of(failed) = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "the application is out of memory");
+        status_of(failed) = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                                  "the application is out of memory");
         return failed;
     } catch (const std::exception& exception) {
         decltype(body()) failed;
-        status_of(failed) = error(VKROPE_ERROR_INVALID_ARGUMENT, "a callback threw: %s", exception.what());
+        status_of(failed) = error(VKROPE_ERROR_INVALID_ARGUMENT, "a callback threw: %s",
+                                  exception.what());
         return failed;
     } catch (...) {
         decltype(body()) failed;

@@ -312,8 +312,7 @@ TEST_CASE("angles of channels: two angles a pair, and the gradient") {
                         const bool second = half ? channel >= pairs : channel % 2 == 1;
                         const std::uint32_t row = std::uint32_t(ids[e / (heads * D)]) * stride;
                         // The gradient has the sine of the other channel.
-                        const std::uint32_t of_sin = direction == VKROPE_FORWARD ? channel
-                                                                                     : other;
+                        const std::uint32_t of_sin = direction == VKROPE_FORWARD ? channel : other;
                         const float c = value(element, cos, row + channel),
                                     s = value(element, sin, row + of_sin);
                         const bool negative = second == (direction == VKROPE_INVERSE);

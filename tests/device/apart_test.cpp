@@ -18,7 +18,8 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info,
     must(buffer.upload(x.data(), x.size()));
     const Owned<Kernel> kernel(must(create(ref, info)));
     Owned<DescriptorArena> arena;
-    if (!(ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena.reset(must(create_arena(kernel.get(), 2)));
+    if (!(ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+        arena.reset(must(create_arena(kernel.get(), 2)));
     const std::uint32_t D = info.tensor[Q].head_dim, size = element_bytes(info.tensor[Q].in);
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize offset = VkDeviceSize{first} * D * size;
@@ -44,8 +45,9 @@ Bytes rotate_packed(Device& on, const DeviceRef& ref, const KernelInfo& info,
 TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
     constexpr std::uint32_t tokens = 20;
     for (const bool push : {true, false}) {
-        for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
-                                         VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
+        for (const AngleSource source :
+             {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+              VKROPE_ANGLES_DIRECT_BUFFER}) {
             for (const Element element : {VKROPE_F32, VKROPE_F16}) {
                 for (const std::uint32_t k_offset :
                      {0u, 4u}) {  // same windows for Q and K, and different ones
@@ -64,7 +66,9 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                         const std::uint32_t R = D == 9 ? 8 : 24;
                         const Rotation r = rotation(VKROPE_HALF_SPLIT, D, R);
                         const AngleTable table = must(AngleTable::make(on, r, source, tokens));
-                        const KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .rotary_dim = R,
+                        const KernelInfo info{
+                            .pairing = VKROPE_HALF_SPLIT,
+                            .rotary_dim = R,
                             .tensor = {{element, element, D, 0}, {element, element, D, k_offset}},
                             .angles = source};
                         const Bytes x = random_elements(element, (tokens * 6 * D + 1) / 2 * 2, 61);
@@ -87,12 +91,14 @@ TEST_CASE(
     for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
         const Owned<Kernel> kernel(
-            must(create(weak(on), {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 8,
+            must(create(weak(on), {.pairing = VKROPE_HALF_SPLIT,
+                                   .rotary_dim = 8,
                                    .tensor = {{VKROPE_F32, VKROPE_F32, 8, 0}},
                                    .angles = source,
                                    .positions = VKROPE_POSITIONS_IDS})));
         Owned<DescriptorArena> arena;
-        if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena.reset(must(create_arena(kernel.get(), 1)));
+        if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+            arena.reset(must(create_arena(kernel.get(), 1)));
         Buffer rows = must(Buffer::make(on, 8 * 8 * 4)), counter = must(Buffer::make(on, 4)),
                ids = must(Buffer::make(on, 8 * 4));
         const std::uint32_t zero = 0;

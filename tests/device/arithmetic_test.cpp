@@ -253,8 +253,10 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
         if (source == VKROPE_ANGLES_COMPUTED) continue;
         CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
         CHECK(table.plan().rows == 5000);  // unchanged
-        const Owned<Kernel> kernel = make_kernel(
-            device(), {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 8, .tensor = {{.head_dim = 8}}, .angles = source});
+        const Owned<Kernel> kernel = make_kernel(device(), {.pairing = VKROPE_HALF_SPLIT,
+                                                            .rotary_dim = 8,
+                                                            .tensor = {{.head_dim = 8}},
+                                                            .angles = source});
         const Bytes q = random_elements(VKROPE_F32, 4 * 8, 5);
         Buffer rows = must(Buffer::make(device(), q.size()));
         must(rows.upload(q.data(), q.size()));

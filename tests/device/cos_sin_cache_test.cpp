@@ -44,12 +44,14 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
                   const std::vector<std::int32_t>& positions, const Bytes& in,
                   Direction direction = VKROPE_FORWARD, std::uint32_t* outside = nullptr) {
     const Owned<Kernel> kernel = make_kernel(
-        device(), {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = R,
-                   .tensor = {{VKROPE_F32, VKROPE_F32, D, 2}},
-                   .angles = VKROPE_ANGLES_COS_SIN_CACHE,
-                   .positions = positions.empty() ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS,
-                   .mapping = mapping,
-                   .table = element});
+        device(),
+        {.pairing = VKROPE_HALF_SPLIT,
+         .rotary_dim = R,
+         .tensor = {{VKROPE_F32, VKROPE_F32, D, 2}},
+         .angles = VKROPE_ANGLES_COS_SIN_CACHE,
+         .positions = positions.empty() ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS,
+         .mapping = mapping,
+         .table = element});
     const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, element));
     // cos starts one word into its buffer, sin two words.
     Bytes cos(4), sin(8);
@@ -107,7 +109,8 @@ TEST_CASE("tables of any values, in f32, f16 and bf16, half and full width, at a
         for (const std::uint32_t stride : {pairs, R, pairs + 3}) {
             const Tables tables = random_tables(element, stride);
             const Tables wide = widened(tables, element, stride);
-            const Bytes got = rotate_with(tables, element, stride, VKROPE_MAPPING_CPU, positions, in);
+            const Bytes got = rotate_with(tables, element, stride, VKROPE_MAPPING_CPU, positions,
+                                          in);
             CHECK(got == rotate_with(wide, VKROPE_F32, pairs, VKROPE_MAPPING_GPU, positions, in));
             CHECK(got != in);
             // The definition rounds as the shader does: each product and each sum to f32.

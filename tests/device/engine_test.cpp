@@ -47,7 +47,8 @@ TEST_CASE(
         Owned<DescriptorArena> arena;
         const Owned<Kernel> first = make_kernel(
             on, must(kernel_info(plain, table.plan(), VKROPE_F32, {})));
-        if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena = make_arena(on, first, 3);
+        if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+            arena = make_arena(on, first, 3);
         for (const bool key : {false, true}) {
             const std::uint32_t width = row_channels(
                 latent, key ? latent.k_rotary_offset : latent.q_rotary_offset);
@@ -96,9 +97,10 @@ TEST_CASE(
     Positions where{.ids = positions.whole()};
     where.axis_stride = tokens;
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))  // the arena outlives its kernel
-        arena = make_arena(
-            on, make_kernel(on, must(kernel_info(r, table.plan(), VKROPE_F32, {}))), 1);
+    if (!(on.ref().enabled &
+          VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))  // the arena outlives its kernel
+        arena = make_arena(on, make_kernel(on, must(kernel_info(r, table.plan(), VKROPE_F32, {}))),
+                           1);
     const Bytes out = rotate_by_info(on, r, table, VKROPE_F32, false, in, where, arena);
     // Each pair is rotated as if all pairs had its axis.
     for (std::uint32_t axis = 0; axis < 3; ++axis) {
@@ -165,7 +167,8 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         // The table grows up to the largest factored table; the angle source does not change.
         CHECK(after(implicit, {.first_position = (1 << 22) - 1 - std::int32_t(tokens)}) ==
               alone({.first_position = (1 << 22) - 1 - std::int32_t(tokens)}));
-        CHECK(implicit.run(HostRun{.first_position = 1 << 22}).status.code == VKROPE_ERROR_LIMIT_EXCEEDED);
+        CHECK(implicit.run(HostRun{.first_position = 1 << 22}).status.code ==
+              VKROPE_ERROR_LIMIT_EXCEEDED);
         CHECK(after(implicit, {.first_position = 3}) == alone({.first_position = 3}));
 
         const std::vector<std::int32_t> a = {1, 2, 3, 4, 5, 6, 7}, b = {9, -8, 700, 0, 1, 1, 2};

@@ -96,7 +96,8 @@ Results carry_out(Scene scene, const Way& way) {
     scene.info.scatter_k = way.slots;
     if (way.page_rows != 0) {
         for (Finish* finish : {&scene.info.tensor[K].ops, &scene.info.tensor[V].ops}) {
-            if (is_made(finish->store_scale)) finish->scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+            if (is_made(finish->store_scale))
+                finish->scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
         }
     }
     const Owned<Kernel> kernel = make_kernel(device(), scene.info,

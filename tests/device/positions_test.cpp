@@ -54,7 +54,10 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
          {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
         {{.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {10, 5, 5}},
          {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 0, 0, 0, 0}},
-        {{.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 4, .pairs = {4, 4, 4, 8}, .leftover_axis = 3},
+        {{.order = VKROPE_SECTIONS_INTERLEAVED,
+          .axes = 4,
+          .pairs = {4, 4, 4, 8},
+          .leftover_axis = 3},
          {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3}},
         {{.axes = 8, .pairs = {1, 2, 3, 4, 4, 3, 2, 1}},
          {0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 6, 6, 7}},
@@ -103,7 +106,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
                     const std::size_t channel = e % D - offset;
                     if (e % D < offset || channel >= R) continue;
                     const std::size_t pair = info.pairing == VKROPE_HALF_SPLIT ? channel % (R / 2)
-                                                                                 : channel / 2;
+                                                                               : channel / 2;
                     wrong += of.axes[pair] == axis &&
                              stored(element, together, e) != stored(element, alone, e);
                 }
@@ -123,7 +126,8 @@ TEST_CASE(
         AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 64));
     KernelInfo info = info_for(VKROPE_F32, VKROPE_POSITIONS_AXIS_IDS);
     info.sections = r.sections = {.axes = axes, .pairs = {6, 7, 7}};
-    const AngleTable table = must(AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 64));
+    const AngleTable table = must(
+        AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 64));
     const auto abs = random_positions<std::int32_t>(axes * batch * tokens, -63, 63, 3);
     std::vector<std::int64_t> bsa(abs.size());  // [batch, tokens, axes], 64 bits
     for (std::uint32_t a = 0; a < axes; ++a) {
@@ -199,8 +203,7 @@ TEST_CASE(
 TEST_CASE("implicit positions: each sequence may start further on") {
     constexpr std::uint32_t batch = 3, tokens = 4;
     const Rotating rotate(VKROPE_F16, batch, tokens, 13);
-    AngleTable table = must(AngleTable::make(device(),
-                                             rotation(VKROPE_HALF_SPLIT, D, R, offset, 0),
+    AngleTable table = must(AngleTable::make(device(), rotation(VKROPE_HALF_SPLIT, D, R, offset, 0),
                                              VKROPE_ANGLES_FACTORED_TEXTURE, 64));
     const Bytes after = rotate(device(), info_for(VKROPE_F16, VKROPE_POSITIONS_IMPLICIT), table,
                                {.first = -5, .batch_stride = 20});

@@ -25,7 +25,10 @@ std::vector<Scenario> scenarios(Device& on) {
                          AngleSource angles = VKROPE_ANGLES_FACTORED_TEXTURE) -> Scenario& {
         Scenario& s = all.emplace_back();
         s.name = name;
-        s.info = {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = D, .tensor = {{in, out, D, 0}, {in, out, D, 0}}, .angles = angles};
+        s.info = {.pairing = VKROPE_HALF_SPLIT,
+                  .rotary_dim = D,
+                  .tensor = {{in, out, D, 0}, {in, out, D, 0}},
+                  .angles = angles};
         s.call = {.batch = B, .tokens = S, .positions = {.batch_stride = broadcast}};
         return s;
     };
@@ -58,10 +61,10 @@ std::vector<Scenario> scenarios(Device& on) {
     {
         Scenario& s = add("[batch, heads, tokens, D] f16, in place; ids; angles from a buffer",
                           VKROPE_F16, VKROPE_F16, VKROPE_ANGLES_DIRECT_BUFFER);
-        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, VKROPE_F16, B * 6 * S * D), 6,
-                                            6 * S * D, D, S * D);
-        s.call.in[K] = s.call.out[K] = rows(s.elements(on, VKROPE_F16, B * 3 * S * D), 3,
-                                            3 * S * D, D, S * D);
+        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, VKROPE_F16, B * 6 * S * D), 6, 6 * S * D,
+                                            D, S * D);
+        s.call.in[K] = s.call.out[K] = rows(s.elements(on, VKROPE_F16, B * 3 * S * D), 3, 3 * S * D,
+                                            D, S * D);
         ids(s, 250);
         count_outside(s);
         finish(s, 200);
@@ -177,10 +180,10 @@ std::vector<Scenario> scenarios(Device& on) {
     {
         Scenario& s = add("[batch, heads, tokens, D] f16 in place, norms of heads; heads are cut",
                           VKROPE_F16, VKROPE_F16);
-        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, VKROPE_F16, B * 6 * S * D), 6,
-                                            6 * S * D, D, S * D);
-        s.call.in[K] = s.call.out[K] = rows(s.elements(on, VKROPE_F16, B * 3 * S * D), 3,
-                                            3 * S * D, D, S * D);
+        s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, VKROPE_F16, B * 6 * S * D), 6, 6 * S * D,
+                                            D, S * D);
+        s.call.in[K] = s.call.out[K] = rows(s.elements(on, VKROPE_F16, B * 3 * S * D), 3, 3 * S * D,
+                                            D, S * D);
         steps(s, of_head);
         finish(s, S);
     }

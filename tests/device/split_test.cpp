@@ -39,9 +39,10 @@ TEST_CASE(
             for (std::size_t i = 0; i < unsplit.size(); ++i)
                 changed += unsplit[i] != s.buffers[i].second;
             CHECK(changed >= 1);
-            const Forced small[] = {{.range = 1u << 16, .mapping = VKROPE_MAPPING_CPU},
-                                    {.workgroups = 7, .mapping = VKROPE_MAPPING_GPU},
-                                    {.range = 1u << 16, .workgroups = 7, .mapping = VKROPE_MAPPING_GPU}};
+            const Forced small[] = {
+                {.range = 1u << 16, .mapping = VKROPE_MAPPING_CPU},
+                {.workgroups = 7, .mapping = VKROPE_MAPPING_GPU},
+                {.range = 1u << 16, .workgroups = 7, .mapping = VKROPE_MAPPING_GPU}};
             for (const Forced& limits : small) {
                 if (!push && (limits.range == 0 || limits.workgroups == 0)) continue;
                 CAPTURE(limits.range);

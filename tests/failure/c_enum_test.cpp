@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Values that callers in C may put into structs that only a kernel or a device reads. Numbers that
 // are not enumerators: each is refused and named. Under the undefined-behaviour sanitizer this also
-// shows that none is treated as an enumerator on the way. tests/unit/c/c_abi_test.cpp has the cases that need neither a kernel nor a device.
+// shows that none is treated as an enumerator on the way. tests/unit/c/c_abi_test.cpp has the cases
+// that need neither a kernel nor a device.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -150,7 +151,6 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
                                                       number_in(source), 16, &table, to);
         });
         CHECK(table == nullptr);
-
     }
     check_clean();
 }

@@ -40,8 +40,8 @@ TEST_CASE(
         for (const auto type :
              {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
             for (const AngleSource angles :
-                 {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
-                  VKROPE_ANGLES_DIRECT_BUFFER}) {
+                 {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                  VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
                 for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u},
                                                    {128u, 0u},
                                                    {130u, 0u},
@@ -186,7 +186,8 @@ TEST_CASE("create: an allocator without memory is out_of_host_memory, and nothin
             host.allocator.fail_at = fail_at;
             const auto kernel = create(host.ref, kernel_info());
             if (fail_at == 0) allocations = host.allocator.allocated;
-            CHECK(kernel.status.code == (fail_at == 0 ? VKROPE_SUCCESS : VKROPE_ERROR_OUT_OF_HOST_MEMORY));
+            CHECK(kernel.status.code ==
+                  (fail_at == 0 ? VKROPE_SUCCESS : VKROPE_ERROR_OUT_OF_HOST_MEMORY));
             destroy(kernel.value);
             CHECK(host.allocator.allocated == host.allocator.freed);
         }
@@ -272,7 +273,8 @@ TEST_CASE(
         REQUIRE(of_finished);
         const Call steps = with_finish(host, info,
                                        kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE));
-        const Code expected = storage_buffers >= 15 ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT;
+        const Code expected = storage_buffers >= 15 ? VKROPE_SUCCESS
+                                                    : VKROPE_ERROR_INVALID_ARGUMENT;
         CHECK(record(host.commands, finished.get(), steps, of_finished.get()));
         CHECK(record(host.commands, finished.get(), steps, arena.get()).code == expected);
         CHECK(record(host.commands, computed.get(), kernel_call(host, 7, VKROPE_ANGLES_COMPUTED),
@@ -331,7 +333,8 @@ TEST_CASE(
                 call.angles.plan = &plan;
                 if (angles == VKROPE_ANGLES_COS_SIN_CACHE)
                     call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
-                if (info.positions == VKROPE_POSITIONS_IDS) call.positions.ids = {host.words, 0, 28};
+                if (info.positions == VKROPE_POSITIONS_IDS)
+                    call.positions.ids = {host.words, 0, 28};
                 if (info.tensor[K].head_dim == 0) call.in[K] = call.out[K] = {};
                 return info.tensor[V].head_dim != 0 ? with_v(host, call) : call;
             };

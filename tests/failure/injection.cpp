@@ -141,8 +141,8 @@ void count(const Verdict& verdict, const std::string& what) {
 // After the failure: the same again, without a failure.
 void retry(Run& run, const Scenario& scenario, const Status& first, Verdict& verdict) {
     const Status again = run.act(verdict);
-    const bool for_good = !scenario.keeps_nothing &&
-                          (first.code == VKROPE_ERROR_DEVICE_LOST || first.code == VKROPE_ERROR_TIMEOUT);
+    const bool for_good = !scenario.keeps_nothing && (first.code == VKROPE_ERROR_DEVICE_LOST ||
+                                                      first.code == VKROPE_ERROR_TIMEOUT);
     if (for_good && again.code == first.code) return;
     verdict.require(bool(again), "a second try without failure: " + words_of(again));
 }

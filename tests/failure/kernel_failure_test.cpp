@@ -158,12 +158,14 @@ Scenario ask_requirements() {
 
 // Q, K and V, each with everything that a norm of a head or of a token may have.
 KernelInfo norms_of_heads(AngleSource angles) {
-    return with_finish(with_v(kernel_info(angles)),
-                       full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE));
+    return with_finish(
+        with_v(kernel_info(angles)),
+        full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE));
 }
 KernelInfo norms_of_tokens(AngleSource angles) {
-    return with_finish(with_v(kernel_info(angles)),
-                       full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_AFTER));
+    return with_finish(
+        with_v(kernel_info(angles)),
+        full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_AFTER));
 }
 
 // Q, K and V with Hadamard transforms; a scale for each row of K, and blocks of V.

@@ -70,7 +70,8 @@ TEST_CASE("record: an error of the finish records nothing, not even the dispatch
         for (const bool push_descriptors : {true, false}) {
             const KernelInfo info = with_finish(
                 with_v(kernel_info()),
-                full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_BEFORE), 8, 2, v_heads);
+                full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_BEFORE), 8,
+                2, v_heads);
             // V takes a dispatch of its own, after that of Q and K.
             Recorder recorder({.storage_buffers = 8,
                                .workgroup_count = {65535, 1, 65535},

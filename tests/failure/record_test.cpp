@@ -13,8 +13,9 @@ TEST_CASE(
                                 Names{"vkCmdEndDebugUtilsLabelEXT"}
                           : names;
         };
-        for (const AngleSource angles : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
-                                         VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
+        for (const AngleSource angles :
+             {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+              VKROPE_ANGLES_DIRECT_BUFFER}) {
             for (const bool apart : {false, true}) {
                 for (const bool push_descriptors : {true, false}) {
                     CAPTURE(apart);

@@ -20,8 +20,8 @@ TEST_CASE("requirements: what the device offers") {
         const char* const* first = needs->optional_extensions;
         CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
         // shaderFloat16 is a feature, not an extension: the caller reports that it is enabled.
-        CHECK(needs->enabled ==
-              ((offered & 1 ? VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR : 0u) | (offered & 2 ? VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS : 0u)));
+        CHECK(needs->enabled == ((offered & 1 ? VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR : 0u) |
+                                 (offered & 2 ? VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS : 0u)));
         CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
         check_no_faults();
     }
@@ -52,9 +52,12 @@ TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without
             REQUIRE(needs);
             const bool core = version >= VK_API_VERSION_1_2;
             CHECK(needs->enabled_in_core ==
-                  (core ? VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS | (feature ? VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 : 0u) : 0u));
+                  (core ? VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS |
+                              (feature ? VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 : 0u)
+                        : 0u));
             CHECK(!needs->offers_shader_float16);
-            CHECK((needs->enabled & (VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS | VKROPE_DEVICE_FEATURE_SHADER_FLOAT16)) == 0);
+            CHECK((needs->enabled & (VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS |
+                                     VKROPE_DEVICE_FEATURE_SHADER_FLOAT16)) == 0);
         }
     }
 }

@@ -188,8 +188,9 @@ TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and c
             REQUIRE(buffer->download(out.data(), bytes, offset));
             CHECK(in == out);
         }
-        for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_TEXTURE,
-                                         VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_COMPUTED}) {
+        for (const AngleSource source :
+             {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_TEXTURE,
+              VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_COMPUTED}) {
             CAPTURE(int(source));
             const Result<AngleTable> table = AngleTable::make(device.value, rotation(), source,
                                                               3000);

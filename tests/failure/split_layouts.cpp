@@ -176,7 +176,8 @@ KernelInfo info_for(Layout layout, ValueRows v, Steps steps) {
     const bool own_heads = v == ValueRows::apart && layout != Layout::paged_by_head;
     return with_finish(
         info,
-        full_finish(VKROPE_NORM_RMS, steps == Steps::of_heads ? VKROPE_NORM_SPAN_HEAD : VKROPE_NORM_SPAN_TOKEN,
+        full_finish(VKROPE_NORM_RMS,
+                    steps == Steps::of_heads ? VKROPE_NORM_SPAN_HEAD : VKROPE_NORM_SPAN_TOKEN,
                     VKROPE_NORM_PLACE_BEFORE),
         layout == Layout::uneven ? 12 : 4, k_heads,
         own_heads                  ? 1

@@ -953,14 +953,14 @@ typedef struct vkrope_angle_plan {
             fold_log2) - 1)). Direct: row r is position r. Factored: rows 0 to ceil(rows /
             2048) - 1 are the multiples of 2048, with a factor of 1; the rows after them
             are the positions below 2048, with the attention factor. */
-    uint32_t row_texels VKROPE_ZERO;     /**< textures: texels per row; a texel holds two pairs */
-    double attention_factor VKROPE_ZERO; /**< factor that the table contains; finite and above 0; 0: 1 */
+    uint32_t row_texels VKROPE_ZERO; /**< textures: texels per row; a texel holds two pairs */
+    double attention_factor
+        VKROPE_ZERO; /**< factor that the table contains; finite and above 0; 0: 1 */
     /** Sections of the rotation; vkrope_record rejects a kernel created for different ones. A
      * cos_sin_cache has none. */
     vkrope_sections sections VKROPE_ZERO;
-    VkBool32 phase VKROPE_ZERO; /**< each pair has a phase: vkrope_rotation_info::phase */
-    uint32_t head_groups
-        VKROPE_ZERO; /**< groups of heads with frequencies of their own; 0: 1 */
+    VkBool32 phase VKROPE_ZERO;         /**< each pair has a phase: vkrope_rotation_info::phase */
+    uint32_t head_groups VKROPE_ZERO;   /**< groups of heads with frequencies of their own; 0: 1 */
     vkrope_element element VKROPE_ZERO; /**< cos_sin_cache: element type of cos and sin */
     uint32_t row_stride VKROPE_ZERO; /**< cos_sin_cache: elements from one row to the next; only the
                             first `pairs` of a row are used, or 2 * pairs with channel_angles */
@@ -1358,8 +1358,9 @@ typedef struct vkrope_tensor_info {
  * given and has no effect on this kernel is an error: the type of an absent tensor, sections
  * without VKROPE_POSITIONS_AXIS_IDS. vkrope_rotation_get_kernel_info derives it from a rotation. */
 typedef struct vkrope_kernel_info {
-    vkrope_pairing pairing VKROPE_ZERO; /**< pairing of the input; VKROPE_PAIRING_NONE is an error */
-    uint32_t rotary_dim VKROPE_ZERO;    /**< rotated channels in all windows: even, 2 to head_dim */
+    vkrope_pairing pairing
+        VKROPE_ZERO;                 /**< pairing of the input; VKROPE_PAIRING_NONE is an error */
+    uint32_t rotary_dim VKROPE_ZERO; /**< rotated channels in all windows: even, 2 to head_dim */
     /** By VKROPE_Q, VKROPE_K, VKROPE_V. V is copied together with K and stored as `out`, never
      * rotated. */
     vkrope_tensor_info tensor[VKROPE_TENSORS] VKROPE_ZERO;

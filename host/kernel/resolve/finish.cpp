@@ -166,8 +166,9 @@ Status check_finish(const KernelInfo& info) noexcept {
         if (Status s = check_finish(t, info.tensor[t], t != Q && info.scatter_k); !s) return s;
     }
     if (!info.two_parameter_sets || finish_needs(info).parameter_bytes != 0) return {};
-    return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "two_parameter_sets is VK_TRUE: the kernel has no weights, biases or given scales");
+    return error(
+        VKROPE_ERROR_INVALID_ARGUMENT,
+        "two_parameter_sets is VK_TRUE: the kernel has no weights, biases or given scales");
 }
 
 namespace {

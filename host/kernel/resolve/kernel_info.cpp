@@ -52,8 +52,8 @@ Status check_sections(const KernelInfo& info) noexcept {
     const bool several = info.positions == VKROPE_POSITIONS_AXIS_IDS;
     if (several && (sections.axes < 2 || sections.axes > max_axes))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "sections.axes is %u: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to %u", sections.axes,
-                     max_axes);
+                     "sections.axes is %u: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to %u",
+                     sections.axes, max_axes);
     if (!several) return {};
     if (sections.order > VKROPE_SECTIONS_SUM)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "sections.order is %u: not a valid order",
@@ -97,11 +97,13 @@ Status check_angles(const KernelInfo& info) noexcept {
     const bool caller = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     if (info.phase && caller)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "phase is VK_TRUE: a VKROPE_ANGLES_COS_SIN_CACHE holds whole angles, so it must be VK_FALSE");
+                     "phase is VK_TRUE: a VKROPE_ANGLES_COS_SIN_CACHE holds whole angles, so it "
+                     "must be VK_FALSE");
     if (info.channel_angles && !caller)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "channel_angles is VK_TRUE: angles must be VKROPE_ANGLES_COS_SIN_CACHE, but it is %u",
-                     unsigned(info.angles));
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "channel_angles is VK_TRUE: angles must be VKROPE_ANGLES_COS_SIN_CACHE, but it is %u",
+            unsigned(info.angles));
     if (info.channel_angles && info.windows[1].rotary_dim != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "windows[1].rotary_dim is %u: with channel_angles there must be one window",
@@ -137,9 +139,10 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
                      "pairing is %u: it must be VKROPE_HALF_SPLIT or VKROPE_INTERLEAVED",
                      unsigned(info.pairing));
     if (info.angles == VKROPE_ANGLES_AUTOMATIC)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles is VKROPE_ANGLES_AUTOMATIC: it must be vkrope_angle_plan::source, which "
-                     "vkrope_plan_angles chose");
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "angles is VKROPE_ANGLES_AUTOMATIC: it must be vkrope_angle_plan::source, which "
+            "vkrope_plan_angles chose");
     if (info.angles > VKROPE_ANGLES_COS_SIN_CACHE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles is %u: not a valid source",
                      unsigned(info.angles));

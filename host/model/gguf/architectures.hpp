@@ -3,27 +3,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "model/layers.hpp"
 #include "vkrope/types.hpp"
 
 namespace vkrope {
-
-/// How the RoPE of an architecture differs between its layers.
-enum class GgufLayers {
-    same,              ///< all layers have the same RoPE
-    local_base,        ///< sliding layers have rope.freq_base_swa and no factor: Gemma 3
-    unscaled_sliding,  ///< sliding layers have no scaling: OLMo 3
-    none_on_full,      ///< full-attention layers have no RoPE: Cohere 2
-    compressed,        ///< attention.compress_ratios says which layers are scaled, and have
-                       ///< attention.compress_rope_freq_base: DeepSeek V4
-};
 
 /// Whether tokens have a position on each of several axes.
 enum class GgufSections {
     none,
     if_given,  ///< if the file has rope.dimension_sections
     required,
+};
+
+/// How the norms of an architecture differ from RMS norms of Q and K before the rotation.
+struct GgufNorms {
+    NormKind kind = VKROPE_NORM_RMS;
+    NormPlace place = VKROPE_NORM_PLACE_BEFORE;
+    bool of_v_too = false;  ///< V has the norm too, without a weight
+    bool unread = false;    ///< the norms have other tensors, which are not read
 };
 
 /// One row of the table. A row says what differs from Llama.
@@ -39,10 +39,7 @@ struct GgufArchitecture {
     bool softmax_differs = false;    ///< readers disagree on what YaRN does to its softmax
     double yarn_beta_fast = 32;      ///< default if the file does not give it
     bool finetuned_is_rope = false;  ///< rope.scaling.finetuned says whether there is RoPE at all
-    GgufLayers layers = GgufLayers::same;
-    std::uint32_t period = 0;  ///< of full-attention layers among sliding ones; 0: no sliding
-                               ///< layers unless the file says which
-    bool full_first = false;   ///< the full-attention layer is the first of a period, not the last
+    LayerPattern layers = {};
     bool window_decides = false;     ///< sliding layers only if attention.sliding_window is above 0
     bool window_by_default = false;  ///< with window_decides: also if the key is missing
     std::uint32_t sliding_layer_count = 0;      ///< the same, for a model with this many layers
@@ -54,10 +51,11 @@ struct GgufArchitecture {
     bool half_on_full = false;  ///< full-attention layers turn half of rope.dimension_count
     std::uint32_t alibi_layer_count =
         0;  ///< a model with this many layers has ALiBi instead; 0: none has
+    GgufNorms norms = {};
 };
 
-/// The row of an architecture; null if the table does not have it.
-const GgufArchitecture* find_gguf_architecture(const std::string& name);
+/// The row of an architecture, if the table has it.
+std::optional<GgufArchitecture> find_gguf_architecture(const std::string& name);
 
 /// Why the RoPE of an architecture cannot be imported, even if its keys look plain; null if it can.
 const char* unsupported_gguf_architecture(const std::string& name);

@@ -11,8 +11,6 @@
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;
-
 // The size of the file does not bound the head: a hole in a sparse file takes no space, and its
 // zeros are valid entries. The largest real heads have 50 MB.
 constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
@@ -109,8 +107,9 @@ void GgufCursor::overrun(const std::string& need) const {
              "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes", what(),
              need.c_str(), ull{at_}, ull{end_});
     }
-    fail(VKROPE_ERROR_INVALID_DATA, "the file is cut off: %s needs %s at %llu, and the file has %llu",
-         what(), need.c_str(), ull{at_}, ull{file_bytes_});
+    fail(VKROPE_ERROR_INVALID_DATA,
+         "the file is cut off: %s needs %s at %llu, and the file has %llu", what(), need.c_str(),
+         ull{at_}, ull{file_bytes_});
 }
 
 void GgufCursor::take(void* to, std::size_t bytes) {

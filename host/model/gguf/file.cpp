@@ -8,14 +8,10 @@
 #include <string_view>
 
 #include "model/gguf/cursor.hpp"
-#include "model/gguf/field.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
-
-using ull = unsigned long long;
 
 // Limits on the memory and time that a head takes. The size of the file bounds neither: a hole in a
 // sparse file takes no space, and its zeros are valid entries. The largest real heads have some 100
@@ -39,8 +35,8 @@ constexpr std::uint32_t float32_tensor = 0;
 constexpr std::uint64_t least_value_bytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 
-constexpr const char* frequency_tensors[] = {"rope_freqs.weight", "rope_factors_long.weight",
-                                             "rope_factors_short.weight"};
+constexpr auto frequency_tensors = names("rope_freqs.weight", "rope_factors_long.weight",
+                                         "rope_factors_short.weight");
 
 /// The layer of a tensor named "blk.<layer>....", and where the rest of its name begins; no layer
 /// for other names, and for layers of more than four digits, so that few are kept of any file.
@@ -84,7 +80,8 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
         return;
     }
     if (depth > deepest_list) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is nested more than %u deep", cursor.what(), deepest_list);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s is nested more than %u deep", cursor.what(),
+             deepest_list);
     }
     if (count > room.steps) {
         fail(VKROPE_ERROR_INVALID_DATA,
@@ -116,24 +113,26 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
     GgufValue value;
     value.type = cursor.type();
     if (is_number(value.type)) {
-        value.numbers.push_back(read_number(cursor, value.type));
-        value.known = true;
+        const double number = read_number(cursor, value.type);
+        const bool boolean = value.type == GgufType::boolean;
+        value.value = boolean ? json(number != 0) : json_number(number);
     } else if (value.type == GgufType::string) {
         const std::uint64_t bytes = cursor.u64();
-        value.known = bytes <= longest_text;
-        value.known ? void(value.text = cursor.text(bytes)) : cursor.skip(bytes);
+        bytes <= longest_text ? void(value.value = cursor.text(bytes)) : cursor.skip(bytes);
     } else {
         const GgufType type = cursor.type();
         const std::uint64_t count = cursor.u64();
-        value.known = is_number(type) && count <= std::min(longest_list, room.numbers);
-        if (!value.known) {
+        if (!is_number(type) || count > std::min(longest_list, room.numbers)) {
             skip_elements(cursor, type, count, room);
             return value;
         }
         room.numbers -= count;
+        json::array_t numbers;
+        numbers.reserve(std::size_t(count));
         for (std::uint64_t i = 0; i < count; ++i) {
-            value.numbers.push_back(read_number(cursor, type));
+            numbers.push_back(json_number(read_number(cursor, type)));
         }
+        value.value = std::move(numbers);
     }
     return value;
 }
@@ -185,8 +184,9 @@ void check_version(GgufCursor& cursor) {
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {
-        fail(VKROPE_ERROR_INVALID_DATA, "the file says that it has %llu %s: it must be at most %llu",
-             ull{count}, what, ull{most});
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "the file says that it has %llu %s: it must be at most %llu", ull{count}, what,
+             ull{most});
     }
     if (count > cursor.left() / least) {
         fail(VKROPE_ERROR_INVALID_DATA,
@@ -227,14 +227,13 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         }
         values_[key] = read_value(cursor, room);
     }
-    if (const GgufValue* alignment = find("general.alignment")) {
-        const double bytes = alignment->type == GgufType::uint32 ? alignment->numbers[0] : 0;
-        if (!(bytes >= 1) || !std::has_single_bit(std::uint32_t(bytes))) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "general.alignment is a %s of %.9g: it must be a uint32, a power of two",
-                 name(alignment->type), alignment->numbers.empty() ? 0.0 : alignment->numbers[0]);
+    if (const Field alignment = find("general.alignment")) {
+        const bool is_uint32 = std::string_view(alignment.type) == name(GgufType::uint32);
+        const auto bytes = is_uint32 ? std::uint32_t(finite_number(alignment)) : 0;
+        if (!std::has_single_bit(bytes)) {
+            refuse(alignment, "a uint32, a power of two");
         }
-        parts_.front().alignment = std::uint64_t(bytes);
+        parts_.front().alignment = bytes;
     }
 }
 
@@ -245,8 +244,9 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         Tensor tensor;
         tensor.dimensions = cursor.u32();
         if (tensor.dimensions > max_dimensions) {
-            fail(VKROPE_ERROR_INVALID_DATA, "tensor %s has %u dimensions: it must have at most %llu",
-                 shown_key(title).c_str(), tensor.dimensions, ull{max_dimensions});
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "tensor %s has %u dimensions: it must have at most %llu", shown_key(title).c_str(),
+                 tensor.dimensions, ull{max_dimensions});
         }
         std::vector<std::uint64_t> extents;
         for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
@@ -260,10 +260,10 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
             layers_.insert(parts.layer);
         }
         if (is_norm(parts) && !norms_.emplace(title, std::move(extents)).second) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", shown_key(title).c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice",
+                 shown_key(title).c_str());
         }
-        if (std::find(std::begin(frequency_tensors), std::end(frequency_tensors), title) ==
-            std::end(frequency_tensors)) {
+        if (!contains(frequency_tensors, title)) {
             continue;
         }
         if (!tensors_.emplace(title, tensor).second) {
@@ -293,7 +293,8 @@ void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const Gg
     }
     for (auto& [title, extents] : other.norms_) {
         if (!norms_.emplace(title, std::move(extents)).second) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", shown_key(title).c_str());
+            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice",
+                 shown_key(title).c_str());
         }
     }
     layers_.merge(other.layers_);
@@ -301,8 +302,8 @@ void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const Gg
 }
 
 std::uint64_t GgufFile::split_key(const char* key) const {
-    const GgufValue* value = find(key);
-    return value == nullptr ? 0 : whole_number({key, value}, 0, 65535);
+    const Field field = find(key);
+    return field ? whole_number(field, 0, 65535) : 0;
 }
 
 std::uint64_t GgufFile::split_count() const {
@@ -331,9 +332,12 @@ std::string GgufFile::layer_with(const std::string& norm) const {
     return {};
 }
 
-const GgufValue* GgufFile::find(const std::string& key) const {
+Field GgufFile::find(const std::string& key) const {
     const auto found = values_.find(key);
-    return found == values_.end() ? nullptr : &found->second;
+    if (found == values_.end()) {
+        return {key};
+    }
+    return {key, &found->second.value, name(found->second.type)};
 }
 
 std::vector<double> GgufFile::factors(const std::string& title) const {
@@ -360,8 +364,9 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     const std::uint64_t bytes = 4 * tensor.count;
     if (part.data > part.bytes || tensor.offset > part.bytes - part.data ||
         bytes > part.bytes - part.data - tensor.offset) {
-        fail(VKROPE_ERROR_INVALID_DATA, "the file is cut off: the tensor %s is beyond its %llu bytes",
-             title.c_str(), ull{part.bytes});
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "the file is cut off: the tensor %s is beyond its %llu bytes", title.c_str(),
+             ull{part.bytes});
     }
     std::vector<unsigned char> raw(std::size_t{bytes});
     if (part.read(part.data + tensor.offset, raw.data(), raw.size()) != raw.size()) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "model/field.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope {
@@ -35,14 +36,10 @@ enum class GgufType : std::uint32_t {
 const char* name(GgufType type) noexcept;
 
 /// A value of the metadata. Of long strings, long lists, and lists of anything but numbers, only
-/// the type is known.
+/// the type is known: not_kept(). The elements of a list are numbers, 0 or 1 for a boolean.
 struct GgufValue {
     GgufType type = GgufType::uint8;
-    bool known = false;           ///< text or numbers hold the value
-    std::string text = {};        ///< of a string
-    std::vector<double> numbers;  ///< one, or the elements of a list; 0 or 1 for a boolean
-
-    bool is_list() const noexcept { return type == GgufType::array; }
+    json value = not_kept();
 };
 
 class GgufFile {
@@ -62,8 +59,8 @@ class GgufFile {
     std::uint64_t parts_read() const noexcept { return parts_.size(); }
     bool has_tensors() const noexcept { return has_tensors_; }
 
-    /// Null if the file does not have the key.
-    const GgufValue* find(const std::string& key) const;
+    /// Empty if the file does not have the key.
+    Field find(const std::string& key) const;
     const std::map<std::string, GgufValue>& values() const noexcept { return values_; }
 
     /// The numbers of one of the tensors that shape frequencies: "rope_freqs.weight",

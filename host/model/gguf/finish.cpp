@@ -5,44 +5,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <iterator>
 
-#include "model/import_error.hpp"
 #include "model/limits.hpp"
+#include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
-
-/// How the norms of an architecture differ from RMS norms of Q and K before the rotation.
-struct NormRow {
-    const char* name;
-    NormKind kind = VKROPE_NORM_RMS;
-    NormPlace place = VKROPE_NORM_PLACE_BEFORE;
-    bool of_v_too = false;  ///< V has the norm too, without a weight
-    bool unread = false;    ///< the norms have other tensors, which are not read
-};
-constexpr NormRow norm_rows[] = {{.name = "chameleon", .kind = VKROPE_NORM_LAYER},
-                                 {.name = "command-r", .kind = VKROPE_NORM_LAYER},
-                                 {.name = "deepseek4", .unread = true},
-                                 {.name = "gemma3n", .of_v_too = true},
-                                 {.name = "gemma4", .of_v_too = true},
-                                 {.name = "hunyuan-dense", .place = VKROPE_NORM_PLACE_AFTER},
-                                 {.name = "hunyuan-moe", .place = VKROPE_NORM_PLACE_AFTER},
-                                 {.name = "hunyuan_vl", .place = VKROPE_NORM_PLACE_AFTER},
-                                 {.name = "maincoder", .place = VKROPE_NORM_PLACE_AFTER},
-                                 {.name = "stablelm", .kind = VKROPE_NORM_LAYER}};
 
 class GgufFinishImport {
    public:
     GgufFinishImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
                      const ModelQuery& query, Rotation& rotation)
-        : keys_(keys), file_(file), known_(architecture.name != nullptr),
-          latent_(architecture.latent), name_(known_ ? architecture.name : ""), query_(query),
-          rotation_(rotation) {}
+        : keys_(keys), file_(file), architecture_(architecture),
+          known_(architecture.name != nullptr), name_(known_ ? architecture.name : ""),
+          query_(query), rotation_(rotation) {}
 
     ModelFinish run() {
-        if (latent_) {
+        if (architecture_.latent) {  // its norms stand before the heads
             finish_.norms_known = known_;
         } else {
             of_heads();
@@ -70,12 +49,12 @@ class GgufFinishImport {
 
     /// 0 if the file has no such number, or one for each layer and no layer is asked for.
     std::uint32_t heads(const char* key) {
-        const GgufField field = keys_.find(key);
+        const Field field = keys_.find(key);
         if (!field) {
             return 0;
         }
         const std::vector<std::uint64_t> all = whole_numbers(field, 0, max_heads);
-        const bool each = field.value->is_list();
+        const bool each = field.is_list();
         const auto layer = each ? static_cast<std::size_t>(std::max(query_.layer, 0)) : 0;
         return (each && query_.layer < 0) || layer >= all.size() ? 0 : std::uint32_t(all[layer]);
     }
@@ -101,10 +80,7 @@ class GgufFinishImport {
             }
             return;
         }
-        NormRow row = {.name = nullptr};
-        for (const NormRow& known : norm_rows) {
-            row = known.name == name_ ? known : row;
-        }
+        const GgufNorms& row = architecture_.norms;
         // Parts of a split file that are missing may have the layer's norms.
         const bool whole = file_.parts_read() >= file_.split_count();
         said_ = row.unread || !whole;
@@ -123,7 +99,7 @@ class GgufFinishImport {
     }
 
     /// Returns false if the file has the norm, but not for rows of head_dim.
-    bool norm_of(const std::string& tensor, std::uint32_t head_count, const NormRow& row,
+    bool norm_of(const std::string& tensor, std::uint32_t head_count, const GgufNorms& row,
                  Norm& norm) {
         const auto* weight = file_.norm_extents(tensor + ".weight");
         if (weight == nullptr) {
@@ -147,8 +123,10 @@ class GgufFinishImport {
         norm.kind = row.kind;
         norm.place = row.place;
         norm.eps = eps(row.kind);
-        norm.span = *weight == one_head || *weight == each_head ? VKROPE_NORM_SPAN_HEAD : VKROPE_NORM_SPAN_TOKEN;
-        norm.weight = *weight == one_head ? VKROPE_PARAMETER_CHANNEL : VKROPE_PARAMETER_HEAD_CHANNEL;
+        norm.span = *weight == one_head || *weight == each_head ? VKROPE_NORM_SPAN_HEAD
+                                                                : VKROPE_NORM_SPAN_TOKEN;
+        norm.weight = *weight == one_head ? VKROPE_PARAMETER_CHANNEL
+                                          : VKROPE_PARAMETER_HEAD_CHANNEL;
         norm.bias = bias == nullptr ? VKROPE_PARAMETER_NONE : norm.weight;
         return true;
     }
@@ -156,15 +134,11 @@ class GgufFinishImport {
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
     float eps(NormKind kind) {
-        const GgufField field = keys_.required(kind == VKROPE_NORM_LAYER
-                                                   ? "attention.layer_norm_epsilon"
-                                                   : "attention.layer_norm_rms_epsilon",
-                                               "the norms of Q and K need it");
-        const double value = positive_number(field);
-        if (!(value >= 1e-20 && value <= 1)) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %g: it must be 1e-20 to 1", field.name.c_str(), value);
-        }
-        return float(value);
+        const Field field = keys_.required(kind == VKROPE_NORM_LAYER
+                                               ? "attention.layer_norm_epsilon"
+                                               : "attention.layer_norm_rms_epsilon",
+                                           "the norms of Q and K need it");
+        return norm_eps(field, 0);
     }
 
     /// Its layers that rotate have a norm without a weight, but for the model of 128 experts.
@@ -172,7 +146,7 @@ class GgufFinishImport {
         if (name_ != "llama4" || !rotation_.rotates) {
             return;
         }
-        const GgufField experts = keys_.find("expert_count");
+        const Field experts = keys_.find("expert_count");
         if (experts && whole_number(experts, 0, max_whole) == 128) {
             return;
         }
@@ -186,7 +160,7 @@ class GgufFinishImport {
     }
 
     void clip() {
-        const GgufField field = keys_.find("attention.clamp_kqv");
+        const Field field = keys_.find("attention.clamp_kqv");
         if (!field || (name_ != "olmo" && name_ != "dbrx")) {
             return;
         }
@@ -200,13 +174,14 @@ class GgufFinishImport {
 
     void query_scale() {
         if (name_ == "llama4" && !rotation_.rotates) {
-            finish_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1};  // of llama.cpp, not the file
+            finish_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192,
+                                   0.1};  // of llama.cpp, not the file
         }
         if (name_ != "mistral3" && name_ != "mistral4" && name_ != "deepseek2") {
             return;
         }
-        const GgufField beta = keys_.find("attention.temperature_scale"),
-                        length = keys_.find("rope.scaling.original_context_length");
+        const Field beta = keys_.find("attention.temperature_scale"),
+                    length = keys_.find("rope.scaling.original_context_length");
         if (beta && length && finite_number(beta) != 0) {
             finish_.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3, positive_number(length),
                                    positive_number(beta)};
@@ -215,8 +190,8 @@ class GgufFinishImport {
 
     GgufFields& keys_;
     const GgufFile& file_;
-    const bool known_;   // the table of architectures has a row
-    const bool latent_;  // its norms stand before the heads
+    const GgufArchitecture& architecture_;
+    const bool known_;  // the table of architectures has a row
     const std::string name_;
     const ModelQuery& query_;
     Rotation& rotation_;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
+// Lists under the name of the single number: what llama.cpp's get_key_or_arr() reads for other
+// keys; those that end in _per_layer: src/llama-hparams.cpp of ik_llama.cpp, for Step 3.5.
 #include "model/gguf/layers.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "model/import_error.hpp"
 #include "model/limits.hpp"
 
 namespace vkrope {
 namespace {
-
-using ull = unsigned long long;
 
 constexpr std::uint64_t max_gguf_layers = 4096;  // llama.cpp allows 512
 
@@ -22,10 +21,11 @@ class GgufLayerTypes {
 
     /// Whether some layers attend to a window only.
     bool some_slide() {
-        const GgufField window = keys_.find("attention.sliding_window");
+        const Field window = keys_.find("attention.sliding_window");
         const std::uint64_t width = window ? whole_number(window, 0, max_whole) : 0;
         if (!architecture_.window_decides) {
-            return architecture_.period != 0 || architecture_.layers != GgufLayers::same ||
+            return architecture_.layers.period != 0 ||
+                   architecture_.layers.rule != LayerRule::same ||
                    keys_.find("attention.sliding_window_pattern");
         }
         const bool by_default = architecture_.window_by_default ||
@@ -37,21 +37,20 @@ class GgufLayerTypes {
     /// The type of each layer.
     std::vector<std::string> list(bool some_slide) {
         std::vector<std::string> types(std::size_t(count_), full_attention);
-        if (architecture_.layers == GgufLayers::compressed) {
+        if (architecture_.layers.rule == LayerRule::compressed) {
             compress(types);
         } else if (some_slide) {
             slide(types);
         }
-        const GgufField recurrent = keys_.find("attention.recurrent_layers");
+        const Field recurrent = keys_.find("attention.recurrent_layers");
         if (architecture_.linear_period != 0) keys_.find("full_attention_interval");
-        if (recurrent && recurrent.value->is_list()) {
-            const std::vector<std::uint64_t> each = whole_numbers(recurrent, 0, 1);
-            require_one_a_layer(recurrent, each.size());
+        if (recurrent && recurrent.is_list()) {
+            const std::vector<std::uint64_t> each = one_a_layer(recurrent, 1);
             for (std::uint64_t layer = 0; layer < count_; ++layer) {
                 if (each[layer] != 0) types[layer] = "linear_attention";
             }
         } else if (architecture_.linear_period != 0) {
-            const GgufField interval = keys_.find("full_attention_interval");
+            const Field interval = keys_.find("full_attention_interval");
             const std::uint64_t period = interval ? whole_number(interval, 1, max_gguf_layers)
                                                   : architecture_.linear_period;
             for (std::uint64_t layer = 0; layer < count_; ++layer) {
@@ -61,12 +60,11 @@ class GgufLayerTypes {
             }
         }
         for (const char* name : {"attention.head_count", "attention.head_count_kv"}) {
-            const GgufField field = keys_.find(name);
-            if (!field || !field.value->is_list()) {
+            const Field field = keys_.find(name);
+            if (!field || !field.is_list()) {
                 continue;
             }
-            const std::vector<std::uint64_t> heads = whole_numbers(field, 0, max_heads);
-            require_one_a_layer(field, heads.size());
+            const std::vector<std::uint64_t> heads = one_a_layer(field, max_heads);
             for (std::uint64_t layer = 0; layer < count_; ++layer) {
                 if (heads[layer] == 0) {
                     types[layer] = "recurrent";  // or a convolution, or nothing: not attention
@@ -80,18 +78,17 @@ class GgufLayerTypes {
     /// a layer without.
     std::vector<bool> rotating() {
         std::vector<bool> turns;
-        const GgufField pattern = architecture_.rope_pattern ? keys_.find("attention.rope_pattern")
-                                                             : GgufField();
+        const Field pattern = architecture_.rope_pattern ? keys_.find("attention.rope_pattern")
+                                                         : Field();
         if (pattern) {
-            const std::vector<std::uint64_t> each = whole_numbers(pattern, 0, 1);
-            require_one_a_layer(pattern, each.size());
+            const std::vector<std::uint64_t> each = one_a_layer(pattern, 1);
             turns.assign(each.begin(), each.end());
         }
         for (const char* name : {"rope.freq_base", "rope.dimension_count"}) {
-            const GgufField field = keys_.find(name);
+            const Field field = keys_.find(name);
             if (!field.is_list()) continue;
             const std::vector<double> each = list_of_numbers(field);
-            require_one_a_layer(field, each.size());
+            require_one_a_layer(field, each.size(), count_);
             if (std::find(each.begin(), each.end(), 0) == each.end()) continue;
             if (turns.empty()) turns = turning_by_interval();
             for (std::uint64_t layer = 0; layer < count_; ++layer) {
@@ -112,11 +109,11 @@ class GgufLayerTypes {
     }
 
     void compress(std::vector<std::string>& types) {
-        const GgufField field = keys_.required("attention.compress_ratios",
-                                               "it says which layers have which base");
+        const Field field = keys_.required("attention.compress_ratios",
+                                           "it says which layers have which base");
         const std::vector<std::uint64_t> ratios = whole_numbers(field, 0, 128);
         if (ratios.size() < count_) {
-            require_one_a_layer(field, ratios.size());
+            require_one_a_layer(field, ratios.size(), count_);
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
             types[layer] = compressed_attention(ratios[layer]);
@@ -128,21 +125,20 @@ class GgufLayerTypes {
     }
 
     void slide(std::vector<std::string>& types) {
-        std::uint64_t period = architecture_.period;
+        std::uint64_t period = architecture_.layers.period;
         std::vector<std::uint64_t> slides;  // of each layer
-        if (const GgufField pattern = keys_.find("attention.sliding_window_pattern")) {
-            if (pattern.value->is_list()) {
-                slides = whole_numbers(pattern, 0, 1);
-                require_one_a_layer(pattern, slides.size());
+        if (const Field pattern = keys_.find("attention.sliding_window_pattern")) {
+            if (pattern.is_list()) {
+                slides = one_a_layer(pattern, 1);
             } else {
                 period = whole_number(pattern, 0, max_gguf_layers);  // 0: all layers slide
             }
         } else if (period == 0) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: it says which layers use a sliding window",
-                 pattern.name.c_str());
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "%s is missing: it says which layers use a sliding window", pattern.name.c_str());
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
-            const std::uint64_t full_in_period = architecture_.full_first ? 0 : period - 1;
+            const std::uint64_t full_in_period = architecture_.layers.full_first ? 0 : period - 1;
             if (!slides.empty() ? slides[layer] != 0
                                 : period == 0 || layer % period != full_in_period) {
                 types[layer] = architecture_.sliding;
@@ -150,11 +146,10 @@ class GgufLayerTypes {
         }
     }
 
-    void require_one_a_layer(const GgufField& field, std::size_t length) const {
-        if (length != count_) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have one a layer, %llu",
-                 field.name.c_str(), ull{length}, ull{count_});
-        }
+    std::vector<std::uint64_t> one_a_layer(const Field& field, std::uint64_t high) const {
+        std::vector<std::uint64_t> numbers = whole_numbers(field, 0, high);
+        require_one_a_layer(field, numbers.size(), count_);
+        return numbers;
     }
 
     GgufFields& keys_;
@@ -162,31 +157,39 @@ class GgufLayerTypes {
     const std::uint64_t count_;
 };
 
-LayerRule rule_of(GgufLayers layers) {
-    switch (layers) {
-        case GgufLayers::local_base: return LayerRule::local_base;
-        case GgufLayers::unscaled_sliding: return LayerRule::scaled_on_full;
-        case GgufLayers::none_on_full: return LayerRule::none_on_full;
-        case GgufLayers::compressed: return LayerRule::compressed;
-        default: return LayerRule::same;
+/// Fails unless `single`, a key for all layers or for one kind of them, is what the list says of
+/// some layer.
+///
+/// exactly  it is for the layers asked for, of which the list says `picked`
+void require_agreement(const Field& list, const Field& single, const Field& picked, bool exactly) {
+    if (!single || single.is_list()) return;
+    const double value = finite_number(single);
+    const std::vector<double> each = list_of_numbers(list);
+    const bool explained = std::any_of(each.begin(), each.end(), [&](double number) {
+        return number == value || number == 0;  // a 0 leaves it to the other key
+    });
+    if (exactly ? value != finite_number(picked) : !explained) {
+        fail(VKROPE_ERROR_INVALID_DATA, "%s but %s is %s for %s: they must agree",
+             stated(single).c_str(), list.name.c_str(), shown(picked).c_str(),
+             exactly ? "these layers" : "these layers, and has the other number for none");
     }
 }
 
 }  // namespace
 
 std::uint64_t gguf_layer_count(GgufFields& keys) {
-    const GgufField count = keys.find("block_count");
+    const Field count = keys.find("block_count");
     return count ? whole_number(count, 1, max_gguf_layers) : 0;
 }
 
 GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture,
                             std::uint64_t layer_count, const ModelQuery& query,
-                            std::vector<std::string>& warnings) {
+                            Warnings& warnings) {
     GgufLayerTypes layers(keys, architecture, layer_count);
     const bool slide = layers.some_slide();
     Layers found;
     found.no_rope_interval = architecture.no_rope_interval;
-    found.rule = slide ? rule_of(architecture.layers) : LayerRule::same;
+    found.rule = slide ? architecture.layers.rule : LayerRule::same;
     found.count = layer_count;
     if (layer_count != 0) {
         std::vector<std::string> types = layers.list(slide);
@@ -208,6 +211,46 @@ GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architectu
     }
     layer.layers = std::move(found);
     return layer;
+}
+
+Field GgufLayerNumbers::per_layer(const char* name) {
+    return keys_.find((std::string(name) + "_per_layer").c_str());
+}
+
+bool GgufLayerNumbers::are_listed(const char* name) {
+    return keys_.find(name).is_list() || per_layer(name).is_list();
+}
+
+Field GgufLayerNumbers::of_asked(const Field& field, const Field& otherwise) {
+    if (!field.is_list()) return field;
+    LayerNumbers numbers = {field.name, list_of_numbers(field)};
+    require_one_a_layer(field, numbers.values.size(), layer_.layers.count);
+    if (otherwise) {
+        std::replace(numbers.values.begin(), numbers.values.end(), 0.0, finite_number(otherwise));
+    }
+    const std::optional<double> number = layer_.layers.common(numbers, query_, layer_.kind);
+    if (!number) {
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has no number above 0 for layers of type %s",
+             field.name.c_str(), layer_.kind.type.c_str());
+    }
+    picked_.push_back(*number);
+    return {field.name, &picked_.back(), "float64"};
+}
+
+Field GgufLayerNumbers::of_layer(const char* name, const char* sliding_name) {
+    const Field all = keys_.find(name), each = per_layer(name);
+    const Field list = each.is_list() ? each : all;
+    if (!list.is_list()) {
+        const Field own = layer_.sliding ? keys_.find(sliding_name) : Field();
+        return own ? of_asked(own) : all;
+    }
+    const Field sliding = keys_.find(sliding_name);
+    const Field single = layer_.sliding && sliding ? sliding : all;
+    const bool fills = each.is_list() && !single.is_list();
+    Field picked = of_asked(list, fills ? single : Field());
+    require_agreement(list, sliding, picked, layer_.sliding);
+    require_agreement(list, all, picked, false);
+    return picked;
 }
 
 }  // namespace vkrope

@@ -2,7 +2,6 @@
 // GGUF -> Rotation: one import, read from its first step to its last, so longer than other files.
 // The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
 // load_arch_hparams() of llama.cpp.
-#include "defaults.hpp"
 #include "model/gguf/model.hpp"
 
 #include <cstdio>
@@ -11,23 +10,20 @@
 #include <fstream>
 #include <utility>
 
+#include "defaults.hpp"
 #include "model/gguf/architectures.hpp"
-#include "model/gguf/field.hpp"
+#include "model/gguf/fields.hpp"
+#include "model/gguf/file.hpp"
 #include "model/gguf/finish.hpp"
-#include "model/gguf/layer_numbers.hpp"
 #include "model/gguf/layers.hpp"
 #include "model/gguf/scaling.hpp"
 #include "model/gguf/sections.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
 #include "model/rotation_rules.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 namespace {
-
-using ull = unsigned long long;
 
 constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;
 constexpr double base_without_key = 10000;
@@ -53,12 +49,12 @@ std::string end_of_part(std::uint64_t number, std::uint64_t count) {
 }
 
 std::string architecture_of(const GgufFile& file) {
-    const GgufValue* value = file.find("general.architecture");
-    if (value == nullptr) {
+    const Field name = file.find("general.architecture");
+    if (!name) {
         fail(VKROPE_ERROR_INVALID_DATA,
              "general.architecture is missing: it is the prefix of every other key");
     }
-    return text({"general.architecture", value});
+    return text(name);
 }
 
 /// Reads one file; each function sets the fields of the Rotation that it is named after.
@@ -89,7 +85,7 @@ class GgufImport {
    private:
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
-    void assumed(const GgufField& field, double value, const char* because) {
+    void assumed(const Field& field, double value, const char* because) {
         warn_of_assumed(field, value, because, rotation_.warnings);
     }
 
@@ -114,7 +110,7 @@ class GgufImport {
                  " of the parts are read: assuming that no other part has rope_freqs or "
                  "rope_factors, nor the first norms of Q and K");
         }
-        if (file_.find("split.no") != nullptr && file_.find("split.count") == nullptr) {
+        if (file_.find("split.no") && !file_.find("split.count")) {
             warn(
                 "split.count is missing although split.no is 0: assuming a whole file, as "
                 "llama.cpp does");
@@ -126,7 +122,7 @@ class GgufImport {
             fail(VKROPE_ERROR_NOT_SUPPORTED, "general.architecture is \"%s\": %s",
                  shown_key(name_).c_str(), reason);
         }
-        if (const GgufArchitecture* row = find_gguf_architecture(name_)) {
+        if (const auto row = find_gguf_architecture(name_)) {
             row_ = *row;
         } else if (query_.pairing) {
             row_.latent = says_latent();
@@ -140,7 +136,7 @@ class GgufImport {
                  "pairing to read it anyway",
                  shown_key(name_).c_str());
         }
-        const GgufField finetuned = keys_.find(
+        const Field finetuned = keys_.find(
             "rope.scaling.finetuned");  // whether the weights were trained with the scaling
         if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
             fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is false: the model does not use RoPE",
@@ -156,29 +152,26 @@ class GgufImport {
 
     /// Whether the keys say latent attention, which has rows of its own.
     bool says_latent() {
-        const GgufField rank = keys_.find("attention.kv_lora_rank"),
-                        row = keys_.find("attention.key_length_mla");
-        return (rank && is_set(rank)) || (row && is_set(row));
+        const Field rank = keys_.find("attention.kv_lora_rank"),
+                    row = keys_.find("attention.key_length_mla");
+        return (rank && is_set(*rank.value)) || (row && is_set(*row.value));
     }
 
     void pairing() { rotation_.pairing = value_or(query_.pairing, row_.pairing); }
 
     void max_position() {
-        if (const GgufField field = keys_.find("context_length")) {
+        if (const Field field = keys_.find("context_length")) {
             rotation_.max_position = whole_number(field, 1, max_whole);
-            if (query_.seq_len > rotation_.max_position) {
-                warn("seq_len is " + std::to_string(query_.seq_len) + ": the model was made for " +
-                     std::to_string(rotation_.max_position));
-            }
+            warn_of_length(rotation_, query_.seq_len);
         }
     }
 
     /// Also sets head_dim and the offsets.
     void rotary_dim() {
         const bool listed = numbers_.are_listed("rope.dimension_count");
-        GgufField count = numbers_.of_layer("rope.dimension_count", "rope.dimension_count_swa");
-        const GgufField all_rows = numbers_.of_layer("attention.key_length",
-                                                     "attention.key_length_swa");
+        Field count = numbers_.of_layer("rope.dimension_count", "rope.dimension_count_swa");
+        const Field all_rows = numbers_.of_layer("attention.key_length",
+                                                 "attention.key_length_swa");
         if (listed && !layer_.kind.rotates && !row_.latent) count.value = nullptr;
         if (row_.latent) {
             latent_rotary_dim(count);
@@ -199,11 +192,11 @@ class GgufImport {
         if (row_.half_on_full && !layer_.sliding && !listed) {
             rotation_.rotary_dim /= 2;
             if (rotation_.rotary_dim % 2 != 0) {
-                fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: its half must be even", count.name.c_str(),
-                     2 * rotation_.rotary_dim);
+                fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: its half must be even",
+                     count.name.c_str(), 2 * rotation_.rotary_dim);
             }
         }
-        if (row_.layers == GgufLayers::compressed) {  // the last channels turn
+        if (row_.layers.rule == LayerRule::compressed) {  // the last channels turn
             rotation_.q_rotary_offset = rotation_.k_rotary_offset = rotation_.head_dim -
                                                                     rotation_.rotary_dim;
             warn("the norms of Q and K are not read: they differ from each other");
@@ -213,16 +206,16 @@ class GgufImport {
     /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
     /// of latent channels (src/models/deepseek2.cpp). In newer files key_length_mla is the width of
     /// a query row, and key_length something else.
-    void latent_rotary_dim(const GgufField& count) {
+    void latent_rotary_dim(const Field& count) {
         if (!count) {
             keys_.required("rope.dimension_count", "latent attention needs it");
         }
-        GgufField row = numbers_.of_asked(keys_.find("attention.key_length_mla"));
+        Field row = numbers_.of_asked(keys_.find("attention.key_length_mla"));
         if (!row || whole_number(row, 0, max_head_dim) == 0) {
             row = numbers_.of_asked(keys_.required("attention.key_length",
                                                    "it says where the window of a query begins"));
         }
-        const GgufField rank = numbers_.of_asked(
+        const Field rank = numbers_.of_asked(
             keys_.required("attention.kv_lora_rank", "it says where the window of a key begins"));
         const std::uint64_t width = whole_number(row, 2, max_head_dim);
         const std::uint64_t turns = whole_number(count, 2, max_head_dim);
@@ -236,9 +229,9 @@ class GgufImport {
     }
 
     /// Of the layer that is asked for; else of all layers that have heads, if they agree.
-    std::uint64_t heads_of_layer(const GgufField& count) {
+    std::uint64_t heads_of_layer(const Field& count) {
         const std::vector<std::uint64_t> each = whole_numbers(count, 0, max_heads);
-        if (!count.value->is_list()) return each[0];
+        if (!count.is_list()) return each[0];
         if (query_.layer >= 0) {
             return std::size_t(query_.layer) < each.size() ? each[std::size_t(query_.layer)] : 0;
         }
@@ -256,9 +249,9 @@ class GgufImport {
     }
 
     std::uint32_t divided_head_dim() {
-        const GgufField embedding = keys_.required(
+        const Field embedding = keys_.required(
             "embedding_length", "it is needed because attention.key_length is missing too");
-        const GgufField count = keys_.required(
+        const Field count = keys_.required(
             "attention.head_count", "it is needed because attention.key_length is missing too");
         const std::uint64_t width = whole_number(embedding, 1, max_hidden_size);
         const std::uint64_t heads = heads_of_layer(count);
@@ -272,17 +265,17 @@ class GgufImport {
     }
 
     double base() {
-        const GgufField all = keys_.find("rope.freq_base");
+        const Field all = keys_.find("rope.freq_base");
         if (numbers_.are_listed("rope.freq_base")) {
             return positive_number(numbers_.of_layer("rope.freq_base", "rope.freq_base_swa"));
         }
-        if (row_.layers == GgufLayers::compressed && !layer_.sliding) {
+        if (row_.layers.rule == LayerRule::compressed && !layer_.sliding) {
             return positive_number(keys_.required("attention.compress_rope_freq_base",
                                                   "it is the base of compressed layers"));
         }
-        const bool local = layer_.sliding && row_.layers == GgufLayers::local_base;
-        if (layer_.sliding && row_.layers != GgufLayers::unscaled_sliding) {
-            const GgufField own = keys_.find("rope.freq_base_swa");
+        const bool local = layer_.sliding && row_.layers.rule == LayerRule::local_base;
+        if (layer_.sliding && row_.layers.rule != LayerRule::scaled_on_full) {
+            const Field own = keys_.find("rope.freq_base_swa");
             if (own || local) {
                 return of(numbers_.of_asked(own));
             }
@@ -290,7 +283,7 @@ class GgufImport {
         return of(all);
     }
 
-    double of(const GgufField& base) {
+    double of(const Field& base) {
         if (!base) {
             assumed(base, base_without_key, "as llama.cpp does");
         }
@@ -299,13 +292,7 @@ class GgufImport {
 
     void inv_freq() {
         const double base = this->base();
-        rotation_.base = base;
-        rotation_.inv_freq.resize(rotation_.rotary_dim / 2);
-        if (const Status status = default_inv_freq(base, rotation_.rotary_dim,
-                                                   rotation_.inv_freq.data());
-            !status) {
-            fail(VKROPE_ERROR_INVALID_DATA, "rope.freq_base: %s", status.what);
-        }
+        set_base(rotation_, base, "rope.freq_base");
         apply_gguf_scaling(keys_, {file_, row_, layer_.sliding, query_.seq_len}, rotation_);
         read_gguf_sections(keys_, row_, query_.pairing != VKROPE_PAIRING_NONE, rotation_);
         require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
@@ -316,7 +303,7 @@ class GgufImport {
         const bool norms = rotation_.finish.tensor[Q].norm.kind != VKROPE_NORM_NONE;
         for (const auto& [field, says] : keys_.unread()) {
             const bool of_rotation = says == Says::rotation || says == Says::yarn,
-                       asks = is_set(field) || of_rotation || (says == Says::norm && norms);
+                       asks = is_set(*field.value) || of_rotation || (says == Says::norm && norms);
             if (!asks || (of_rotation && !layer_.kind.rotates)) continue;
             std::string because;
             if (says == Says::norm && norms) {
@@ -407,8 +394,8 @@ void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
         fail(VKROPE_ERROR_INVALID_ARGUMENT, "read is empty: it must be a function");
     }
     if (file_bytes > max_file_bytes) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "file_bytes is %llu: it must be at most %llu", ull{file_bytes},
-             ull{max_file_bytes});
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "file_bytes is %llu: it must be at most %llu",
+             ull{file_bytes}, ull{max_file_bytes});
     }
     file_ = std::make_shared<GgufFile>(file_bytes, read);
 }

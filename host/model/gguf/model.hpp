@@ -6,10 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "model/gguf/file.hpp"
 #include "vkrope/model.hpp"
 
 namespace vkrope {
+
+class GgufFile;
 
 class GgufModel {
    public:

@@ -5,14 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
 
 namespace vkrope {
 namespace {
-
-using ull = unsigned long long;
 
 constexpr const char* of_llama3 = "rope_freqs.weight";
 constexpr const char* of_longrope_near = "rope_factors_short.weight";
@@ -23,27 +19,21 @@ double magnitude(double factor, double mscale) {
     return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
-void check(const Status& status, const char* name) {
-    if (!status) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s: %s", name, status.what);
-    }
-}
-
 class GgufScaling {
    public:
     GgufScaling(GgufFields& keys, const GgufScalingInput& input, Rotation& rotation)
         : keys_(keys), input_(input), rotation_(rotation) {}
 
     void apply() {
-        if (const GgufField alpha = keys_.find("rope.scaling.alpha");
+        if (const Field alpha = keys_.find("rope.scaling.alpha");
             alpha && finite_number(alpha) > 0) {  // HunYuan
-            check(scale_ntk(rotation_.inv_freq, positive_number(alpha)), "rope.scaling.alpha");
+            require(scale_ntk(rotation_.inv_freq, positive_number(alpha)), "rope.scaling.alpha");
         }
         const std::string type = scaling_type();
-        const GgufLayers layers = input_.architecture.layers;
-        const bool sliding_unscaled = input_.sliding && (layers == GgufLayers::unscaled_sliding ||
-                                                         layers == GgufLayers::compressed);
-        const bool sliding_local = input_.sliding && layers == GgufLayers::local_base;
+        const LayerRule layers = input_.architecture.layers.rule;
+        const bool sliding_unscaled = input_.sliding && (layers == LayerRule::scaled_on_full ||
+                                                         layers == LayerRule::compressed);
+        const bool sliding_local = input_.sliding && layers == LayerRule::local_base;
         const double factor = type == "none" ? 1 : this->factor(type);
         std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
         if (input_.architecture.half_on_full && divisors.size() > rotation_.inv_freq.size()) {
@@ -65,9 +55,9 @@ class GgufScaling {
             yarn(type, factor, scaling);
         }
         scaling.freq_scale = sliding_unscaled || sliding_local ? 1 : 1 / factor;
-        check(scale_ggml(rotation_.inv_freq, rotation_.base, scaling, rotation_.attention_factor),
-              "rope.scaling");
-        if (layers == GgufLayers::compressed) {
+        require(scale_ggml(rotation_.inv_freq, rotation_.base, scaling, rotation_.attention_factor),
+                "rope.scaling");
+        if (layers == LayerRule::compressed) {
             rotation_.attention_factor = 1;  // dsv4_rope_attn_factor of src/models/deepseek4.cpp
         }
         if (!divisors.empty()) {
@@ -83,14 +73,15 @@ class GgufScaling {
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
     std::string scaling_type() {
-        const GgufField field = keys_.find("rope.scaling.type");
+        const Field field = keys_.find("rope.scaling.type");
         if (!field) {
             return "linear";  // what llama.cpp assumes; without a factor it scales nothing
         }
         std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is \"%s\": it must be none, linear, yarn or longrope",
-                 field.name.c_str(), shown_key(type).c_str());
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
+                 "%s is \"%s\": it must be none, linear, yarn or longrope", field.name.c_str(),
+                 shown_key(type).c_str());
         }
         return type;
     }
@@ -98,14 +89,14 @@ class GgufScaling {
     /// The divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0, and a
     /// missing factor, as 1: this warns if the file has a 0, or if the type needs a factor.
     double factor(const std::string& type) {
-        const GgufField field = keys_.find("rope.scaling.factor");
-        const GgufField older = keys_.find("rope.scale_linear");
+        const Field field = keys_.find("rope.scaling.factor");
+        const Field older = keys_.find("rope.scale_linear");
         if (field && older && finite_number(field) != finite_number(older)) {
             fail(VKROPE_ERROR_INVALID_DATA, "%s is %.9g but %s is %.9g: they must agree",
                  field.name.c_str(), finite_number(field), older.name.c_str(),
                  finite_number(older));
         }
-        const GgufField& any = field ? field : older;
+        const Field& any = field ? field : older;
         if (any && finite_number(any) != 0) {
             return positive_number(any);
         }
@@ -145,7 +136,8 @@ class GgufScaling {
             return {};
         }
         if (near.empty() || far.empty()) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is missing: the file has only the other one",
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "the tensor %s is missing: the file has only the other one",
                  near.empty() ? of_longrope_near : of_longrope_far);
         }
         from_lists_ = true;
@@ -159,7 +151,7 @@ class GgufScaling {
     }
 
     double original_length() {
-        const GgufField original = keys_.find("rope.scaling.original_context_length");
+        const Field original = keys_.find("rope.scaling.original_context_length");
         if (original) {
             return double(whole_number(original, 1, max_whole));
         }
@@ -174,7 +166,7 @@ class GgufScaling {
     }
 
     double number(const char* name, double otherwise) {
-        const GgufField field = keys_.find(name);
+        const Field field = keys_.find(name);
         return field ? positive_number(field) : otherwise;
     }
 
@@ -183,7 +175,7 @@ class GgufScaling {
     /// factor, which rope_yarn() multiplies by.
     void yarn(const std::string& type, double factor, GgmlScaling& scaling) {
         const GgufArchitecture& architecture = input_.architecture;
-        const GgufField ext = keys_.find("rope.scaling.yarn_ext_factor");
+        const Field ext = keys_.find("rope.scaling.yarn_ext_factor");
         const double given = ext ? finite_number(ext) : -1;
         scaling.ext_factor = given >= 0 ? given : type == "yarn" ? 1 : 0;
         const double from_file = number("rope.scaling.attn_factor", 1);
@@ -194,7 +186,7 @@ class GgufScaling {
         scaling.beta_fast = number("rope.scaling.yarn_beta_fast", architecture.yarn_beta_fast);
         scaling.beta_slow = number("rope.scaling.yarn_beta_slow", 1);
         scaling.n_ctx_orig = original_length();
-        const GgufField multiplier = keys_.find("rope.scaling.yarn_log_multiplier");
+        const Field multiplier = keys_.find("rope.scaling.yarn_log_multiplier");
         const double all_dims = multiplier ? finite_number(multiplier) / architecture.yarn_log_unit
                                            : 0;
         if (all_dims < 0) {

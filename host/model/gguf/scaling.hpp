@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "model/gguf/architectures.hpp"
-#include "model/gguf/field.hpp"
+#include "model/gguf/fields.hpp"
 #include "model/gguf/file.hpp"
 
 namespace vkrope {

@@ -8,13 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "model/import_error.hpp"
 #include "model/limits.hpp"
 
 namespace vkrope {
 namespace {
-
-using ull = unsigned long long;
 
 /// A pair beyond the section of its axis has the fourth position, which llama.cpp leaves 0 for
 /// text.
@@ -38,7 +35,7 @@ void interleave(Rotation& rotation) {
 
 void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
                         bool pairing_is_asked_for, Rotation& rotation) {
-    const GgufField field = keys.find("rope.dimension_sections");
+    const Field field = keys.find("rope.dimension_sections");
     if (architecture.sections == GgufSections::none) {
         if (field) {
             rotation.warnings.push_back("ignored key " + field.name +
@@ -57,8 +54,8 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     }
     const std::vector<std::uint64_t> widths = whole_numbers(field, 0, max_head_dim);
     if (widths.size() != 3 && widths.size() != 4) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have 3 or 4", field.name.c_str(),
-             ull{widths.size()});
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have 3 or 4",
+             field.name.c_str(), ull{widths.size()});
     }
     const std::uint64_t sum = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
     if (architecture.sections == GgufSections::if_given &&
@@ -73,8 +70,9 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     // ggml would start again with the first section, or leave the last one unused: no model means
     // that.
     if (sum != rotation.rotary_dim / 2) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s adds up to %llu: it must be half of the rotated channels, %u",
-             field.name.c_str(), ull{sum}, rotation.rotary_dim / 2);
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "%s adds up to %llu: it must be half of the rotated channels, %u", field.name.c_str(),
+             ull{sum}, rotation.rotary_dim / 2);
     }
     Sections& sections = rotation.sections;
     std::copy(widths.begin(), widths.end(), sections.pairs);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/gguf/architectures.hpp"
-#include "model/gguf/field.hpp"
+#include "model/gguf/fields.hpp"
 
 namespace vkrope {
 

@@ -4,73 +4,42 @@
 // first mistral-inference (one_file_ref.py), 1000000 in the last (transformer.py). For `yarn` and
 // `llama_4_scaling`, which it does not have, vLLM's transformers_utils/configs/mistral.py and
 // mistral_large_3.py.
-#include "defaults.hpp"
-#include "model/hf/checkpoint_params.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/hf/field.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "defaults.hpp"
+#include "model/field.hpp"
+#include "model/hf/importers.hpp"
+#include "model/layers.hpp"
 #include "model/limits.hpp"
+#include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
 
-using nlohmann::json;
-
 /// Keys that are read, and those that say nothing of the rotation of the language model.
-constexpr const char* known_keys[] = {
-    "dim",
-    "head_dim",
-    "kv_lora_rank",
-    "llama_4_scaling",
-    "max_position_embeddings",
-    "max_seq_len",
-    "model_type",
-    "n_heads",
-    "n_kv_heads",
-    "n_layers",
-    "qk_nope_head_dim",
-    "qk_rope_head_dim",
-    "rope_theta",
-    "use_scaled_rope",
-    "yarn",
+constexpr auto known_keys = names(
+    "dim", "head_dim", "kv_lora_rank", "llama_4_scaling", "max_position_embeddings", "max_seq_len",
+    "model_type", "n_heads", "n_kv_heads", "n_layers", "qk_nope_head_dim", "qk_rope_head_dim",
+    "rope_theta", "use_scaled_rope", "yarn",
     // not of the rotation
-    "_sliding_window",
-    "causal",
-    "dtype",
-    "ffn_dim_multiplier",
-    "hidden_dim",
-    "max_batch_size",
-    "moe",
-    "multimodal",
-    "multiple_of",
-    "norm_eps",
-    "q_lora_rank",
-    "quantization",
-    "ragged_attention",
-    "sliding_window",
-    "tied_embeddings",
-    "v_head_dim",
-    "vision_encoder",
-    "vocab_size",
-};
+    "_sliding_window", "causal", "dtype", "ffn_dim_multiplier", "hidden_dim", "max_batch_size",
+    "moe", "multimodal", "multiple_of", "norm_eps", "q_lora_rank", "quantization",
+    "ragged_attention", "sliding_window", "tied_embeddings", "v_head_dim", "vision_encoder",
+    "vocab_size");
 
-constexpr const char* yarn_keys[] = {"alpha", "apply_scale", "beta", "factor",
-                                     "original_max_position_embeddings"};
-constexpr const char* query_keys[] = {"beta", "original_max_position_embeddings"};
+constexpr auto yarn_keys = names("alpha", "apply_scale", "beta", "factor",
+                                 "original_max_position_embeddings");
+constexpr auto query_keys = names("beta", "original_max_position_embeddings");
 
 template <class Names>
 void require_known(const Scope& scope, const Names& known) {
     for (const auto& [key, value] : scope.object->items()) {
-        const bool is_known = std::find(std::begin(known), std::end(known), key) != std::end(known);
-        if (!value.is_null() && !is_known) {
+        if (!value.is_null() && !contains(known, key)) {
             fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "%s%s is %s: it is not known in the params.json of an original checkpoint, which "
                  "dim without model_type says this is, and whose other rules are in code; give the "
@@ -91,16 +60,12 @@ class CheckpointImport {
         rotation_.pairing = value_or(query_.pairing, VKROPE_INTERLEAVED);
         heads();
         max_position();
-        const Field theta = find({scope_}, {"rope_theta"});
-        if (!theta) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "rope_theta is missing: in the params.json of an original checkpoint it is 10000 "
-                 "for Meta's code, and 10000 or 1000000 for Mistral's");
-        }
-        rotation_.base = positive_number(theta);
-        rotation_.inv_freq.resize(rotation_.rotary_dim / 2);
-        check(default_inv_freq(rotation_.base, rotation_.rotary_dim, rotation_.inv_freq.data()),
-              "rope_theta");
+        const Field theta = find_required(
+            {scope_}, "rope_theta",
+            ": in the params.json of an original checkpoint it is 10000 "
+            "for Meta's code, and 10000 or "
+            "1000000 for Mistral's");
+        set_base(rotation_, positive_number(theta), "rope_theta");
         yarn();
         query_scale();
         require_usable(rotation_, rotation_.inv_freq.size(), rotation_.base, "rope_theta");
@@ -114,10 +79,6 @@ class CheckpointImport {
    private:
     void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
-    static void check(const Status& status, const char* name) {
-        if (!status) fail(VKROPE_ERROR_INVALID_DATA, "%s: %s", name, status.what);
-    }
-
     void check_keys() const {
         require_known(scope_, known_keys);
         const Field scaled = find({scope_}, {"use_scaled_rope"});
@@ -129,17 +90,11 @@ class CheckpointImport {
         }
     }
 
-    void check_query() const {
-        const Field layers = find({scope_}, {"n_layers"});
-        const std::uint64_t count = layers ? whole_number(layers, 1, max_whole) : 0;
-        if (!query_.layer_type.empty()) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the model has no layer types",
-                 shown_key(std::string(query_.layer_type)).c_str());
-        }
-        if (query_.layer >= 0 && count != 0 && std::uint64_t(query_.layer) >= count) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: the model has only %llu layers",
-                 query_.layer, static_cast<unsigned long long>(count));
-        }
+    void check_query() {
+        const Field count = find({scope_}, {"n_layers"});
+        Layers layers;
+        layers.count = count ? whole_number(count, 1, max_whole) : 0;
+        layers.choose(query_, rotation_.warnings);
         if (query_.tower != "text") {
             fail(VKROPE_ERROR_INVALID_ARGUMENT,
                  "tower is '%s': of the params.json of an original checkpoint only text is read",
@@ -148,8 +103,7 @@ class CheckpointImport {
     }
 
     std::uint32_t width(const char* name, std::uint64_t low) const {
-        const Field field = find({scope_}, {name});
-        if (!field) fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: latent attention needs it", name);
+        const Field field = find_required({scope_}, name, ": latent attention needs it");
         return std::uint32_t(whole_number(field, low, max_head_dim));
     }
 
@@ -173,8 +127,7 @@ class CheckpointImport {
                 fail(VKROPE_ERROR_INVALID_DATA,
                      "dim is %llu and n_heads is %llu: their quotient, head_dim, must be whole, 2 "
                      "to 65534",
-                     static_cast<unsigned long long>(channels),
-                     static_cast<unsigned long long>(number));
+                     ull{channels}, ull{number});
             }
             rotation_.head_dim = std::uint32_t(channels / number);
         }
@@ -188,23 +141,18 @@ class CheckpointImport {
     void max_position() {
         const Field field = find_first({scope_}, {"max_position_embeddings", "max_seq_len"});
         rotation_.max_position = field ? whole_number(field, 1, max_whole) : 0;
-        if (rotation_.max_position != 0 && query_.seq_len > rotation_.max_position) {
-            warn("seq_len is " + std::to_string(query_.seq_len) + ": the model was made for " +
-                 std::to_string(rotation_.max_position));
-        }
+        warn_of_length(rotation_, query_.seq_len);
     }
 
     Scope object(const Field& field) const {
         if (!field.value->is_object()) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s: it must be an object", stated(field).c_str());
+            refuse(field, "an object");
         }
         return {field.value, field.name + "."};
     }
 
     static double number(const Scope& scope, const char* name) {
-        const Field field = find({scope}, {name});
-        if (!field) fail(VKROPE_ERROR_INVALID_DATA, "%s%s is missing", scope.prefix.c_str(), name);
-        return positive_number(field);
+        return positive_number(find_required({scope}, name, ""));
     }
 
     /// beta and alpha are YaRN's fast and slow ends of its range. Without apply_scale neither cos
@@ -214,33 +162,30 @@ class CheckpointImport {
         if (!field) return;
         const Scope scope = object(field);
         require_known(scope, yarn_keys);
-        const double factor = number(scope, "factor"),
-                     original = number(scope, "original_max_position_embeddings"),
-                     fast = number(scope, "beta"), slow = number(scope, "alpha");
+        const auto read = [&](auto scaling) {
+            scaling.factor = number(scope, "factor");
+            scaling.original_max_position_embeddings = number(scope,
+                                                              "original_max_position_embeddings");
+            scaling.beta_fast = number(scope, "beta");
+            scaling.beta_slow = number(scope, "alpha");
+            return scaling;
+        };
+        auto plain = read(YarnScaling());
         const Field apply = find({scope}, {"apply_scale"});
         const bool scales = !apply || truth(apply);
         if (!apply) warn("yarn.apply_scale is missing: assuming true, the default of vLLM");
         rotation_.rope_type = "yarn";
         if (latent_ && scales) {
-            DeepseekYarnScaling scaling;
-            scaling.factor = factor;
-            scaling.original_max_position_embeddings = original;
-            scaling.beta_fast = fast;
-            scaling.beta_slow = slow;
+            auto scaling = read(DeepseekYarnScaling());
             scaling.mscale = scaling.mscale_all_dim = 1;
-            check(scale_deepseek_yarn(rotation_.inv_freq, rotation_.base, scaling,
-                                      rotation_.attention_factor, rotation_.softmax_scale),
-                  "yarn");
+            require(scale_deepseek_yarn(rotation_.inv_freq, rotation_.base, scaling,
+                                        rotation_.attention_factor, rotation_.softmax_scale),
+                    "yarn");
             return;
         }
-        YarnScaling scaling;
-        scaling.factor = factor;
-        scaling.original_max_position_embeddings = original;
-        scaling.beta_fast = fast;
-        scaling.beta_slow = slow;
-        scaling.attention_factor = scales ? 0 : 1;
-        check(scale_yarn(rotation_.inv_freq, rotation_.base, scaling, rotation_.attention_factor),
-              "yarn");
+        plain.attention_factor = scales ? 0 : 1;
+        require(scale_yarn(rotation_.inv_freq, rotation_.base, plain, rotation_.attention_factor),
+                "yarn");
     }
 
     void query_scale() {
@@ -264,7 +209,7 @@ class CheckpointImport {
 
 bool is_checkpoint_params(const json& document) {
     const auto type = document.find("model_type");  // "transformer", if mistral-inference wrote it
-    return document.contains("dim") &&
+    return find({{&document, ""}}, {"dim"}) &&
            (document.contains("n_layers") || document.contains("n_heads")) &&
            (type == document.end() || *type == "transformer") && !document.contains("_class_name");
 }

@@ -1,41 +1,29 @@
 // SPDX-License-Identifier: MIT
 // Hugging Face config.json -> Rotation. Meaning of the fields: modeling_rope_utils.py of
 // transformers.
-#include "defaults.hpp"
 #include "model/hf/config.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "model/hf/base.hpp"
-#include "model/hf/checkpoint_params.hpp"
-#include "model/hf/diffusers.hpp"
-#include "model/hf/diffusers_ltx.hpp"
+#include "defaults.hpp"
 #include "model/hf/finish.hpp"
 #include "model/hf/head.hpp"
-#include "model/hf/indexer.hpp"
+#include "model/hf/importers.hpp"
 #include "model/hf/nesting.hpp"
-#include "model/hf/rotary_dim.hpp"
 #include "model/hf/scaling.hpp"
-#include "model/hf/scaling_types.hpp"
 #include "model/hf/sections.hpp"
 #include "model/hf/source.hpp"
-#include "model/hf/timm.hpp"
 #include "model/hf/unsupported.hpp"
-#include "model/hf/vision.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
 
-using nlohmann::json;
-
 Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query) {
-    const ModelType& type = source.model.type;
+    const ModelType& type = source.type;
     const Field field = find(source.top,
                              {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"});
     const Pairing wanted = !field         ? type.pairing
@@ -54,42 +42,106 @@ Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query)
              "not known: give a pairing to read it anyway",
              stated(other).c_str());
     }
-    const bool latent_by_class = type.qk_rope_head_dim != 0;
+    const bool latent_by_class = type.latent.qk_rope_head_dim != 0;
     // Classes with latent attention have either pairing, most of them interleaved.
     if (latent && !latent_by_class && !field) {
         fail(VKROPE_ERROR_NOT_SUPPORTED,
              "model_type %s is not known to have latent attention, which qk_rope_head_dim says, so "
              "which channels form a pair is not known: give a pairing to read it anyway",
-             source.model.shown_type().c_str());
+             source.shown_type().c_str());
     }
     // DeepSeek's classes have both pairings and the key chooses; other classes have one.
     if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
-        source.model.name != "nomic_bert") {
+        source.name != "nomic_bert") {
         fail(VKROPE_ERROR_INVALID_DATA,
-             "%s is %s: contradicts the pairing of model_type %s; give a pairing to read it anyway",
-             field.name.c_str(), shown(*field.value).c_str(), type.name);
+             "%s: contradicts the pairing of model_type %s; give a pairing to read it anyway",
+             stated(field).c_str(), type.name);
     }
     return wanted;
 }
 
-std::uint64_t read_max_position(const Source& source, const std::string& rope_type,
-                                std::uint64_t seq_len, std::vector<std::string>& warnings) {
+constexpr double compress_rope_theta = 160000;  // of DeepseekV4Config in transformers
+
+/// ModernBERT says in this way that local layers have the base of the others.
+bool local_base_is_global(const Source& source) {
+    const auto entry = source.config.object->find("local_rope_theta");
+    return entry != source.config.object->end() && entry->is_null() && !has_local_base(source.top);
+}
+
+/// Of the kind of layer that is asked for: models with sliding layers may have two bases.
+double rope_theta(const Source& source, Warnings& warnings) {
+    if (source.base) {
+        const Field of_layers = find_first(source.top, {"layer_rope_theta"}),
+                    list = of_layers ? of_layers : find_first(source.top, {"rope_theta"});
+        for (const Scope& scope : source.both()) {
+            const Field single = find_first({scope}, {"rope_theta"});
+            if (single && list && !single.value->is_array() &&
+                std::find(list.value->begin(), list.value->end(), *single.value) ==
+                    list.value->end()) {
+                warnings.push_back("ignored key " + stated(single) + ": " + list.name +
+                                   " is read, which has no such base");
+            }
+        }
+        return *source.base;
+    }
+    if (const Field own = source.by_type() ? find({source.section.scope()}, {"rope_theta"})
+                                           : Field()) {
+        warn_unless_of_a_type(source, own,
+                              {"rope_theta", "global_rope_theta", "rope_local_base_freq",
+                               "local_rope_theta", "swa_rope_theta"},
+                              "rope_theta", warnings);
+        return positive_number(own);
+    }
+    if (source.type.layers.rule == LayerRule::compressed && !source.by_type() &&
+        source.layer.type != sliding_attention) {
+        if (const Field own = find(source.top, {"compress_rope_theta"})) {
+            return positive_number(own);
+        }
+        warnings.push_back(source.assumed("compress_rope_theta", compress_rope_theta));
+        return compress_rope_theta;
+    }
+    const bool local = !source.layer.is_full() &&
+                       (source.type.layers.rule == LayerRule::local_base ||
+                        has_local_base(source.top)) &&
+                       !local_base_is_global(source);
+    const Field field = local ? find(source.top, local_base_names)
+                              : find_unless_of(source.top, local_base_names, source.both(),
+                                               {"rope_theta", "global_rope_theta",
+                                                "rotary_emb_base", "rotary_base", "rope_base",
+                                                "rope_embedding_base", "rope_freq_constant"});
+    const double theta = field   ? positive_number(field)
+                         : local ? source.type.local_rope_theta
+                                 : source.type.rope_theta;
+    if (theta == 0) {
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "rope_theta is missing: model_type %s has no default that holds for all versions",
+             source.type.name);
+    }
+    if (!field) {
+        warnings.push_back(source.assumed(local ? "rope_local_base_freq" : "rope_theta", theta));
+        if (!local && source.type.rope_theta_since_5 != 0) {
+            warnings.back() += ", whose default in transformers 5 is " +
+                               shown_number(source.type.rope_theta_since_5);
+        }
+    }
+    const Field ratio = find(source.top, {"rope_ratio"});  // ChatGLM
+    return ratio ? theta * positive_number(ratio) : theta;
+}
+
+void read_max_position(const Source& source, std::uint64_t seq_len, Rotation& rotation) {
     // The first Qwen was trained with seq_length; its max_position_embeddings is the length
     // that scaling reaches.
-    const bool trained = source.model.type.grows_by_doubling &&
+    const bool trained = source.type.grows_by_doubling &&
                          find_first(source.top, {"use_dynamic_ntk"});
     const Field field = trained ? find_first(source.top, {"seq_length", "max_position_embeddings"})
                                 : find_first(source.top,
                                              {"max_position_embeddings", "n_positions",
                                               "seq_length", "max_seq_len", "max_sequence_length",
                                               "model_max_length", "max_context_length"});
-    const std::uint64_t max_position = field ? whole_number(field, 1, max_whole) : 0;
-    const bool grows = rope_type == "dynamic" || trained;
-    if (max_position != 0 && seq_len > max_position && !grows) {
-        warnings.push_back("seq_len is " + std::to_string(seq_len) + ": the model was made for " +
-                           std::to_string(max_position));
+    rotation.max_position = field ? whole_number(field, 1, max_whole) : 0;
+    if (rotation.rope_type != "dynamic" && !trained) {
+        warn_of_length(rotation, seq_len);
     }
-    return max_position;
 }
 
 /// The first Qwen: NTK-aware scaling by alpha = 2^(ceil(log2(r)) + 1) - 1, where r is the ratio
@@ -99,14 +151,15 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rot
     if (!field || !truth(field)) {
         return;
     }
-    if (!source.model.type.grows_by_doubling) {
+    if (!source.type.grows_by_doubling) {
         rotation.warnings.push_back("ignored key " + field.name +
                                     ": only the class of model_type qwen has it");
         return;
     }
     if (rotation.rope_type != "default") {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is true and the rope_type is %s: only one of them can scale",
-             field.name.c_str(), rotation.rope_type.c_str());
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "%s is true and the rope_type is %s: only one of them can scale", field.name.c_str(),
+             rotation.rope_type.c_str());
     }
     if (rotation.max_position == 0) {
         fail(VKROPE_ERROR_INVALID_DATA, "seq_length is missing: use_dynamic_ntk needs it");
@@ -121,29 +174,58 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rot
     const double step = std::ceil(std::log2(longer));  // doublings of the trained length
     const double alpha = std::max(std::exp2(step + 1) - 1, 1.0);
     rotation.longest_seq_len = rotation.max_position << static_cast<unsigned>(step);
-    if (const Status status = scale_ntk(rotation.inv_freq, alpha); !status) {
-        fail(VKROPE_ERROR_INVALID_DATA, "use_dynamic_ntk: %s", status.what);
-    }
+    require(scale_ntk(rotation.inv_freq, alpha), "use_dynamic_ntk");
 }
 
 void read_frequencies(const Source& source, const Head& head, const RotaryDim& window,
                       std::uint64_t seq_len, Rotation& rotation) {
     const double base = rope_theta(source, rotation.warnings);
-    rotation.base = base;
-    std::vector<double>& frequencies = rotation.inv_freq;
-    frequencies.resize(rotation.rotary_dim / 2);
-    if (const Status status = default_inv_freq(base, rotation.rotary_dim, frequencies.data());
-        !status) {
-        fail(VKROPE_ERROR_INVALID_DATA, "rope_theta: %s", status.what);
-    }
+    set_base(rotation, base, "rope_theta");
     apply_scaling(source.section,
-                  {source.config, base, window.share, head.latent, seq_len, source.model.name},
-                  rotation);
+                  {source.config, base, window.share, head.latent, seq_len, source.name}, rotation);
     qwen_dynamic_ntk(source, seq_len, rotation);
-    rotation.sections = position_sections(source.section, source.config, source.model.type,
+    rotation.sections = position_sections(source.section, source.config, source.type,
                                           rotation.rotary_dim / 2, rotation.warnings);
     require_usable(rotation, window.turning_pairs, base, "rope_theta");
-    alternate_axes(source.model.type, rotation);
+    alternate_axes(source.type, rotation);
+}
+
+/// Turns the rotation of a layer into that of its indexer, which has the same frequencies: the
+/// small attention beside the main one of sparse attention, with rows and a pairing of its own.
+/// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
+/// indexer_rope_interleave: deepseek_v2.py of vLLM and of SGLang, for which a missing key is false.
+void become_indexer(const Source& source, const ModelQuery& query, Rotation& rotation) {
+    const ModelType& type = source.type;
+    if (!type.indexer) {
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
+             "layer_type is 'indexer': model_type %s is not known to have one",
+             type.name == nullptr ? "(unknown)" : type.name);
+    }
+    const Field width = find_first(source.top, {"index_head_dim"}),
+                heads = find_first(source.top, {"index_n_heads"}),
+                pairing = find_first(source.top, {"indexer_rope_interleave"});
+    rotation.head_dim = width ? std::uint32_t(whole_number(width, 2, max_head_dim)) : 128;
+    if (rotation.head_dim < rotation.rotary_dim) {
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "%s is %u: it must be at least qk_rope_head_dim, which is %u",
+             width ? width.name.c_str() : "index_head_dim", rotation.head_dim, rotation.rotary_dim);
+    }
+    rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
+    rotation.pairing = value_or(query.pairing, !pairing         ? *type.indexer
+                                               : truth(pairing) ? VKROPE_INTERLEAVED
+                                                                : VKROPE_HALF_SPLIT);
+    rotation.softmax_scale = 1;
+    rotation.finish = {};
+    rotation.finish.norms_known = true;
+    rotation.finish.tensor[K].norm = {.kind = VKROPE_NORM_LAYER,
+                                      .eps = 1e-6f,
+                                      .weight = VKROPE_PARAMETER_CHANNEL,
+                                      .bias = VKROPE_PARAMETER_CHANNEL};
+    rotation.finish.q_heads = heads ? std::uint32_t(whole_number(heads, 1, max_heads)) : 0;
+    rotation.finish.k_heads = 1;
+    rotation.warnings.push_back(
+        "the indexer turns the first channels of its rows; DeepSeek's own code then multiplies "
+        "them by a Hadamard matrix, which no field of the file says");
 }
 
 Rotation text_rotation(const json& whole, ModelQuery query) {
@@ -153,7 +235,7 @@ Rotation text_rotation(const json& whole, ModelQuery query) {
     }
     const LanguageModel model = language_model(whole);
     Rotation rotation;
-    std::vector<std::string>& warnings = rotation.warnings;
+    Warnings& warnings = rotation.warnings;
     const Source source = find_source(whole, model.config, query, warnings);
     rotation.rope_type = scaling_type(source.section);
     const Head head = read_head(source, warnings);
@@ -161,26 +243,26 @@ Rotation text_rotation(const json& whole, ModelQuery query) {
     rotation.head_dim = head.head_dim;
     rotation.q_rotary_offset = head.q_rotary_offset;
     rotation.k_rotary_offset = head.k_rotary_offset;
-    rotation.max_position = read_max_position(source, rotation.rope_type, query.seq_len, warnings);
+    read_max_position(source, query.seq_len, rotation);
     rotation.rotates = source.layer.rotates;
     if (rotation.rotates) {
         const RotaryDim window = read_rotary_dim(source, head, rotation.rope_type, warnings);
         rotation.rotary_dim = window.rotary_dim;
-        if (source.model.type.tail_window) {
+        if (source.type.tail_window) {
             rotation.q_rotary_offset = rotation.k_rotary_offset = head.head_dim - window.rotary_dim;
         }
         read_frequencies(source, head, window, query.seq_len, rotation);
-        if (source.model.type.softmax_differs && rotation.softmax_scale != 1) {
+        if (source.type.softmax_differs && rotation.softmax_scale != 1) {
             warnings.push_back(of_readers_that_differ);
         }
     }
-    const bool known = source.model.type.name != nullptr;
-    rotation.finish = model_finish(known ? source.model.name : "", source.top, source.both(),
-                                   source.layer);
+    const bool known = source.type.name != nullptr;
+    rotation.finish = model_finish(known ? find_model_type(source.name) : nullptr, source.top,
+                                   source.both(), source.layer);
     const bool said = name_unread_keys(source, query, model.around, rotation);
     if (known && !rotation.finish.norms_known && !said) {
         warnings.push_back("whether Q and K have norms is not known for this model of model_type " +
-                           source.model.name);
+                           source.name);
     }
     if (of_indexer) {
         become_indexer(source, query, rotation);
@@ -216,7 +298,8 @@ Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
 /// The one rotation of a model of timm, which is a vision tower by itself.
 Rotation patches_rotation(const json& document, const ModelQuery& query) {
     if (query.layer >= 0 || !query.layer_type.empty()) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "the model is of timm: its layers all have the same RoPE");
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
+             "the model is of timm: its layers all have the same RoPE");
     }
     return timm_rotation(document);
 }

@@ -2,25 +2,20 @@
 // Source of every row: models/transformers and models/controlnets of diffusers, at commit 58eb52c0;
 // the frequencies are from get_1d_rotary_pos_embed in its embeddings.py, the ids of text tokens
 // from its pipelines.
-#include "model/hf/diffusers.hpp"
-
 #include <cmath>
 #include <string>
 #include <string_view>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
+#include "model/hf/importers.hpp"
 #include "model/hf/model_types.hpp"
 #include "model/hf/telling_keys.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
+#include "model/names.hpp"
 #include "model/rotation_rules.hpp"
-#include "model/sorted_table.hpp"
 
 namespace vkrope {
 namespace {
-
-using nlohmann::json;
 
 /// How the channels of a head are divided among the axes.
 enum class Division {
@@ -106,7 +101,6 @@ constexpr Denoiser qwen_image(const char* name) {
                 "of images before it"};
 }
 
-// Sorted by name.
 constexpr Denoiser denoisers[] = {
     wan("AnyFlowTransformer3DModel"),
     flux("BriaFiboTransformer2DModel", true),
@@ -200,35 +194,26 @@ constexpr Denoiser denoisers[] = {
              "to a multiple of 32, plus 1"},
 };
 
-struct Refused {
-    const char* name;
-    const char* reason;
-};
-
-constexpr const char* no_rotary = "the model has no rotary embedding";
-
-// Sorted by name.
-constexpr Refused refused[] = {
-    {"AuraFlowTransformer2DModel", no_rotary},
-    {"CogView3PlusTransformer2DModel", no_rotary},
-    {"DiTTransformer2DModel", no_rotary},
+constexpr Refusal refused[] = {
+    {"AuraFlowTransformer2DModel", no_rotary_embedding},
+    {"CogView3PlusTransformer2DModel", no_rotary_embedding},
+    {"DiTTransformer2DModel", no_rotary_embedding},
     {"ErnieImageTransformer2DModel", two_angles_a_pair},
     {"MochiTransformer3DModel",
      "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
      "fill a Rotation whose sections have VKROPE_SECTIONS_SUM, with a head group for each head"},
-    {"PixArtTransformer2DModel", no_rotary},
-    {"SD3ControlNetModel", no_rotary},
-    {"SD3Transformer2DModel", no_rotary},
-    {"SanaTransformer2DModel", no_rotary},
+    {"PixArtTransformer2DModel", no_rotary_embedding},
+    {"SD3ControlNetModel", no_rotary_embedding},
+    {"SD3Transformer2DModel", no_rotary_embedding},
+    {"SanaTransformer2DModel", no_rotary_embedding},
     {"ZImageControlNetModel",
      "it turns as the transformer beside it, whose config.json has the axes"},
 };
-static_assert(sorted(denoisers) && sorted(refused), "the tables are searched by bisection");
 
 const Denoiser& find_denoiser(const Field& name) {
     const std::string wanted = text(name);
-    if (const Refused* row = find_row(refused, wanted)) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(name).c_str(), row->reason);
+    if (const char* reason = reason_of(refused, wanted)) {
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(name).c_str(), reason);
     }
     const Denoiser* found = find_row(denoisers, wanted);
     if (found == nullptr) {
@@ -251,8 +236,7 @@ std::uint32_t stated_head_dim(const Scope& config) {
                           : 0;
 }
 
-std::uint32_t head_dim_of(const Scope& config, const Denoiser& denoiser,
-                          std::vector<std::string>& warnings) {
+std::uint32_t head_dim_of(const Scope& config, const Denoiser& denoiser, Warnings& warnings) {
     if (const std::uint32_t stated = stated_head_dim(config)) {
         return stated;
     }
@@ -262,7 +246,7 @@ std::uint32_t head_dim_of(const Scope& config, const Denoiser& denoiser,
 }
 
 std::vector<std::uint32_t> listed_axes(const Scope& config, const Denoiser& denoiser,
-                                       std::vector<std::string>& warnings) {
+                                       Warnings& warnings) {
     std::vector<std::uint32_t> widths;
     const Field field = find({config}, {denoiser.axes_key});
     if (!field && denoiser.axes[0] == 0) {
@@ -276,22 +260,17 @@ std::vector<std::uint32_t> listed_axes(const Scope& config, const Denoiser& deno
                            " is missing: assuming the default of " + denoiser.name);
         return widths;
     }
-    if (!field.value->is_array() || field.value->size() < 2 || field.value->size() > max_axes) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a list of 2 to %u numbers",
-             field.name.c_str(), shown(*field.value).c_str(), max_axes);
-    }
-    for (const json& entry : *field.value) {
-        const Field one = {field.name + "[" + std::to_string(widths.size()) + "]", &entry};
+    for (const Field& one : elements(field, 2, max_axes)) {
         widths.push_back(std::uint32_t(whole_number(one, 2, max_head_dim)));
         if (widths.back() % 2 != 0) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: it must be even", one.name.c_str(), widths.back());
+            refuse(one, "even");
         }
     }
     return widths;
 }
 
 std::vector<std::uint32_t> axes_of(const Scope& config, const Denoiser& denoiser,
-                                   std::vector<std::string>& warnings) {
+                                   Warnings& warnings) {
     if (denoiser.division == Division::listed) {
         return listed_axes(config, denoiser, warnings);
     }
@@ -319,7 +298,7 @@ void require_rope(const Scope& config, const Denoiser& denoiser) {
     }
 }
 
-double theta_of(const Scope& config, const Denoiser& denoiser, std::vector<std::string>& warnings) {
+double theta_of(const Scope& config, const Denoiser& denoiser, Warnings& warnings) {
     const Field field = find({config}, {"rope_theta"});
     if (!denoiser.theta_is_read) {
         if (field) warnings.push_back("ignored key rope_theta: its class does not have it");
@@ -332,20 +311,15 @@ double theta_of(const Scope& config, const Denoiser& denoiser, std::vector<std::
 }
 
 /// The NTK factors of the axes.
-std::vector<double> scales_of(const Scope& config, std::vector<std::string>& warnings) {
-    std::vector<double> scales = {2, 1, 1};
+std::vector<double> scales_of(const Scope& config, Warnings& warnings) {
     const Field field = find({config}, {"rope_scale"});
     if (!field) {
         warnings.push_back("rope_scale is missing: assuming 2, 1, 1, the default of its class");
-        return scales;
+        return {2, 1, 1};
     }
-    if (!field.value->is_array() || field.value->size() != scales.size()) {
-        fail(VKROPE_ERROR_INVALID_DATA, "rope_scale is %s: it must be a list of 3 numbers",
-             shown(*field.value).c_str());
-    }
-    for (std::size_t axis = 0; axis < scales.size(); ++axis) {
-        scales[axis] = positive_number(
-            {"rope_scale[" + std::to_string(axis) + "]", &(*field.value)[axis]});
+    std::vector<double> scales;
+    for (const Field& one : elements(field, 3, 3)) {
+        scales.push_back(positive_number(one));
     }
     return scales;
 }
@@ -353,7 +327,7 @@ std::vector<double> scales_of(const Scope& config, std::vector<std::string>& war
 }  // namespace
 
 bool is_diffusers(const json& config) {
-    if (!config.contains("_class_name")) return false;
+    if (!find({{&config, ""}}, {"_class_name"})) return false;
     const auto type = config.find("model_type");  // Wan's own files say t2v or i2v there
     return type == config.end() || !type->is_string() ||
            find_model_type(type->get<std::string>()) == nullptr;
@@ -371,8 +345,7 @@ Rotation diffusers_rotation(const json& config) {
     const std::uint32_t head_dim = stated_head_dim(scope);
     if (sum > max_head_dim || (head_dim != 0 && head_dim != sum)) {
         fail(VKROPE_ERROR_INVALID_DATA, "%s adds up to %llu: it must be the width of a head, %u",
-             denoiser.axes_key, static_cast<unsigned long long>(sum),
-             head_dim != 0 ? head_dim : unsigned(max_head_dim));
+             denoiser.axes_key, ull{sum}, head_dim != 0 ? head_dim : unsigned(max_head_dim));
     }
     const std::vector<double> scales = denoiser.theta_is_scaled
                                            ? scales_of(scope, rotation.warnings)
@@ -384,10 +357,7 @@ Rotation diffusers_rotation(const json& config) {
         const double scale = scales[rotation.sections.axes];
         const double base = scale == 1 ? theta
                                        : theta * std::pow(scale, width / (double(width) - 2));
-        rotation.sections.pairs[rotation.sections.axes++] = width / 2;
-        for (std::uint32_t j = 0; j < width / 2; ++j) {
-            rotation.inv_freq.push_back(std::pow(base, -2.0 * j / width));
-        }
+        add_axis(rotation, width, base);
     }
     require_usable(rotation, rotation.inv_freq.size(), theta, "rope_theta");
     rotation.warnings.push_back(std::string("positions of the axes: ") + denoiser.positions);

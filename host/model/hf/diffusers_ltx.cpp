@@ -2,26 +2,20 @@
 // Source: LTXVideoRotaryPosEmbed and LTX2AudioVideoRotaryPosEmbed in
 // src/diffusers/models/transformers/transformer_ltx.py and transformer_ltx2.py of diffusers, at
 // commit 58eb52c0, and the rope_interpolation_scale of its pipeline_ltx.py.
-#include "model/hf/diffusers_ltx.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string_view>
 #include <vector>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
+#include "model/hf/importers.hpp"
 #include "model/hf/telling_keys.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
-
-using nlohmann::json;
-using ull = unsigned long long;
 
 using std::numbers::pi;
 
@@ -44,8 +38,7 @@ struct Attention {
 /// Reads fields with the defaults of the class.
 class Fields {
    public:
-    Fields(const json& config, std::vector<std::string>& warnings)
-        : scope_{&config, ""}, warnings_(warnings) {}
+    Fields(const json& config, Warnings& warnings) : scope_{&config, ""}, warnings_(warnings) {}
 
     std::uint64_t number(const char* name, std::uint64_t otherwise) {
         if (const Field field = find({scope_}, {name})) return whole_number(field, 1, most);
@@ -64,12 +57,7 @@ class Fields {
             if (index == 1) assume(name, "8, 32, 32");  // once: 1 is the first that is read
             return otherwise;
         }
-        if (!field.value->is_array() || field.value->size() != 3) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a list of 3 numbers", name,
-                 shown(*field.value).c_str());
-        }
-        return positive_number(
-            {std::string(name) + "[" + std::to_string(index) + "]", &(*field.value)[index]});
+        return positive_number(elements(field, 3, 3)[index]);
     }
     std::string word(const char* name, const char* otherwise) {
         if (const Field field = find({scope_}, {name})) return text(field);
@@ -84,7 +72,7 @@ class Fields {
     }
 
     const Scope scope_;
-    std::vector<std::string>& warnings_;
+    Warnings& warnings_;
 };
 
 /// Which axis turns which pair of a row, and how: `shift` pairs at its beginning do not turn.

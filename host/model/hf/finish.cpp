@@ -3,41 +3,42 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <initializer_list>
+#include <string_view>
 
-#include "model/hf/norm_rules.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
+#include "model/names.hpp"
+#include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
 
-static_assert(sorted(norm_rules), "find_row() needs the order of the names");
-
-/// Mistral's later classes, which scale queries by a key of their scaling.
-bool scales_by_beta(const std::string& type) {
-    return type == "ministral3" || type == "mistral4";
-}
-
-/// Classes that clamp Q, K and V.
-bool clips(const std::string& type) {
-    return type == "olmo" || type == "hf_olmo" || type == "olmoe" || type == "dbrx" ||
-           type == "mpt";
+/// Whether a scale of the queries reads a key.
+bool reads(QueryScaling scale, std::string_view key) {
+    switch (scale) {
+        case VKROPE_QUERY_SCALING_LOGN: return key == "use_logn_attn";
+        case VKROPE_QUERY_SCALING_LLAMA4:
+            return contains(names("attn_temperature_tuning", "floor_scale", "attn_scale"), key);
+        case VKROPE_QUERY_SCALING_MINISTRAL3:
+            return contains(names("llama_4_scaling_beta", "original_max_position_embeddings"), key);
+        default: return false;
+    }
 }
 
 class FinishImport {
    public:
-    FinishImport(const std::string& model_type, const Scopes& config, const Scopes& scaling,
+    FinishImport(const ModelType* model, const Scopes& config, const Scopes& scaling,
                  const LayerKind& layer)
-        : type_(model_type), config_(config), scaling_(scaling), rotates_(layer.rotates),
+        : model_(model), config_(config), scaling_(scaling), rotates_(layer.rotates),
           crosses_(layer.crosses) {}
 
     ModelFinish run() {
         heads();
-        norms();
-        clip();
-        query_scale();
+        if (model_ != nullptr) {
+            norms();
+            clip();
+            query_scale();
+        }
         finish_.tensor[Q].scale_tokens = finish_.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
         return finish_;
     }
@@ -69,9 +70,9 @@ class FinishImport {
     }
 
     void norms() {
-        const NormRule* rule = find_row(norm_rules, type_);
-        if (rule == nullptr) {
-            finish_.norms_known = has_no_norms(type_) && !asked_for();
+        const NormRule* rule = &model_->norms;
+        if (rule->kind == VKROPE_NORM_NONE && !rule->not_known) {
+            finish_.norms_known = !asked_for();
             return;
         }
         if (rule->with_rope_only && !rotates_) {
@@ -119,25 +120,23 @@ class FinishImport {
 
     /// Whether a key asks for norms that asks for them in some class.
     bool asked_for() const {
-        return std::any_of(std::begin(norm_rules), std::end(norm_rules), [&](const NormRule& rule) {
-            const auto asks = [&](const char* key) {
-                const Field field = key ? find_first(config_, {key}) : Field();
-                return field && *field.value == true;
-            };
-            return asks(rule.asked_by) || asks(rule.or_by);
+        const auto asks = [&](const char* key) {
+            const Field field = key ? find_first(config_, {key}) : Field();
+            return field && *field.value == true;
+        };
+        const std::span<const ModelType> all = all_model_types();
+        return std::any_of(all.begin(), all.end(), [&](const ModelType& type) {
+            return asks(type.norms.asked_by) || asks(type.norms.or_by);
         });
     }
 
     /// OLMo, DBRX and MPT clamp the projections, OLMoE what its norms leave.
     void clip() {
-        if (!clips(type_)) {
-            return;
-        }
-        if (const Field field = find_first(config_, {"clip_qkv"})) {
-            finish_.tensor[Q].clip = finish_.tensor[K].clip = finish_.tensor[V].clip = float(positive_number(field));
+        if (const Field field = model_->clips ? find_first(config_, {"clip_qkv"}) : Field()) {
+            finish_.tensor[Q].clip = finish_.tensor[K].clip = finish_.tensor[V].clip = float(
+                positive_number(field));
             if (!std::isfinite(finish_.tensor[Q].clip)) {
-                fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a number that a float holds",
-                     field.name.c_str(), shown(*field.value).c_str());
+                refuse(field, "a number that a float holds");
             }
         }
     }
@@ -149,25 +148,26 @@ class FinishImport {
 
     void query_scale() {
         QueryScale& scale = finish_.query_scale;
-        if (type_ == "qwen" && is_true("use_logn_attn", false)) {
+        if (model_->query_scale == VKROPE_QUERY_SCALING_LOGN && is_true("use_logn_attn", false)) {
             const Field length = find_first(config_, {"seq_length"});
             if (length && positive_number(length) > 1) {
                 scale = {VKROPE_QUERY_SCALING_LOGN, positive_number(length), 0};
             }
-        } else if (type_ == "llama4_text" && !rotates_ &&
+        } else if (model_->query_scale == VKROPE_QUERY_SCALING_LLAMA4 && !rotates_ &&
                    is_true("attn_temperature_tuning", true)) {
             scale = {VKROPE_QUERY_SCALING_LLAMA4, number_or("floor_scale", 8192),
                      number_or("attn_scale", 0.1)};
-        } else if (scales_by_beta(type_)) {
+        } else if (model_->query_scale == VKROPE_QUERY_SCALING_MINISTRAL3) {
             const Field beta = find_first(scaling_, {"llama_4_scaling_beta"}),
                         length = find_first(scaling_, {"original_max_position_embeddings"});
             if (beta && length) {
-                scale = {VKROPE_QUERY_SCALING_MINISTRAL3, positive_number(length), positive_number(beta)};
+                scale = {VKROPE_QUERY_SCALING_MINISTRAL3, positive_number(length),
+                         positive_number(beta)};
             }
         }
     }
 
-    const std::string& type_;
+    const ModelType* model_;
     const Scopes& config_;
     const Scopes& scaling_;
     const bool rotates_, crosses_;
@@ -176,32 +176,16 @@ class FinishImport {
 
 }  // namespace
 
-float norm_eps(const Field& field, double otherwise) {
-    const double value = field ? positive_number(field) : otherwise;
-    if (!(value >= 1e-20 && value <= 1)) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be 1e-20 to 1", field.name.c_str(),
-             shown(*field.value).c_str());
-    }
-    return float(value);
-}
-
-ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
+ModelFinish model_finish(const ModelType* model, const Scopes& config, const Scopes& scaling,
                          const LayerKind& layer) {
-    return FinishImport(model_type, config, scaling, layer).run();
+    return FinishImport(model, config, scaling, layer).run();
 }
 
 bool finish_reads(const std::string& model_type, const std::string& key) {
-    const NormRule* rule = find_row(norm_rules, model_type);
-    const auto is_one_of = [&](std::initializer_list<const char*> keys) {
-        return std::find(keys.begin(), keys.end(), key) != keys.end();
-    };
-    return (rule != nullptr && rule->asked_by != nullptr && key == rule->asked_by) ||
-           (rule != nullptr && rule->or_by != nullptr && key == rule->or_by) ||
-           (scales_by_beta(model_type) &&
-            is_one_of({"llama_4_scaling_beta", "original_max_position_embeddings"})) ||
-           (model_type == "llama4_text" &&
-            is_one_of({"attn_temperature_tuning", "floor_scale", "attn_scale"})) ||
-           (model_type == "qwen" && key == "use_logn_attn");
+    const ModelType* model = find_model_type(model_type);
+    const auto asked_by = [&](const char* name) { return name != nullptr && key == name; };
+    return model != nullptr && (asked_by(model->norms.asked_by) || asked_by(model->norms.or_by) ||
+                                reads(model->query_scale, key));
 }
 
 }  // namespace vkrope

@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
+#include "model/hf/model_types.hpp"
 #include "model/layers.hpp"
 #include "vkrope/frequencies.hpp"
 
@@ -13,17 +14,14 @@ namespace vkrope {
 
 /// Reads the finish of a model.
 ///
-/// model_type  "" if the table of model types does not have it: there is no finish then
-/// config      the objects that have the numbers of the language model
-/// scaling     the same, after the fields of rope_parameters or rope_scaling
-/// layer       the kind that is asked for
-ModelFinish model_finish(const std::string& model_type, const Scopes& config, const Scopes& scaling,
+/// model    null if the table of model types does not have it: there is no finish then
+/// config   the objects that have the numbers of the language model
+/// scaling  the same, after the fields of rope_parameters or rope_scaling
+/// layer    the kind that is asked for
+ModelFinish model_finish(const ModelType* model, const Scopes& config, const Scopes& scaling,
                          const LayerKind& layer);
 
 /// Whether the finish of a class depends on a key, of the model's own object or of its scaling.
 bool finish_reads(const std::string& model_type, const std::string& key);
-
-/// The eps of a norm: the number of a field, or else that of the class.
-float norm_eps(const Field& field, double otherwise);
 
 }  // namespace vkrope

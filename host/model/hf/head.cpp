@@ -2,20 +2,20 @@
 #include "model/hf/head.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 
 #include "model/hf/nesting.hpp"
 #include "model/hf/telling_keys.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
 
 /// A count of the file, or the default of the model's class.
-std::uint64_t count(const Source& source, std::vector<std::string>& warnings,
+std::uint64_t count(const Source& source, Warnings& warnings,
                     std::initializer_list<const char*> names, std::uint32_t otherwise,
                     std::uint64_t high, Field& field) {
     field = find(source.top, names);
@@ -23,34 +23,33 @@ std::uint64_t count(const Source& source, std::vector<std::string>& warnings,
         return whole_number(field, 1, high);
     }
     if (otherwise == 0) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: it is needed because head_dim is missing too",
-             *names.begin());
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "%s is missing: it is needed because head_dim is missing too", *names.begin());
     }
-    warnings.push_back(source.model.assumed(*names.begin(), otherwise));
+    warnings.push_back(source.assumed(*names.begin(), otherwise));
     return otherwise;
 }
 
-std::uint32_t divided_head_dim(const Source& source, std::vector<std::string>& warnings) {
+std::uint32_t divided_head_dim(const Source& source, Warnings& warnings) {
     Field hidden, heads;
     const std::uint64_t width = count(source, warnings,
                                       {"hidden_size", "n_embd", "d_model", "model_dim"},
-                                      source.model.type.hidden_size, max_hidden_size, hidden);
+                                      source.type.size.hidden_size, max_hidden_size, hidden);
     const std::uint64_t number = count(
         source, warnings,
         {"num_attention_heads", "n_head", "n_heads", "decoder_num_attention_heads"},
-        source.model.type.num_attention_heads, max_heads, heads);
+        source.type.size.num_attention_heads, max_heads, heads);
     const std::uint64_t head_dim = width / number;
     if (width % number != 0 || head_dim < 2 || head_dim > max_head_dim) {
         fail(VKROPE_ERROR_INVALID_DATA,
              "%s is %llu and %s is %llu: their quotient, head_dim, must be whole, 2 to 65534",
-             hidden ? hidden.name.c_str() : "hidden_size", static_cast<unsigned long long>(width),
-             heads ? heads.name.c_str() : "num_attention_heads",
-             static_cast<unsigned long long>(number));
+             hidden ? hidden.name.c_str() : "hidden_size", ull{width},
+             heads ? heads.name.c_str() : "num_attention_heads", ull{number});
     }
     return std::uint32_t(head_dim);
 }
 
-std::uint32_t doubled_head_dim(const Source& source, std::vector<std::string>& warnings) {
+std::uint32_t doubled_head_dim(const Source& source, Warnings& warnings) {
     const Field field = find(source.top, {"head_dim", "attention_head_dim"});
     const std::uint32_t head_dim = field ? std::uint32_t(whole_number(field, 2, max_head_dim))
                                          : 2 * divided_head_dim(source, warnings);
@@ -59,30 +58,26 @@ std::uint32_t doubled_head_dim(const Source& source, std::vector<std::string>& w
     }
     const Field other = find_first(source.top, {"kv_channels"});
     if (other && *other.value != head_dim) {
-        warnings.push_back("ignored key " + other.name + ", which is " + shown(*other.value) +
-                           ": heads are " + std::to_string(head_dim) +
+        warnings.push_back(ignored(other) + "heads are " + std::to_string(head_dim) +
                            " wide, as attention is twice as wide as hidden_size");
     }
     return head_dim;
 }
 
 /// Keys of latent attention, under the names of several frameworks.
-constexpr const char* latent_keys[] = {
-    "kv_lora_rank",      "nope_head_dim",       "qk_nope_dim", "qk_nope_head_dim",
-    "qk_nope_head_size", "qk_pos_emb_head_dim", "qk_rope_dim", "qk_rope_head_dim",
-    "qk_rope_head_size", "rope_head_dim"};
+constexpr auto latent_keys = names(
+    "kv_lora_rank", "nope_head_dim", "qk_nope_dim", "qk_nope_head_dim", "qk_nope_head_size",
+    "qk_pos_emb_head_dim", "qk_rope_dim", "qk_rope_head_dim", "qk_rope_head_size", "rope_head_dim");
 
-bool says_latent(const std::string& key, const nlohmann::json& value) {
-    return is_set(value) &&
-           std::find(std::begin(latent_keys), std::end(latent_keys), key) != std::end(latent_keys);
+bool says_latent(const std::string& key, const json& value) {
+    return is_set(value) && contains(latent_keys, key);
 }
 
 /// A class that nobody knows has latent attention only by the keys that are read; under other
 /// names, in other objects or with some of them missing it would turn the wrong channels.
 void refuse_other_latent(const Source& source) {
-    if (source.model.type.name != nullptr) return;
-    const auto refuse = [](const Scope& scope, const std::string& key,
-                           const nlohmann::json& value) {
+    if (source.type.name != nullptr) return;
+    const auto refuse = [](const Scope& scope, const std::string& key, const json& value) {
         if (!says_latent(key, value)) return;
         fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s is %s: it says latent attention, whose rows turn in their tails; say its widths "
@@ -101,16 +96,15 @@ void refuse_other_latent(const Source& source) {
 
 /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
 /// of latent channels.
-std::optional<Head> latent_head(const Source& source, std::vector<std::string>& warnings) {
+std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     const Field rope = find(source.top, {"qk_rope_head_dim"});
     if (without_latent_attention(source.top)) {
         if (rope && is_set(*rope.value)) {
-            warnings.push_back("ignored key " + rope.name + ", which is " + shown(*rope.value) +
-                               ": use_mla is false");
+            warnings.push_back(ignored(rope) + "use_mla is false");
         }
         return std::nullopt;
     }
-    if (rope ? *rope.value == 0 : source.model.type.qk_rope_head_dim == 0) {
+    if (rope ? *rope.value == 0 : source.type.latent.qk_rope_head_dim == 0) {
         refuse_other_latent(source);
         return std::nullopt;
     }
@@ -119,19 +113,19 @@ std::optional<Head> latent_head(const Source& source, std::vector<std::string>& 
     const auto width = [&](const Field& field, const char* name, std::uint64_t low,
                            std::uint32_t otherwise) {
         if (!field) {
-            warnings.push_back(source.model.assumed(name, otherwise));
+            warnings.push_back(source.assumed(name, otherwise));
         }
         return field ? std::uint32_t(whole_number(field, low, max_head_dim)) : otherwise;
     };
-    head.head_dim = width(rope, "qk_rope_head_dim", 2, source.model.type.qk_rope_head_dim);
+    head.head_dim = width(rope, "qk_rope_head_dim", 2, source.type.latent.qk_rope_head_dim);
     const Field nope = find(source.top, {"qk_nope_head_dim"});
-    if (!nope && source.model.type.qk_nope_head_dim == 0) {
+    if (!nope && source.type.latent.qk_nope_head_dim == 0) {
         fail(VKROPE_ERROR_INVALID_DATA,
              "qk_nope_head_dim is missing: it says where the window of a query begins");
     }
-    head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.model.type.qk_nope_head_dim);
+    head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.type.latent.qk_nope_head_dim);
     head.k_rotary_offset = width(find(source.top, {"kv_lora_rank"}), "kv_lora_rank", 0,
-                                 source.model.type.kv_lora_rank);
+                                 source.type.latent.kv_lora_rank);
     const Field other = find_first(source.top, {"head_dim"});
     if (other && *other.value != head.head_dim) {
         warnings.push_back("ignored key " + other.name + ": qk_rope_head_dim is what turns");
@@ -139,10 +133,143 @@ std::optional<Head> latent_head(const Source& source, std::vector<std::string>& 
     return head;
 }
 
+Field share_of_head(const Source& source, Warnings& warnings) {
+    if (Field own = source.by_type() ? find({source.section.scope()}, share_names) : Field()) {
+        warn_unless_of_a_type(source, own, {"partial_rotary_factor"}, "partial_rotary_factor",
+                              warnings);
+        return own;
+    }
+    return find(source.both(), share_names);
+}
+
+double portion(const Field& factor) {
+    const double value = positive_number(factor);
+    if (value > 1) {
+        refuse(factor, "at most 1");
+    }
+    return value;
+}
+
+/// int(head_dim * factor), as transformers computes it.
+std::uint32_t partial(std::uint32_t head_dim, const Field& factor) {
+    return std::uint32_t(head_dim * portion(factor));
+}
+
+void require_valid(const RotaryDim& window, const Head& head, const Field& field) {
+    const std::uint32_t value = window.rotary_dim;
+    if (value >= 2 && value <= head.head_dim && value % 2 == 0) {
+        return;
+    }
+    const std::string reason = field ? field.name + " is " + shown(field) + ": " : std::string();
+    fail(VKROPE_ERROR_INVALID_DATA,
+         "%srotary_dim becomes %u: it must be even, 2 to head_dim, which is %u", reason.c_str(),
+         value, head.head_dim);
+}
+
+/// The shares of a head that the file states, of any layer type.
+std::vector<double> shares_of(const Source& source, const Field& factor) {
+    std::vector<double> shares = source.shares;
+    if (factor) {
+        shares.push_back(portion(factor));
+    }
+    for (const auto& [type, section] : source.sections.by_type) {
+        if (const Field own = find({section.scope()}, share_names)) {
+            shares.push_back(portion(own));
+        }
+    }
+    return shares;
+}
+
+/// Whether `width` channels are one of `shares` of a row that some layer of the file has: of this
+/// layer, of a head of another kind of layer, or of values.
+bool explained(const Source& source, std::uint32_t row, const std::vector<double>& shares,
+               std::uint64_t width) {
+    std::vector<double> rows = {double(row)};
+    for (const char* name : {"head_dim", "global_head_dim", "swa_head_dim", "qk_head_dim",
+                             "linear_head_dim", "linear_key_head_dim", "v_head_dim"}) {
+        const Field field = find_first(source.top, {name});
+        if (field && field.value->is_number()) rows.push_back(field.value->get<double>());
+    }
+    const auto explains = [&](double share) {
+        return std::any_of(rows.begin(), rows.end(), [&](double channels) {
+            return std::lround(share * channels) == long(width);
+        });
+    };
+    return std::any_of(shares.begin(), shares.end(), explains);
+}
+
+/// Latent attention rotates all of qk_rope_head_dim. A given width must be that, and a share that
+/// of some row; in a model with other kinds of layers both may be of those.
+void agree_with_latent(const Source& source, const Field& given, const Field& factor,
+                       const Head& head, RotaryDim& window, Warnings& warnings) {
+    window.turning_pairs = window.rotary_dim / 2;
+    const std::uint32_t row = head.q_rotary_offset + head.head_dim;
+    const auto ignore = [&](const Field& field, const std::string& because) {
+        warnings.push_back("ignored key " + stated(field) + ": " + because);
+    };
+    if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
+        if (!source.mixed && !explained(source, row, shares_of(source, factor),
+                                        whole_number(given, 2, max_head_dim))) {
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "%s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
+                 "agree",
+                 stated(given).c_str(), window.rotary_dim);
+        }
+        ignore(given, "qk_rope_head_dim is what turns in layers with latent attention");
+    }
+    if (!factor || *factor.value == 1) {
+        return;
+    }
+    const bool of_row = std::lround(portion(factor) * row) == long(window.rotary_dim);
+    if (!of_row && !source.mixed && !explained(source, row, {portion(factor)}, window.rotary_dim)) {
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "%s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
+             "rows of %u: they must agree",
+             stated(factor).c_str(), window.rotary_dim, row);
+    }
+    ignore(factor, of_row ? "it says of a query row of " + std::to_string(row) +
+                                " what qk_rope_head_dim does"
+                          : "it is of other rows than those with latent attention");
+}
+
+/// The window of a proportional rotation is the whole head; its slower pairs do not rotate.
+void agree_with_proportional(const Field& given, const Field& factor, const Head& head,
+                             RotaryDim& window, Warnings& warnings) {
+    window.share = factor ? portion(factor) : 1;
+    window.turning_pairs = std::uint32_t(head.head_dim * window.share) / 2;
+    if (window.turning_pairs == 0) {
+        fail(VKROPE_ERROR_INVALID_DATA, "%s: it rotates no pair of a head_dim of %u",
+             stated(factor).c_str(), head.head_dim);
+    }
+    if (!given) {
+        return;
+    }
+    const std::uint64_t width = whole_number(given, 2, max_head_dim);
+    if (width != 2 * window.turning_pairs && width != head.head_dim) {
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "%s is %llu but rope_type proportional turns %u channels in a window of %u: they "
+             "must agree",
+             given.name.c_str(), ull{width}, 2 * window.turning_pairs, head.head_dim);
+    }
+    warnings.push_back("ignored key " + given.name + ": rope_type proportional does not use it");
+}
+
+std::uint32_t assumed_rotary_dim(const Source& source, const Head& head, Warnings& warnings) {
+    if (source.type.rotary_dim != 0) {
+        warnings.push_back(source.assumed("rotary_dim", source.type.rotary_dim));
+        return source.type.rotary_dim;
+    }
+    if (source.type.partial_rotary_factor != 1) {
+        warnings.push_back(
+            source.assumed("partial_rotary_factor", source.type.partial_rotary_factor));
+    }
+    return std::uint32_t(head.head_dim * source.type.partial_rotary_factor);
+}
+
 }  // namespace
 
-Head read_head(const Source& source, std::vector<std::string>& warnings) {
-    if (!source.model.type.tail_window) {
+Head read_head(const Source& source, Warnings& warnings) {
+    if (!source.type.tail_window) {
         if (const std::optional<Head> latent = latent_head(source, warnings)) {
             return *latent;
         }
@@ -153,10 +280,9 @@ Head read_head(const Source& source, std::vector<std::string>& warnings) {
             head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
             return head;
         }
-        if (source.model.type.global_head_dim != 0) {
-            head.head_dim = source.model.type.global_head_dim;
-            warnings.push_back(
-                source.model.assumed("global_head_dim", source.model.type.global_head_dim));
+        if (source.type.global_head_dim != 0) {
+            head.head_dim = source.type.global_head_dim;
+            warnings.push_back(source.assumed("global_head_dim", source.type.global_head_dim));
             return head;
         }
     }
@@ -165,19 +291,69 @@ Head read_head(const Source& source, std::vector<std::string>& warnings) {
         head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
         return head;
     }
-    if (source.model.type.doubled_heads) {
+    if (source.type.doubled_heads) {
         head.head_dim = doubled_head_dim(source, warnings);
     } else if (const Field field = find_unless_of(
                    source.top, {"swa_head_dim", "global_head_dim"}, source.top,
                    {"head_dim", "kv_channels", "attention_head_dim", "hidden_size_per_head"})) {
         head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
-    } else if (source.model.type.head_dim != 0 && !source.config.object->contains("head_dim")) {
-        head.head_dim = source.model.type.head_dim;
-        warnings.push_back(source.model.assumed("head_dim", source.model.type.head_dim));
+    } else if (source.type.head_dim != 0 && !source.config.object->contains("head_dim")) {
+        head.head_dim = source.type.head_dim;
+        warnings.push_back(source.assumed("head_dim", source.type.head_dim));
     } else {
         head.head_dim = divided_head_dim(source, warnings);
     }
     return head;
+}
+
+RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::string& rope_type,
+                          Warnings& warnings) {
+    RotaryDim window;
+    const json listed = source.share.value_or(0);
+    const Field single = source.share ? find_first(source.both(), {"partial_rotary_factor"})
+                                      : Field();
+    if (single && std::find(source.shares.begin(), source.shares.end(), portion(single)) ==
+                      source.shares.end()) {
+        warnings.push_back("ignored key " + stated(single) +
+                           ": partial_rotary_factors is read, which has no such share");
+    }
+    const Field factor = source.share ? Field{"partial_rotary_factors[]", &listed}
+                                      : share_of_head(source, warnings);
+    const Field given = source.type.tail_window
+                            ? find(source.top, {"qk_rope_head_dim"})
+                            : find(source.top, {"rotary_dim", "attn_rotary_emb"});
+    if (head.latent || rope_type == "proportional") {
+        window.rotary_dim = head.head_dim;
+        require_valid(window, head, {});
+        head.latent ? agree_with_latent(source, given, factor, head, window, warnings)
+                    : agree_with_proportional(given, factor, head, window, warnings);
+        return window;
+    }
+    if (given) {
+        window.rotary_dim = std::uint32_t(whole_number(given, 2, max_head_dim));
+    }
+    if (given && !factor) {
+        require_valid(window, head, given);
+    }
+    if (factor) {
+        const std::uint32_t product = partial(head.head_dim, factor);
+        if (given && product != window.rotary_dim) {
+            if (!explained(source, head.head_dim, shares_of(source, factor), window.rotary_dim)) {
+                fail(VKROPE_ERROR_INVALID_DATA, "%s is %u but %s asks for %u: they must agree",
+                     given.name.c_str(), window.rotary_dim, factor.name.c_str(), product);
+            }
+            warnings.push_back("ignored key " + stated(given) + ": it is of other layers; " +
+                               factor.name + " is read");
+        }
+        window.rotary_dim = product;
+        require_valid(window, head, factor);
+    }
+    if (!given && !factor) {
+        window.rotary_dim = assumed_rotary_dim(source, head, warnings);
+        require_valid(window, head, {});
+    }
+    window.turning_pairs = window.rotary_dim / 2;
+    return window;
 }
 
 }  // namespace vkrope

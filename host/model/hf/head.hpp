@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The width of a head row, and where its rotated channels begin.
+// The width of a head row, where its rotated channels begin, and which of their pairs have a
+// frequency.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,15 @@ struct Head {
     bool latent = false;  ///< multi-head latent attention
 };
 
-Head read_head(const Source& source, std::vector<std::string>& warnings);
+Head read_head(const Source& source, Warnings& warnings);
+
+struct RotaryDim {
+    std::uint32_t rotary_dim = 0;
+    std::uint32_t turning_pairs = 0;  ///< the other pairs of the window do not rotate
+    double share = 1;                 ///< rotated share of the head, in a proportional rotation
+};
+
+RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::string& rope_type,
+                          Warnings& warnings);
 
 }  // namespace vkrope

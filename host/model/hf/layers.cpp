@@ -6,15 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
 
 namespace vkrope {
 namespace {
-
-using nlohmann::json;
-using ull = unsigned long long;
 
 constexpr std::uint64_t max_layers = 65536;
 
@@ -49,9 +44,7 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
         } else if (key.of_one != nullptr && (entry == 0 || entry == 1)) {
             kinds.push_back(entry == 0 ? key.of_zero : key.of_one);
         } else {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %s: it must be %s", field.name.c_str(),
-                 ull{kinds.size()}, shown(entry).c_str(),
-                 key.of_one == nullptr ? "a string" : "0 or 1");
+            refuse(element(field, kinds.size()), key.of_one == nullptr ? "a string" : "0 or 1");
         }
     }
     return kinds;
@@ -68,9 +61,14 @@ void require_few(const Field& field, const std::vector<std::string>& kinds) {
 
 void require_array(const Field& field) {
     if (!field.value->is_array()) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be a list", field.name.c_str(),
-             shown(*field.value).c_str());
+        refuse(field, "a list");
     }
+}
+
+/// A list of whole numbers, which may be empty.
+std::vector<std::uint64_t> listed(const Field& field, std::uint64_t low, std::uint64_t high) {
+    require_array(field);
+    return field.value->empty() ? std::vector<std::uint64_t>() : whole_numbers(field, low, high);
 }
 
 /// Some models list the layers that predict further tokens too, behind all others.
@@ -79,29 +77,23 @@ bool goes_on(LayerRule rule) {
 }
 
 void require_length(const Layers& layers, const Field& field, std::size_t length) {
-    if (layers.count != 0 && length != layers.count &&
-        !(goes_on(layers.rule) && length > layers.count)) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have one a layer, %llu",
-             field.name.c_str(), ull{length}, ull{layers.count});
+    if (layers.count != 0 && !(goes_on(layers.rule) && length > layers.count)) {
+        require_one_a_layer(field, length, layers.count);
     }
 }
 
 /// DeepSeek V4's compress_ratios, as its configuration_deepseek_v4.py in transformers reads them.
 void read_ratios(const Scopes& scope, Layers& layers) {
-    const Field field = find_first(scope, {"compress_ratios"});
-    if (!field) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "compress_ratios is missing, and layer_types too: which layers have which base is "
-             "unknown");
-    }
+    const Field field = find_required(
+        scope, "compress_ratios", ", and layer_types too: which layers have which base is unknown");
     require_array(field);
     for (const json& entry : *field.value) {
         const bool whole = entry.is_number_unsigned();
-        layers.list.push_back(whole ? compressed_attention(entry.get<std::uint64_t>()) : "");
-        if (layers.list.back().empty()) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %s: it must be 0, 4 or 128", field.name.c_str(),
-                 ull{layers.list.size() - 1}, shown(entry).c_str());
+        const std::string type = whole ? compressed_attention(entry.get<std::uint64_t>()) : "";
+        if (type.empty()) {
+            refuse(element(field, layers.list.size()), "0, 4 or 128");
         }
+        layers.list.push_back(type);
     }
     require_length(layers, field, layers.list.size());
 }
@@ -140,9 +132,8 @@ void compare_with_pattern(const Scopes& scope, const std::string& name, bool ful
         const std::uint64_t m = layer % period;
         const bool is_full = letters ? of_letters[m] != 'L' : m == (full_first ? 0 : period - 1);
         if (is_full != (layers.list[layer] == full_attention)) {
-            layers.ignored.push_back("ignored key " + pattern.name + ", which is " +
-                                     shown(*pattern.value) + ": " + name +
-                                     " is read, which differs at layer " + std::to_string(layer));
+            layers.ignored.push_back(ignored(pattern) + name + " is read, which differs at layer " +
+                                     std::to_string(layer));
             return;
         }
     }
@@ -159,8 +150,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
         require_few(field, layers.list);
         if (key.name != std::string("block_types")) {  // block_types repeats
             require_length(layers, field, layers.list.size());
-            compare_with_pattern(scope, field.name,
-                                 model.full_layers == FullLayers::first_of_period, layers);
+            compare_with_pattern(scope, field.name, model.layers.full_first, layers);
         }
         return;
     }
@@ -172,11 +162,9 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
         if (!field || layers.count == 0) {
             continue;
         }
-        require_array(field);
         layers.list.assign(layers.count, "mamba");
-        for (const json& entry : *field.value) {
-            layers.list[whole_number({field.name + "[]", &entry}, 0, layers.count - 1)] =
-                full_attention;
+        for (const std::uint64_t layer : listed(field, 0, layers.count - 1)) {
+            layers.list[layer] = full_attention;
         }
         return;
     }
@@ -202,12 +190,10 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
             full_attention;
         return;
     }
-    if (model.period != 0 || pattern) {
-        const bool by_class = model.period != 0;
-        layers.period = pattern ? whole_number(pattern, 1, max_layers) : model.period;
-        layers.full_in_period = by_class && model.full_layers == FullLayers::first_of_period
-                                    ? 0
-                                    : layers.period - 1;
+    if (model.layers.period != 0 || pattern) {
+        const bool by_class = model.layers.period != 0;
+        layers.period = pattern ? whole_number(pattern, 1, max_layers) : model.layers.period;
+        layers.full_in_period = by_class && model.layers.full_first ? 0 : layers.period - 1;
         if (pattern &&
             pattern.name.find("full_attention_interval") != std::string::npos) {  // Qwen3-Next
             for (std::uint64_t layer = 0; layer < layers.period; ++layer) {
@@ -221,18 +207,17 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
 void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) {
     const Field list = find_first(scope, {"no_rope_layers"});
     if (list && !(list.value->is_array() && list.value->empty())) {
-        require_array(list);
-        for (const json& entry : *list.value) {  // despite its name 1 is a layer with RoPE
-            layers.rotating.push_back(whole_number({list.name + "[]", &entry}, 0, 1) != 0);
+        for (const std::uint64_t rotates : listed(list, 0, 1)) {  // whatever its name says
+            layers.rotating.push_back(rotates != 0);
         }
         require_length(layers, list, layers.rotating.size());
         const Field interval = find_first(scope, {"no_rope_layer_interval"});
         const std::uint64_t every = interval ? whole_number(interval, 1, max_layers) : 0;
         for (std::uint64_t layer = 0; every != 0 && layer < layers.rotating.size(); ++layer) {
             if (layers.rotating[layer] != ((layer + 1) % every != 0)) {
-                layers.ignored.push_back(
-                    "ignored key " + interval.name + ", which is " + shown(*interval.value) + ": " +
-                    list.name + " is read, which differs at layer " + std::to_string(layer));
+                layers.ignored.push_back(ignored(interval) + list.name +
+                                         " is read, which differs at layer " +
+                                         std::to_string(layer));
                 break;
             }
         }
@@ -250,10 +235,8 @@ void read_crossing(const Scopes& scope, Layers& layers) {
     if (!list) {
         return;
     }
-    require_array(list);
     const std::uint64_t count = layers.count != 0 ? layers.count : max_layers;
-    for (const json& entry : *list.value) {
-        const std::uint64_t layer = whole_number({list.name + "[]", &entry}, 0, count - 1);
+    for (const std::uint64_t layer : listed(list, 0, count - 1)) {
         layers.crossing.resize(std::max<std::uint64_t>(layers.crossing.size(), layer + 1));
         layers.crossing[layer] = true;
     }
@@ -268,9 +251,8 @@ LayerNumbers listed_numbers(const Field& field, const Layers& layers) {
              field.name.c_str(), field.value->size(), ull{max_layers});
     }
     LayerNumbers numbers = {field.name, {}};
-    for (const json& entry : *field.value) {
-        const std::string name = field.name + "[" + std::to_string(numbers.values.size()) + "]";
-        numbers.values.push_back(entry == 0 ? 0 : positive_number({name, &entry}));
+    if (!field.value->empty()) {
+        numbers.values = list_of_numbers(field);
     }
     require_length(layers, field, numbers.values.size());
     if (layers.count != 0) {
@@ -283,7 +265,7 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
     Layers layers;
     layers.prefix = config.prefix;
     layers.named = std::move(named);
-    layers.rule = model.layers;
+    layers.rule = model.layers.rule;
     if (model.indexer) {
         layers.beside.push_back("indexer");
     }
@@ -292,8 +274,7 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
             scope, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
         layers.count = whole_number(count, 1, max_layers);
     }
-    if (layers.rule == LayerRule::same &&
-        find_first(scope, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"})) {
+    if (layers.rule == LayerRule::same && find_first(scope, local_base_names)) {
         layers.rule = LayerRule::local_base;
     }
     if (layers.rule == LayerRule::none_on_full_of_sliding) {

@@ -3,14 +3,19 @@
 // the model's class.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
 #include "model/hf/model_types.hpp"
 #include "model/layers.hpp"
 
 namespace vkrope {
+
+/// Names of the base of sliding layers, where it is another.
+inline const std::initializer_list<const char*> local_base_names = {
+    "rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
 
 /// A field that lists a number for each layer; 0 for a layer that has none.
 LayerNumbers listed_numbers(const Field& field, const Layers& layers);

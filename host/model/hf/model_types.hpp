@@ -8,15 +8,9 @@
 #include <string>
 
 #include "model/layers.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
-
-/// Which layers are full attention if `layer_types` is missing.
-enum class FullLayers {
-    last_of_period,   ///< layers period - 1, 2 period - 1, ...
-    first_of_period,  ///< layers 0, period, ...
-};
 
 /// Axes that alternate between the pairs; the frequencies are those of one axis.
 enum class Alternating {
@@ -25,9 +19,66 @@ enum class Alternating {
     then_time,  ///< the same, and then the pairs of time: ERNIE 4.5 VL
 };
 
+/// What it means that the key is missing which asks for norms.
+enum class Unsaid {
+    none,       ///< no norms
+    norms,      ///< norms
+    not_known,  ///< either: versions of the class disagree
+};
+
+/// The norms of Q and K in a class of models; what a row does not say is as in Qwen 3. Those of
+/// latent attention normalise the latent channels, which belong to the projections.
+struct NormRule {
+    NormKind kind =
+        VKROPE_NORM_NONE;  ///< none: the class has no norms, unless they are `not_known`
+    NormSpan span = VKROPE_NORM_SPAN_HEAD;
+    NormPlace place = VKROPE_NORM_PLACE_BEFORE;
+    ParameterShape weight = VKROPE_PARAMETER_CHANNEL;
+    std::uint32_t weight_offset = 0;
+    ParameterShape bias = VKROPE_PARAMETER_NONE;
+    const char* eps_key = "rms_norm_eps";  ///< null: the class fixes it
+    double eps = 1e-6;                     ///< of the class, if the key is missing
+    const char* asked_by = nullptr;        ///< only if this key is true; null: always
+    const char* or_by = nullptr;           ///< with asked_by: another key that asks for norms
+    Unsaid unsaid = Unsaid::none;          ///< with asked_by: what a missing key means
+    bool not_known = false;                ///< the class has norms, which a Norm cannot say
+    bool q_without_weight = false;         ///< the weight is K's alone
+    bool of_v_too = false;                 ///< V has the norm too, without a weight
+    bool with_rope_only = false;           ///< layers without RoPE have none
+    bool crossing_only = false;            ///< only layers that attend to an image have them
+};
+
+constexpr NormRule rms_norm(double eps = 1e-6) {
+    return {.kind = VKROPE_NORM_RMS, .eps = eps};
+}
+
+constexpr NormRule over_token(double eps = 1e-5) {
+    return {.kind = VKROPE_NORM_RMS,
+            .span = VKROPE_NORM_SPAN_TOKEN,
+            .weight = VKROPE_PARAMETER_HEAD_CHANNEL,
+            .eps = eps};
+}
+
+constexpr NormRule after_rotation() {
+    return {.kind = VKROPE_NORM_RMS, .place = VKROPE_NORM_PLACE_AFTER, .eps = 1e-5};
+}
+
+/// Layer norms that layer_norm_eps belongs to.
+constexpr NormRule layer_norm(ParameterShape weight, ParameterShape bias, const char* asked_by,
+                              Unsaid unsaid = Unsaid::none) {
+    return {.kind = VKROPE_NORM_LAYER,
+            .weight = weight,
+            .bias = bias,
+            .eps_key = "layer_norm_eps",
+            .eps = 1e-5,
+            .asked_by = asked_by,
+            .unsaid = unsaid};
+}
+
 /// One row of the table; it says what differs from Llama. The defaults, for files that leave a
 /// field out, are those of the configuration class in transformers, or of the model's own code if
-/// transformers has no such class.
+/// transformers has no such class. Source of the norms: the attention class of the modeling_*.py,
+/// for some that are beside the weights the same class in mlx-lm or chatllm.cpp.
 struct ModelType {
     const char* name = nullptr;
     Pairing pairing = VKROPE_HALF_SPLIT;
@@ -39,22 +90,22 @@ struct ModelType {
     std::uint32_t head_dim = 0;    ///< 0: hidden_size / num_attention_heads
     bool doubled_heads =
         false;  ///< attention is twice as wide as hidden_size, and so are its heads: Zamba 2
-    std::uint32_t hidden_size = 0;          ///< 0: the file must give it
-    std::uint32_t num_attention_heads = 0;  ///< 0: the file must give it
-    std::uint32_t qk_nope_head_dim =
-        0;  ///< multi-head latent attention: channels of a query before the rotated ones
-    std::uint32_t qk_rope_head_dim =
-        0;  ///< rotated channels; 0: no latent attention unless the file says so
-    std::uint32_t kv_lora_rank = 512;     ///< latent channels of a key row before the rotated ones
+    struct {
+        std::uint32_t hidden_size = 0, num_attention_heads = 0;  ///< 0: the file must give it
+    } size = {};
+    /// Multi-head latent attention.
+    struct {
+        std::uint32_t qk_nope_head_dim = 0;  ///< channels of a query before the rotated ones
+        std::uint32_t qk_rope_head_dim = 0;  ///< rotated ones; 0: none unless the file says so
+        std::uint32_t kv_lora_rank = 512;    ///< latent channels of a key row before those
+    } latent = {};
     const char* scaling = nullptr;        ///< rope_parameters, as JSON
     std::uint32_t mrope_section[3] = {};  ///< pairs of time, height and width
     bool mrope_interleaved = false;
     Alternating alternating = Alternating::no;  ///< sections in the order row, column, time
-    LayerRule layers = LayerRule::same;
+    LayerPattern layers = {};
     double local_rope_theta = 10000;    ///< with LayerRule::local_base
     std::uint32_t global_head_dim = 0;  ///< head_dim of full-attention layers; 0: as in all layers
-    std::uint32_t period = 0;  ///< of layer types; 0: no layer types unless the file says so
-    FullLayers full_layers = FullLayers::last_of_period;
     std::uint32_t no_rope_layer_interval = 0;  ///< every n-th layer has no RoPE; 0: all have
     bool full_without_rope =
         false;  ///< layers without RoPE are full attention, the others chunked: Llama 4
@@ -68,6 +119,9 @@ struct ModelType {
     std::optional<Pairing> indexer = {};  ///< of the indexer of its sparse attention, if it has one
     bool softmax_differs = false;         ///< readers disagree on what YaRN does to its softmax
     bool custom_scales_nothing = false;   ///< its rope_type custom is default: HunyuanImage 3
+    NormRule norms = {};
+    bool clips = false;                                    ///< clip_qkv clamps Q, K and V
+    QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;  ///< by position, as keys of the file say
 };
 
 /// The row of a model_type, under any of its names; null if the table does not have it.

@@ -5,12 +5,10 @@
 #include <iterator>
 
 #include "model/hf/telling_keys.hpp"
-#include "model/json_document.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
-
-using nlohmann::json;
 
 /// An object that holds the language model's configuration.
 struct Nested {
@@ -32,18 +30,13 @@ constexpr Nested nested_configs[] = {
 };
 
 /// Keys that shape the rotation although their names do not say so.
-constexpr const char* widths[] = {"attention_head_dim",   "global_head_dim", "head_dim",
-                                  "hidden_size_per_head", "kv_channels",     "layer_types",
-                                  "qk_nope_head_dim",     "swa_head_dim"};
+constexpr auto widths = names("attention_head_dim", "global_head_dim", "head_dim",
+                              "hidden_size_per_head", "kv_channels", "layer_types",
+                              "qk_nope_head_dim", "swa_head_dim");
 
 /// Keys that shape it if those are missing.
-constexpr const char* sizes[] = {"hidden_size", "max_position_embeddings", "model_type",
-                                 "num_attention_heads", "num_hidden_layers"};
-
-template <std::size_t count>
-bool contains(const char* const (&names)[count], const std::string& name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
+constexpr auto sizes = names("hidden_size", "max_position_embeddings", "model_type",
+                             "num_attention_heads", "num_hidden_layers");
 
 bool shapes_rotation(const std::string& key) {
     return what_says(key) != Says::nothing || contains(widths, key);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
 
 namespace vkrope {
 
@@ -15,7 +15,7 @@ struct LanguageModel {
     Scopes around;  ///< the enclosing objects, the document first; empty if it is the document
 };
 
-LanguageModel language_model(const nlohmann::json& document);
+LanguageModel language_model(const json& document);
 
 /// Whether a key is the name of an object that may hold a language model; ignored_around() names
 /// those that are not read.

@@ -3,123 +3,325 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
-#include "model/hf/scaling_parameters.hpp"
-#include "model/hf/scaling_types.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "model/hf/finish.hpp"
 
 namespace vkrope {
 namespace {
 
-/// Pair j of n is divided by factor^(((j + 1) / n)^b): Su Jianlin, kexue.fm/archives/9706,
-/// equations 10 to 13, and for b = 1 the fixed form, equation 6. NTKScalingRotaryEmbedding of
-/// GTE's modeling.py and of vLLM.
-void ntk(const ScalingParameters& parameters) {
-    Rotation& rotation = parameters.rotation();
-    const double factor = parameters.number("factor");
-    if (factor < 1) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s.factor is %s: rope_type ntk needs at least 1",
-             parameters.name().c_str(), shown_number(factor).c_str());
-    }
-    const double mixed_b = parameters.number("mixed_b", 1);
-    const double pairs = double(rotation.inv_freq.size());
-    std::vector<double> divisors;
-    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
-        divisors.push_back(std::pow(factor, std::pow(double(j + 1) / pairs, mixed_b)));
-    }
-    parameters.check(scale_divisors(rotation.inv_freq, divisors.data(), divisors.size()));
+/// A length of a file as a whole number.
+std::uint64_t trained_length(double number) {
+    return static_cast<std::uint64_t>(std::min(number, 0x1p53));
 }
 
-/// Fields of dynamic scaling may be present beside alpha, as in HunYuan's files, if they ask
-/// for nothing else.
-void fixed_ntk(const ScalingParameters& parameters, const Field& alpha) {
-    Rotation& rotation = parameters.rotation();
-    if (const Field factor = find(parameters.own(), {"factor"})) {
-        if (positive_number(factor) != 1) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %s and %s is %s: it is unknown which of them applies",
-                 alpha.name.c_str(), shown(*alpha.value).c_str(), factor.name.c_str(),
-                 shown(*factor.value).c_str());
+/// Reads the parameters of one scaling and applies it.
+class Scaling {
+   public:
+    Scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation)
+        : section_(section), input_(input), rotation_(rotation),
+          frequencies_(rotation.inv_freq), own_{section.scope()}, everywhere_{section.scope(),
+                                                                              input.config} {}
+
+    void apply() {
+        warn_of_unused();
+        const std::string& type = rotation_.rope_type;
+        if (type == "linear") {
+            check(scale_linear(frequencies_, number("factor")));
+        } else if (type == "dynamic") {
+            dynamic();
+        } else if (type == "ntk") {
+            ntk();
+        } else if (type == "xdrope") {
+            if (const Field alpha = own("alpha")) {
+                check(scale_ntk(frequencies_, positive_number(alpha)));
+            }
+        } else if (type == "yarn") {
+            const Field stated = find_first(own_, {"rope_type", "type"});
+            const bool by_name = stated && is_deepseek_yarn(text(stated));
+            input_.deepseek_yarn || by_name ? deepseek_yarn() : yarn();
+            // The class scales the softmax, not the name.
+            if (!input_.deepseek_yarn) rotation_.softmax_scale = 1;
+        } else if (type == "longrope") {
+            longrope();
+        } else if (type == "llama3") {
+            check(scale_llama3(
+                frequencies_,
+                {number("factor"), number("low_freq_factor"), number("high_freq_factor"),
+                 positive_number(required(everywhere_, "original_max_position_embeddings"))}));
+        } else if (type == "proportional") {
+            ProportionalScaling scaling;
+            scaling.factor = number("factor", scaling.factor);
+            scaling.partial_rotary_factor = input_.partial_rotary_factor;
+            check(proportional_inv_freq(input_.base, rotation_.head_dim, scaling,
+                                        frequencies_.data()));
         }
-        parameters.warn("ignored key " + factor.name + ": the scaling uses alpha instead");
     }
-    if (const Field original = find(parameters.own(), {"original_max_position_embeddings"})) {
-        parameters.warn("ignored key " + original.name +
-                        ": alpha scales the same for every length");
-    }
-    parameters.check(scale_ntk(rotation.inv_freq, positive_number(alpha)));
-}
 
-void dynamic(const ScalingParameters& parameters) {
-    Rotation& rotation = parameters.rotation();
-    if (const Field alpha = find(parameters.own(),
-                                 {"alpha"})) {  // HunYuan: the same for every length
-        fixed_ntk(parameters, alpha);
-        return;
-    }
-    const Field original = find(parameters.own(), {"original_max_position_embeddings"});
-    parameters.warn_without_length(
-        "dynamic scaling depends on the length, which is unknown: assuming it is no longer "
-        "than trained");
-    const double given = original ? positive_number(original) : 0;
-    const bool alone = original && rotation.max_position == 0;
-    const DynamicNtkScaling scaling = {parameters.number("factor"),
-                                       alone ? given : parameters.max_position()};
-    if (original && given != scaling.max_position_embeddings) {
-        parameters.warn(
-            original.name + " is " + shown(*original.value) + " and max_position_embeddings is " +
-            std::to_string(rotation.max_position) +
-            ": the latter is taken for the trained length, as transformers' code does; it "
-            "documents the former");
-    }
-    parameters.check(scale_dynamic_ntk(rotation.inv_freq, scaling, parameters.input().seq_len));
-    rotation.longest_seq_len = std::max(parameters.input().seq_len,
-                                        trained_length(scaling.max_position_embeddings));
-}
+   private:
+    void check(const Status& status) const { require(status, section_.name); }
 
-void proportional(const ScalingParameters& parameters) {
-    Rotation& rotation = parameters.rotation();
-    ProportionalScaling scaling;
-    scaling.factor = parameters.number("factor", scaling.factor);
-    scaling.partial_rotary_factor = parameters.input().partial_rotary_factor;
-    parameters.check(proportional_inv_freq(parameters.input().base, rotation.head_dim, scaling,
-                                           rotation.inv_freq.data()));
-}
+    void warn(std::string warning) const { rotation_.warnings.push_back(std::move(warning)); }
+
+    void warn_of_unused() const {
+        for (const auto& [key, value] : section_.object.items()) {
+            if (!value.is_null() && !reads_field(rotation_.rope_type, key) &&
+                !finish_reads(input_.model_type, key)) {
+                warn("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " +
+                     rotation_.rope_type + " does not use it");
+            }
+        }
+    }
+
+    void warn_without_length(const char* warning) const {
+        if (input_.seq_len == 0) {
+            warn(warning);
+        }
+    }
+
+    Field own(const char* name) const { return find(own_, {name}); }
+
+    Field required(const Scopes& scopes, const char* name) const {
+        Field field = find(scopes, {name});
+        if (!field) {
+            fail(VKROPE_ERROR_INVALID_DATA, "%s.%s is missing: rope_type %s needs it",
+                 section_.name.c_str(), name, rotation_.rope_type.c_str());
+        }
+        return field;
+    }
+
+    double number(const char* name) const { return positive_number(required(own_, name)); }
+
+    double number(const char* name, double otherwise) const {
+        const Field field = own(name);
+        return field ? positive_number(field) : otherwise;
+    }
+
+    /// mscale and similar fields, which 0 turns off.
+    double magnitude(const char* name, double otherwise) const {
+        const Field field = own(name);
+        return field && *field.value == 0 ? 0 : number(name, otherwise);
+    }
+
+    double max_position() const {
+        if (rotation_.max_position == 0) {
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "max_position_embeddings is missing: rope_type %s needs it",
+                 rotation_.rope_type.c_str());
+        }
+        return double(rotation_.max_position);
+    }
+
+    double original_max_position() const {
+        if (const Field field = find(everywhere_, {"original_max_position_embeddings"})) {
+            return positive_number(field);
+        }
+        const double assumed = max_position();
+        warn("original_max_position_embeddings is missing: assuming " +
+             std::to_string(rotation_.max_position) + ", which is max_position_embeddings");
+        return assumed;
+    }
+
+    /// The given factor, or else the ratio of the extended to the trained length.
+    double factor_beyond(double original) const {
+        const Field field = own("factor");
+        const Field length = find(everywhere_, {"original_max_position_embeddings"});
+        if (!field && length) {
+            return max_position() / original;
+        }
+        const double factor = number("factor");
+        if (length && rotation_.max_position != 0 &&
+            std::fabs(factor * original - double(rotation_.max_position)) >= 1) {
+            warn(stated(field) + " but max_position_embeddings, " +
+                 std::to_string(rotation_.max_position) + ", is " +
+                 shown_number(double(rotation_.max_position) / original) +
+                 " times original_max_position_embeddings: the factor is taken");
+        }
+        return factor;
+    }
+
+    /// Pair j of n is divided by factor^(((j + 1) / n)^b): Su Jianlin, kexue.fm/archives/9706,
+    /// equations 10 to 13, and for b = 1 the fixed form, equation 6. NTKScalingRotaryEmbedding of
+    /// GTE's modeling.py and of vLLM.
+    void ntk() const {
+        const double factor = number("factor");
+        if (factor < 1) {
+            fail(VKROPE_ERROR_INVALID_DATA, "%s.factor is %s: rope_type ntk needs at least 1",
+                 section_.name.c_str(), shown_number(factor).c_str());
+        }
+        const double mixed_b = number("mixed_b", 1);
+        const double pairs = double(frequencies_.size());
+        std::vector<double> divisors;
+        for (std::size_t j = 0; j < frequencies_.size(); ++j) {
+            divisors.push_back(std::pow(factor, std::pow(double(j + 1) / pairs, mixed_b)));
+        }
+        check(scale_divisors(frequencies_, divisors.data(), divisors.size()));
+    }
+
+    /// HunYuan's alpha is the same for every length. Fields of dynamic scaling may be present
+    /// beside it, as in its files, if they ask for nothing else.
+    void fixed_ntk(const Field& alpha) const {
+        if (const Field factor = own("factor")) {
+            if (positive_number(factor) != 1) {
+                fail(VKROPE_ERROR_INVALID_DATA, "%s and %s: it is unknown which of them applies",
+                     stated(alpha).c_str(), stated(factor).c_str());
+            }
+            warn("ignored key " + factor.name + ": the scaling uses alpha instead");
+        }
+        if (const Field original = own("original_max_position_embeddings")) {
+            warn("ignored key " + original.name + ": alpha scales the same for every length");
+        }
+        check(scale_ntk(frequencies_, positive_number(alpha)));
+    }
+
+    void dynamic() const {
+        if (const Field alpha = own("alpha")) {
+            fixed_ntk(alpha);
+            return;
+        }
+        const Field original = own("original_max_position_embeddings");
+        warn_without_length(
+            "dynamic scaling depends on the length, which is unknown: assuming it is no longer "
+            "than trained");
+        const double given = original ? positive_number(original) : 0;
+        const bool alone = original && rotation_.max_position == 0;
+        const DynamicNtkScaling scaling = {number("factor"), alone ? given : max_position()};
+        if (original && given != scaling.max_position_embeddings) {
+            warn(stated(original) + " and max_position_embeddings is " +
+                 std::to_string(rotation_.max_position) +
+                 ": the latter is taken for the trained length, as transformers' code does; it "
+                 "documents the former");
+        }
+        check(scale_dynamic_ntk(frequencies_, scaling, input_.seq_len));
+        rotation_.longest_seq_len = std::max(input_.seq_len,
+                                             trained_length(scaling.max_position_embeddings));
+    }
+
+    /// Warns of magnitudes that are present but not used, and why.
+    void warn_of_mscale(const char* because) const {
+        for (const char* name : {"mscale", "mscale_all_dim"}) {
+            if (magnitude(name, 0) != 0) {
+                const Field field = own(name);
+                warn(ignored(field) + because);
+            }
+        }
+    }
+
+    /// What both kinds of YaRN read.
+    template <class Parameters>
+    Parameters yarn_parameters() const {
+        Parameters scaling;
+        scaling.original_max_position_embeddings = original_max_position();
+        scaling.factor = factor_beyond(scaling.original_max_position_embeddings);
+        scaling.beta_fast = number("beta_fast", 0);
+        scaling.beta_slow = number("beta_slow", 0);
+        return scaling;
+    }
+
+    /// YaRN, with the attention factor of transformers' code.
+    void yarn() const {
+        auto scaling = yarn_parameters<YarnScaling>();
+        scaling.attention_factor = number("attention_factor", 0);
+        scaling.mscale = magnitude("mscale", 0);
+        scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
+        if (scaling.attention_factor != 0) {
+            warn_of_mscale("attention_factor is given and is used");
+        } else if ((scaling.mscale != 0) != (scaling.mscale_all_dim != 0)) {
+            warn_of_mscale(
+                "mscale and mscale_all_dim count only together, as in transformers; the attention "
+                "factor is YaRN's");
+        }
+        if (const Field truncate = own("truncate")) {
+            scaling.no_truncate = !truth(truncate);
+        }
+        check(scale_yarn(frequencies_, input_.base, scaling, rotation_.attention_factor));
+    }
+
+    /// YaRN of DeepSeek's code, which also scales the softmax.
+    void deepseek_yarn() const {
+        auto scaling = yarn_parameters<DeepseekYarnScaling>();
+        scaling.mscale = magnitude("mscale", 1);
+        scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
+        if (const Field truncate = own("truncate"); truncate && !truth(truncate)) {
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: DeepSeek's YaRN truncates",
+                 stated(truncate).c_str());
+        }
+        const bool mscale = magnitude("mscale", 0) != 0,
+                   all_dim = magnitude("mscale_all_dim", 0) != 0;
+        if (mscale != all_dim) {
+            warn(section_.name + "." + (mscale ? "mscale_all_dim" : "mscale") +
+                 " is missing: assuming " + (mscale ? "0" : "1") +
+                 ", the default of DeepSeek's code; in transformers the two count for the "
+                 "attention factor only together");
+        }
+        check(scale_deepseek_yarn(frequencies_, input_.base, scaling, rotation_.attention_factor,
+                                  rotation_.softmax_scale));
+        if (const Field given = own("attention_factor")) {
+            rotation_.attention_factor = positive_number(given);
+            if (mscale || all_dim) {
+                warn(stated(given) +
+                     ": taken for cos and sin; mscale and mscale_all_dim for the softmax alone");
+            }
+        }
+    }
+
+    std::vector<double> divisors(const char* name) const {
+        const Field field = required(own_, name);
+        if (!field.value->is_array()) {
+            refuse(field, "a list of numbers");
+        }
+        std::vector<double> numbers;
+        for (std::size_t i = 0; i < field.value->size(); ++i) {
+            numbers.push_back(positive_number(element(field, i)));
+        }
+        if (numbers.size() != frequencies_.size()) {
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "%s has %zu elements: it must have rotary_dim / 2 = %zu", field.name.c_str(),
+                 numbers.size(), frequencies_.size());
+        }
+        return numbers;
+    }
+
+    void longrope() const {
+        const std::vector<double> near = divisors("short_factor");
+        const std::vector<double> far = divisors("long_factor");
+        LongRopeScaling scaling;
+        scaling.short_factor = near.data();
+        scaling.long_factor = far.data();
+        scaling.count = near.size();
+        scaling.original_max_position_embeddings = original_max_position();
+        scaling.attention_factor = number("attention_factor", 0);
+        scaling.short_mscale = number("short_mscale", 0);
+        scaling.long_mscale = number("long_mscale", 0);
+        if (const Field given = own("attention_factor");
+            given && (scaling.short_mscale != 0 || scaling.long_mscale != 0)) {
+            warn(ignored(given) + "short_mscale and long_mscale are taken for their lists");
+        }
+        // A given attention factor needs no factor.
+        const bool needed = scaling.attention_factor == 0 &&
+                            (scaling.short_mscale == 0 || scaling.long_mscale == 0);
+        scaling.factor = needed || own("factor")
+                             ? factor_beyond(scaling.original_max_position_embeddings)
+                             : 1;
+        warn_without_length(
+            "longrope depends on the length, which is unknown: assuming the short list");
+        check(scale_longrope(frequencies_, scaling, input_.seq_len, rotation_.attention_factor));
+        const std::uint64_t original = trained_length(scaling.original_max_position_embeddings);
+        if (input_.seq_len <= original) rotation_.longest_seq_len = original;
+    }
+
+    const ScalingSection& section_;
+    const ScalingInput& input_;
+    Rotation& rotation_;
+    std::vector<double>& frequencies_;
+    const Scopes own_, everywhere_;
+};
 
 }  // namespace
 
 void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation) {
-    const ScalingParameters parameters(section, input, rotation);
-    parameters.warn_of_unused();
-    const std::string& type = rotation.rope_type;
-    if (type == "linear") {
-        parameters.check(scale_linear(rotation.inv_freq, parameters.number("factor")));
-    } else if (type == "dynamic") {
-        dynamic(parameters);
-    } else if (type == "ntk") {
-        ntk(parameters);
-    } else if (type == "xdrope") {
-        if (const Field alpha = find(parameters.own(), {"alpha"})) {
-            parameters.check(scale_ntk(rotation.inv_freq, positive_number(alpha)));
-        }
-    } else if (type == "yarn") {
-        const Field stated = find_first(parameters.own(), {"rope_type", "type"});
-        const bool by_name = stated && is_deepseek_yarn(text(stated));
-        input.deepseek_yarn || by_name ? apply_deepseek_yarn(parameters) : apply_yarn(parameters);
-        if (!input.deepseek_yarn) rotation.softmax_scale = 1;  // the class scales it, not the name
-    } else if (type == "longrope") {
-        apply_longrope(parameters);
-    } else if (type == "llama3") {
-        parameters.check(
-            scale_llama3(rotation.inv_freq,
-                         {parameters.number("factor"), parameters.number("low_freq_factor"),
-                          parameters.number("high_freq_factor"),
-                          positive_number(parameters.required(
-                              parameters.everywhere(), "original_max_position_embeddings"))}));
-    } else if (type == "proportional") {
-        proportional(parameters);
-    }
+    Scaling(section, input, rotation).apply();
 }
 
 }  // namespace vkrope

@@ -2,16 +2,41 @@
 #include "model/hf/scaling_section.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 
-#include "model/hf/scaling_types.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/limits.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
 
-using nlohmann::json;
+/// Fields that are valid for every type.
+constexpr auto common_fields = names("rope_type", "type", "rope_theta", "partial_rotary_factor",
+                                     "mrope_section", "mrope_interleaved", "xdrope_section");
+
+/// A supported scaling, and the fields that it reads.
+struct ScalingType {
+    const char* name;
+    std::initializer_list<const char*> fields;
+};
+
+const ScalingType scaling_types[] = {
+    {"default", {}},
+    {"dynamic", {"factor", "alpha", "original_max_position_embeddings"}},
+    {"linear", {"factor"}},
+    {"llama3",
+     {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
+    {"longrope",
+     {"factor", "short_factor", "long_factor", "attention_factor", "short_mscale", "long_mscale",
+      "original_max_position_embeddings"}},
+    {"ntk", {"factor", "mixed_b"}},
+    {"proportional", {"factor"}},
+    {"xdrope", {"alpha"}},
+    {"yarn",
+     {"factor", "beta_fast", "beta_slow", "truncate", "attention_factor", "mscale",
+      "mscale_all_dim", "original_max_position_embeddings"}},
+};
 
 json object_or_empty(const Scope& config, const char* name) {
     const Field field = find({config}, {name});
@@ -19,8 +44,7 @@ json object_or_empty(const Scope& config, const char* name) {
         return json::object();
     }
     if (!field.value->is_object()) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s: it must be an object or null", field.name.c_str(),
-             shown(*field.value).c_str());
+        refuse(field, "an object or null");
     }
     return *field.value;
 }
@@ -98,8 +122,7 @@ std::string type_that_says(const ScalingSections& sections, const std::string& k
     return {};
 }
 
-ScalingSections divided(const std::string& name, const json& object,
-                        std::vector<std::string>& warnings) {
+ScalingSections divided(const std::string& name, const json& object, Warnings& warnings) {
     ScalingSections sections;
     for (const auto& [key, value] : object.items()) {
         if (value.is_object()) {
@@ -111,8 +134,8 @@ ScalingSections divided(const std::string& name, const json& object,
         return sections;
     }
     if (sections.by_type.size() > max_layer_types) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu layer types: it must have at most %zu", name.c_str(),
-             sections.by_type.size(), max_layer_types);
+        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu layer types: it must have at most %zu",
+             name.c_str(), sections.by_type.size(), max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
         if (value.is_object() || value.is_null()) {
@@ -156,30 +179,28 @@ void share(json& parameters, const json& scaling, const char* key) {
     if (!said && !by_type) {
         parameters[key] = *old;
     } else if (!agrees) {
-        fail(VKROPE_ERROR_INVALID_DATA, "rope_parameters and rope_scaling differ in %s: they must agree",
-             key);
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "rope_parameters and rope_scaling differ in %s: they must agree", key);
     }
 }
 
 /// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling:
 /// InternLMAttention of its modeling_internlm.py.
-ScalingSection of_rotary(const Scope& config, const Field& rotary,
-                         std::vector<std::string>& warnings) {
+ScalingSection of_rotary(const Scope& config, const Field& rotary, Warnings& warnings) {
     const Scope scope = {rotary.value, rotary.name + "."};
     ScalingSection section = {rotary.name, json::object()};
     if (const Field base = find({scope}, {"base"})) {
         section.object["rope_theta"] = positive_number(base);
         const Field other = find({config}, {"rope_theta"});
         if (other && *other.value != *base.value) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %s but %s is %s: they must agree", base.name.c_str(),
-                 shown(*base.value).c_str(), other.name.c_str(), shown(*other.value).c_str());
+            disagree(base, other);
         }
     }
     const Field type = find({scope}, {"type"});
     if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
         fail(type ? VKROPE_ERROR_NOT_SUPPORTED : VKROPE_ERROR_INVALID_DATA,
              "%s.type is %s: it must be origin or dynamic", rotary.name.c_str(),
-             type ? shown(*type.value).c_str() : "missing");
+             type ? shown(type).c_str() : "missing");
     }
     const bool grows = *type.value == "dynamic";
     section.object["rope_type"] = grows ? "dynamic" : "default";
@@ -197,6 +218,65 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary,
 }
 
 }  // namespace
+
+bool is_common_field(const std::string& name) {
+    return contains(common_fields, name);
+}
+
+bool reads_field(const std::string& type, const std::string& name) {
+    return is_common_field(name) || contains(find_row(scaling_types, type)->fields, name);
+}
+
+std::string present_name(const std::string& type) {
+    return type == "su"             ? "longrope"
+           : type == "mrope"        ? "default"
+           : is_deepseek_yarn(type) ? "yarn"
+                                    : type;
+}
+
+bool is_scaling_name(const std::string& type) {
+    const std::string present = present_name(type);
+    return present != "default" && find_row(scaling_types, present) != nullptr;
+}
+
+bool is_deepseek_yarn(const std::string& type) {
+    return type == "deepseek_yarn" || type == "telechat3-yarn";
+}
+
+std::string scaling_type(const ScalingSection& section) {
+    std::string type;
+    Field found;
+    for (const char* key : {"rope_type", "type"}) {
+        const Field field = find({section.scope()}, {key});
+        if (!field) {
+            continue;
+        }
+        const std::string named = present_name(text(field));
+        if (found && named != type) {
+            disagree(found, field);
+        }
+        found = field;
+        type = named;
+    }
+    if (found) {
+        if (find_row(scaling_types, type) == nullptr) {
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
+                 "%s: it must be default, linear, dynamic, yarn, longrope, llama3, "
+                 "proportional, mrope or xdrope",
+                 stated(found).c_str());
+        }
+        return type;
+    }
+    for (const auto& [key, value] : section.object.items()) {
+        if (!value.is_null() && !is_common_field(key)) {
+            fail(VKROPE_ERROR_INVALID_DATA,
+                 "%s.rope_type is missing although %s is there: it is unknown which scaling it "
+                 "belongs to",
+                 section.name.c_str(), shown_key(key).c_str());
+        }
+    }
+    return "default";
+}
 
 ScalingSection ScalingSection::without_scaling() const {
     ScalingSection rest = {name, json::object()};
@@ -228,8 +308,7 @@ const ScalingSection* ScalingSections::of(const std::string& type) const {
     return nullptr;
 }
 
-ScalingSections scaling_sections(const Scope& config, const ModelType& model,
-                                 std::vector<std::string>& warnings) {
+ScalingSections scaling_sections(const Scope& config, const ModelType& model, Warnings& warnings) {
     json parameters = object_or_empty(config, "rope_parameters");
     json scaling = object_or_empty(config, "rope_scaling");
     read_custom(model, parameters);
@@ -261,11 +340,6 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model,
     }
     return scaling.empty() ? ScalingSections()
                            : divided(config.prefix + "rope_scaling", scaling, warnings);
-}
-
-Field partial_rotary_factor(const Scopes& scopes) {
-    return find(scopes, {"partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction",
-                         "rotary_percent", "rotary_percentage", "rope_percent"});
 }
 
 }  // namespace vkrope

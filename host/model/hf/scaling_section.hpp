@@ -4,12 +4,13 @@
 // type.
 #pragma once
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
 #include "model/hf/model_types.hpp"
 
 namespace vkrope {
@@ -17,7 +18,7 @@ namespace vkrope {
 struct ScalingSection {
     std::string name;  ///< as in messages: "rope_parameters", "rope_scaling"; empty if the
                        ///< configuration has neither
-    nlohmann::json object = nlohmann::json::object();
+    json object = json::object();
 
     Scope scope() const { return {&object, name + "."}; }
     ScalingSection without_scaling() const;  ///< only the other fields: base, width, sections
@@ -35,10 +36,31 @@ struct ScalingSections {
 /// Finds the sections. Fails if rope_parameters and rope_scaling contradict each other. If the file
 /// has neither, uses the scaling of the model's class, if it has one, with a warning. InternLM's
 /// object called rotary becomes such a section.
-ScalingSections scaling_sections(const Scope& config, const ModelType& model,
-                                 std::vector<std::string>& warnings);
+ScalingSections scaling_sections(const Scope& config, const ModelType& model, Warnings& warnings);
 
-/// The rotated share of the head, under any of its names.
-Field partial_rotary_factor(const Scopes& scopes);
+/// Names of the rotated share of the head.
+inline const std::initializer_list<const char*> share_names = {
+    "partial_rotary_factor", "rotary_pct",        "rope_pct",    "rotary_emb_fraction",
+    "rotary_percent",        "rotary_percentage", "rope_percent"};
+
+/// The type under its current name: "su" is "longrope", and "mrope", which is not a scaling, is
+/// "default". Fails with not_supported for an unknown one.
+std::string scaling_type(const ScalingSection& section);
+
+/// Whether a field of a section is valid for every type.
+bool is_common_field(const std::string& name);
+
+/// Whether a supported type reads a field of its section.
+bool reads_field(const std::string& type, const std::string& name);
+
+/// The current name of a type that has an older one, or another one; the same name for any other.
+std::string present_name(const std::string& type);
+
+/// Whether this is the name, under any of its names, of a type that scales.
+bool is_scaling_name(const std::string& type);
+
+/// Whether a type is YaRN under a name that means DeepSeek's magnitudes: vLLM's get_rope(), and
+/// initialize_rope() of mlx-lm.
+bool is_deepseek_yarn(const std::string& type);
 
 }  // namespace vkrope

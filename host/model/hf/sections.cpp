@@ -4,27 +4,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/hf/scaling_types.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "model/hf/scaling_section.hpp"
 #include "model/limits.hpp"
 
 namespace vkrope {
 namespace {
 
-using nlohmann::json;
-using ull = unsigned long long;
-
 Sections sections_of(const Field& field) {
-    if (!field.value->is_array() || field.value->size() < 2 || field.value->size() > max_axes) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is %s of %llu: it must be a list of 2 to %u numbers",
-             field.name.c_str(), shown(*field.value).c_str(), ull{field.value->size()}, max_axes);
-    }
     Sections sections;
-    for (const json& entry : *field.value) {
-        const std::string name = field.name + "[" + std::to_string(sections.axes) + "]";
-        sections.pairs[sections.axes++] = std::uint32_t(
-            whole_number({name, &entry}, 0, max_head_dim));
+    for (const Field& one : elements(field, 2, max_axes)) {
+        sections.pairs[sections.axes++] = std::uint32_t(whole_number(one, 0, max_head_dim));
     }
     return sections;
 }
@@ -77,8 +66,7 @@ Sections by_turns(std::uint32_t pairs) {
 }  // namespace
 
 Sections position_sections(const ScalingSection& section, const Scope& config,
-                           const ModelType& model, std::uint32_t pairs,
-                           std::vector<std::string>& warnings) {
+                           const ModelType& model, std::uint32_t pairs, Warnings& warnings) {
     const Scopes scopes = {section.scope(), config};
     const bool then_time = model.alternating == Alternating::then_time;
     const Field in_space = then_time ? find_first({config}, {"rope_3d"}) : Field();

@@ -2,18 +2,30 @@
 #include "model/hf/source.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
-#include "model/hf/scaling_types.hpp"
 #include "model/hf/unsupported.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
+
+/// Handles models that share a model_type with others but differ from them.
+void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& top) {
+    // The smallest DeepSeek models have Llama's attention.
+    if (found.type.latent.qk_rope_head_dim != 0 && without_latent_attention(top)) {
+        found.type = *find_model_type("deepseek");
+    }
+    if (found.name == "baichuan") {
+        const Field hidden = find({config}, {"hidden_size"});
+        if (hidden && *hidden.value == 5120) {
+            fail(VKROPE_ERROR_NOT_SUPPORTED,
+                 "hidden_size is 5120: Baichuan's 13B models use ALiBi, not RoPE");
+        }
+    }
+}
 
 /// DBRX and MPT have their numbers in attn_config.
 Scopes lookups(const Scope& config) {
@@ -33,8 +45,9 @@ ScalingSection compressed_section(const Source& source) {
     const char* name = sliding ? "main" : "compress";
     const ScalingSection* found = source.sections.of(name);
     if (found == nullptr) {
-        fail(VKROPE_ERROR_INVALID_DATA, "rope_parameters has no entry %s, which layers of type %s have",
-             name, shown_key(source.layer.type).c_str());
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "rope_parameters has no entry %s, which layers of type %s have", name,
+             shown_key(source.layer.type).c_str());
     }
     if (sliding && !source.by_type()) {
         return found->without_scaling();
@@ -48,7 +61,7 @@ ScalingSection compressed_section(const Source& source) {
 
 /// Whether the scaling is not for layers of this type: Step 3.5's yarn_only_types.
 bool scaled_elsewhere(const Source& source) {
-    if (source.model.type.layers != LayerRule::scaled_on_listed ||
+    if (source.type.layers.rule != LayerRule::scaled_on_listed ||
         scaling_type(source.sections.all) == "default") {
         return false;
     }
@@ -56,14 +69,14 @@ bool scaled_elsewhere(const Source& source) {
     if (!types || !types.value->is_array()) {
         fail(VKROPE_ERROR_INVALID_DATA,
              "yarn_only_types is %s: it must list the layer types that are scaled",
-             types ? shown(*types.value).c_str() : "missing");
+             types ? shown(types).c_str() : "missing");
     }
     return std::find(types.value->begin(), types.value->end(), source.layer.type) ==
            types.value->end();
 }
 
 ScalingSection section_of_layer(const Source& source) {
-    if (source.model.type.layers == LayerRule::compressed) {
+    if (source.type.layers.rule == LayerRule::compressed) {
         return compressed_section(source);
     }
     const ScalingSection* found = source.sections.of(source.layer.type);
@@ -72,8 +85,8 @@ ScalingSection section_of_layer(const Source& source) {
              shown_key(source.layer.type).c_str());
     }
     const bool unscaled = !source.by_type() && !source.layer.is_full() &&
-                          (source.model.type.layers == LayerRule::local_base ||
-                           source.model.type.layers == LayerRule::scaled_on_full ||
+                          (source.type.layers.rule == LayerRule::local_base ||
+                           source.type.layers.rule == LayerRule::scaled_on_full ||
                            has_local_base(source.top));
     if (found != nullptr && !source.by_type() && scaled_elsewhere(source)) {
         return found->without_scaling();
@@ -83,52 +96,16 @@ ScalingSection section_of_layer(const Source& source) {
 
 /// Keys with one number, for which a file may have one for each layer. Those of bases and shares
 /// that name lists are in read_layers().
-constexpr const char* listed_keys[] = {"attention_head_dim",
-                                       "global_head_dim",
-                                       "global_rope_theta",
-                                       "head_dim",
-                                       "hidden_size_per_head",
-                                       "kv_channels",
-                                       "kv_lora_rank",
-                                       "local_rope_theta",
-                                       "n_head",
-                                       "n_heads",
-                                       "num_attention_heads",
-                                       "num_key_value_heads",
-                                       "num_kv_heads",
-                                       "partial_rotary_factor",
-                                       "qk_nope_head_dim",
-                                       "qk_rope_head_dim",
-                                       "rope_base",
-                                       "rope_embedding_base",
-                                       "rope_local_base_freq",
-                                       "rope_pct",
-                                       "rope_percent",
-                                       "rotary_base",
-                                       "rotary_dim",
-                                       "rotary_emb_base",
-                                       "rotary_emb_fraction",
-                                       "rotary_pct",
-                                       "rotary_percent",
-                                       "rotary_percentage",
-                                       "swa_head_dim",
-                                       "swa_rope_theta"};
+constexpr auto listed_keys = names(
+    "attention_head_dim", "global_head_dim", "global_rope_theta", "head_dim",
+    "hidden_size_per_head", "kv_channels", "kv_lora_rank", "local_rope_theta", "n_head", "n_heads",
+    "num_attention_heads", "num_key_value_heads", "num_kv_heads", "partial_rotary_factor",
+    "qk_nope_head_dim", "qk_rope_head_dim", "rope_base", "rope_embedding_base",
+    "rope_local_base_freq", "rope_pct", "rope_percent", "rotary_base", "rotary_dim",
+    "rotary_emb_base", "rotary_emb_fraction", "rotary_pct", "rotary_percent", "rotary_percentage",
+    "swa_head_dim", "swa_rope_theta");
 
-constexpr std::string_view q_head_keys[] = {"n_head", "n_heads", "num_attention_heads"};
-
-constexpr std::string_view share_keys[] = {"partial_rotary_factor", "rope_pct",   "rope_percent",
-                                           "rotary_emb_fraction",   "rotary_pct", "rotary_percent",
-                                           "rotary_percentage"};
-
-template <std::size_t count>
-bool is_one_of(const std::string_view (&names)[count], std::string_view name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-nlohmann::json as_json(double number) {
-    if (number == std::floor(number)) return static_cast<std::uint64_t>(number);
-    return number;
-}
+constexpr auto q_head_keys = names("n_head", "n_heads", "num_attention_heads");
 
 /// The same in a section.
 void take_listed_of_section(Source& source, const Layers& layers, const ModelQuery& query) {
@@ -137,33 +114,33 @@ void take_listed_of_section(Source& source, const Layers& layers, const ModelQue
         if (entry == source.section.object.end() || !entry->is_array()) continue;
         const LayerNumbers numbers = listed_numbers({source.section.name + "." + key, &*entry},
                                                     layers);
-        if (is_one_of(share_keys, key)) source.shares = numbers.values;
-        *entry = as_json(layers.common(numbers, query, source.layer).value_or(0));
+        if (contains(share_names, key)) source.shares = numbers.values;
+        *entry = json_number(layers.common(numbers, query, source.layer).value_or(0));
     }
 }
 
 /// Puts the number of the layers that are asked for where the file lists one for each layer. Head
 /// counts that differ are left out, if head_dim does not need them.
 void take_listed(Source& source, const Layers& layers, const ModelQuery& query) {
-    std::shared_ptr<nlohmann::json> copy;
-    for (const char* key : listed_keys) {
+    std::shared_ptr<json> copy;
+    for (const std::string_view name : listed_keys) {
+        const char* key = name.data();
         const Field field = find_first({source.config}, {key});
         if (!field || !field.value->is_array()) continue;
-        const std::string_view name = key;
-        const bool of_q = is_one_of(q_head_keys, name);
+        const bool of_q = contains(q_head_keys, name);
         const bool needed = of_q &&
                             !find_first({source.config}, {"head_dim", "attention_head_dim",
                                                           "kv_channels", "qk_rope_head_dim"});
         const std::optional<double> number = layers.common(
             listed_numbers(field, layers), query, source.layer,
             (of_q || name.starts_with("num_")) && !needed);
-        if (!copy) copy = std::make_shared<nlohmann::json>(*source.config.object);
+        if (!copy) copy = std::make_shared<json>(*source.config.object);
         if (!number) {
             copy->erase(key);
         } else {
-            (*copy)[key] = as_json(*number);
+            (*copy)[key] = json_number(*number);
         }
-        if (is_one_of(share_keys, name)) {
+        if (contains(share_names, name)) {
             source.shares = listed_numbers(field, layers).values;
         }
     }
@@ -182,13 +159,58 @@ Scopes Source::both() const {
     return scopes;
 }
 
-Source find_source(const nlohmann::json& whole, const Scope& config, const ModelQuery& query,
-                   std::vector<std::string>& warnings) {
+std::string ModelClass::shown_type() const {
+    return type.name != nullptr ? type.name : unknown ? shown(unknown) : "(missing)";
+}
+
+std::string ModelClass::assumed(const char* field, double value) const {
+    return std::string(field) + " is missing: assuming " + shown_number(value) +
+           ", the default of " + name;
+}
+
+bool without_latent_attention(const Scopes& top) {
+    const Field latent = find(top, {"use_mla"});
+    return latent && !truth(latent);
+}
+
+ModelClass model_class(const json& whole, const Scope& config, const Scopes& top,
+                       Warnings& warnings) {
+    ModelClass found;
+    Field field = find({config}, {"model_type"});
+    if (!field || (text(field).empty() && config.object != &whole)) {
+        field = find({{&whole, ""}}, {"model_type"});  // the text model has this class
+    }
+    if (!field) {
+        warnings.push_back(
+            "model_type is missing: assuming the defaults and pairing of llama; "
+            "whether Q and K have norms is not known");
+        return found;
+    }
+    const std::string name = text(field);
+    if (const char* reason = unsupported_model_type(name)) {
+        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(field).c_str(), reason);
+    }
+    if (const ModelType* row = find_model_type(name)) {
+        found.type = *row;
+        found.name = row->name;
+        tell_variants_apart(found, config, top);
+        return found;
+    }
+    found.unknown = field;
+    warnings.push_back(
+        "model_type " + shown(field) +
+        " is unknown: assuming the defaults and pairing of llama; whether Q and K have "
+        "norms is not known");
+    return found;
+}
+
+Source find_source(const json& whole, const Scope& config, const ModelQuery& query,
+                   Warnings& warnings) {
     Source source;
     source.config = config;
     source.top = lookups(config);
-    source.model = model_class(whole, config, source.top, warnings);
-    const ModelType& model = source.model.type;
+    static_cast<ModelClass&>(source) = model_class(whole, config, source.top, warnings);
+    const ModelType& model = source.type;
     source.sections = scaling_sections(config, model, warnings);
     for (const auto& [type, section] : source.sections.by_type) {
         require_known_scaling(model, section);  // report an unknown type first
@@ -198,11 +220,11 @@ Source find_source(const nlohmann::json& whole, const Scope& config, const Model
     }
     refuse_unsupported_keys(source.top, model.name != nullptr && model.rope_asked_by == nullptr &&
                                             !model.absolute_is_meant);
-    refuse_without_rope(source.model, source.top, source.sections.all);
+    refuse_without_rope(source, source.top, source.sections.all);
     refuse_scaling_of_attention(source.top);
     // The sections of DeepSeek V4 are for kinds of rotation, not for types of layers.
     const Layers layers = read_layers(config, model,
-                                      model.layers == LayerRule::compressed
+                                      model.layers.rule == LayerRule::compressed
                                           ? std::vector<std::string>()
                                           : source.sections.types());
     source.layer = layers.choose(query, warnings);
@@ -218,12 +240,12 @@ Source find_source(const nlohmann::json& whole, const Scope& config, const Model
 }
 
 bool has_local_base(const Scopes& top) {
-    return bool(find_first(top, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"}));
+    return bool(find_first(top, local_base_names));
 }
 
 void warn_unless_of_a_type(const Source& source, const Field& own,
                            std::initializer_list<const char*> names, const char* in_section,
-                           std::vector<std::string>& warnings) {
+                           Warnings& warnings) {
     for (const char* name : names) {
         const Field other = find_first(source.top, {name});
         const bool known = std::any_of(
@@ -233,8 +255,7 @@ void warn_unless_of_a_type(const Source& source, const Field& own,
                 return field && *field.value == *other.value;
             });
         if (other && !known) {
-            warnings.push_back("ignored key " + other.name + ", which is " + shown(*other.value) +
-                               ": " + own.name + " is read, which is " + shown(*own.value));
+            warnings.push_back(ignored(other) + own.name + " is read, which is " + shown(own));
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the numbers of the layers that a query asks for are found in a configuration.
+// The class of a model, and where the numbers of the layers that a query asks for are found in its
+// configuration.
 #pragma once
 
 #include <initializer_list>
@@ -9,18 +10,40 @@
 #include <vector>
 
 #include "model/hf/layers.hpp"
-#include "model/hf/model_class.hpp"
+#include "model/hf/model_types.hpp"
 #include "model/hf/nesting.hpp"
 #include "model/hf/scaling_section.hpp"
 
 namespace vkrope {
 
-struct Source {
+struct ModelClass {
+    ModelType type;              ///< llama's, with a null name, unless the table has a row
+    std::string name = "llama";  ///< as in messages
+    Field unknown;               ///< a model_type that the table does not have
+
+    /// The model_type as in messages.
+    std::string shown_type() const;
+
+    /// The warning that a field is missing and that the default of this class is assumed.
+    std::string assumed(const char* field, double value) const;
+};
+
+/// Reads the model_type of the language model, or else of the whole document. Fails for classes
+/// whose rotation is not supported.
+///
+/// config  the language model's own object
+/// top     where its numbers are
+ModelClass model_class(const json& whole, const Scope& config, const Scopes& top,
+                       Warnings& warnings);
+
+/// Whether a model of a class with latent attention says that it has none.
+bool without_latent_attention(const Scopes& top);
+
+struct Source : ModelClass {
     Scope config;  ///< the language model's own object
-    std::shared_ptr<const nlohmann::json>
+    std::shared_ptr<const json>
         of_layer;  ///< a copy of it, if it lists numbers by layer: `config` is that then
     Scopes top;    ///< it, and an attn_config inside it
-    ModelClass model;
     ScalingSections sections;
     LayerKind layer;              ///< the kind of layer that is asked for
     ScalingSection section;       ///< of that kind
@@ -37,8 +60,8 @@ struct Source {
 };
 
 /// Fails if the configuration asks for something that is not supported, or has no such layer.
-Source find_source(const nlohmann::json& whole, const Scope& config, const ModelQuery& query,
-                   std::vector<std::string>& warnings);
+Source find_source(const json& whole, const Scope& config, const ModelQuery& query,
+                   Warnings& warnings);
 
 /// Whether sliding layers have a base of their own.
 bool has_local_base(const Scopes& top);
@@ -51,6 +74,6 @@ bool has_local_base(const Scopes& top);
 /// in_section  its name in a section
 void warn_unless_of_a_type(const Source& source, const Field& own,
                            std::initializer_list<const char*> names, const char* in_section,
-                           std::vector<std::string>& warnings);
+                           Warnings& warnings);
 
 }  // namespace vkrope

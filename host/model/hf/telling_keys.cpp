@@ -5,19 +5,16 @@
 #include <set>
 #include <string_view>
 
-#include "model/hf/scaling_types.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "model/hf/scaling_section.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
 
-using nlohmann::json;
-
 /// Parts of names of objects that describe no attention of this model; at the beginning of a word.
-constexpr std::string_view other_parts[] = {"adapter", "audio",    "compress", "id2label", "image",
-                                            "img",     "label2id", "lora",     "quant",    "speech",
-                                            "vae",     "video",    "vision",   "visual",   "vit"};
+constexpr auto other_parts = names("adapter", "audio", "compress", "id2label", "image", "img",
+                                   "label2id", "lora", "quant", "speech", "vae", "video", "vision",
+                                   "visual", "vit");
 
 /// Whether an object is a model by itself, such as a tower or a draft.
 bool is_model(const json& object) {
@@ -90,7 +87,7 @@ void visit_inside(const Field& field, const VisitKey& visit) {
 }
 
 bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
-                    std::vector<std::string>& warnings) {
+                    Warnings& warnings) {
     bool norms = false;
     std::set<std::string> named;
     const VisitKey look = [&](const Scope& where, const std::string& key, const json& value) {

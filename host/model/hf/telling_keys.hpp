@@ -8,18 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
 #include "model/key_words.hpp"
 
 namespace vkrope {
 
 /// Whether a value asks for a scaling: 1, and what turns a feature off, do not.
-bool asks_for_scaling(const nlohmann::json& value);
+bool asks_for_scaling(const json& value);
 
 /// Whether a value is a section like rope_scaling, or the name of a scaling.
-bool says_a_scaling(const nlohmann::json& value);
+bool says_a_scaling(const json& value);
 
-using VisitKey = std::function<void(const Scope&, const std::string& key, const nlohmann::json&)>;
+using VisitKey = std::function<void(const Scope&, const std::string& key, const json&)>;
 
 /// Calls `visit` for each key in the objects and lists that the value of `field` is or holds, at
 /// any depth, which nobody reads. Objects that describe another part of the model are passed over:
@@ -30,6 +30,6 @@ void visit_inside(const Field& field, const VisitKey& visit);
 /// or norms, and that is not among those that are `read`, in objects inside it too. Fails with
 /// not_supported for a scaling. Returns whether some key asks for norms.
 bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
-                    std::vector<std::string>& warnings);
+                    Warnings& warnings);
 
 }  // namespace vkrope

@@ -2,24 +2,18 @@
 // Source of every row: the functions of timm's models/eva.py at commit aa4b5850, with
 // RotaryEmbeddingCat and RotaryEmbeddingDinoV3 of its layers/pos_embed_sincos.py. EVA-02 is
 // arXiv:2303.11331, RoPE-ViT arXiv:2403.13298, the Perception Encoder arXiv:2504.13181.
-#include "model/hf/timm.hpp"
-
 #include <cmath>
 #include <numbers>
 #include <string>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
+#include "model/hf/importers.hpp"
 #include "model/hf/telling_keys.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "model/names.hpp"
 #include "model/rotation_rules.hpp"
-#include "model/sorted_table.hpp"
 
 namespace vkrope {
 namespace {
-
-using nlohmann::json;
-using ull = unsigned long long;
 
 constexpr std::uint64_t max_pixels = 1 << 24;  // on a side
 
@@ -60,7 +54,6 @@ constexpr Architecture dinov3(const char* name, std::uint32_t head_dim = 64) {
     return {.name = name, .grid = Grid::centred, .head_dim = head_dim, .theta = 100};
 }
 
-// Sorted by name.
 constexpr Architecture architectures[] = {
     eva02("eva02_base_patch14_224"),
     eva02("eva02_base_patch14_448"),
@@ -114,7 +107,6 @@ constexpr Architecture architectures[] = {
     dinov3("vit_small_plus_patch16_dinov3_qkvb"),
     dinov3("vit_tiny_patch16_dinov3_qkvb"),
 };
-static_assert(sorted(architectures), "the table is searched by bisection");
 
 const Architecture& find_architecture(const Scope& config) {
     const Field name = find({config}, {"architecture"});
@@ -164,19 +156,14 @@ Patches patches_of(const Scope& config, const Architecture& architecture) {
                                  : config;
     const Field size = find({pretrained}, {"input_size"});
     if (!size) {
-        fail(VKROPE_ERROR_INVALID_DATA, "pretrained_cfg.input_size is missing: the frequencies need it");
+        fail(VKROPE_ERROR_INVALID_DATA,
+             "pretrained_cfg.input_size is missing: the frequencies need it");
     }
-    if (!size.value->is_array() || size.value->size() != 3) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s must be a list of 3 numbers: channels, rows, columns",
-             size.name.c_str());
-    }
-    std::uint64_t sides[2];
-    for (std::size_t axis = 0; axis < 2; ++axis) {
-        const Field side = {size.name + "[" + std::to_string(axis + 1) + "]",
-                            &(*size.value)[axis + 1]};
-        sides[axis] = whole_number(side, architecture.patch, max_pixels) / architecture.patch;
-    }
-    return {sides[0], sides[1]};
+    const std::vector<Field> sides = elements(size, 3, 3);  // channels, rows, columns
+    const auto patches = [&](const Field& side) {
+        return whole_number(side, architecture.patch, max_pixels) / architecture.patch;
+    };
+    return {patches(sides[1]), patches(sides[2])};
 }
 
 /// By how much the frequencies of an axis of N patches differ from theta^(-j / n).
@@ -212,17 +199,12 @@ Rotation timm_rotation(const json& config) {
     refuse_arguments(scope);
     const Patches patches = patches_of(scope, architecture);
     Rotation rotation;
-    rotation.pairing = architecture.grid == Grid::centred ? VKROPE_HALF_SPLIT
-                                                          : VKROPE_INTERLEAVED;
+    rotation.pairing = architecture.grid == Grid::centred ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = architecture.head_dim;
-    const std::uint32_t quarter = architecture.head_dim / 4;
-    rotation.sections.axes = 2;
-    rotation.sections.pairs[0] = rotation.sections.pairs[1] = quarter;
-    for (std::uint32_t pair = 0; pair < 2 * quarter; ++pair) {
-        const bool by_column = (pair / quarter == 0) == architecture.column_first;
-        rotation.inv_freq.push_back(
-            std::pow(architecture.theta, -4.0 * (pair % quarter) / architecture.head_dim) *
-            factor_of(architecture, by_column ? patches.columns : patches.rows));
+    const std::uint64_t row_first[] = {patches.rows, patches.columns};
+    for (const bool second : {false, true}) {
+        add_axis(rotation, architecture.head_dim / 2, architecture.theta,
+                 factor_of(architecture, row_first[second != architecture.column_first]));
     }
     require_usable(rotation, rotation.inv_freq.size(), architecture.theta, "rope_temperature");
     rotation.warnings.push_back("positions of the patches: " + positions_of(architecture, patches) +

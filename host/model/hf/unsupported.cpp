@@ -7,15 +7,12 @@
 
 #include "model/hf/finish.hpp"
 #include "model/hf/nesting.hpp"
-#include "model/hf/scaling_types.hpp"
+#include "model/hf/scaling_section.hpp"
 #include "model/hf/telling_keys.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
-
-using nlohmann::json;
 
 /// Values of a key that are not supported.
 enum class When { is_true, is_false, is_listed, not_rope };
@@ -53,56 +50,17 @@ constexpr UnsupportedKey unsupported_keys[] = {
 
 /// Top-level keys that are read although their names say something of the rotation or the layers,
 /// or that describe no rotation.
-constexpr const char* known_keys[] = {"_sliding_window_pattern",
-                                      "attn_layer_indices",
-                                      "attn_rotary_emb",
-                                      "cross_attention_layers",
-                                      "layer_rope_theta",
-                                      "layer_switch",
-                                      "partial_rotary_factors",
-                                      "full_attention_interval",
-                                      "full_attn_idxs",
-                                      "global_attn_every_n_layers",
-                                      "hybrid_layer_pattern",
-                                      "partial_rotary_factor",
-                                      "global_rope_theta",
-                                      "local_rope_theta",
-                                      "mrope_interleaved",
-                                      "mrope_section",
-                                      "no_rope_layer_interval",
-                                      "no_rope_layers",
-                                      "qk_rope_head_dim",
-                                      "rope_base",
-                                      "rope_embedding_base",
-                                      "rope_freq_constant",
-                                      "rope_dail_config",
-                                      "rope_hf_config",
-                                      "rope_impl",
-                                      "rope_interleave",
-                                      "rope_interleaved",
-                                      "rope_local_base_freq",
-                                      "rope_parameters",
-                                      "rope_pct",
-                                      "rope_percent",
-                                      "rope_ratio",
-                                      "rope_scaling",
-                                      "rope_theta",
-                                      "sliding_window_pattern",
-                                      "rotary_base",
-                                      "rotary_dim",
-                                      "rotary_emb_base",
-                                      "rotary_emb_fraction",
-                                      "rotary_emb_interleaved",
-                                      "rotary_pct",
-                                      "rotary_percent",
-                                      "rotary_percentage",
-                                      "swa_rope_theta",
-                                      "xdrope_section"};
-
-template <std::size_t count>
-bool contains(const char* const (&names)[count], const std::string& name) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
+constexpr auto known_keys = names(
+    "_sliding_window_pattern", "attn_layer_indices", "attn_rotary_emb", "cross_attention_layers",
+    "layer_rope_theta", "layer_switch", "partial_rotary_factors", "full_attention_interval",
+    "full_attn_idxs", "global_attn_every_n_layers", "hybrid_layer_pattern", "partial_rotary_factor",
+    "global_rope_theta", "local_rope_theta", "mrope_interleaved", "mrope_section",
+    "no_rope_layer_interval", "no_rope_layers", "qk_rope_head_dim", "rope_base",
+    "rope_embedding_base", "rope_freq_constant", "rope_dail_config", "rope_hf_config", "rope_impl",
+    "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_parameters", "rope_pct",
+    "rope_percent", "rope_ratio", "rope_scaling", "rope_theta", "sliding_window_pattern",
+    "rotary_base", "rotary_dim", "rotary_emb_base", "rotary_emb_fraction", "rotary_emb_interleaved",
+    "rotary_pct", "rotary_percent", "rotary_percentage", "swa_rope_theta", "xdrope_section");
 
 /// A key with a rule for true or false is looked at only if its value is a boolean.
 bool looked_at(const std::string& key, const json& value) {
@@ -161,8 +119,7 @@ void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
         const bool idle = rotates_by_class && key.when == When::not_rope && field &&
                           *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is %s: %s", field.name.c_str(),
-                 shown(*field.value).c_str(), key.reason);
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(field).c_str(), key.reason);
         }
     }
 }
@@ -173,8 +130,8 @@ void refuse_without_rope(const ModelClass& model, const Scopes& top,
     Scopes scopes = top;
     scopes.push_back(section.scope());
     if (key != nullptr && !find_first(scopes, {key})) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is missing: without it model_type %s does not use RoPE", key,
-             model.type.name);
+        fail(VKROPE_ERROR_NOT_SUPPORTED,
+             "%s is missing: without it model_type %s does not use RoPE", key, model.type.name);
     }
     // An unknown class may have no RoPE at all.
     if (model.type.name == nullptr && model.unknown && !names_rope(top)) {
@@ -222,9 +179,9 @@ bool denies_rope(const std::string& key, const json& value) {
 /// Whether the class of the model reads a key that others do not.
 bool read_by_class(const ModelClass& model, const std::string& key, const json& value) {
     const ModelType& type = model.type;
-    return (type.layers == LayerRule::compressed && key == "compress_rope_theta") ||
+    return (type.layers.rule == LayerRule::compressed && key == "compress_rope_theta") ||
            (type.rotary_object && key == "rotary" && value.is_object()) ||
-           (type.layers == LayerRule::scaled_on_listed && key == "yarn_only_types") ||
+           (type.layers.rule == LayerRule::scaled_on_listed && key == "yarn_only_types") ||
            (type.alternating == Alternating::then_time && key == "rope_3d") ||
            (type.name != nullptr && key == "use_dynamic_ntk") ||  // it has a warning of its own
            (type.name != nullptr && finish_reads(model.name, key));
@@ -234,15 +191,15 @@ bool read_by_class(const ModelClass& model, const std::string& key, const json& 
 class UnreadKeys {
    public:
     UnreadKeys(const Source& source, const ModelQuery& query, Rotation& rotation)
-        : source_(source), query_(query), rotation_(rotation), type_(source.model.shown_type()),
-          known_(source.model.type.name != nullptr), scaled_(rotation.rope_type != "default"),
+        : source_(source), query_(query), rotation_(rotation), type_(source.shown_type()),
+          known_(source.type.name != nullptr), scaled_(rotation.rope_type != "default"),
           norms_(rotation.finish.tensor[Q].norm.kind != VKROPE_NORM_NONE) {}
 
     /// The language model's own objects, and those inside them.
     void of_model() {
         for (const Scope& scope : source_.top) {
             for (const auto& [key, value] : scope.object->items()) {
-                if (looked_at(key, value) || read_by_class(source_.model, key, value)) continue;
+                if (looked_at(key, value) || read_by_class(source_, key, value)) continue;
                 look(scope, key, value);
                 if (!is_nested_config(key) && !is_scope(value)) {
                     look_inside(scope, key, value);
@@ -314,8 +271,7 @@ class UnreadKeys {
         if (named_.insert(field.name).second) {
             rotation_.warnings.push_back(
                 "ignored key " + field.name +
-                (with_value ? ", which is " + shown(*field.value) : std::string()) + ": " +
-                because);
+                (with_value ? ", which is " + shown(field) : std::string()) + ": " + because);
         }
     }
 

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/hf/field.hpp"
-#include "model/hf/model_class.hpp"
+#include "model/field.hpp"
 #include "model/hf/scaling_section.hpp"
 #include "model/hf/source.hpp"
 

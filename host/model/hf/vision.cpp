@@ -1,26 +1,153 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/vision.hpp"
-
+// Vision towers that have a rotary embedding; with their table, so longer than other files. Source
+// of every row: the classes of transformers that the names belong to; MoonViT's
+// modeling_kimi_vl.py.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "model/hf/field.hpp"
+#include "model/field.hpp"
 #include "model/hf/finish.hpp"
+#include "model/hf/importers.hpp"
 #include "model/hf/telling_keys.hpp"
-#include "model/hf/vision_towers.hpp"
-#include "model/import_error.hpp"
-#include "model/json_document.hpp"
 #include "model/layers.hpp"
 #include "model/limits.hpp"
+#include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
 
-using nlohmann::json;
-using ull = unsigned long long;
+/// The frequencies of the axes, n = the channels of one: head_dim / 2 or / 3, rounded down to whole
+/// pairs.
+enum class Spectrum {
+    same,         ///< both base^(-2j / n): Qwen2-VL's VisionRotaryEmbedding
+    alternating,  ///< the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
+    by_turns,     ///< both base^(-2j / n), and the axes alternate from pair to pair: MoonViT's
+                  ///< Rope2DPosEmb
+    /// Both base^(-2j / n) turns per unit of a coordinate that goes from -1 to 1. The centre of
+    /// patch i of N is at (2i + 1 - N) / N, so that 2i + 1 - N is a position and 2 pi / N a factor
+    /// of the frequencies: DINOv3's DINOv3ViTRopePositionEmbedding.
+    centred,
+    /// Both base^(-2j / n) in layers that attend to windows; times window / N in the others, for an
+    /// image of N patches on a side: SAM 3's Sam3ViTLayer.
+    windowed,
+};
+
+struct Tower {
+    std::initializer_list<std::string_view>
+        names;  ///< model_type of the vision_config, or of the whole
+    Spectrum spectrum = Spectrum::same;
+    Pairing pairing = VKROPE_HALF_SPLIT;
+    std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
+    const char* axes = "row, column";
+    std::uint32_t axis_count = 2;
+    bool windows = false;  ///< each axis has a window of its own, where its pairs are formed
+    double rope_theta = 10000;
+    const char* key_prefix = "";   ///< of its keys: the memory attention of SAM 2 is one of several
+    bool prefix_optional = false;  ///< its keys may also be without it
+    bool whole_file = false;       ///< its fields are at the top level: there is no language model
+    std::uint32_t image_size = 0, patch_size = 0;  ///< defaults, where the frequencies need them
+    bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V without one
+    const char* note = nullptr;  ///< what the file does not say
+};
+
+const Tower towers[] = {
+    {.names = {"qwen2_vl", "qwen2_vl_vision"}, .hidden_size = 1280, .heads = 16},
+    {.names = {"qwen2_5_vl", "qwen2_5_vl_vision", "qwen2_5_omni", "qwen2_5_omni_thinker",
+               "qwen2_5_omni_vision_encoder"},
+     .hidden_size = 3584,
+     .heads = 16},
+    {.names = {"qwen3_vl", "qwen3_vl_vision", "qwen3_vl_moe", "qwen3_vl_moe_vision", "qwen3_5",
+               "qwen3_5_vision", "qwen3_5_moe", "qwen3_5_moe_vision", "qwen3_omni_moe",
+               "qwen3_omni_moe_thinker", "qwen3_omni_moe_vision_encoder"},
+     .hidden_size = 1152,
+     .heads = 16},
+    {.names = {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision"},
+     .hidden_size = 1536,
+     .heads = 12},
+    {.names = {"ernie4_5_vl_moe", "ernie4_5_vl_moe_vision", "dots_ocr", "dots_vit", "paddleocr_vl",
+               "paddleocr_vl_vision"}},
+    {.names = {"pixtral"}, .spectrum = Spectrum::alternating, .hidden_size = 1024, .heads = 16},
+    {.names = {"llama4", "llama4_vision_model"},
+     .pairing = VKROPE_INTERLEAVED,
+     .hidden_size = 768,
+     .heads = 16,
+     .axes = "column + 1, row + 1"},
+    {.names = {"moonvit"},
+     .spectrum = Spectrum::by_turns,
+     .pairing = VKROPE_INTERLEAVED,
+     .hidden_size = 1152,
+     .heads = 16,
+     .axes = "column, row"},
+    // Rope2DPosEmbRepeated of the released file's own modeling_kimi_k25.py, and
+    // Kimi_K25VisionRotaryEmbedding in transformers, whose loader rearranges the weights.
+    {.names = {"kimi_k25", "kimi_k25_vision"},
+     .spectrum = Spectrum::by_turns,
+     .pairing = VKROPE_INTERLEAVED,
+     .hidden_size = 1152,
+     .heads = 16,
+     .axes = "column, row; the same in each frame",
+     .key_prefix = "vt_",
+     .prefix_optional = true},
+    {.names = {"gemma4", "gemma4_vision"},
+     .hidden_size = 768,
+     .heads = 12,
+     .axes = "column, row; of padding 0, 0",
+     .windows = true,
+     .rope_theta = 100,
+     .norms = true},
+    // MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, as the released weights need
+    // it.
+    {.names = {"minimax_m3_vl", "minimax_m3_vl_vision"},
+     .hidden_size = 1280,
+     .heads = 16,
+     .axes = "frame, row, column",
+     .axis_count = 3},
+    {.names = {"dinov3_vit"},
+     .spectrum = Spectrum::centred,
+     .hidden_size = 384,
+     .heads = 6,
+     .rope_theta = 100,
+     .whole_file = true,
+     .image_size = 224,
+     .patch_size = 16},
+    {.names = {"sam2_video", "sam3_tracker_video"},
+     .pairing = VKROPE_INTERLEAVED,
+     .hidden_size = 256,
+     .heads = 1,
+     .axes = "column, row",
+     .key_prefix = "memory_attention_",
+     .whole_file = true,
+     .note = "of the memory attention alone: its keys have the positions of the image once "
+             "more for each remembered frame, and object pointers are not turned"},
+    {.names = {"sam3_vit_model"},
+     .spectrum = Spectrum::windowed,
+     .pairing = VKROPE_INTERLEAVED,
+     .hidden_size = 1024,
+     .heads = 16,
+     .axes = "column, row, in the window of the layer if it has one",
+     .whole_file = true,
+     .image_size = 1008,
+     .patch_size = 14},
+};
+
+constexpr Refusal unsupported_towers[] = {
+    // Its released weights need this: facebookresearch/vjepa2#15.
+    {"vjepa2", two_angles_a_pair},
+};
+
+/// The row of a tower; null if the table does not have it.
+const Tower* find_tower(const std::string& name) {
+    const auto* tower = std::find_if(std::begin(towers), std::end(towers),
+                                     [&](const Tower& row) { return contains(row.names, name); });
+    return tower == std::end(towers) ? nullptr : tower;
+}
 
 constexpr double two_pi = 6.283185307179586476925286766559;
 constexpr std::uint64_t max_side = 1 << 24, max_vision_layers = 4096;
@@ -63,7 +190,7 @@ class VisionImport {
     VisionImport(const json& config, const ModelQuery& query)
         : query_(query),
           vision_(is_tower(type_of(config)) ? Scope{&config, ""} : vision_config(config)),
-          tower_(choose(config)) {}
+          name_(name_of(config)), tower_(tower()) {}
 
     Rotation run() {
         rotation_.pairing = tower_.pairing;
@@ -86,18 +213,21 @@ class VisionImport {
     }
 
    private:
-    const Tower& choose(const json& config) const {
+    std::string name_of(const json& config) const {
         const std::string own = type_of(*vision_.object);
-        const std::string name = own.empty() || turns_clip() ? type_of(config) : own;
-        if (const char* reason = unsupported_tower(name)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "the vision tower %s: %s", name.c_str(), reason);
+        return own.empty() || turns_clip() ? type_of(config) : own;
+    }
+
+    const Tower& tower() const {
+        if (const char* reason = reason_of(unsupported_towers, name_)) {
+            fail(VKROPE_ERROR_NOT_SUPPORTED, "the vision tower %s: %s", name_.c_str(), reason);
         }
-        const Tower* tower = find_tower(name);
+        const Tower* tower = find_tower(name_);
         if (tower == nullptr) {
             fail(VKROPE_ERROR_NOT_SUPPORTED,
                  "tower is 'vision': the vision tower \"%s\" is not known to have a rotary "
                  "embedding",
-                 shown_key(name).c_str());
+                 shown_key(name_).c_str());
         }
         return *tower;
     }
@@ -123,7 +253,7 @@ class VisionImport {
             fail(VKROPE_ERROR_INVALID_DATA, "%s is missing", missing.c_str());
         }
         warn(missing + " is missing: assuming " + std::to_string(value) + ", the default of " +
-             tower_.name);
+             name_);
     }
 
     /// The first of two names that the file has.
@@ -292,12 +422,14 @@ class VisionImport {
 
     void require_no_layer() const {
         if (query_.layer >= 0 || !query_.layer_type.empty()) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "tower is 'vision': its layers all have the same RoPE");
+            fail(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "tower is 'vision': its layers all have the same RoPE");
         }
     }
 
     const ModelQuery& query_;
     const Scope vision_;
+    const std::string name_;
     const Tower& tower_;
     Rotation rotation_;
 };

@@ -171,7 +171,8 @@ std::uint32_t subgroup_size_of(const DeviceRef& device) {
 /// Finds the f16 values that the device converts itself: if there is a kernel of
 /// VKROPE_CONVERSION_NATIVE, all except those that it does not promise to preserve.
 void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
-    const KernelInfo info = {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 2,
+    const KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
+                             .rotary_dim = 2,
                              .tensor = {{.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 2}},
                              .angles = VKROPE_ANGLES_COMPUTED,
                              .conversion = VKROPE_CONVERSION_NATIVE};

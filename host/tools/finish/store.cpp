@@ -221,7 +221,8 @@ void choose_scale(const StoreOptions& options, TensorIndex which, const TensorFi
             steps.scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
             steps.given_scales = read_head_scales(scale->of_heads, tensor);
         } else if (scale->of_row) {
-            steps.scale = scale->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO : VKROPE_STORE_SCALE_MADE;
+            steps.scale = scale->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
+                                              : VKROPE_STORE_SCALE_MADE;
             steps.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
             if (scale->power_of_two && steps.scale_floor > 0x1p127f) {
                 fail(ExitCode::usage,

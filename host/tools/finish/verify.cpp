@@ -12,7 +12,7 @@ namespace {
 constexpr reference::NormKind norm_kind(NormKind kind) noexcept {
     return kind == VKROPE_NORM_RMS     ? reference::NormKind::rms
            : kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
-                                     : reference::NormKind::none;
+                                       : reference::NormKind::none;
 }
 
 /// Says what breaks the contract; empty if nothing does.

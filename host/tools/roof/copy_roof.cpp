@@ -146,7 +146,8 @@ Status CopyRoof::settle(bool wall_clock_will_do) {
     Impl& impl = *impl_;
     const bool has_timestamps = impl.device->impl().timestamps != VK_NULL_HANDLE;
     if (!has_timestamps && !wall_clock_will_do)
-        return error(VKROPE_ERROR_NOT_SUPPORTED, "%s has no timestamps", impl.device->info().name.c_str());
+        return error(VKROPE_ERROR_NOT_SUPPORTED, "%s has no timestamps",
+                     impl.device->info().name.c_str());
     std::vector<Contender>& all = impl.contenders;
     if (Status s = impl.raise_clocks(); !s) return s;
     // The first round warms up, too; its times are discarded.

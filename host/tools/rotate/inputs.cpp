@@ -12,7 +12,7 @@ namespace {
 /// A layer without RoPE takes nothing that says how to rotate.
 void refuse_rotation(const RotateOptions& options) {
     const char* given = options.inverse                             ? "--inverse"
-                        : options.gain != VKROPE_GAIN_APPLY               ? "--gain"
+                        : options.gain != VKROPE_GAIN_APPLY         ? "--gain"
                         : options.angles != VKROPE_ANGLES_AUTOMATIC ? "--angles"
                         : options.float32_angles                    ? "--float32-angles"
                         : options.rotary_offset                     ? "--rotary-offset"
@@ -46,7 +46,9 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
     switch (options.gain) {
         case VKROPE_GAIN_APPLY: break;
         case VKROPE_GAIN_OMIT: rotation.attention_factor = 1; break;
-        case VKROPE_GAIN_DIVIDE_OUT: rotation.attention_factor = 1 / rotation.attention_factor; break;
+        case VKROPE_GAIN_DIVIDE_OUT:
+            rotation.attention_factor = 1 / rotation.attention_factor;
+            break;
     }
     return rotation;
 }

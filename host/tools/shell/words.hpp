@@ -16,21 +16,23 @@ struct Choice {
     T value;
 };
 
-inline constexpr Choice<Layout> layouts[] = {
-    {"bshd", VKROPE_LAYOUT_BSHD}, {"bhsd", VKROPE_LAYOUT_BHSD}, {"sbhd", VKROPE_LAYOUT_SBHD}, {"thd", VKROPE_LAYOUT_THD}};
+inline constexpr Choice<Layout> layouts[] = {{"bshd", VKROPE_LAYOUT_BSHD},
+                                             {"bhsd", VKROPE_LAYOUT_BHSD},
+                                             {"sbhd", VKROPE_LAYOUT_SBHD},
+                                             {"thd", VKROPE_LAYOUT_THD}};
 /// Types of an output, in the order of Element.
 inline constexpr Choice<Element> stored_elements[] = {
-    {"f32", VKROPE_F32},       {"f16", VKROPE_F16},   {"bf16", VKROPE_BF16},
-    {"e4m3fn", VKROPE_E4M3FN}, {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8},
-    {"q8_0", VKROPE_Q8_0},     {"q4_0", VKROPE_Q4_0}, {"q4_1", VKROPE_Q4_1},
-    {"q5_0", VKROPE_Q5_0},     {"q5_1", VKROPE_Q5_1}};
+    {"f32", VKROPE_F32},   {"f16", VKROPE_F16},   {"bf16", VKROPE_BF16}, {"e4m3fn", VKROPE_E4M3FN},
+    {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}, {"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0},
+    {"q4_1", VKROPE_Q4_1}, {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}};
 /// Types of an input.
 inline constexpr Choice<Element> elements[] = {stored_elements[0], stored_elements[1],
                                                stored_elements[2]};
 inline constexpr Choice<Pairing> pairings[] = {{"half_split", VKROPE_HALF_SPLIT},
                                                {"interleaved", VKROPE_INTERLEAVED}};
-inline constexpr Choice<Gain> gains[] = {
-    {"apply", VKROPE_GAIN_APPLY}, {"omit", VKROPE_GAIN_OMIT}, {"divide_out", VKROPE_GAIN_DIVIDE_OUT}};
+inline constexpr Choice<Gain> gains[] = {{"apply", VKROPE_GAIN_APPLY},
+                                         {"omit", VKROPE_GAIN_OMIT},
+                                         {"divide_out", VKROPE_GAIN_DIVIDE_OUT}};
 inline constexpr Choice<AngleSource> angle_sources[] = {
     {"factored_texture", VKROPE_ANGLES_FACTORED_TEXTURE},
     {"computed", VKROPE_ANGLES_COMPUTED},

@@ -216,7 +216,10 @@ std::vector<Case> cases() {
     std::vector<Case> all;
     const auto plain = [](Element element, AngleSource angles) {
         const TensorInfo width{element, element, 128, 0};
-        return KernelInfo{.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 128, .tensor = {width, width}, .angles = angles};
+        return KernelInfo{.pairing = VKROPE_HALF_SPLIT,
+                          .rotary_dim = 128,
+                          .tensor = {width, width},
+                          .angles = angles};
     };
     constexpr AngleSource factored = VKROPE_ANGLES_FACTORED_TEXTURE;
     all.push_back({"f32", plain(VKROPE_F32, factored)});

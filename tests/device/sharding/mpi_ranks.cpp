@@ -81,8 +81,8 @@ bool same_bits(const World& world, Device& device, const Batch& batch, Split spl
     for (int rank = 0; rank < world.size; ++rank)
         shard_of(rank).put({q.of(std::size_t(rank)), k.of(std::size_t(rank))}, whole);
     const bool same = whole == rotate_whole(device, batch, input);
-    std::printf("%s, split by %s over %d ranks: %s\n",
-                batch.element == VKROPE_F32 ? "f32" : "f16", word_for(split), world.size,
+    std::printf("%s, split by %s over %d ranks: %s\n", batch.element == VKROPE_F32 ? "f32" : "f16",
+                word_for(split), world.size,
                 same ? "the bits of the whole" : "NOT the bits of the whole");
     return same;
 }

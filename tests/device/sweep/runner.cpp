@@ -52,7 +52,8 @@ KernelInfo info_of(const Numbers& numbers, const KernelChoice& choice) {
 // With the requested conversion if the device supports it.
 Kernel* kernel_of(const DeviceRef& on, KernelInfo info) {
     Result<Kernel*> made = create(on, info);
-    if (info.conversion == VKROPE_CONVERSION_NATIVE && made.status.code == VKROPE_ERROR_NOT_SUPPORTED) {
+    if (info.conversion == VKROPE_CONVERSION_NATIVE &&
+        made.status.code == VKROPE_ERROR_NOT_SUPPORTED) {
         info.conversion = VKROPE_CONVERSION_INTEGER;
         made = create(on, info);
     }
@@ -131,7 +132,8 @@ void Sweep::run(std::uint32_t index, const Numbers& numbers, const KernelChoice&
     }
     dispatches += sets;
     Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) arena.reset(must(create_arena(kernel.get(), sets)));
+    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+        arena.reset(must(create_arena(kernel.get(), sets)));
     must(on.submit([&](VkCommandBuffer commands) {
         for (std::size_t i = 0; i < calls.size(); ++i) {
             const Status status = record(commands, kernel.get(), calls[i], arena.get());

@@ -87,7 +87,8 @@ struct Numbers {
     bool ids() const { return positions >= Positions::ids; }
     // Norms over a token take all heads at one stride, in one dispatch.
     bool over_token() const {
-        return q_finish.norm.span == VKROPE_NORM_SPAN_TOKEN || k_finish.norm.span == VKROPE_NORM_SPAN_TOKEN ||
+        return q_finish.norm.span == VKROPE_NORM_SPAN_TOKEN ||
+               k_finish.norm.span == VKROPE_NORM_SPAN_TOKEN ||
                v_finish.norm.span == VKROPE_NORM_SPAN_TOKEN;
     }
     bool in_place_possible() const {

@@ -44,9 +44,8 @@ int main(int count, char** arguments) {
                                                          : VKROPE_F32,
                             .first_position = std::atoi(arguments[8])};
     std::string q_rotated(q.size(), 0), k_rotated(k.size(), 0);
-    for (const auto angles :
-         {VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
-          VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_AUTOMATIC}) {
+    for (const auto angles : {VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
+                              VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_AUTOMATIC}) {
         shape.angles = angles;
         auto work = vkrope::HostRotation::make(device.value, rotation.value, shape);
         if (!work) return fail(work.status);

@@ -44,7 +44,7 @@ struct FakeConfig {
     bool float16_feature = true;   ///< ... with shaderFloat16
     /// What VK_KHR_shader_float_controls reports; nullopt: it is not offered.
     std::optional<VkPhysicalDeviceFloatControlsProperties> float_controls = {};
-    bool debug_utils = true;  ///< offers VK_EXT_debug_utils
+    bool debug_utils = true;               ///< offers VK_EXT_debug_utils
     bool device_finds_debug_utils = true;  ///< vkGetDeviceProcAddr finds its functions; otherwise
                                            ///< only vkGetInstanceProcAddr does
     bool validation = false;               ///< VK_LAYER_KHRONOS_validation is installed

@@ -114,9 +114,8 @@ TEST_CASE("every other rotation is refused, by the widest bound too") {
     for (const Output& mistake : mistakes) {
         for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
             CHECK(check(mistake, small(VKROPE_HALF_SPLIT, 128), element, false, 6).failure != "");
-            CHECK(
-                check(mistake, small(VKROPE_HALF_SPLIT, 128), element, false, widest_u).failure !=
-                "");
+            CHECK(check(mistake, small(VKROPE_HALF_SPLIT, 128), element, false, widest_u).failure !=
+                  "");
             CHECK(check(mistake, small(VKROPE_INTERLEAVED, 32), element, false, 6).failure != "");
         }
     }

@@ -94,7 +94,7 @@ reference::Finish steps_of(const CaseFolder& folder, const StepsCase& given,
     steps.scale_tokens = per_token(numbers(folder, given.scale_tokens), tensor);
     if (given.norm) {
         steps.norm.kind = given.norm->kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
-                                                              : reference::NormKind::rms;
+                                                                : reference::NormKind::rms;
         steps.norm.over_token = given.norm->span == VKROPE_NORM_SPAN_TOKEN;
         steps.norm.after = given.norm->place == VKROPE_NORM_PLACE_AFTER;
         steps.norm.eps = given.norm->eps;

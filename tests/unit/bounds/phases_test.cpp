@@ -227,7 +227,8 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
                         other_bits += !same_bits(
                             of[j], angles.at(VKROPE_ANGLES_FACTORED_TEXTURE, position, pair));
                         if (position < 0 || position >= 2048) continue;
-                        const CosSin direct = angles.at(VKROPE_ANGLES_DIRECT_BUFFER, position, pair);
+                        const CosSin direct = angles.at(VKROPE_ANGLES_DIRECT_BUFFER, position,
+                                                        pair);
                         direct_bits += same_bits(of[j], direct);
                         ++beside;
                     }
@@ -279,8 +280,8 @@ TEST_CASE("direct tables with phases: within the bound, with rows for positions 
                     const CosSin of = table.in_row(direct_row(position, rows), pair);
                     const Exact exactly = exact_of(rotation, {&position, 1}, pair);
                     largest = std::max(largest, error_at(of, exactly, factor, random) / bound);
-                    other_bits += !same_bits(of,
-                                             angles.at(VKROPE_ANGLES_DIRECT_BUFFER, position, pair));
+                    other_bits += !same_bits(
+                        of, angles.at(VKROPE_ANGLES_DIRECT_BUFFER, position, pair));
                 }
             }
             CHECK(other_bits == 0);

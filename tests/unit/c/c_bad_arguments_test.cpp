@@ -254,7 +254,8 @@ TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like")
     for (const std::string path :
          {"rotation.rotates is false: a layer without RoPE has no angle table",
           "source is 9: it must be a vkrope_angle_source",
-          "source is cos_sin_cache: use vkrope_plan_cos_sin_cache for a cache of your own cos and sin",
+          "source is cos_sin_cache: use vkrope_plan_cos_sin_cache for a cache of your own cos and "
+          "sin",
           "layer is 2: the model has only 4 layers", "positions.int64 ",
           "device.enabled is 0x1f: it must hold only bits of vkrope_device_features"}) {
         CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) ==

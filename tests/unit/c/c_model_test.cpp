@@ -27,8 +27,7 @@ TEST_CASE("C: a query's pairing replaces the model's") {
         REQUIRE(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read,
                                                nullptr) == VKROPE_SUCCESS);
         const OwnedRotation rotation(read);
-        CHECK(info_of(rotation).pairing ==
-              (given ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT));
+        CHECK(info_of(rotation).pairing == (given ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT));
         CHECK(info_of(rotation).base == 10000);
     }
     query.pairing = vkrope_pairing(9);

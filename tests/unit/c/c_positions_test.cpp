@@ -67,8 +67,8 @@ TEST_CASE("C: ids by time, of ragged batches and of dual-chunk attention") {
     vkrope_dual_chunk chunk = {};
     chunk.chunk_size = 8, chunk.local_size = 2;
     const std::int32_t positions[] = {0, 5, 6, 11};
-    REQUIRE(vkrope_dual_chunk_ids(&chunk, VKROPE_DUAL_CHUNK_QUERY_SUCC, positions, ids.data(),
-                                  4, nullptr) == VKROPE_SUCCESS);
+    REQUIRE(vkrope_dual_chunk_ids(&chunk, VKROPE_DUAL_CHUNK_QUERY_SUCC, positions, ids.data(), 4,
+                                  nullptr) == VKROPE_SUCCESS);
     CHECK(ids == std::vector<std::int32_t>{6, 8, 6, 8});
     vkrope_error error;
     check_refused(

@@ -23,9 +23,8 @@ TEST_CASE("C: plan and content of a table equal the C++ tier's") {
     same.head_dim = same.rotary_dim = 4;
     same.inv_freq = frequencies;
     for (const auto source :
-         {VKROPE_ANGLES_AUTOMATIC, VKROPE_ANGLES_FACTORED_TEXTURE,
-          VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
-          VKROPE_ANGLES_DIRECT_BUFFER}) {
+         {VKROPE_ANGLES_AUTOMATIC, VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+          VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         const auto expected = vkrope::plan_angles(same, source, 100, 64);
         REQUIRE(expected);
         vkrope_angle_plan plan = {};

@@ -29,7 +29,8 @@ void check_plan_refused(const Rotation& rotation, const std::string& words) {
     check_error(plan.status, VKROPE_ERROR_INVALID_ARGUMENT, words);
     CHECK(plan.value.bytes == 0);
     float memory[64] = {};
-    check_error(fill_angles(rotation, {}, memory, sizeof memory), VKROPE_ERROR_INVALID_ARGUMENT, words);
+    check_error(fill_angles(rotation, {}, memory, sizeof memory), VKROPE_ERROR_INVALID_ARGUMENT,
+                words);
 }
 
 }  // namespace
@@ -97,8 +98,9 @@ TEST_CASE("computed angles reach to -2^31 as well, and a factored table to 2^22"
     check_error(
         plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, (1u << 22) + 1, 4096).status,
         VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 4194305 4194304");
-    check_error(plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, max_positions, 4096).status,
-                VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 4194304");
+    check_error(
+        plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, max_positions, 4096).status,
+        VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 4194304");
     check_error(
         plan_angles(two_pairs(), VKROPE_ANGLES_FACTORED_TEXTURE, max_positions + 1, 4096).status,
         VKROPE_ERROR_INVALID_ARGUMENT, "max_position 2147483649");
@@ -109,10 +111,12 @@ TEST_CASE("a float32 product is for direct tables") {
     rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     std::vector<float> memory(2100 * 4, 7.0f);
     for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {
-        const std::string says = std::string(
-                                     "rotation.precision VKROPE_ANGLE_PRECISION_FLOAT32 VKROPE_ANGLES_DIRECT_TEXTURE") +
-                                 (source == VKROPE_ANGLES_COMPUTED ? " 2" : " 1");
-        check_error(plan_angles(rotation, source, 37, 4096).status, VKROPE_ERROR_INVALID_ARGUMENT, says);
+        const std::string says =
+            std::string(
+                "rotation.precision VKROPE_ANGLE_PRECISION_FLOAT32 VKROPE_ANGLES_DIRECT_TEXTURE") +
+            (source == VKROPE_ANGLES_COMPUTED ? " 2" : " 1");
+        check_error(plan_angles(rotation, source, 37, 4096).status, VKROPE_ERROR_INVALID_ARGUMENT,
+                    says);
         const AnglePlan of_exact = plan_angles(two_pairs(), source, 37, 4096).value;
         REQUIRE(of_exact.bytes != 0);
         check_error(fill_angles(rotation, of_exact, memory.data(), memory.size() * 4),
@@ -144,10 +148,11 @@ TEST_CASE("other arguments of plan_angles") {
                 VKROPE_ERROR_INVALID_ARGUMENT, "max_image_side 0");
     check_error(plan_angles(two_pairs(), VKROPE_ANGLES_AUTOMATIC, 8, 0).status,
                 VKROPE_ERROR_INVALID_ARGUMENT, "max_image_side 0");
-    check_error(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status, VKROPE_ERROR_INVALID_ARGUMENT,
-                "source 99");
+    check_error(plan_angles(two_pairs(), AngleSource(99), 8, 4096).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "source 99");
     check_error(plan_angles(two_pairs(), VKROPE_ANGLES_COS_SIN_CACHE, 8, 4096).status,
-                VKROPE_ERROR_INVALID_ARGUMENT, "source VKROPE_ANGLES_COS_SIN_CACHE vkrope_plan_cos_sin_cache");
+                VKROPE_ERROR_INVALID_ARGUMENT,
+                "source VKROPE_ANGLES_COS_SIN_CACHE vkrope_plan_cos_sin_cache");
 }
 
 TEST_CASE("a table beyond the device's limits says both numbers") {
@@ -187,8 +192,8 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         const AnglePlan good = plan_angles(rotation, source, 37, 16).value;
         REQUIRE(good.bytes > 0);
         const auto refused = [&](const AnglePlan& plan, const char* words) {
-            check_error(fill_angles(rotation, plan, memory.data(), bytes), VKROPE_ERROR_INVALID_ARGUMENT,
-                        words);
+            check_error(fill_angles(rotation, plan, memory.data(), bytes),
+                        VKROPE_ERROR_INVALID_ARGUMENT, words);
             CHECK(untouched());
         };
         AnglePlan plan = good;
@@ -235,7 +240,8 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         }
         check_error(fill_angles(rotation, good, memory.data(), good.bytes - 1),
                     VKROPE_ERROR_INVALID_ARGUMENT, "bytes");
-        check_error(fill_angles(rotation, good, nullptr, bytes), VKROPE_ERROR_INVALID_ARGUMENT, "memory");
+        check_error(fill_angles(rotation, good, nullptr, bytes), VKROPE_ERROR_INVALID_ARGUMENT,
+                    "memory");
         check_error(
             fill_angles(rotation, good, reinterpret_cast<char*>(memory.data()) + 2, bytes - 4),
             VKROPE_ERROR_INVALID_ARGUMENT, "memory 4");

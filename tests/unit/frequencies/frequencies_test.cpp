@@ -48,10 +48,12 @@ TEST_CASE("default frequencies refuse what they cannot be computed from, and wri
     }
     for (const std::uint32_t rotary_dim : {0u, 1u, 7u, 65536u, 0xfffffffeu}) {
         const Status status = default_inv_freq(10000, rotary_dim, untouched.data());
-        check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "rotary_dim " + std::to_string(rotary_dim));
+        check_error(status, VKROPE_ERROR_INVALID_ARGUMENT,
+                    "rotary_dim " + std::to_string(rotary_dim));
     }
     CHECK(untouched == std::vector<double>(4, -7.0));
-    check_error(default_inv_freq(10000, 8, nullptr), VKROPE_ERROR_INVALID_ARGUMENT, "inv_freq null");
+    check_error(default_inv_freq(10000, 8, nullptr), VKROPE_ERROR_INVALID_ARGUMENT,
+                "inv_freq null");
     std::vector<double> widest(32767);
     CHECK(default_inv_freq(10000, 65534, widest.data()));
 }

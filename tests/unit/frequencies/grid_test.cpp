@@ -150,7 +150,8 @@ TEST_CASE("grid: sums over axes and frequencies of head groups") {
         }
     }
     rotation.inv_freq.pop_back();
-    check_error(fold_grid(axes, 3, rotation), VKROPE_ERROR_INVALID_ARGUMENT, "rotation.inv_freq 11 12");
+    check_error(fold_grid(axes, 3, rotation), VKROPE_ERROR_INVALID_ARGUMENT,
+                "rotation.inv_freq 11 12");
 }
 
 TEST_CASE("grid: ids by axis, the last axis fastest") {
@@ -176,12 +177,13 @@ TEST_CASE("grid: an id that leaves int32 is an error, and nothing is written") {
     CHECK(of({2, -most, -1, 1, 0}));
     CHECK(ids[1] == std::numeric_limits<std::int32_t>::min());
     ids.assign(4, 77);
-    check_error(of({2, most, 1, 1, 0}), VKROPE_ERROR_LIMIT_EXCEEDED, "axes[0].ids 2147483648 int32");
+    check_error(of({2, most, 1, 1, 0}), VKROPE_ERROR_LIMIT_EXCEEDED,
+                "axes[0].ids 2147483648 int32");
     check_error(of({2, -most, -2, 1, 0}), VKROPE_ERROR_LIMIT_EXCEEDED, "axes[0].ids -2147483649");
-    check_error(of({2, std::numeric_limits<std::int64_t>::max(), 1, 1, 0}), VKROPE_ERROR_LIMIT_EXCEEDED,
-                "axes[0].first 9223372036854775807");
-    check_error(of({2, 0, std::numeric_limits<std::int64_t>::min(), 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT,
-                "axes[0].step -9223372036854775808");
+    check_error(of({2, std::numeric_limits<std::int64_t>::max(), 1, 1, 0}),
+                VKROPE_ERROR_LIMIT_EXCEEDED, "axes[0].first 9223372036854775807");
+    check_error(of({2, 0, std::numeric_limits<std::int64_t>::min(), 1, 0}),
+                VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].step -9223372036854775808");
     check_error(of({0, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].count 0");
     check_error(of({3, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "tokens 2 3");
     check_error(grid_ids(nullptr, 1, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axes null");

@@ -34,9 +34,8 @@ ParameterSources sources() {
     static const std::uint16_t halves[] = {0x3c00, 0xc000, 0x0001, 0x8000, 0x7c00, 0x0400};
     static const std::uint16_t brains[] = {0x3f80, 0xbf80, 0x0000, 0x8000, 0x4000, 0x7f80};
     ParameterSources all;
-    all.tensor[Q] = {{eighteen.data(), VKROPE_F32, 18},
-                     {halves, VKROPE_F16, 6},
-                     {six.data(), VKROPE_F32, 6}};
+    all.tensor[Q] = {
+        {eighteen.data(), VKROPE_F32, 18}, {halves, VKROPE_F16, 6}, {six.data(), VKROPE_F32, 6}};
     all.tensor[V].bias = {brains, VKROPE_BF16, 6};
     return all;
 }
@@ -54,9 +53,10 @@ TEST_CASE("parameters: items follow each other from multiples of 16 bytes on") {
     CHECK(plan->tensor[K].bias.shape == VKROPE_PARAMETER_NONE);
     CHECK(plan->tensor[V].bias.offset == 36);
     CHECK(plan->bytes == 44 * 4);
-    CHECK(
-        plan_parameters({.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 2, .tensor = {{VKROPE_F32, VKROPE_F32, 2, 0}}})->bytes ==
-        0);
+    CHECK(plan_parameters({.pairing = VKROPE_HALF_SPLIT,
+                           .rotary_dim = 2,
+                           .tensor = {{VKROPE_F32, VKROPE_F32, 2, 0}}})
+              ->bytes == 0);
 }
 
 TEST_CASE("parameters: sources of every type are widened, and the offset of a weight is added") {
@@ -121,17 +121,18 @@ TEST_CASE("parameters: scales of quantised outputs, which must be finite and not
     CHECK(memory[37] == 0);
     CHECK(std::memcmp(&memory[40], scales.data(), 20) == 0);
     scales[3] = 0;
-    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes), VKROPE_ERROR_INVALID_ARGUMENT,
-                      "k.store_scale[3] 0");
+    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes),
+                      VKROPE_ERROR_INVALID_ARGUMENT, "k.store_scale[3] 0");
     scales[3] = __builtin_inff();
-    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes), VKROPE_ERROR_INVALID_ARGUMENT,
-                      "k.store_scale[3] inf");
+    test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes),
+                      VKROPE_ERROR_INVALID_ARGUMENT, "k.store_scale[3] inf");
     of.tensor[K].heads = 0;
     test::check_error(plan_parameters(of).status, VKROPE_ERROR_INVALID_ARGUMENT,
                       "k_finish.store_scale 2 k_heads 0");
     of = info();
     of.tensor[V].ops.store_scale = StoreScale(5);
-    test::check_error(plan_parameters(of).status, VKROPE_ERROR_INVALID_ARGUMENT, "v_finish.store_scale 5");
+    test::check_error(plan_parameters(of).status, VKROPE_ERROR_INVALID_ARGUMENT,
+                      "v_finish.store_scale 5");
 }
 
 TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {

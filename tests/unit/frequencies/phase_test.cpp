@@ -30,8 +30,8 @@ std::vector<float> table_of(const Rotation& rotation, const AnglePlan& plan) {
 }
 
 void refused(const Rotation& rotation, AngleSource source, const char* words) {
-    test::check_error(plan_angles(rotation, source, 100, 16384).status, VKROPE_ERROR_INVALID_ARGUMENT,
-                      words);
+    test::check_error(plan_angles(rotation, source, 100, 16384).status,
+                      VKROPE_ERROR_INVALID_ARGUMENT, words);
 }
 
 }  // namespace
@@ -162,10 +162,10 @@ TEST_CASE("a table is filled only with the rotation that it was planned for") {
     plain.phase = {};
     const AnglePlan plan = plan_angles(phased, VKROPE_ANGLES_DIRECT_BUFFER, 5, 0).value;
     std::vector<float> memory(plan.bytes / 4);
-    test::check_error(fill_angles(plain, plan, memory.data(), plan.bytes), VKROPE_ERROR_INVALID_ARGUMENT,
-                      "plan");
-    test::check_error(kernel_info(plain, plan, VKROPE_F32, {}).status, VKROPE_ERROR_INVALID_ARGUMENT,
-                      "plan");
+    test::check_error(fill_angles(plain, plan, memory.data(), plan.bytes),
+                      VKROPE_ERROR_INVALID_ARGUMENT, "plan");
+    test::check_error(kernel_info(plain, plan, VKROPE_F32, {}).status,
+                      VKROPE_ERROR_INVALID_ARGUMENT, "plan");
 }
 
 TEST_CASE("angles of channels: a row of a cos_sin_cache has two for each pair") {

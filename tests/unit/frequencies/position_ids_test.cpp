@@ -39,7 +39,8 @@ TEST_CASE("ids by time: whole seconds, and products that float32 rounds up to a 
     check_error(timed_ids(-1, 25, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT, "seconds -1");
     check_error(timed_ids(1, 0, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT, "ids_per_second 0");
     ids.assign(4, 7);
-    check_error(timed_ids(1e9f, 1, ids.data(), 4), VKROPE_ERROR_LIMIT_EXCEEDED, "ids[3] 3000000000 int32");
+    check_error(timed_ids(1e9f, 1, ids.data(), 4), VKROPE_ERROR_LIMIT_EXCEEDED,
+                "ids[3] 3000000000 int32");
     CHECK(ids == Ids(4, 7));
 }
 
@@ -61,13 +62,14 @@ TEST_CASE("ids of a ragged batch start again in each sequence") {
     refused({1, 5}, {}, VKROPE_ERROR_INVALID_ARGUMENT, "cu_seqlens[0] 1");
     refused({0, 4, 3, 5}, {}, VKROPE_ERROR_INVALID_ARGUMENT, "cu_seqlens[2] 3 4");
     refused({0, 4}, {}, VKROPE_ERROR_INVALID_ARGUMENT, "tokens 5 cu_seqlens 4");
-    refused({0, 3, 5}, {0, 2147483647}, VKROPE_ERROR_LIMIT_EXCEEDED, "cu_seqlens[1].last 2147483648");
+    refused({0, 3, 5}, {0, 2147483647}, VKROPE_ERROR_LIMIT_EXCEEDED,
+            "cu_seqlens[1].last 2147483648");
     refused({0, 3, 5}, {std::int64_t{-1} << 40, 0}, VKROPE_ERROR_LIMIT_EXCEEDED,
             "offsets[0].first -1099511627776");
     check_error(ragged_ids(nullptr, 1, nullptr, ids.data(), 5), VKROPE_ERROR_INVALID_ARGUMENT,
                 "cu_seqlens null");
-    check_error(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5), VKROPE_ERROR_INVALID_ARGUMENT,
-                "ids null");
+    check_error(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5),
+                VKROPE_ERROR_INVALID_ARGUMENT, "ids null");
     CHECK(ids == Ids(5, 7));
 }
 

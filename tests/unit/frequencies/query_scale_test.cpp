@@ -24,7 +24,8 @@ std::array<float, count> scales_of(const QueryScale& scale,
 
 void check_refused(const QueryScale& scale, const char* words, std::int32_t position = 0) {
     float factor = 7;
-    test::check_error(query_scales(scale, &position, 1, &factor), VKROPE_ERROR_INVALID_ARGUMENT, words);
+    test::check_error(query_scales(scale, &position, 1, &factor), VKROPE_ERROR_INVALID_ARGUMENT,
+                      words);
     CHECK(factor == 7);
 }
 
@@ -32,7 +33,8 @@ void check_refused(const QueryScale& scale, const char* words, std::int32_t posi
 
 TEST_CASE("query scale: logn is 1 within the trained length and a logarithm beyond") {
     // log(i, 2048) if i > 2048 else 1, for i = position + 1.
-    const auto scales = scales_of<4>({VKROPE_QUERY_SCALING_LOGN, 2048, 0}, {0, 2047, 2048, 4194303});
+    const auto scales = scales_of<4>({VKROPE_QUERY_SCALING_LOGN, 2048, 0},
+                                     {0, 2047, 2048, 4194303});
     CHECK(scales[0] == 1);
     CHECK(scales[1] == 1);
     CHECK(scales[2] == float(std::log(2049.0) / std::log(2048.0)));
@@ -41,12 +43,14 @@ TEST_CASE("query scale: logn is 1 within the trained length and a logarithm beyo
 
 TEST_CASE("query scale: Llama 4 counts positions from 1, Ministral 3 from 0") {
     // log1p(floor((p + 1) / 8192)) * 0.1 + 1
-    const auto llama = scales_of<4>({VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1}, {0, 8190, 8191, 81919});
+    const auto llama = scales_of<4>({VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1},
+                                    {0, 8190, 8191, 81919});
     CHECK(llama[0] == 1);
     CHECK(llama[1] == 1);
     CHECK(llama[2] == float(1 + 0.1 * std::log(2.0)));
     CHECK(llama[3] == float(1 + 0.1 * std::log(11.0)));
-    const auto mistral = scales_of<3>({VKROPE_QUERY_SCALING_MINISTRAL3, 8192, 0.1}, {8191, 8192, 81920});
+    const auto mistral = scales_of<3>({VKROPE_QUERY_SCALING_MINISTRAL3, 8192, 0.1},
+                                      {8191, 8192, 81920});
     CHECK(mistral[0] == 1);
     CHECK(mistral[1] == float(1 + 0.1 * std::log(2.0)));
     CHECK(mistral[2] == float(1 + 0.1 * std::log(11.0)));

@@ -55,8 +55,7 @@ Rotation made(const GgmlRope& rope) {
     REQUIRE_MESSAGE(result, result.status.what);
     const Result<AnglePlan> plan = plan_angles(result.value, VKROPE_ANGLES_COMPUTED, 4096, 0);
     REQUIRE_MESSAGE(plan, plan.status.what);
-    const Result<KernelInfo> info = kernel_info(result.value, plan.value, VKROPE_F32,
-                                                VKROPE_F32);
+    const Result<KernelInfo> info = kernel_info(result.value, plan.value, VKROPE_F32, VKROPE_F32);
     REQUIRE_MESSAGE(info, info.status.what);
     return result.value;
 }

@@ -31,7 +31,8 @@ TEST_CASE("inclusive spacing reaches 1 / base") {
     CHECK(one == 1.0);
     check_error(inclusive_inv_freq(0, 8, &one), VKROPE_ERROR_INVALID_ARGUMENT, "base 0");
     check_error(inclusive_inv_freq(10000, 3, &one), VKROPE_ERROR_INVALID_ARGUMENT, "rotary_dim 3");
-    check_error(inclusive_inv_freq(10000, 4, nullptr), VKROPE_ERROR_INVALID_ARGUMENT, "inv_freq null");
+    check_error(inclusive_inv_freq(10000, 4, nullptr), VKROPE_ERROR_INVALID_ARGUMENT,
+                "inv_freq null");
     CHECK(one == 1.0);
 }
 

@@ -112,8 +112,8 @@ TEST_CASE("XPos: what it cannot do is named") {
     refused({}, 0, std::size_t{1} << 32, VKROPE_ERROR_INVALID_ARGUMENT, "rows 4294967296");
     // 0.2857^-(131072 / 512) is 10^139.
     refused({}, 131072, 1, VKROPE_ERROR_LIMIT_EXCEEDED, "131072 1.9117e+139");
-    check_error(xpos_cos_sin(rotation, {}, true, 0, 1, nullptr, sin.data()), VKROPE_ERROR_INVALID_ARGUMENT,
-                "cos null");
+    check_error(xpos_cos_sin(rotation, {}, true, 0, 1, nullptr, sin.data()),
+                VKROPE_ERROR_INVALID_ARGUMENT, "cos null");
     rotation.phase.assign(32, 1);
     refused({}, 0, 1, VKROPE_ERROR_NOT_SUPPORTED, "rotation 0 1 32");
     rotation.phase.clear();

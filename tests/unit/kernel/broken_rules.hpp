@@ -17,10 +17,11 @@ inline const VkBuffer q_buffer = fake<VkBuffer>(1), k_buffer = fake<VkBuffer>(2)
 inline constexpr StorageLimits limits{.offset_alignment = 64, .range = 1u << 20};
 
 inline KernelInfo info() {
-    return completed({.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 16,
-            .tensor = {{VKROPE_F16, VKROPE_F16, 16, 0}, {VKROPE_F16, VKROPE_F16, 16, 0}},
-            .angles = VKROPE_ANGLES_DIRECT_TEXTURE,
-            .positions = VKROPE_POSITIONS_IDS});
+    return completed({.pairing = VKROPE_HALF_SPLIT,
+                      .rotary_dim = 16,
+                      .tensor = {{VKROPE_F16, VKROPE_F16, 16, 0}, {VKROPE_F16, VKROPE_F16, 16, 0}},
+                      .angles = VKROPE_ANGLES_DIRECT_TEXTURE,
+                      .positions = VKROPE_POSITIONS_IDS});
 }
 
 inline AnglePlan plan() {

@@ -19,9 +19,10 @@ KernelInfo info() {
     const TensorInfo format = {VKROPE_F32, VKROPE_F32, 64, 0};
     TensorInfo normed = format;
     normed.ops.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
-    return completed({.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 64,
-            .tensor = {normed, format, format},
-            .angles = VKROPE_ANGLES_DIRECT_TEXTURE});
+    return completed({.pairing = VKROPE_HALF_SPLIT,
+                      .rotary_dim = 64,
+                      .tensor = {normed, format, format},
+                      .angles = VKROPE_ANGLES_DIRECT_TEXTURE});
 }
 
 AnglePlan angle_plan() {
@@ -174,7 +175,8 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
     refuses(bad, "v_finish.scale_floor 3e+38 2^127", [](KernelInfo& i) {
         i.tensor[V].out = VKROPE_INT8;
         i.tensor[V].heads = 2;
-        i.tensor[V].ops = {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO, .scale_floor = 3e38f};
+        i.tensor[V].ops = {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO,
+                           .scale_floor = 3e38f};
     });
     refuses(bad, "v_finish.store_scale 2 v_heads 0", [](KernelInfo& i) {
         i.tensor[V].out = VKROPE_E5M2;

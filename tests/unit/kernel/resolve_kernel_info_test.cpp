@@ -63,9 +63,11 @@ TEST_CASE("sections: which axis turns a pair") {
     breaks({.axes = 2, .pairs = {40000, 2}}, "sections.pairs[0] 40000");
     breaks({.order = SectionOrder(3), .axes = 2, .pairs = {4, 4}}, "sections.order 3");
     breaks({.order = VKROPE_SECTIONS_SUM, .axes = 2}, "sections.order sum");
-    breaks({.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 2, .pairs = {4, 4}}, "sections.axes 2 3 4");
-    breaks({.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
-           "sections.leftover_axis 3");
+    breaks({.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 2, .pairs = {4, 4}},
+           "sections.axes 2 3 4");
+    breaks(
+        {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {4, 2, 2}, .leftover_axis = 3},
+        "sections.leftover_axis 3");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.sections.axes = 2; }, "sections.axes 2");
 }
 
@@ -83,7 +85,8 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
     CHECK(check(device(), good));
     breaks([](KernelInfo& i) { i.angles = VKROPE_ANGLES_COS_SIN_CACHE, i.phase = true; },
            "phase VK_TRUE VKROPE_ANGLES_COS_SIN_CACHE");
-    breaks([](KernelInfo& i) { i.channel_angles = true; }, "channel_angles VK_TRUE VKROPE_ANGLES_COS_SIN_CACHE 3");
+    breaks([](KernelInfo& i) { i.channel_angles = true; },
+           "channel_angles VK_TRUE VKROPE_ANGLES_COS_SIN_CACHE 3");
     breaks(
         [](KernelInfo& i) {
             i.angles = VKROPE_ANGLES_COS_SIN_CACHE, i.channel_angles = true;
@@ -110,7 +113,8 @@ TEST_CASE("head groups: a norm over a token is refused at create(), not by each 
     breaks_create(
         [](DeviceRef&, KernelInfo& i) {
             i.angles = VKROPE_ANGLES_COMPUTED, i.head_groups = 2;
-            i.tensor[K].ops.norm = {.kind = VKROPE_NORM_RMS, .span = VKROPE_NORM_SPAN_TOKEN, .eps = 1e-6f};
+            i.tensor[K].ops.norm = {
+                .kind = VKROPE_NORM_RMS, .span = VKROPE_NORM_SPAN_TOKEN, .eps = 1e-6f};
         },
         "head_groups 2 k_finish 1", VKROPE_ERROR_NOT_SUPPORTED);
 }

@@ -93,7 +93,8 @@ TEST_CASE("ids: a stride of 0 is packed; what is shared says broadcast") {
         CHECK(resolved->ids.token == way.token_is);
         CHECK(resolved->ids_axis == way.axis_is);
         c.positions.ids.range -= 4;
-        expect(resolve(axes, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "positions.ids.range");
+        expect(resolve(axes, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
+               "positions.ids.range");
     }
     // A row for one sequence, and one for all axes, given as if they were shared.
     c.positions = {.ids = {other_buffer, 0, 16}, .axis_stride = broadcast};

@@ -152,7 +152,8 @@ TEST_CASE("GGUF: a split file is read by its first part and the parts beside it"
     const Result<Rotation> other = from_gguf_file(second);
     CHECK(!other);
     const std::string alone = part(0, 3, true).file();
-    check_error(from_gguf(alone.data(), alone.size()).status, VKROPE_ERROR_NOT_SUPPORTED, "split.count 3");
+    check_error(from_gguf(alone.data(), alone.size()).status, VKROPE_ERROR_NOT_SUPPORTED,
+                "split.count 3");
     // With tensors of its own it is read, and the missing parts are named.
     GgufBuilder full = part(0, 3, true);
     full.tensor("rope_freqs.weight", divisors);
@@ -168,8 +169,8 @@ TEST_CASE("GGUF: parts of different models are refused") {
     twice.tensor("rope_freqs.weight", std::vector<float>(64, 1));
     GgufBuilder first = part(0, 2, true);
     first.tensor("rope_freqs.weight", std::vector<float>(64, 1));
-    check_error(from_gguf_file(written("split_twice", {first, twice})).status, VKROPE_ERROR_INVALID_DATA,
-                "rope_freqs.weight twice");
+    check_error(from_gguf_file(written("split_twice", {first, twice})).status,
+                VKROPE_ERROR_INVALID_DATA, "rope_freqs.weight twice");
     check_error(from_gguf_file(written("split_number", {first, part(0, 2, false)})).status,
                 VKROPE_ERROR_INVALID_DATA, "split.no 0 split.count 2");
     check_error(from_gguf_file(written("split_count", {first, part(1, 3, false)})).status,

@@ -68,7 +68,8 @@ TEST_CASE("finish of a model: norms that a key asks for") {
     CHECK(finish_of(R"("model_type": "glm4_moe")").tensor[Q].norm.kind == none);
     CHECK(finish_of(R"("model_type": "glm4_moe", "use_qk_norm": true)").tensor[Q].norm.kind == rms);
     CHECK(finish_of(R"("model_type": "minimax_m2")").tensor[Q].norm.span == token);
-    CHECK(finish_of(R"("model_type": "minimax_m2", "use_qk_norm": false)").tensor[Q].norm.kind == none);
+    CHECK(finish_of(R"("model_type": "minimax_m2", "use_qk_norm": false)").tensor[Q].norm.kind ==
+          none);
 }
 
 TEST_CASE("finish of a model: norms over all heads of a token, and what they clip") {
@@ -83,12 +84,13 @@ TEST_CASE("finish of a model: norms over all heads of a token, and what they cli
     CHECK(finish.tensor[K].clip == 8);
     CHECK(finish_of(R"("model_type": "llama", "clip_qkv": 8.0)").tensor[K].clip == 0);
     CHECK(finish_of(R"("model_type": "mpt", "attn_config": {"rope": true, "clip_qkv": 8.0})")
-              .tensor[V].clip == 8);
+              .tensor[V]
+              .clip == 8);
 }
 
 TEST_CASE("finish of a model: norms after the rotation") {
-    check_norm(finish_of(R"("model_type": "hunyuan_v1_dense")").tensor[Q].norm, rms, head, after, 1e-5f,
-               channel);
+    check_norm(finish_of(R"("model_type": "hunyuan_v1_dense")").tensor[Q].norm, rms, head, after,
+               1e-5f, channel);
     const std::string llama4 =
         R"("model_type": "llama4_text", "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0])";
     ModelFinish finish = finish_of(llama4, {.layer = 0});
@@ -104,11 +106,11 @@ TEST_CASE("finish of a model: norms after the rotation") {
 }
 
 TEST_CASE("finish of a model: layer norms") {
-    check_norm(finish_of(R"("model_type": "cohere", "use_qk_norm": true)").tensor[Q].norm, layer, head,
-               before, 1e-5f, each_head);
+    check_norm(finish_of(R"("model_type": "cohere", "use_qk_norm": true)").tensor[Q].norm, layer,
+               head, before, 1e-5f, each_head);
     CHECK(finish_of(R"("model_type": "cohere")").tensor[Q].norm.kind == none);
-    check_norm(finish_of(R"("model_type": "chameleon", "rms_norm_eps": 1e-3)").tensor[K].norm, layer, head,
-               before, 1e-5f, each_head, 0, each_head);
+    check_norm(finish_of(R"("model_type": "chameleon", "rms_norm_eps": 1e-3)").tensor[K].norm,
+               layer, head, before, 1e-5f, each_head, 0, each_head);
     check_norm(finish_of(R"("model_type": "persimmon")").tensor[K].norm, layer, head, before, 1e-5f,
                channel, 0, channel);
 }
@@ -133,21 +135,22 @@ TEST_CASE("finish of a model: norms of classes with code of their own") {
     for (const char* type : {"afmoe", "exaone_moe", "hy_v3", "exaone4", "apertus"}) {
         CAPTURE(type);
         const std::string fields = std::string(R"("model_type": ")") + type + '"';
-        check_norm(finish_of(fields, {.layer = 0}).tensor[Q].norm, rms, head, before, 1e-5f, channel);
-        check_norm(finish_of(fields + R"(, "rms_norm_eps": 1e-3)", {.layer = 0}).tensor[K].norm, rms, head,
-                   before, 1e-3f, channel);
+        check_norm(finish_of(fields, {.layer = 0}).tensor[Q].norm, rms, head, before, 1e-5f,
+                   channel);
+        check_norm(finish_of(fields + R"(, "rms_norm_eps": 1e-3)", {.layer = 0}).tensor[K].norm,
+                   rms, head, before, 1e-3f, channel);
     }
     for (const char* type : {"doge", "laguna", "mellum"}) {
         CAPTURE(type);
-        check_norm(finish_of(std::string(R"("model_type": ")") + type + '"').tensor[K].norm, rms, head,
-                   before, 1e-6f, channel);
+        check_norm(finish_of(std::string(R"("model_type": ")") + type + '"').tensor[K].norm, rms,
+                   head, before, 1e-6f, channel);
     }
-    check_norm(finish_of(R"("model_type": "minimax_m3_vl_text")").tensor[Q].norm, rms, head, before, 1e-6f,
-               channel, 1);
-    check_norm(finish_of(R"("model_type": "olmo_hybrid")", {.layer = 3}).tensor[Q].norm, rms, token, before,
-               1e-6f, each_head);
-    check_norm(finish_of(R"("model_type": "plamo2", "rms_norm_eps": 1e-3)").tensor[K].norm, rms, head,
+    check_norm(finish_of(R"("model_type": "minimax_m3_vl_text")").tensor[Q].norm, rms, head, before,
+               1e-6f, channel, 1);
+    check_norm(finish_of(R"("model_type": "olmo_hybrid")", {.layer = 3}).tensor[Q].norm, rms, token,
                before, 1e-6f, each_head);
+    check_norm(finish_of(R"("model_type": "plamo2", "rms_norm_eps": 1e-3)").tensor[K].norm, rms,
+               head, before, 1e-6f, each_head);
     const ModelFinish finish = finish_of(
         R"("model_type": "deepseek_v4", "compress_ratios": [0, 0, 4, 128, 0, 0, 0, 0],
                      "compress_rope_theta": 160000.0)",

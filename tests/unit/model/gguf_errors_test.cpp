@@ -47,11 +47,13 @@ TEST_CASE("GGUF: architectures without RoPE, and unknown ones") {
     for (const char* name : {"gpt2", "mpt", "bloom", "mamba", "rwkv7", "t5", "bert", "starcoder"}) {
         const std::string words = "general.architecture " + std::string(name);
         check_refused(plain(name), VKROPE_ERROR_NOT_SUPPORTED, words);
-        check_refused(plain(name), VKROPE_ERROR_NOT_SUPPORTED, words, {.pairing = VKROPE_HALF_SPLIT});
+        check_refused(plain(name), VKROPE_ERROR_NOT_SUPPORTED, words,
+                      {.pairing = VKROPE_HALF_SPLIT});
     }
     check_refused(plain("clip"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture clip");
     check_refused(plain("eagle3"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture eagle3");
-    check_refused(plain("cohere2moe"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture cohere2moe");
+    check_refused(plain("cohere2moe"), VKROPE_ERROR_NOT_SUPPORTED,
+                  "general.architecture cohere2moe");
     check_refused(plain("nautilus"), VKROPE_ERROR_NOT_SUPPORTED, "general.architecture nautilus");
     check_refused(plain("\x1b[31m"), VKROPE_ERROR_NOT_SUPPORTED, "?[31m");
     check_refused(plain("granite").boolean("rope.scaling.finetuned", 0), VKROPE_ERROR_NOT_SUPPORTED,
@@ -86,7 +88,7 @@ TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {
     bad(GgufBuilder(base).f32("rope.freq_base", 0), "llama.rope.freq_base 0");
     bad(GgufBuilder(base).f32("rope.freq_base", infinite), "llama.rope.freq_base inf");
     bad(GgufBuilder(base).f32("rope.freq_base", 1e-20f), "rope.freq_base");
-    bad(GgufBuilder(base).boolean("rope.freq_base", 1), "llama.rope.freq_base 1");
+    bad(GgufBuilder(base).boolean("rope.freq_base", 1), "llama.rope.freq_base true");
     bad(GgufBuilder(base).i32_list("rope.freq_base", {1, 2}), "llama.rope.freq_base 2");
     bad(plain().u32("rope.dimension_count", 127), "llama.rope.dimension_count 127");
     bad(plain().u32("rope.dimension_count", 130), "2 head_dim 128");
@@ -189,9 +191,9 @@ TEST_CASE("GGUF: tensors of divisors that are not what they should be") {
         "rope_factors_long.weight");
     bad(plain().text("rope.scaling.type", "longrope"), "rope_factors_long.weight");
     bad(plain().value_of("general.alignment", 4, GgufBuilder::little(0, 4)),
-        "general.alignment uint32 0");
+        "general.alignment 0 uint32");
     bad(plain().value_of("general.alignment", 4, GgufBuilder::little(48, 4)),
-        "general.alignment uint32 48");
+        "general.alignment 48 uint32");
     bad(plain().text_of("general.alignment", "32"), "general.alignment");
 }
 

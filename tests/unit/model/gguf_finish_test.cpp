@@ -106,7 +106,8 @@ TEST_CASE("GGUF: what an architecture does differently") {
     const Norm v = rotation_of(with_norms("gemma3n", {128}, {128})).finish.tensor[V].norm;
     CHECK(v.kind == VKROPE_NORM_RMS);
     CHECK(v.weight == VKROPE_PARAMETER_NONE);
-    CHECK(rotation_of(with_norms("gemma3", {128}, {128})).finish.tensor[V].norm.kind == VKROPE_NORM_NONE);
+    CHECK(rotation_of(with_norms("gemma3", {128}, {128})).finish.tensor[V].norm.kind ==
+          VKROPE_NORM_NONE);
 
     GgufBuilder clamped = with_heads("dbrx");
     clamped.f32("attention.clamp_kqv", 8);

@@ -31,8 +31,10 @@ TEST_CASE("GGUF: layers of several types") {
     }
     CHECK(rotation_of(gemma, {.layer = 5}).warnings.empty());
     CHECK(read(gemma, {.layer = 12}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(read(gemma, {.layer_type = "chunked_attention"}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(read(plain(), {.layer_type = "full_attention"}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(read(gemma, {.layer_type = "chunked_attention"}).status.code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(read(plain(), {.layer_type = "full_attention"}).status.code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000), {.layer = 0}).inv_freq ==
           frequencies(20000, 128));
     CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000), {.layer = 5})

@@ -28,7 +28,8 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
     }
     check_refused(plain().value_of("s", 8, little8), VKROPE_ERROR_INVALID_DATA, "s");
     check_refused(plain().value_of("s", 13, ""), VKROPE_ERROR_INVALID_DATA, "s 13");
-    check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), VKROPE_ERROR_INVALID_DATA, "s");
+    check_refused(plain().value_of("s", 8, GgufBuilder::little(200, 8)), VKROPE_ERROR_INVALID_DATA,
+                  "s");
     for (const std::uint32_t element : {0u, 6u, 8u, 9u, 12u}) {  // a list with a huge count
         check_refused(plain().value_of("s", 9, GgufBuilder::little(element, 4) + little8),
                       VKROPE_ERROR_INVALID_DATA, "s");
@@ -40,7 +41,8 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
         deep += GgufBuilder::little(9, 4) + GgufBuilder::little(1, 8);
     }
     check_refused(plain().value_of("s", 9, deep), VKROPE_ERROR_INVALID_DATA, "s 8");
-    check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), VKROPE_ERROR_INVALID_DATA, "70000");
+    check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), VKROPE_ERROR_INVALID_DATA,
+                  "70000");
     GgufBuilder many;
     for (int i = 0; i < 20; ++i) {
         many.value_of(std::string(60000, char('a' + i)), 0, "a");
@@ -181,7 +183,8 @@ TEST_CASE(
             0, length);  // a separate allocation: a sanitizer detects reads beyond it
         const Result<Rotation> result = from_gguf(beginning.data(), beginning.size());
         CHECK(bool(result) == (length >= needed));
-        CHECK(result.status.code == (length >= needed ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_DATA));
+        CHECK(result.status.code ==
+              (length >= needed ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_DATA));
     }
 }
 

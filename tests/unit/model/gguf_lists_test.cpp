@@ -71,7 +71,8 @@ TEST_CASE("GGUF: rows of latent attention may be listed by layer") {
     CHECK(rotation_of(latent, {.layer = 0}).q_rotary_offset == 128);
     CHECK(rotation_of(latent, {.layer = 3}).q_rotary_offset == 192);
     CHECK(rotation_of(latent, {.layer = 3}).k_rotary_offset == 512);
-    refused(latent, "deepseek2.attention.key_length_mla 192 256", {}, VKROPE_ERROR_INVALID_ARGUMENT);
+    refused(latent, "deepseek2.attention.key_length_mla 192 256", {},
+            VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("GGUF: a single number beside a list is that of some layer, or an error with both") {

@@ -268,10 +268,11 @@ TEST_CASE("GGUF: numbers whose frequencies no double holds well") {
     };
     CHECK(rotation_of(factor(1e300)).inv_freq[0] == 1e-300);
     for (const double value : {1e304, 1e308}) {
-        check_error(read(factor(value)).status, VKROPE_ERROR_INVALID_DATA, "rope.freq_base 500000 linear");
+        check_error(read(factor(value)).status, VKROPE_ERROR_INVALID_DATA,
+                    "rope.freq_base 500000 linear");
     }
-    check_error(read(plain().f32("rope.scaling.attn_factor", 1e30f)).status, VKROPE_ERROR_INVALID_DATA,
-                "attention factor 1e+30 2^-64 2^64");
+    check_error(read(plain().f32("rope.scaling.attn_factor", 1e30f)).status,
+                VKROPE_ERROR_INVALID_DATA, "attention factor 1e+30 2^-64 2^64");
 }
 
 TEST_CASE("GGUF: HunYuan's alpha") {

@@ -48,8 +48,8 @@ TEST_CASE("GGUF: an unknown architecture with latent attention turns the tails o
     // Half of what it needs.
     GgufBuilder widths("nautilus");
     widths.u32("attention.key_length", 576).u32("attention.key_length_mla", 192);
-    check_error(read(widths.u32("rope.dimension_count", 64), paired).status, VKROPE_ERROR_INVALID_DATA,
-                "nautilus.attention.kv_lora_rank");
+    check_error(read(widths.u32("rope.dimension_count", 64), paired).status,
+                VKROPE_ERROR_INVALID_DATA, "nautilus.attention.kv_lora_rank");
     GgufBuilder rank = plain("nautilus").u32("attention.kv_lora_rank", 0);
     CHECK(rotation_of(rank, paired).k_rotary_offset == 0);
     CHECK(rotation_of(rank, paired).rotary_dim == 128);

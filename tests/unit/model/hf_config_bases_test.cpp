@@ -85,8 +85,8 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
                   "compress_ratios[5] 64 0 4 128");
     check_refused(with(by_ratio, "compress_ratios", "ratios"), {}, VKROPE_ERROR_INVALID_DATA,
                   "compress_ratios");
-    check_refused(with(by_ratio, "[0, 0, 4, 128, 4, 128, 0]", "[0, 0, 4]"), {}, VKROPE_ERROR_INVALID_DATA,
-                  "compress_ratios 3 6");
+    check_refused(with(by_ratio, "[0, 0, 4, 128, 4, 128, 0]", "[0, 0, 4]"), {},
+                  VKROPE_ERROR_INVALID_DATA, "compress_ratios 3 6");
     check_refused(with(by_type, R"("compress": {)", R"("other": {)"), {.layer = 2},
                   VKROPE_ERROR_INVALID_DATA, "rope_parameters compress");
 }

@@ -92,11 +92,12 @@ TEST_CASE("params.json: what is in code, or is not known, is refused") {
     refused("", VKROPE_ERROR_INVALID_DATA, "rope_theta");
     refused(R"(, "rope_theta": 5e5, "use_scaled_rope": true)", VKROPE_ERROR_NOT_SUPPORTED,
             "use_scaled_rope true config.json");
-    refused(R"(, "rope_theta": 5e5, "use_qk_norm": true)", VKROPE_ERROR_NOT_SUPPORTED, "use_qk_norm true");
+    refused(R"(, "rope_theta": 5e5, "use_qk_norm": true)", VKROPE_ERROR_NOT_SUPPORTED,
+            "use_qk_norm true");
     refused(R"(, "rope_theta": 5e5, "nope_layer_interval": 4)", VKROPE_ERROR_NOT_SUPPORTED,
             "nope_layer_interval 4");
-    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4, "mscale": 1})", VKROPE_ERROR_NOT_SUPPORTED,
-            "yarn.mscale 1");
+    refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4, "mscale": 1})",
+            VKROPE_ERROR_NOT_SUPPORTED, "yarn.mscale 1");
     refused(R"(, "rope_theta": 1e4, "yarn": {"factor": 4})", VKROPE_ERROR_INVALID_DATA,
             "yarn.original_max_position_embeddings");
     refused(R"(, "rope_theta": 1e4, "yarn": 4)", VKROPE_ERROR_INVALID_DATA, "yarn 4");
@@ -104,12 +105,25 @@ TEST_CASE("params.json: what is in code, or is not known, is refused") {
             "qk_nope_head_dim");
     refused(R"(, "rope_theta": 1e4, "head_dim": 63)", VKROPE_ERROR_INVALID_DATA, "head_dim 63");
     refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "layer 40 40", {.layer = 40});
-    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "layer_type x", {.layer_type = "x"});
-    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "tower vision", {.tower = "vision"});
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "layer_type x",
+            {.layer_type = "x"});
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "tower vision",
+            {.tower = "vision"});
     // DeepSeek's own inference code: its scaling has defaults there.
     check_refused({R"({"vocab_size": 129280, "dim": 7168, "inter_dim": 18432, "n_layers": 61,
                        "n_heads": 128, "q_lora_rank": 1536, "kv_lora_rank": 512,
                        "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})",
                    "inter_dim 18432"},
                   VKROPE_ERROR_NOT_SUPPORTED);
+}
+
+TEST_CASE("a null does not say of which kind a document is") {
+    const std::string model = R"("model_type": "llama", "n_layers": 2, "rope_theta": 1e4)";
+    for (const char* key : {"dim", "_class_name", "architecture"}) {
+        CAPTURE(key);
+        check_plain(imported("{" + model + ", \"" + key + "\": null}"), 1e4);
+    }
+    check_plain(imported(R"({"dim": null, "n_heads": 32, "head_dim": 64, "rope_theta": 1e4})"),
+                1e4);
+    check_plain(imported(R"({"_class_name": null, "head_dim": 64, "rope_theta": 1e4})"), 1e4);
 }

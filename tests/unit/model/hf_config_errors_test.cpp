@@ -61,7 +61,8 @@ TEST_CASE("models without RoPE are named") {
     for (const char* type :
          {"bert", "bloom", "cohere2_moe", "gpt2", "jamba", "m2m_100", "mamba", "mt5", "nemotron_h",
           "openai-gpt", "opt", "siglip_vision_model", "umt5", "wav2vec2", "whisper", "xlnet"}) {
-        check_refused({of_type(type), "model_type " + std::string(type)}, VKROPE_ERROR_NOT_SUPPORTED);
+        check_refused({of_type(type), "model_type " + std::string(type)},
+                      VKROPE_ERROR_NOT_SUPPORTED);
     }
 }
 
@@ -105,7 +106,8 @@ TEST_CASE("what a query asks for and the model does not have") {
     refused(R"({"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}})",
             {.tower = "vision"}, VKROPE_ERROR_NOT_SUPPORTED, "siglip_vision_model");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 24}})",
-            {.tower = "vision"}, VKROPE_ERROR_INVALID_DATA, "vision_config.hidden_size 1280 num_heads 24");
+            {.tower = "vision"}, VKROPE_ERROR_INVALID_DATA,
+            "vision_config.hidden_size 1280 num_heads 24");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 96, "num_heads": 16}})",
             {.tower = "vision"}, VKROPE_ERROR_INVALID_DATA, "vision_config.head_dim 6 4");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {}})", {.layer = 1, .tower = "vision"},
@@ -151,7 +153,7 @@ TEST_CASE("lists and sections of the wrong length") {
          "layer_types full_attention"},
         {llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3, "no_rope_layers": [1, 0])"),
          "no_rope_layers 2"},
-        {llama_with(R"("rope_theta": 1e4, "no_rope_layers": [1, 2])"), "no_rope_layers[] 2"},
+        {llama_with(R"("rope_theta": 1e4, "no_rope_layers": [1, 2])"), "no_rope_layers[1] 2"},
         {llama_with(R"("rope_theta": 1e4, "no_rope_layer_interval": 0)"),
          "no_rope_layer_interval 0"},
         {llama_with(R"("qk_rope_head_dim": 64)"), "qk_nope_head_dim"},

@@ -45,7 +45,8 @@ TEST_CASE("layer types are few, and a document that names many says how many it 
                           std::string(count, 'L') + "\"");
     };
     CHECK(from_hf_config(letters(65536)));
-    check_refused({letters(65537), "sliding_window_pattern 65537 65536"}, VKROPE_ERROR_INVALID_DATA);
+    check_refused({letters(65537), "sliding_window_pattern 65537 65536"},
+                  VKROPE_ERROR_INVALID_DATA);
     CHECK(from_hf_config(sections(64)));
     check_refused({sections(65), "rope_parameters 65 64"}, VKROPE_ERROR_INVALID_DATA);
     check_refused({sections(60000), "rope_parameters 60000"}, VKROPE_ERROR_INVALID_DATA);

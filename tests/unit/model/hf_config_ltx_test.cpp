@@ -163,7 +163,8 @@ TEST_CASE("LTX-2: what is missing is assumed, and what is wrong is named") {
          }) {
         check_refused(bad, VKROPE_ERROR_INVALID_DATA);
     }
-    check_refused({ltx2(R"("rope_type": "spiral")"), "rope_type spiral"}, VKROPE_ERROR_NOT_SUPPORTED);
-    check_refused({ltx2(R"("rope_type": "split")"), "layer_type text"}, VKROPE_ERROR_INVALID_ARGUMENT,
-                  {.layer_type = "text"});
+    check_refused({ltx2(R"("rope_type": "spiral")"), "rope_type spiral"},
+                  VKROPE_ERROR_NOT_SUPPORTED);
+    check_refused({ltx2(R"("rope_type": "split")"), "layer_type text"},
+                  VKROPE_ERROR_INVALID_ARGUMENT, {.layer_type = "text"});
 }

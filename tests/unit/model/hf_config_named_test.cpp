@@ -102,9 +102,11 @@ TEST_CASE("Llama 3.2's cross-attention layers have norms of Q and K, and no RoPE
         }
         warned(json, {"layers RoPE"});
     }
-    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.layer = 3}).finish.tensor[Q].norm.eps == 1e-3f);
-    check_refused({mllama(R"("num_hidden_layers": 5, )"), "text_config.cross_attention_layers[] 5"},
-                  VKROPE_ERROR_INVALID_DATA);
+    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.layer = 3}).finish.tensor[Q].norm.eps ==
+          1e-3f);
+    check_refused(
+        {mllama(R"("num_hidden_layers": 5, )"), "text_config.cross_attention_layers[1] 5"},
+        VKROPE_ERROR_INVALID_DATA);
 }
 
 TEST_CASE("scalings and bases of one class are not dropped in another") {

@@ -181,7 +181,8 @@ TEST_CASE("MiniMax M3: frames, rows and columns each turn a third of the head") 
                               {.tower = "vision"})
             .status;
     };
-    check_error(refused(R"("head_dim": 5)"), VKROPE_ERROR_INVALID_DATA, "vision_config.head_dim 5 6");
+    check_error(refused(R"("head_dim": 5)"), VKROPE_ERROR_INVALID_DATA,
+                "vision_config.head_dim 5 6");
     CHECK(refused(R"("model_type": "clip_vision_model")").code == VKROPE_ERROR_NOT_SUPPORTED);
 }
 

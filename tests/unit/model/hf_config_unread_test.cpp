@@ -58,7 +58,7 @@ std::string config_of(const ModelType& type, const std::string& fields) {
     if (asked_by == "use_mem_rope") json += R"(, "use_mem_rope": true)";
     if (asked_by == "rope") json += R"(, "attn_config": {"rope": true})";
     if (type.partial_rotary_factor == 0.9) json += R"(, "head_dim": 40)";  // 36 channels
-    if (type.layers == LayerRule::compressed) {
+    if (type.layers.rule == LayerRule::compressed) {
         json += R"(, "compress_ratios": [0, 4, 128, 4], "rope_parameters": {
                     "main": {"rope_type": "default", "rope_theta": 10000},
                     "compress": {"rope_type": "default", "rope_theta": 160000}})";
@@ -69,8 +69,8 @@ std::string config_of(const ModelType& type, const std::string& fields) {
 bool same(const Rotation& a, const Rotation& b) {
     const auto finish = [](const Rotation& rotation) {
         const ModelFinish& f = rotation.finish;
-        return std::tuple(f.tensor[Q].norm.kind, f.tensor[Q].norm.place, f.tensor[Q].clip, f.query_scale.kind,
-                          f.query_scale.beta, f.query_scale.length);
+        return std::tuple(f.tensor[Q].norm.kind, f.tensor[Q].norm.place, f.tensor[Q].clip,
+                          f.query_scale.kind, f.query_scale.beta, f.query_scale.length);
     };
     return a.inv_freq == b.inv_freq && a.attention_factor == b.attention_factor &&
            a.softmax_scale == b.softmax_scale && a.pairing == b.pairing && a.rotates == b.rotates &&
@@ -89,7 +89,7 @@ bool noticed(const ModelType& type, const Key& key, const char* value, const Mod
                              ? R"(, "rope_scaling": {"type": "yarn", "factor": 4,
                                          "original_max_position_embeddings": 2048})"
                              : "";
-    const bool lists = type.layers == LayerRule::scaled_on_listed;
+    const bool lists = type.layers.rule == LayerRule::scaled_on_listed;
     if (!others.empty() && lists && key.name != std::string("yarn_only_types")) {
         others += R"(, "yarn_only_types": ["full_attention"])";
     }
@@ -125,7 +125,7 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
                     (noticed(type, key, key.value, query) || noticed(type, key, key.other, query)));
             } else if (!(std::string(key.name).ends_with(
                              "_only_types") &&  // no scaling goes with it
-                         (type.layers == LayerRule::compressed ||
+                         (type.layers.rule == LayerRule::compressed ||
                           type.alternating == Alternating::then_time))) {
                 CHECK(noticed(type, key, key.value, full));
             }

@@ -27,7 +27,7 @@ struct Way {
     std::int64_t farthest() const {
         return source == VKROPE_ANGLES_COMPUTED           ? INT32_MAX
                : source == VKROPE_ANGLES_FACTORED_TEXTURE ? (std::int64_t{1} << 22) - 1
-                                                         : 8191;
+                                                          : 8191;
     }
     double bound() const { return error_bound(source, 1) * u * (1 + 0x1p-20); }  // 2nd-order errors
 };

@@ -86,8 +86,7 @@ Bytes with_specials(const Trial& trial, Element element, const std::vector<float
 Bytes tiny(const Trial& trial, Element element) {
     Bytes q = random_elements(element, q_elements(trial), trial.seed + 10);
     std::mt19937 random(trial.seed);
-    const int deepest = element == VKROPE_F16 ? 24 : 150,
-              from = element == VKROPE_F16 ? 10 : 120;
+    const int deepest = element == VKROPE_F16 ? 24 : 150, from = element == VKROPE_F16 ? 10 : 120;
     for (std::size_t i = 0; i < q_elements(trial); ++i) {
         const int exponent = from +
                              static_cast<int>(random() % static_cast<unsigned>(deepest - from));

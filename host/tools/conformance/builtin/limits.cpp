@@ -21,10 +21,8 @@ constexpr Layout layouts[] = {
      VKROPE_ANGLES_DIRECT_BUFFER},
     {"bhsd_to_bshd", Arrangement::bhsd, Arrangement::bshd, false, VKROPE_BF16},
     {"packed_qkv_in_place", Arrangement::packed_qkv, Arrangement::packed_qkv, true, VKROPE_BF16},
-    {"grouped_qkv_in_place", Arrangement::grouped_qkv, Arrangement::grouped_qkv, true,
-     VKROPE_F16},
-    {"odd_offsets_in_place", Arrangement::odd_offsets, Arrangement::odd_offsets, true,
-     VKROPE_F16},
+    {"grouped_qkv_in_place", Arrangement::grouped_qkv, Arrangement::grouped_qkv, true, VKROPE_F16},
+    {"odd_offsets_in_place", Arrangement::odd_offsets, Arrangement::odd_offsets, true, VKROPE_F16},
     {"broadcast", Arrangement::broadcast, Arrangement::bshd, false, VKROPE_F16},
 };
 
@@ -52,7 +50,9 @@ void add_limits(Checks& checks) {
     // Two workgroups along y: with 7, calls of this size would not have to be split.
     const Forced forced[] = {
         {"range_of_64_KiB", {.storage_range = 1u << 16}, VKROPE_MAPPING_CPU},
-        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, VKROPE_MAPPING_GPU},
+        {"7_workgroups",
+         {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7},
+         VKROPE_MAPPING_GPU},
         {"range_of_64_KiB_and_7_workgroups",
          {.storage_range = 1u << 16, .workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7},
          VKROPE_MAPPING_GPU},
@@ -116,8 +116,7 @@ void add_limits(Checks& checks) {
                     "bytes at most",
                     range, most);
             }
-            Trial trial = trial_of(VKROPE_F32, 128,
-                                   static_cast<std::uint32_t>(range / row + 100));
+            Trial trial = trial_of(VKROPE_F32, 128, static_cast<std::uint32_t>(range / row + 100));
             trial.shape.q_per_group = 32;
             trial.table_rows = 1 << 14;
             trial.in_place = true;

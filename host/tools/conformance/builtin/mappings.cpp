@@ -70,8 +70,8 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
 void add_mappings(Checks& checks) {
     for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         for (const Element element : {VKROPE_F16, VKROPE_F32}) {
-            const std::string name = fmt::format("{}_{}", mapping == VKROPE_MAPPING_GPU ? "gpu" : "cpu",
-                                                 name_of(element));
+            const std::string name = fmt::format(
+                "{}_{}", mapping == VKROPE_MAPPING_GPU ? "gpu" : "cpu", name_of(element));
             checks.add("mapping_" + name, [=](DeviceUnderTest& device, Findings& findings) {
                 Trial trial = two_tensors(element, 32, 32);
                 trial.info = mapped(mapping, element);
@@ -84,7 +84,7 @@ void add_mappings(Checks& checks) {
     checks.add("mapping_cpu_two_words", [](DeviceUnderTest& device, Findings& findings) {
         for (const Element element : {VKROPE_F16, VKROPE_F32}) {
             Trial trial = element == VKROPE_F16 ? two_tensors(element, 24, 8)
-                                                  : two_tensors(element, 12, 4);
+                                                : two_tensors(element, 12, 4);
             trial.info.mapping = VKROPE_MAPPING_CPU;
             run_each_access(device, trial, findings);
         }

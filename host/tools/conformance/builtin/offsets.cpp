@@ -23,11 +23,10 @@ struct Access {
     Element element;
     std::uint64_t first_byte;
 };
-constexpr Access accesses[] = {
-    {"f32_16_bytes", VKROPE_F32, 0}, {"f32_words", VKROPE_F32, 4},
-    {"f16_16_bytes", VKROPE_F16, 0}, {"f16_words", VKROPE_F16, 4},
-    {"f16_elements", VKROPE_F16, 2}, {"bf16_16_bytes", VKROPE_BF16, 0},
-    {"bf16_words", VKROPE_BF16, 4},  {"bf16_elements", VKROPE_BF16, 2}};
+constexpr Access accesses[] = {{"f32_16_bytes", VKROPE_F32, 0}, {"f32_words", VKROPE_F32, 4},
+                               {"f16_16_bytes", VKROPE_F16, 0}, {"f16_words", VKROPE_F16, 4},
+                               {"f16_elements", VKROPE_F16, 2}, {"bf16_16_bytes", VKROPE_BF16, 0},
+                               {"bf16_words", VKROPE_BF16, 4},  {"bf16_elements", VKROPE_BF16, 2}};
 
 /// The axis along which the two rows of a tensor follow each other.
 enum class Along { tokens, batch, heads };

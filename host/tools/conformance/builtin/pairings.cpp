@@ -43,10 +43,10 @@ void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim
         };
         checks.add(name, check_types({pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16},
                                      {VKROPE_MAPPING_AUTOMATIC}));
-        checks.add(
-            name + "_every_type_and_mapping",
-            check_types({VKROPE_F32, VKROPE_F16, VKROPE_BF16}, {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}),
-            Level::full);
+        checks.add(name + "_every_type_and_mapping",
+                   check_types({VKROPE_F32, VKROPE_F16, VKROPE_BF16},
+                               {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}),
+                   Level::full);
     }
 }
 
@@ -63,8 +63,7 @@ void add_pairings(Checks& checks) {
         add_window(checks, head_dim, rotary_dim, offset);
     }
     for (const Pairing pairing : pairings) {
-        const Pairing other = pairing == VKROPE_HALF_SPLIT ? VKROPE_INTERLEAVED
-                                                             : VKROPE_HALF_SPLIT;
+        const Pairing other = pairing == VKROPE_HALF_SPLIT ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
         checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        for (const Element element : elements) {

@@ -76,7 +76,7 @@ std::uint32_t differing(Element element, const Words& expected, const std::uint3
     for (std::uint32_t i = 0; i < unit * element_bytes(element) / 4; ++i) {
         const std::uint32_t difference = right[i] ^ words[i];
         count += element == VKROPE_F32 ? difference != 0
-                                         : ((difference & 0xffff) != 0) + (difference >> 16 != 0);
+                                       : ((difference & 0xffff) != 0) + (difference >> 16 != 0);
     }
     return count;
 }
@@ -87,7 +87,7 @@ std::uint64_t compare_row(const Combination& of, const Unit (&c)[2], const Unit 
                           const std::uint32_t* input, const std::uint32_t* output) {
     const auto element = static_cast<shader::uint>(of.element),
                pairing = of.pairing == VKROPE_INTERLEAVED ? shader::pairing_interleaved
-                                                           : shader::pairing_half_split;
+                                                          : shader::pairing_half_split;
     const std::uint32_t elements_a_word = of.element == VKROPE_F32 ? 1 : 2;
     std::uint64_t differ = 0;
     for (std::uint32_t i = 0; i < 2; ++i) {
@@ -121,7 +121,7 @@ std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const 
     rotation.attention_factor = round.factor;
     check(default_inv_freq(round.base, head_dim, rotation.inv_freq.data()));
     const std::uint64_t rows = of.source == VKROPE_ANGLES_FACTORED_TEXTURE ? max_factored_positions
-                                                                          : direct_rows;
+                                                                           : direct_rows;
     const AngleTable table = value_of(AngleTable::make(device.device(), rotation, of.source, rows));
     const std::uint32_t row_words = row_elements * element_bytes(of.element) / 4;
     const std::vector<std::uint32_t> input = random_words(of.element,
@@ -171,11 +171,11 @@ void hold_same_bits(DeviceUnderTest& device, const Combination& of, std::uint32_
     Random random(71);
     std::uint64_t differ = 0;
     for (std::uint32_t i = 0; i < rounds; ++i) {
-        const Round round = {
-            .base = bases[i % 3],
-            .factor = factors[i % 5],
-            .direction = i % 2 == 0 ? VKROPE_FORWARD : VKROPE_INVERSE,
-            .conversion = native && i / 2 % 2 == 0 ? VKROPE_CONVERSION_NATIVE : VKROPE_CONVERSION_INTEGER};
+        const Round round = {.base = bases[i % 3],
+                             .factor = factors[i % 5],
+                             .direction = i % 2 == 0 ? VKROPE_FORWARD : VKROPE_INVERSE,
+                             .conversion = native && i / 2 % 2 == 0 ? VKROPE_CONVERSION_NATIVE
+                                                                    : VKROPE_CONVERSION_INTEGER};
         differ += differences(device, of, round, tokens, random);
     }
     findings.hold(

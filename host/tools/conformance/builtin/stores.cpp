@@ -56,11 +56,14 @@ void add_stores(Checks& checks) {
                                .out = out,
                                .head_dim = usual_head_dim,
                                .rotary_dim = usual_head_dim};
-                scene.q = {.hadamard = 128,
-                           .store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_NONE};
-                scene.k = {.hadamard = 32,
-                           .store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE};
-                scene.v = {.store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN_HEAD : VKROPE_STORE_SCALE_NONE};
+                scene.q = {
+                    .hadamard = 128,
+                    .store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_NONE};
+                scene.k = {
+                    .hadamard = 32,
+                    .store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE};
+                scene.v = {.store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN_HEAD
+                                                 : VKROPE_STORE_SCALE_NONE};
                 scene.k.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
                 hold(device, scene, findings);
             },

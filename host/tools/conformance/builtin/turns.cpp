@@ -44,8 +44,8 @@ void add_phases_of(Checks& checks, AngleSource source) {
     for (const Pairing pairing : pairings) {
         checks.add(fmt::format("phase_{}_{}", name, name_of(pairing)), [=](DeviceUnderTest& device,
                                                                            Findings& findings) {
-            const bool single = pairing_of(VKROPE_F32,
-                                           static_cast<std::size_t>(source) % 2 != 0) == pairing;
+            const bool single = pairing_of(VKROPE_F32, static_cast<std::size_t>(source) % 2 != 0) ==
+                                pairing;
             for (const Element element : {VKROPE_F16, single ? VKROPE_F32 : VKROPE_BF16}) {
                 Trial trial = turned(element, pairing, source);
                 // Halves in units of 8, in each mapping, and with other pairs in each head.
@@ -120,20 +120,20 @@ void add_phases_of(Checks& checks, AngleSource source) {
 void add_sums(Checks& checks) {
     for (const std::uint32_t axes : {2u, 3u, 8u}) {
         for (const bool phase : {false, true}) {
-            checks.add(fmt::format("sum_of_{}_axes{}", axes, phase ? "_with_a_phase" : ""),
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           for (const Element element : elements) {
-                               Trial trial = turned(element, pairing_of(element, phase),
-                                                    VKROPE_ANGLES_COMPUTED);
-                               set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
-                               if (phase) add_phases(trial, 69);
-                               trial.direction = element == VKROPE_F16 ? VKROPE_INVERSE
-                                                                         : VKROPE_FORWARD;
-                               trial.info.mapping = element == VKROPE_BF16 ? VKROPE_MAPPING_GPU
-                                                                             : VKROPE_MAPPING_AUTOMATIC;
-                               run(device, trial, findings);
-                           }
-                       });
+            checks.add(
+                fmt::format("sum_of_{}_axes{}", axes, phase ? "_with_a_phase" : ""),
+                [=](DeviceUnderTest& device, Findings& findings) {
+                    for (const Element element : elements) {
+                        Trial trial = turned(element, pairing_of(element, phase),
+                                             VKROPE_ANGLES_COMPUTED);
+                        set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
+                        if (phase) add_phases(trial, 69);
+                        trial.direction = element == VKROPE_F16 ? VKROPE_INVERSE : VKROPE_FORWARD;
+                        trial.info.mapping = element == VKROPE_BF16 ? VKROPE_MAPPING_GPU
+                                                                    : VKROPE_MAPPING_AUTOMATIC;
+                        run(device, trial, findings);
+                    }
+                });
         }
     }
     checks.add("sum_in_units_of_8", [](DeviceUnderTest& device, Findings& findings) {
@@ -191,8 +191,8 @@ void add_head_groups(Checks& checks) {
                                    mapping == VKROPE_MAPPING_CPU ? "cpu" : "gpu"),
                        [=](DeviceUnderTest& device, Findings& findings) {
                            for (const Element element : elements) {
-                               const bool four = pairing_of(element, mapping == VKROPE_MAPPING_GPU) ==
-                                                 pairing;
+                               const bool four =
+                                   pairing_of(element, mapping == VKROPE_MAPPING_GPU) == pairing;
                                Trial trial = grouped(element, pairing, four ? 4 : 2);
                                trial.info.mapping = mapping;
                                if (four) add_phases(trial, 71);
@@ -216,23 +216,23 @@ void add_head_groups(Checks& checks) {
                    });
     }
     for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
-        checks.add(fmt::format("head_groups_to_pages_{}", mapping == VKROPE_MAPPING_CPU ? "cpu" : "gpu"),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       for (const bool by_head : {false, true}) {
-                           Trial trial = grouped(VKROPE_F16, VKROPE_INTERLEAVED, 2);
-                           trial.info.mapping = mapping;
-                           trial.info.scatter_k = true;
-                           trial.info.tensor[V] = {
-                               .in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 48};
-                           trial.page_size = 4;
-                           trial.pages_by_head = by_head;
-                           Trial without = trial;
-                           without.info.tensor[V] = {};
-                           run(device, without, findings);
-                           add_phases(trial, 72);
-                           run(device, trial, findings);
-                       }
-                   });
+        checks.add(
+            fmt::format("head_groups_to_pages_{}", mapping == VKROPE_MAPPING_CPU ? "cpu" : "gpu"),
+            [=](DeviceUnderTest& device, Findings& findings) {
+                for (const bool by_head : {false, true}) {
+                    Trial trial = grouped(VKROPE_F16, VKROPE_INTERLEAVED, 2);
+                    trial.info.mapping = mapping;
+                    trial.info.scatter_k = true;
+                    trial.info.tensor[V] = {.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 48};
+                    trial.page_size = 4;
+                    trial.pages_by_head = by_head;
+                    Trial without = trial;
+                    without.info.tensor[V] = {};
+                    run(device, without, findings);
+                    add_phases(trial, 72);
+                    run(device, trial, findings);
+                }
+            });
     }
     // z counts sequences if there are more of these.
     checks.add("head_groups_of_many_sequences", [](DeviceUnderTest& device, Findings& findings) {
@@ -293,26 +293,26 @@ void add_channels(Checks& checks) {
     };
     for (const Element table : elements) {
         for (const Pairing pairing : pairings) {
-            checks.add(
-                fmt::format("channels_{}_{}", name_of(table), name_of(pairing)),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                        Trial trial = channels(table, pairing, 24);
-                        trial.direction = direction;
-                        add_cos_sin_cache(trial, table, 24, false);
-                        run(device, trial, findings);
-                        trial = channels(VKROPE_F16, pairing, 64);
-                        trial.direction = direction;
-                        trial.info.mapping = pairing_of(table, false) == pairing ? VKROPE_MAPPING_GPU
-                                                                                 : VKROPE_MAPPING_CPU;
-                        add_cos_sin_cache(trial, table, 67, false);
-                        run_each_access(device, trial, findings);
-                        trial = channels(VKROPE_F32, pairing, 64);
-                        trial.direction = direction;
-                        add_cos_sin_cache(trial, table, 64, false);
-                        run(device, trial, findings);
-                    }
-                });
+            checks.add(fmt::format("channels_{}_{}", name_of(table), name_of(pairing)),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                               Trial trial = channels(table, pairing, 24);
+                               trial.direction = direction;
+                               add_cos_sin_cache(trial, table, 24, false);
+                               run(device, trial, findings);
+                               trial = channels(VKROPE_F16, pairing, 64);
+                               trial.direction = direction;
+                               trial.info.mapping = pairing_of(table, false) == pairing
+                                                        ? VKROPE_MAPPING_GPU
+                                                        : VKROPE_MAPPING_CPU;
+                               add_cos_sin_cache(trial, table, 67, false);
+                               run_each_access(device, trial, findings);
+                               trial = channels(VKROPE_F32, pairing, 64);
+                               trial.direction = direction;
+                               add_cos_sin_cache(trial, table, 64, false);
+                               run(device, trial, findings);
+                           }
+                       });
         }
     }
     checks.add("channels_of_axes", [=](DeviceUnderTest& device, Findings& findings) {

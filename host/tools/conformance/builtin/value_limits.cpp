@@ -46,9 +46,10 @@ void add_cuts(Checks& checks) {
         const char* name;
         ReportedLimits limits;
         Mapping mapping;
-    } forced[] = {
-        {"range_of_64_KiB", {.storage_range = 1u << 16}, VKROPE_MAPPING_CPU},
-        {"7_workgroups", {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7}, VKROPE_MAPPING_GPU}};
+    } forced[] = {{"range_of_64_KiB", {.storage_range = 1u << 16}, VKROPE_MAPPING_CPU},
+                  {"7_workgroups",
+                   {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7},
+                   VKROPE_MAPPING_GPU}};
     for (const auto& [name, limits, mapping] : forced) {
         for (const bool paged : {false, true}) {
             checks.add(

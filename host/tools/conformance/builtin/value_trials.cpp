@@ -12,10 +12,10 @@ Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
     const std::uint32_t sign = element == VKROPE_F32 ? 0x80000000u : 0x8000u;
     const std::uint32_t infinity = element == VKROPE_F32   ? 0x7f800000u
                                    : element == VKROPE_F16 ? 0x7c00u
-                                                             : 0x7f80u;
+                                                           : 0x7f80u;
     const std::uint32_t quiet = element == VKROPE_F32   ? 0x400000u
                                 : element == VKROPE_F16 ? 0x200u
-                                                          : 0x40u;
+                                                        : 0x40u;
     const std::uint32_t least_normal = infinity & ~(infinity << 1);
     const std::uint32_t special[] = {
         0, 1, least_normal - 1, least_normal - 3, infinity, infinity | 5, infinity | quiet | 9};

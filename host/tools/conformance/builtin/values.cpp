@@ -27,11 +27,10 @@ void add_splits(Checks& checks) {
             };
             // With VKROPE_MAPPING_CPU both are the same: V is copied, head by head.
             const bool gpu = mapping == VKROPE_MAPPING_GPU;
-            for (const Rows& rows :
-                 {Rows{"packed_qkv", whole_rows,
-                       element == VKROPE_F16 || (gpu && element == VKROPE_F32)},
-                  {"partial_rotary", partial_rows,
-                   element == VKROPE_F32 || (gpu && element == VKROPE_F16)}}) {
+            for (const Rows& rows : {Rows{"packed_qkv", whole_rows,
+                                          element == VKROPE_F16 || (gpu && element == VKROPE_F32)},
+                                     {"partial_rotary", partial_rows,
+                                      element == VKROPE_F32 || (gpu && element == VKROPE_F16)}}) {
                 checks.add(
                     fmt::format("{}_{}_{}", rows.name, device_of(mapping), name_of(element)),
                     [=](DeviceUnderTest& device, Findings& findings) {
@@ -115,17 +114,17 @@ void add_arrangements(Checks& checks) {
             }
             return trial;
         };
-        checks.add(
-            fmt::format("rows_{}", in.name), [=](DeviceUnderTest& device, Findings& findings) {
-                Trial trial = shaped(whole_rows(VKROPE_F16, VKROPE_MAPPING_AUTOMATIC), in.value, same);
+        checks.add(fmt::format("rows_{}", in.name), [=](DeviceUnderTest& device,
+                                                        Findings& findings) {
+            Trial trial = shaped(whole_rows(VKROPE_F16, VKROPE_MAPPING_AUTOMATIC), in.value, same);
+            run_as(device, trial, dispatch, findings);
+            trial.out = Arrangement::odd_pairs;
+            run_as(device, trial, dispatch, findings);
+            if (!broadcast) {
+                trial.in_place = true;
                 run_as(device, trial, dispatch, findings);
-                trial.out = Arrangement::odd_pairs;
-                run_as(device, trial, dispatch, findings);
-                if (!broadcast) {
-                    trial.in_place = true;
-                    run_as(device, trial, dispatch, findings);
-                }
-            });
+            }
+        });
         for (const NamedArrangement& out : arrangements) {
             if (out.value == Arrangement::broadcast) {
                 continue;
@@ -241,9 +240,8 @@ void add_conversions(Checks& checks) {
             // Uses a single kind of access, because compiling each kernel takes time. Q and K keep
             // another type.
             checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
-                Trial trial = converting(
-                    three_tensors(in == VKROPE_F32 ? VKROPE_BF16 : VKROPE_F32, 9, 4, 1,
-                                  VKROPE_MAPPING_AUTOMATIC));
+                Trial trial = converting(three_tensors(in == VKROPE_F32 ? VKROPE_BF16 : VKROPE_F32,
+                                                       9, 4, 1, VKROPE_MAPPING_AUTOMATIC));
                 trial.info.tensor[Q] = {};
                 trial.shape.tokens = 24;
                 hold_elements(device, trial, findings);

@@ -117,11 +117,10 @@ void add_mixed_elements(Checks& checks) {
                                                                            Findings& findings) {
             const bool half = pairing == VKROPE_HALF_SPLIT;
             for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
-                Trial trial = two_tensors(half ? VKROPE_F32 : VKROPE_F16, rotary_dim, 64,
-                                          pairing);
-                trial.info.tensor[Q].out = trial.info.tensor[K].in = half ? VKROPE_F16
-                                                                          : VKROPE_F32;
-                trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU : VKROPE_MAPPING_AUTOMATIC;
+                Trial trial = two_tensors(half ? VKROPE_F32 : VKROPE_F16, rotary_dim, 64, pairing);
+                trial.info.tensor[Q].out = trial.info.tensor[K].in = half ? VKROPE_F16 : VKROPE_F32;
+                trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
+                                                      : VKROPE_MAPPING_AUTOMATIC;
                 run_each_access(device, trial, findings);
             }
         });
@@ -132,62 +131,62 @@ void add_mixed_elements(Checks& checks) {
 /// integers.
 void add_elements_beside_f16(Checks& checks) {
     for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
-        checks.add(fmt::format("{}_beside_f16", name_of(element)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_tensors(element, 32, 32);
-                       trial.info.tensor[K].in = trial.info.tensor[K].out = VKROPE_F16;
-                       trial.info.conversion = device.traits().converts_f16 ? VKROPE_CONVERSION_NATIVE
-                                                                            : VKROPE_CONVERSION_INTEGER;
-                       run_each_access(device, trial, findings);
-                   });
+        checks.add(fmt::format("{}_beside_f16", name_of(element)), [=](DeviceUnderTest& device,
+                                                                       Findings& findings) {
+            Trial trial = two_tensors(element, 32, 32);
+            trial.info.tensor[K].in = trial.info.tensor[K].out = VKROPE_F16;
+            trial.info.conversion = device.traits().converts_f16 ? VKROPE_CONVERSION_NATIVE
+                                                                 : VKROPE_CONVERSION_INTEGER;
+            run_each_access(device, trial, findings);
+        });
     }
 }
 
 void add_pages(Checks& checks) {
     for (const Element element : {VKROPE_F16, VKROPE_F32}) {
         for (const bool by_head : {false, true}) {
-            checks.add(
-                fmt::format("pages{}_{}", by_head ? "_by_head" : "", name_of(element)),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
-                        Trial trial = two_tensors(element, rotary_dim, 16);
-                        trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU : VKROPE_MAPPING_AUTOMATIC;
-                        trial.info.scatter_k = true;
-                        trial.info.positions = element == VKROPE_F16 ? VKROPE_POSITIONS_IDS
-                                                                       : VKROPE_POSITIONS_IMPLICIT;
-                        trial.ids = random_positions(trial.shape.rows(), -70, 70, 94);
-                        trial.page_size = 4;
-                        trial.pages_by_head = trial.slots_64 = by_head;
-                        run_each_access(device, trial, findings);
-                    }
-                });
+            checks.add(fmt::format("pages{}_{}", by_head ? "_by_head" : "", name_of(element)),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
+                               Trial trial = two_tensors(element, rotary_dim, 16);
+                               trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
+                                                                     : VKROPE_MAPPING_AUTOMATIC;
+                               trial.info.scatter_k = true;
+                               trial.info.positions = element == VKROPE_F16
+                                                          ? VKROPE_POSITIONS_IDS
+                                                          : VKROPE_POSITIONS_IMPLICIT;
+                               trial.ids = random_positions(trial.shape.rows(), -70, 70, 94);
+                               trial.page_size = 4;
+                               trial.pages_by_head = trial.slots_64 = by_head;
+                               run_each_access(device, trial, findings);
+                           }
+                       });
         }
     }
 }
 
 void add_lean(Checks& checks) {
     for (const AngleSource source : our_sources) {
-        checks.add(fmt::format("one_tensor_a_dispatch_{}", name_of(source)), [=](DeviceUnderTest&
-                                                                                     device,
-                                                                                 Findings&
-                                                                                     findings) {
-            // With a table in a buffer, the table is the fourth storage buffer, and none is left
-            // for the counter.
-            const bool buffer = source == VKROPE_ANGLES_DIRECT_BUFFER;
-            for (const PositionSource positions : {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS}) {
-                if (!buffer &&
-                    (positions == VKROPE_POSITIONS_IDS) != (source == VKROPE_ANGLES_COMPUTED)) {
-                    continue;
-                }
-                Trial trial = two_tensors(
-                    source == VKROPE_ANGLES_COMPUTED ? VKROPE_F32 : VKROPE_F16, 32, 32);
-                trial.info.angles = source;
-                trial.info.positions = positions;
-                trial.ids = random_positions(trial.shape.rows(), -70, 70, 95);
-                trial.limits = {.storage_buffers = 4};
-                run_each_access(device, trial, findings);
-            }
-        });
+        checks.add(fmt::format("one_tensor_a_dispatch_{}", name_of(source)),
+                   [=](DeviceUnderTest& device, Findings& findings) {
+                       // With a table in a buffer, the table is the fourth storage buffer, and none
+                       // is left for the counter.
+                       const bool buffer = source == VKROPE_ANGLES_DIRECT_BUFFER;
+                       for (const PositionSource positions :
+                            {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS}) {
+                           if (!buffer && (positions == VKROPE_POSITIONS_IDS) !=
+                                              (source == VKROPE_ANGLES_COMPUTED)) {
+                               continue;
+                           }
+                           Trial trial = two_tensors(
+                               source == VKROPE_ANGLES_COMPUTED ? VKROPE_F32 : VKROPE_F16, 32, 32);
+                           trial.info.angles = source;
+                           trial.info.positions = positions;
+                           trial.ids = random_positions(trial.shape.rows(), -70, 70, 95);
+                           trial.limits = {.storage_buffers = 4};
+                           run_each_access(device, trial, findings);
+                       }
+                   });
     }
 }
 

@@ -227,7 +227,7 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
     // omitting it with VKROPE_GAIN_OMIT, applies f.
     const double wanted = gain == VKROPE_GAIN_APPLY  ? attention_factor
                           : gain == VKROPE_GAIN_OMIT ? 1
-                                               : 1 / attention_factor;
+                                                     : 1 / attention_factor;
     if (wanted != 1) {
         angles.plan_.attention_factor = 1 / wanted;
         angles.gain_ = VKROPE_GAIN_OMIT;

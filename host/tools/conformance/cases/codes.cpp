@@ -59,7 +59,7 @@ CodeNumber code_alone(Element element, std::uint32_t bits) {
 std::size_t byte_of(Element element, std::size_t code) {
     const std::size_t bytes = element_bytes(element);
     return element == VKROPE_Q8_0 ? bytes - in_block + code
-                                    : bytes - in_block / 2 + code % (in_block / 2);
+                                  : bytes - in_block / 2 + code % (in_block / 2);
 }
 
 reference::BlockFields fields_of(Element element, std::span<const std::byte> block) {

@@ -205,7 +205,8 @@ void CaseFinish::read_hadamard(const CaseTensor& tensor) {
 
 void CaseFinish::read_store_scale(const CaseTensor& tensor) {
     if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
-        finish_.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO : VKROPE_STORE_SCALE_MADE;
+        finish_.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
+                                                 : VKROPE_STORE_SCALE_MADE;
         finish_.scale_floor = static_cast<float>(made->floor);
         if (cache_ && cache_->heads_before_rows) {
             finish_.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
@@ -214,7 +215,8 @@ void CaseFinish::read_store_scale(const CaseTensor& tensor) {
     }
     const auto& given = std::get<GivenScaleCase>(*steps_.store_scale);
     const auto* file = std::get_if<std::string>(&given);
-    finish_.store_scale = file == nullptr ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_GIVEN_HEAD;
+    finish_.store_scale = file == nullptr ? VKROPE_STORE_SCALE_GIVEN
+                                          : VKROPE_STORE_SCALE_GIVEN_HEAD;
     if (file == nullptr) {
         store_scales_ = {static_cast<float>(std::get<double>(given))};
         return;

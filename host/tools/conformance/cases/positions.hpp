@@ -10,7 +10,7 @@ namespace vkrope::conformance {
 
 struct CasePositions {
     PositionSource source = VKROPE_POSITIONS_IMPLICIT;  // ids: one axis; axis_ids: `axes` axes
-    Positions positions;                               // of all sequences
+    Positions positions;                                // of all sequences
     std::uint32_t axes = 1;
     Buffer ids;
     std::uint32_t id_bytes = 4;

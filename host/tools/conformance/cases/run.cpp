@@ -274,7 +274,8 @@ class Run {
             place(description_, members.v, first, call.call.in[V], call.call.out[V]);
             const bool several = members.v != nullptr ||
                                  (members.q != nullptr && members.k != nullptr);
-            if (several && device_.accepts(call.info, call.call).code == VKROPE_ERROR_INVALID_ARGUMENT) {
+            if (several &&
+                device_.accepts(call.info, call.call).code == VKROPE_ERROR_INVALID_ARGUMENT) {
                 return false;
             }
             device_.rotate(call);
@@ -289,7 +290,8 @@ class Run {
         Rotation rotation;
         rotation.head_dim = rotation.rotary_dim = 2;
         rotation.inv_freq = {1};
-        const CaseAngles angles = CaseAngles::exact(device_, rotation, VKROPE_GAIN_APPLY, shape.tokens);
+        const CaseAngles angles = CaseAngles::exact(device_, rotation, VKROPE_GAIN_APPLY,
+                                                    shape.tokens);
         DeviceUnderTest::KernelCall call = {.info = {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 2},
                                             .call = {}};
         call.info.angles = angles.source();

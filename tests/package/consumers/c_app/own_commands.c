@@ -113,10 +113,8 @@ static int record(const struct work* w) {
     vkrope_error error;
     vkrope_boundary boundary = {0};
     if (!succeeded("vkrope_get_boundary", vkrope_get_boundary(&boundary, &error), &error)) return 0;
-    const vkrope_tensor in = {
-        .where = vkrope_buffer_whole(w->in), .heads = 1};
-    const vkrope_tensor out = {
-        .where = vkrope_buffer_whole(w->out), .heads = 1};
+    const vkrope_tensor in = {.where = vkrope_buffer_whole(w->in), .heads = 1};
+    const vkrope_tensor out = {.where = vkrope_buffer_whole(w->out), .heads = 1};
     vkrope_call call = {
         .tokens = 1,
         .in[VKROPE_Q] = in,

@@ -33,8 +33,7 @@ static int make(struct work* w, vkrope_device* device, const vkrope_rotation* ro
 
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
-    const vkrope_tensor row = {
-        .where = vkrope_buffer_whole(w->row), .heads = 1};
+    const vkrope_tensor row = {.where = vkrope_buffer_whole(w->row), .heads = 1};
     vkrope_angles angles = {0};
     const vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
     if (result != VKROPE_SUCCESS) return result;

@@ -43,8 +43,7 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
 
 /* One head of each packed row, from channel `first` on. */
 static vkrope_tensor part_of(const struct work* w, uint32_t first) {
-    vkrope_tensor part = {
-        .where = vkrope_buffer_whole(w->packed), .heads = 1};
+    vkrope_tensor part = {.where = vkrope_buffer_whole(w->packed), .heads = 1};
     part.where.offset += first * sizeof(float);
     part.where.range -= first * sizeof(float);
     part.batch_stride = packed_row;
@@ -55,12 +54,9 @@ static vkrope_tensor part_of(const struct work* w, uint32_t first) {
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
     const vkrope_tensor q = part_of(w, 0), k = part_of(w, head_dim), v = part_of(w, 2 * head_dim);
-    const vkrope_tensor q_out = {
-        .where = vkrope_buffer_whole(w->q), .heads = 1};
-    const vkrope_tensor k_cache = {
-        .where = vkrope_buffer_whole(w->k_cache), .heads = 1};
-    const vkrope_tensor v_cache = {
-        .where = vkrope_buffer_whole(w->v_cache), .heads = 1};
+    const vkrope_tensor q_out = {.where = vkrope_buffer_whole(w->q), .heads = 1};
+    const vkrope_tensor k_cache = {.where = vkrope_buffer_whole(w->k_cache), .heads = 1};
+    const vkrope_tensor v_cache = {.where = vkrope_buffer_whole(w->v_cache), .heads = 1};
     vkrope_angles angles = {0};
     vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
     if (result != VKROPE_SUCCESS) return result;

@@ -104,8 +104,7 @@ int main(int argc, char** argv) {
     gpu.submit_and_wait(commands);
     gpu.destroy(table.staging);
 
-    const auto info = vkrope::kernel_info(rotation, table.plan, VKROPE_F32,
-                                          VKROPE_F32);
+    const auto info = vkrope::kernel_info(rotation, table.plan, VKROPE_F32, VKROPE_F32);
     check(info.status, "kernel_info");
     const auto kernel = vkrope::own(vkrope::create(gpu.ref(), info.value));
     check(kernel.status, "create");

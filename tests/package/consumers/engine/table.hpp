@@ -48,8 +48,7 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
 /// The table of a rotation, for positions below `max_position`: what a kernel reads by default.
 inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands,
                           const vkrope::Rotation& rotation, std::uint64_t max_position) {
-    const auto plan = vkrope::plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE,
-                                          max_position,
+    const auto plan = vkrope::plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, max_position,
                                           gpu.properties().limits.maxImageDimension2D);
     check(plan.status, "plan_angles");
     return upload_table(gpu, commands, plan.value, [&](void* texels) {

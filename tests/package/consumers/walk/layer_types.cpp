@@ -88,7 +88,8 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     Tables tables;
     taken.push_back(
         {"tables", make_tables(gpu, model, VKROPE_ANGLES_FACTORED_TEXTURE, 131072, tables)});
-    const Made made(gpu.ref, {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = model.rope[0].rotary_dim,
+    const Made made(gpu.ref, {.pairing = VKROPE_HALF_SPLIT,
+                              .rotary_dim = model.rope[0].rotary_dim,
                               .tensor = {{.head_dim = model.rope[0].head_dim},
                                          {.head_dim = model.rope[0].head_dim}},
                               .angles = tables[0].plan.source,

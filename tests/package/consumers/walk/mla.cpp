@@ -13,14 +13,13 @@ constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope
 
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
-    return {
-        .pairing = VKROPE_INTERLEAVED,
-        .rotary_dim = rope.rotary_dim,
-        .tensor = {{VKROPE_BF16, VKROPE_BF16, q_dim, rope.q_rotary_offset},
-                   {VKROPE_BF16, VKROPE_BF16, row_dim, rope.k_rotary_offset}},
-        .angles = source,
-        .positions = VKROPE_POSITIONS_IDS,
-        .scatter_k = true};
+    return {.pairing = VKROPE_INTERLEAVED,
+            .rotary_dim = rope.rotary_dim,
+            .tensor = {{VKROPE_BF16, VKROPE_BF16, q_dim, rope.q_rotary_offset},
+                       {VKROPE_BF16, VKROPE_BF16, row_dim, rope.k_rotary_offset}},
+            .angles = source,
+            .positions = VKROPE_POSITIONS_IDS,
+            .scatter_k = true};
 }
 
 // Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are
@@ -78,12 +77,11 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
                          return mla_layer(commands, made, model.table, gpu.buffers);
                      })});
-    const Made window(gpu.ref,
-                      {.pairing = VKROPE_INTERLEAVED,
-                       .rotary_dim = rope_dim,
-                       .tensor = {{}, {VKROPE_BF16, VKROPE_BF16, rope_dim, 0}},
-                       .angles = VKROPE_ANGLES_COMPUTED,
-                       .positions = VKROPE_POSITIONS_IDS});
+    const Made window(gpu.ref, {.pairing = VKROPE_INTERLEAVED,
+                                .rotary_dim = rope_dim,
+                                .tensor = {{}, {VKROPE_BF16, VKROPE_BF16, rope_dim, 0}},
+                                .angles = VKROPE_ANGLES_COMPUTED,
+                                .positions = VKROPE_POSITIONS_IDS});
     taken.push_back({"window kernel", window.status});
     taken.push_back({"expand", gpu.run([&](VkCommandBuffer commands) {
                          return expand_k_pe(commands, window, model.table, gpu.buffers);

@@ -237,8 +237,7 @@ vkrope::Status check_in_place(const std::vector<Half>& given, const std::vector<
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0,
-                                    taken);
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0, taken);
     const auto info = kernel_info(model.rope, model.table.plan);
     taken.push_back({"kernel info", info.status});
     vkrope::KernelInfo scattering = info.value;

@@ -44,8 +44,7 @@ vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Tabl
 
 std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0,
-                                    taken);
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0, taken);
     const Made made(gpu.ref, kernel_info(model.rope, model.table.plan.source));
     taken.push_back({"kernel", made.status});
     taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {

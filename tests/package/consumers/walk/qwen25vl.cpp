@@ -15,14 +15,14 @@ constexpr std::int64_t packed_row = (q_heads + 2 * k_heads) * head_dim;
 // exponent restarts on each.
 vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source,
                                vkrope::PositionSource positions) {
-    return {.pairing = rope.pairing,
-            .rotary_dim = rope.rotary_dim,
-            .tensor = {{VKROPE_BF16, VKROPE_BF16, rope.head_dim, 0},
-                       {VKROPE_BF16, VKROPE_BF16, rope.head_dim, 0}},
-            .angles = source,
-            .positions = positions,
-            .sections = positions == VKROPE_POSITIONS_AXIS_IDS ? rope.sections
-                                                                      : vkrope::Sections{}};
+    return {
+        .pairing = rope.pairing,
+        .rotary_dim = rope.rotary_dim,
+        .tensor = {{VKROPE_BF16, VKROPE_BF16, rope.head_dim, 0},
+                   {VKROPE_BF16, VKROPE_BF16, rope.head_dim, 0}},
+        .angles = source,
+        .positions = positions,
+        .sections = positions == VKROPE_POSITIONS_AXIS_IDS ? rope.sections : vkrope::Sections{}};
 }
 
 // Q and K are views into packed rows [tokens, 36, 128]: heads 0 to 27, and 28 to 31.
@@ -83,7 +83,8 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"vision model", vision.status});
     const auto table = make_table(gpu, text.value, VKROPE_ANGLES_FACTORED_TEXTURE, max_position);
     taken.push_back({"text table", table.status});
-    const Made axes(gpu.ref, kernel_info(text.value, table->plan.source, VKROPE_POSITIONS_AXIS_IDS));
+    const Made axes(gpu.ref,
+                    kernel_info(text.value, table->plan.source, VKROPE_POSITIONS_AXIS_IDS));
     taken.push_back({"text kernel", axes.status});
     taken.push_back({"prefill", gpu.run([&](VkCommandBuffer commands) {
                          return prefill_chunk(commands, axes, table.value, gpu.buffers, 16, 8, 64);
@@ -94,8 +95,8 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
 
     const auto turns = make_table(gpu, vision.value, VKROPE_ANGLES_COMPUTED, 1);
     taken.push_back({"vision angles", turns.status});
-    const Made patches(gpu.ref,
-                       kernel_info(vision.value, VKROPE_ANGLES_COMPUTED, VKROPE_POSITIONS_AXIS_IDS));
+    const Made patches(
+        gpu.ref, kernel_info(vision.value, VKROPE_ANGLES_COMPUTED, VKROPE_POSITIONS_AXIS_IDS));
     taken.push_back({"vision kernel", patches.status});
     taken.push_back({"vision", gpu.run([&](VkCommandBuffer commands) {
                          return vision_block(commands, patches, turns.value, gpu.buffers, 48);

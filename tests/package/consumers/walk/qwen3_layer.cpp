@@ -34,8 +34,7 @@ constexpr std::uint32_t in_block = 32, block_bytes = 34;  // of q8_0
 vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
                                                const vkrope::AnglePlan& plan,
                                                vkrope::Element cache) {
-    auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16,
-                                    VKROPE_F16);
+    auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16, VKROPE_F16);
     auto& [q, k, v] = info->tensor;
     q.ops.scale_call = true;
     info->scatter_k = true;
@@ -320,8 +319,7 @@ vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
 
 std::vector<Step> with_caches(vkrope::Element cache, const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
-    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0,
-                                    taken);
+    const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0, taken);
     const auto info = kernel_info(model.rope, model.table.plan, cache);
     taken.push_back({"kernel info", info.status});
     const Layer layer = {weights(1), weights(2)};

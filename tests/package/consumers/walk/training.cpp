@@ -78,8 +78,8 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     using vkrope::AngleSource, vkrope::Element;
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, seq, taken);
-    const Made there(
-        gpu.ref, kernel_info(model.rope, VKROPE_BF16, VKROPE_BF16, model.table.plan.source));
+    const Made there(gpu.ref,
+                     kernel_info(model.rope, VKROPE_BF16, VKROPE_BF16, model.table.plan.source));
     taken.push_back({"forward kernel", there.status});
     const Made back(gpu.ref,
                     kernel_info(model.rope, VKROPE_F32, VKROPE_BF16, model.table.plan.source));

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "model/field.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "model/limits.hpp"
+
+namespace vkrope {
+namespace {
+
+bool in_range(double number, std::uint64_t low, std::uint64_t high) {
+    return number >= double(low) && number <= double(high) && number == std::floor(number);
+}
+
+std::string range(std::uint64_t low, std::uint64_t high) {
+    return "from " + std::to_string(low) + " to " + std::to_string(high);
+}
+
+/// A boolean is not a number.
+double number_or_nan(const json& value) {
+    return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+bool Field::is_list() const {
+    return value != nullptr &&
+           (value->is_array() || (type != nullptr && std::string_view(type) == "array"));
+}
+
+json not_kept() {
+    return json::binary({});
+}
+
+Field find_required(const Scopes& scopes, const char* name, const char* because) {
+    Field field = find(scopes, {name});
+    if (!field) {
+        fail(VKROPE_ERROR_INVALID_DATA, "%s%s is missing%s", scopes[0].prefix.c_str(), name,
+             because);
+    }
+    return field;
+}
+
+void refuse(const Field& field, const std::string& rule) {
+    const std::string type = field.type == nullptr ? "" : " (" + std::string(field.type) + ")";
+    fail(VKROPE_ERROR_INVALID_DATA, "%s%s: it must be %s", stated(field).c_str(), type.c_str(),
+         rule.c_str());
+}
+
+Field find_first(const Scopes& scopes, std::initializer_list<const char*> names) {
+    for (const Scope& scope : scopes) {
+        for (const char* name : names) {
+            const auto entry = scope.object->find(name);
+            if (entry != scope.object->end() && !entry->is_null()) {
+                return {scope.prefix + name, &*entry};
+            }
+        }
+    }
+    return {};
+}
+
+Field find(const Scopes& scopes, std::initializer_list<const char*> names) {
+    Field found;
+    for (const Scope& scope : scopes) {
+        for (const char* name : names) {
+            const Field other = find_first({scope}, {name});
+            if (found && other && *found.value != *other.value) {
+                disagree(found, other);
+            }
+            if (!found) {
+                found = other;
+            }
+        }
+    }
+    return found;
+}
+
+Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
+                     const Scopes& scopes, std::initializer_list<const char*> names) {
+    const auto of_others = [&](const Field& field) {
+        for (const char* other : others) {
+            const Field found = find_first(others_scopes, {other});
+            if (found && *found.value == *field.value) return true;
+        }
+        return false;
+    };
+    Field found;
+    for (const Scope& scope : scopes) {
+        for (const char* name : names) {
+            const Field each = find_first({scope}, {name});
+            if (!each || of_others(each)) continue;
+            if (found && *found.value != *each.value) return find(scopes, names);  // it fails
+            if (!found) found = each;
+        }
+    }
+    return found ? found : find(scopes, names);
+}
+
+void disagree(const Field& one, const Field& other) {
+    fail(VKROPE_ERROR_INVALID_DATA, "%s but %s: they must agree", stated(one).c_str(),
+         stated(other).c_str());
+}
+
+double finite_number(const Field& field) {
+    const double number = number_or_nan(*field.value);
+    if (!std::isfinite(number)) {
+        refuse(field, "a finite number");
+    }
+    return number;
+}
+
+double positive_number(const Field& field) {
+    const double number = number_or_nan(*field.value);
+    if (!std::isfinite(number) || number <= 0) {
+        refuse(field, "a finite number above 0");
+    }
+    return number;
+}
+
+std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t high) {
+    const double number = number_or_nan(*field.value);
+    if (!in_range(number, low, high)) {  // exact up to 2^53; no caller gives a higher bound
+        refuse(field, "a whole number " + range(low, high));
+    }
+    return std::uint64_t(number);
+}
+
+bool truth(const Field& field) {
+    if (!field.value->is_boolean()) {
+        refuse(field, "true or false");
+    }
+    return field.value->get<bool>();
+}
+
+std::string text(const Field& field) {
+    if (!field.value->is_string()) {
+        refuse(field, field.type == nullptr ? "a string" : "a short string");
+    }
+    return field.value->get<std::string>();
+}
+
+std::vector<std::uint64_t> whole_numbers(const Field& field, std::uint64_t low,
+                                         std::uint64_t high) {
+    const json& value = *field.value;
+    if (value.is_boolean()) {
+        return {value.get<bool>()};
+    }
+    if (!value.is_number() && (!value.is_array() || value.empty())) {
+        refuse(field, "whole numbers " + range(low, high));
+    }
+    std::vector<std::uint64_t> numbers;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        numbers.push_back(whole_number(value.is_array() ? element(field, i) : field, low, high));
+    }
+    return numbers;
+}
+
+std::vector<double> list_of_numbers(const Field& field) {
+    if (!field.value->is_array() || field.value->empty()) {
+        refuse(field, "a list of numbers");
+    }
+    std::vector<double> numbers;
+    for (std::size_t i = 0; i < field.value->size(); ++i) {
+        const double number = number_or_nan((*field.value)[i]);
+        if (!std::isfinite(number) || number < 0) {
+            refuse(element(field, i), "a finite number, at least 0");
+        }
+        numbers.push_back(number);
+    }
+    return numbers;
+}
+
+json json_number(double number) {
+    if (number != std::floor(number) || std::fabs(number) > double(max_whole)) {
+        return number;
+    }
+    return number < 0 ? json(std::int64_t(number)) : json(std::uint64_t(number));
+}
+
+Field element(const Field& list, std::size_t index) {
+    return {list.name + "[" + std::to_string(index) + "]", &(*list.value)[index]};
+}
+
+std::vector<Field> elements(const Field& list, std::size_t low, std::size_t high) {
+    const bool is_array = list.value->is_array();
+    const std::size_t count = is_array ? list.value->size() : 0;
+    if (count < low || count > high) {
+        fail(VKROPE_ERROR_INVALID_DATA, "%s%s: it must be a list of %s%zu numbers",
+             stated(list).c_str(), is_array ? (" of " + std::to_string(count)).c_str() : "",
+             low == high ? "" : (std::to_string(low) + " to ").c_str(), high);
+    }
+    std::vector<Field> each;
+    for (std::size_t i = 0; i < count; ++i) {
+        each.push_back(element(list, i));
+    }
+    return each;
+}
+
+std::string shown(const Field& field) {
+    const json& value = *field.value;
+    if (field.type == nullptr) {
+        return shown(value);
+    }
+    if (value.is_binary()) {
+        return field.is_list() ? "of strings or lists, or too long" : "too long";
+    }
+    return value.is_array()    ? "of " + std::to_string(value.size()) + " elements"
+           : value.is_string() ? '"' + shown_key(value.get<std::string>()) + '"'
+           : value.is_number() ? shown_number(value.get<double>())
+                               : shown(value);
+}
+
+std::string stated(const Field& field) {
+    return field.name + " is " + shown(field);
+}
+
+std::string ignored(const Field& field) {
+    return "ignored key " + field.name + ", which is " + shown(field) + ": ";
+}
+
+}  // namespace vkrope

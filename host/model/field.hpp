@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Reads and checks one field of a file: of a JSON document, under any of its names, in any of the
+// objects that may hold it, or of the metadata of a GGUF file. An error names field, value and
+// rule.
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "model/import_error.hpp"
+#include "model/json_document.hpp"
+
+namespace vkrope {
+
+using nlohmann::json;
+using ull = unsigned long long;  ///< of %llu in messages
+
+/// What was assumed or ignored, for Rotation::warnings.
+using Warnings = std::vector<std::string>;
+
+/// An object of the configuration and its name in messages: "" for the top level, "rope_scaling."
+/// for an object inside it.
+struct Scope {
+    const json* object = nullptr;
+    std::string prefix;
+};
+
+using Scopes = std::vector<Scope>;
+
+/// A value that is present and not null, with the name under which it was found.
+struct Field {
+    std::string name;
+    const json* value = nullptr;
+    const char* type = nullptr;  ///< of a GGUF file: the type as in messages
+
+    explicit operator bool() const { return value != nullptr; }
+    bool is_list() const;
+};
+
+/// Stands for a value of a GGUF file that is too long to be kept, or a list of other values than
+/// numbers: no rule accepts it.
+json not_kept();
+
+/// The field with one of `names` in one of `scopes`; empty if there is none. Fails if it is found
+/// more than once with different values, since it is unknown which one the model means.
+Field find(const Scopes& scopes, std::initializer_list<const char*> names);
+
+/// Like find(), but where they differ, values that `others` have too are of other layers.
+Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
+                     const Scopes& scopes, std::initializer_list<const char*> names);
+
+/// Like find(), but the first one found counts, whatever the others say.
+Field find_first(const Scopes& scopes, std::initializer_list<const char*> names);
+
+/// Like find() for one name, but fails if it is missing; `because` is the rest of the sentence.
+Field find_required(const Scopes& scopes, const char* name, const char* because);
+
+/// Fails: the field must be what the rule says.
+[[noreturn]] void refuse(const Field& field, const std::string& rule);
+
+/// Fails: the two must agree.
+[[noreturn]] void disagree(const Field& one, const Field& other);
+
+double finite_number(const Field& field);
+double positive_number(const Field& field);  ///< finite and above 0
+
+/// A whole number in [low, high]; 8.0 is one.
+std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t high);
+
+/// true or false.
+bool truth(const Field& field);
+
+std::string text(const Field& field);
+
+/// One whole number, or a list of at least one.
+std::vector<std::uint64_t> whole_numbers(const Field& field, std::uint64_t low, std::uint64_t high);
+
+/// A list of at least one number, each finite and at least 0.
+std::vector<double> list_of_numbers(const Field& field);
+
+/// The number; as a whole one, if it is.
+json json_number(double number);
+
+/// An element of a list, with its index in the name.
+Field element(const Field& list, std::size_t index);
+
+/// The elements of a list of `low` to `high` numbers.
+std::vector<Field> elements(const Field& list, std::size_t low, std::size_t high);
+
+/// The value, and the key with its value, for messages.
+std::string shown(const Field& field);
+std::string stated(const Field& field);
+
+/// The beginning of a warning, for a key whose value is not read.
+std::string ignored(const Field& field);
+
+}  // namespace vkrope

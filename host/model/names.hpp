@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Lists of names, and tables whose rows have one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+namespace vkrope {
+
+/// A list of names.
+template <class... Name>
+constexpr std::array<std::string_view, sizeof...(Name)> names(Name... name) {
+    return {name...};
+}
+
+template <class Names>
+bool contains(const Names& names, std::string_view name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// The first row of that name; null if there is none.
+template <class Rows>
+auto find_row(const Rows& rows, std::string_view name) -> decltype(&*std::begin(rows)) {
+    const auto row = std::find_if(std::begin(rows), std::end(rows),
+                                  [&](const auto& each) { return name == each.name; });
+    return row == std::end(rows) ? nullptr : &*row;
+}
+
+/// A name that is not read, and why.
+struct Refusal {
+    const char* name;
+    const char* reason;
+};
+
+/// The reason of a row; null if the table does not have it.
+template <class Rows>
+const char* reason_of(const Rows& rows, std::string_view name) {
+    const auto* row = find_row(rows, name);
+    return row == nullptr ? nullptr : row->reason;
+}
+
+/// Why a model without a rotary embedding is not read.
+inline constexpr const char* no_rotary_embedding = "the model has no rotary embedding";
+
+}  // namespace vkrope
