@@ -2,7 +2,7 @@
 // What a field that is 0 stands for. vkrope.h says it for each field.
 #pragma once
 
-#include "vkrope/kernel.hpp"
+#include "vkrope/types.hpp"
 
 namespace vkrope {
 
@@ -12,13 +12,13 @@ constexpr Number value_or(Number value, Number otherwise) noexcept {
     return value == 0 ? otherwise : value;
 }
 
-inline std::uint32_t sequences_of(const Call& call) noexcept {
+inline std::uint32_t sequences_of(const vkrope_call& call) noexcept {
     return value_or(call.batch, 1u);
 }
-inline std::uint32_t page_size_of(const PagedCache& cache) noexcept {
+inline std::uint32_t page_size_of(const vkrope_paged_cache& cache) noexcept {
     return value_or(cache.page_size, 1u);
 }
-inline float q_scale_of(const Call& call) noexcept {
+inline float q_scale_of(const vkrope_call& call) noexcept {
     return value_or(call.q_scale, 1.0f);
 }
 

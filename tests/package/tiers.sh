@@ -12,7 +12,7 @@ may_include() {
         grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
-shared='status\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp'
+shared='status\.hpp|defaults\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp'
 shared="$shared|interface\.h|vkrope/types\.hpp"
 may_include frequencies "$shared|frequencies/.*|vkrope/(frequencies|rotation_from|positions)\.hpp"
 may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
