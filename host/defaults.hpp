@@ -22,10 +22,13 @@ inline float q_scale_of(const vkrope_call& call) noexcept {
     return value_or(call.q_scale, 1.0f);
 }
 
-/// The info with its defaults filled in.
+/// The info with its defaults filled in, and with 1 for what is true: constants are made of it.
 inline KernelInfo completed(KernelInfo info) noexcept {
     info.head_groups = head_groups_of(info);
     info.pairing_out = output_pairing(info);
+    for (VkBool32* flag :
+         {&info.scatter_k, &info.phase, &info.channel_angles, &info.two_parameter_sets})
+        *flag = *flag != VK_FALSE;
     for (TensorInfo& of : info.tensor) of.ops.scale = scale_of(of.ops);
     return info;
 }

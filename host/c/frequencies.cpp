@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "c/handles.hpp"
 #include "status.hpp"
@@ -212,6 +213,17 @@ uint64_t vkrope_turn_fraction(double inv_freq) {
     return turn_fraction(inv_freq);
 }
 
+Status vkrope::c::check_plan(const vkrope_angle_plan* plan, const char* name) noexcept {
+    if (Status s = not_null(plan, name); !s) return s;
+    std::uint32_t format;
+    std::memcpy(&format, &plan->format, sizeof format);
+    if (format == VK_FORMAT_UNDEFINED || format == VK_FORMAT_R32G32B32A32_SFLOAT) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s.format is %u: it must be the format that vkrope_plan_angles chose, %u or %u",
+                 name, format, unsigned(VK_FORMAT_UNDEFINED),
+                 unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
+}
+
 vkrope_result vkrope_plan_angles(const vkrope_rotation* rotation, vkrope_angle_source source,
                                  uint64_t max_position, uint32_t max_image_side,
                                  vkrope_angle_plan* plan, vkrope_error* error) {
@@ -235,7 +247,7 @@ vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_a
                                  void* memory, size_t bytes, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
         return fill_angles(rotation->of, *plan, memory, bytes);
     });
 }
@@ -243,7 +255,7 @@ vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation, const vkrope_a
 vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines,
                                      vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
         return hand_out(Result<AngleLines>{{}, angle_lines(*plan)}, lines, "lines");
     });
 }
@@ -254,7 +266,7 @@ vkrope_result vkrope_fill_angle_lines(const vkrope_rotation* rotation,
                                       vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
         return fill_angles(rotation->of, *plan, first_line, lines, memory, bytes);
     });
 }
@@ -266,7 +278,7 @@ vkrope_result vkrope_rotation_get_kernel_info(const vkrope_rotation* rotation,
                                               vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
         const auto type_of = [](const vkrope_element* type) {
             return type ? std::optional(*type) : std::nullopt;
         };

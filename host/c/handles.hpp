@@ -18,6 +18,10 @@ namespace vkrope::c {
 /// Creates a handle for `rotation`.
 std::unique_ptr<vkrope_rotation> wrap(Rotation&& rotation);
 
+/// Checks a plan that the caller may have filled. Its format, which may be any number, is not read
+/// as a VkFormat before.
+Status check_plan(const vkrope_angle_plan* plan, const char* name) noexcept;
+
 /// Writes what was made to the caller.
 template <class Value>
 Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept {

@@ -8,6 +8,16 @@
 using namespace vkrope;
 using namespace vkrope::c;
 
+namespace {
+
+// Null is an error of the kernel tier, if the call does anything.
+Status check_plan_of(const vkrope_call& call) noexcept {
+    const vkrope_angle_plan* const plan = call.angles.plan;
+    return plan ? check_plan(plan, "call.angles.plan") : Status{};
+}
+
+}  // namespace
+
 vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
                                       PFN_vkGetInstanceProcAddr get_instance_proc_addr,
                                       vkrope_requirements* requirements, vkrope_error* error) {
@@ -51,6 +61,7 @@ vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_ca
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(dispatches, "dispatches"); !s) return s;
         if (Status s = not_null(call, "call"); !s) return s;
+        if (Status s = check_plan_of(*call); !s) return s;
         const Result<std::uint64_t> counted = vkrope::dispatches(kernel, *call);
         *dispatches = counted.value;
         return counted.status;
@@ -67,6 +78,7 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
                             const vkrope_call* call, vkrope_arena* arena, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(call, "call"); !s) return s;
+        if (Status s = check_plan_of(*call); !s) return s;
         return record(commands, kernel, *call, arena);
     });
 }
@@ -74,7 +86,7 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
 vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan, VkImageCreateInfo* info,
                                           vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
         return hand_out(Result<VkImageCreateInfo>{{}, angle_image_info(*plan)}, info, "info");
     });
 }
@@ -82,7 +94,7 @@ vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan, VkImage
 vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* plan, VkImage image,
                                          VkImageViewCreateInfo* info, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
-        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
         return hand_out(Result<VkImageViewCreateInfo>{{}, angle_view_info(*plan, image)}, info,
                         "info");
     });
@@ -93,7 +105,7 @@ vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_
                                          const vkrope_angle_upload* upload, vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        if (Status s = not_null(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
         if (Status s = not_null(upload, "upload"); !s) return s;
         return record_angle_upload(commands, *device, *plan, *upload);
     });

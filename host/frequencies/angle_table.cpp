@@ -163,7 +163,7 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
                      "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u", plan.pairs,
                      rotation.rotary_dim / 2);
     }
-    if (plan.phase == rotation.phase.empty() ||
+    if ((plan.phase != 0) == rotation.phase.empty() ||
         value_or(plan.head_groups, 1u) != rotation.head_groups ||
         summed_axes(plan.sections) != summed_axes(rotation.sections)) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,

@@ -48,7 +48,7 @@ Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
                       "make the plan from this rotation"),
                 {}};
     }
-    if (!of_caller && (plan.phase == rotation.phase.empty() ||
+    if (!of_caller && ((plan.phase != 0) == rotation.phase.empty() ||
                        value_or(plan.head_groups, 1u) != rotation.head_groups)) {
         return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                       "plan.phase is %d and plan.head_groups is %u: they differ from the "

@@ -939,7 +939,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rotat
 /** Layout of an angle table. The caller creates the image or buffer;
  * vkrope_fill_angles writes its content. */
 typedef struct vkrope_angle_plan {
-    vkrope_angle_source source VKROPE_ZERO; /**< never by_default */
+    vkrope_angle_source source VKROPE_ZERO; /**< never automatic */
     VkFormat format
         VKROPE_ZERO; /**< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major */
     VkExtent2D extent VKROPE_ZERO; /**< textures: size in texels */
@@ -974,7 +974,7 @@ typedef struct vkrope_angle_plan {
  * every int32 position, whatever max_position is.
  *
  * @param rotation        rotation of the table
- * @param source          kind of table; by_default: see `source` of the plan
+ * @param source          kind of table; automatic: see `source` of the plan
  * @param max_position    1 to 2^31; factored tables: to 2^22; computed angles: to 2^31 + 1
  * @param max_image_side  maxImageDimension2D of the device; ignored for buffers
  * @param plan            receives the result
@@ -1000,7 +1000,7 @@ VKROPE_API vkrope_angle_source vkrope_default_angles(vkrope_angle_precision prec
  * VKROPE_ANGLE_PRECISION_FLOAT32 the bound is relative to the float32 angle; add 1.5 if the factor
  * is not 1. For a gain other than VKROPE_GAIN_APPLY add 2 if the factor is not 1.
  *
- * @param source            not by_default or cos_sin_cache
+ * @param source            not automatic or cos_sin_cache
  * @param attention_factor  of the rotation
  */
 VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attention_factor);

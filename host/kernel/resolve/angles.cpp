@@ -60,9 +60,9 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
                      "angles.plan->sections differ from the kernel's in order, pairs or "
                      "leftover_axis; make both from one rotation");
     }
-    if (angles.plan->phase != info.phase ||
+    if (!angles.plan->phase != !info.phase ||
         value_or(angles.plan->head_groups, 1u) != info.head_groups ||
-        angles.plan->channel_angles != info.channel_angles) {
+        !angles.plan->channel_angles != !info.channel_angles) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles.plan: its phase is %d, head_groups %u and channel_angles %d, but the "
                      "kernel was created for %d, %u and %d; make both from one rotation",

@@ -200,6 +200,9 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
         plan.pairs = 3;
         refused(plan, "plan.pairs 3");
         plan = good;
+        plan.phase = 2;  // true, as 1 is
+        refused(plan, "plan.phase 2");
+        plan = good;
         plan.bytes -= 4;
         refused(plan, "plan.bytes");
         if (source != VKROPE_ANGLES_COMPUTED) {  // its numbers are valid for every position

@@ -6,6 +6,26 @@
 
 namespace vkrope {
 
+TEST_CASE("any VkBool32 but 0 is true, in an info and in a plan") {
+    KernelInfo given;
+    given.scatter_k = given.phase = given.channel_angles = given.two_parameter_sets = 2;
+    const KernelInfo info = completed(given);
+    for (const VkBool32 flag :
+         {info.scatter_k, info.phase, info.channel_angles, info.two_parameter_sets})
+        CHECK(flag == VK_TRUE);
+
+    KernelInfo phased = vkrope::info();
+    phased.phase = VK_TRUE;
+    AnglePlan with = plan();
+    with.phase = 2;
+    with.extent.height = 256;
+    with.fold_log2 = 8;
+    Call c = call();
+    c.angles.plan = &with;
+    const auto resolved = resolve(phased, limits, c);
+    CHECK_MESSAGE(resolved, resolved.status.what);
+}
+
 TEST_CASE("a factored table holds the rows of both digits") {
     KernelInfo i = info();
     i.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
