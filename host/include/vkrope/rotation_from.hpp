@@ -13,8 +13,7 @@ namespace vkrope {
 
 using GgmlRope = vkrope_ggml_rope;
 
-/// A rotation from ggml's arguments. The ids of mrope and imrope are ggml's [4][tokens]; the
-/// rotation has only axes that rotate a pair.
+/// vkrope_rotation_from_ggml.
 Result<Rotation> rotation_from_ggml(const GgmlRope& rope);
 
 }  // namespace vkrope

@@ -387,7 +387,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, siz
 
 /**
  * Stops the pairs that do not complete a turn within `length` positions: their frequency becomes 0.
- * The zero frequencies of FoPE (arXiv:2412.17739), whose Fourier series itself is not a rotation.
+ * The zero frequencies of FoPE (arXiv:2412.17739), get_inv_freq of its reference code. FoPE's
+ * Fourier series, a weighted sum of cosines for each channel, is not a rotation.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
@@ -836,10 +837,11 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_grid_ids(const vkrope_grid_axis
 
 /**
  * Writes ids by time, as Qwen2.5-Omni and Qwen2.5-VL count the frames of a video (TM-RoPE): the
- * float32 product index * seconds * ids_per_second, rounded down. Qwen3-Omni does not round.
+ * float32 product index * seconds * ids_per_second, rounded down. get_rope_index of Hugging Face's
+ * modeling_qwen2_5_omni.py. Qwen3-Omni does not round: its ids are not whole.
  *
  * @param seconds         from one index to the next: finite, at least 0
- * @param ids_per_second  finite and above 0; 25 in Qwen2.5-Omni
+ * @param ids_per_second  finite and above 0: position_id_per_seconds, 25 in Qwen2.5-Omni
  * @param ids             receives [count]; unchanged on error
  * @param count           number of indices
  * @param error           optional
@@ -889,8 +891,9 @@ typedef struct vkrope_dual_chunk {
 /**
  * Writes the ids with which dual-chunk attention rotates, n = chunk_size - local_size: p mod n for
  * the key and the query; min(p mod n + n, chunk_size) and min(2n - 1, chunk_size) for QUERY_SUCC
- * and QUERY_INTER; p mod n + n and p mod n + chunk_size for the critical ones. vLLM's
- * DualChunkRotaryEmbedding. Every role is a call of its own; the frequencies are the model's.
+ * and QUERY_INTER; p mod n + n and p mod n + chunk_size for the critical ones.
+ * DualChunkRotaryEmbedding of vLLM's rotary_embedding/dual_chunk_rope.py. Every role is a call of
+ * its own; the frequencies are the model's.
  *
  * @param chunk      sizes
  * @param role       what attends
@@ -971,7 +974,11 @@ typedef struct vkrope_angle_plan {
 
 /**
  * Plans a table that covers every position with |position| < max_position. Computed angles cover
- * every int32 position, whatever max_position is.
+ * every int32 position, whatever max_position is. To cover more positions later, plan and fill a
+ * new table.
+ *
+ * With 64 pairs: VKROPE_ANGLES_FACTORED_TEXTURE has 1.03 MiB for 131 072 positions and 2 MiB for
+ * 2^22, computed angles 544 bytes, direct tables 64 MiB for 131 072.
  *
  * @param rotation        rotation of the table
  * @param source          kind of table; automatic: see `source` of the plan
@@ -1629,7 +1636,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_arena_create(const vkrope_kerne
                                                               vkrope_error* error);
 
 /** Makes all sets available again. Command buffers recorded with the arena must not be pending
- * and must not be submitted afterwards. Null is ignored. */
+ * and must not be submitted afterwards. Externally synchronised. Null is ignored. */
 VKROPE_API void vkrope_arena_reset(vkrope_arena* arena);
 
 /** Destroys the arena, with the rules of vkrope_arena_reset. */
@@ -1815,10 +1822,15 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* b
  *
  * vkrope_get_boundary gives the stages and accesses. Buffers need
  * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, an angle table vkrope_angle_plan::usage. The caller orders
- * the rotation against earlier and later commands. A call owns the whole 4-byte words of its
- * tensors. A word shared with neighbouring data is read and written atomically, and barriers of the
- * caller must cover all of it. Disturbs the compute pipeline, descriptor set 0 and the push
- * constants of the compute bind point. On error nothing has been recorded.
+ * the rotation against earlier and later commands: barriers are inserted only between dispatches of
+ * this call whose bound ranges overlap and of which one writes. A call owns the whole 4-byte words
+ * of its tensors. A word shared with neighbouring data is read and written atomically, and barriers
+ * of the caller must cover all of it.
+ *
+ * A dispatch takes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants,
+ * dispatch) or 5 with an arena (update and bind a set instead of push), and the whole call 2 more
+ * with VKROPE_DEVICE_FEATURE_DEBUG_UTILS. Disturbs the compute pipeline, descriptor set 0 and the
+ * push constants of the compute bind point. On error nothing has been recorded.
  *
  * @param commands  recording, outside a render pass, on a compute queue family; externally
  *                  synchronised
