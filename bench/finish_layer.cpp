@@ -89,7 +89,7 @@ Status FinishLayer::record_ggml(VkCommandBuffer commands) {
 
 Status FinishLayer::record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation) {
     const Call& call = rotation.call;
-    const bool scatters = rotation.info.scatter_k;  // by a dispatch of its own
+    const bool scatters = rotation.info.scatter_kv;  // by a dispatch of its own
     const Rival::Rotated q = {call.in[Q].where, call.out[Q].where, q_.heads},
                          k = {call.in[K].where, scatters ? k_.rotated.whole() : call.out[K].where,
                               k_.heads};
@@ -245,7 +245,7 @@ void FinishLayer::rotates(Pass& pass, const Buffer& q, const Buffer& q_out, cons
 }
 
 void FinishLayer::scatters(Pass& pass) const {
-    pass.info.scatter_k = true;
+    pass.info.scatter_kv = true;
     pass.call.paged_cache.slot_mapping = slots_.whole();
 }
 

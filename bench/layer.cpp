@@ -100,7 +100,7 @@ KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, 
     info.positions = shape.numbering == Numbering::ascending ? VKROPE_POSITIONS_IMPLICIT
                      : shape.sections.axes == 0              ? VKROPE_POSITIONS_IDS
                                                              : VKROPE_POSITIONS_AXIS_IDS;
-    info.scatter_k = shape.scatters();
+    info.scatter_kv = shape.scatters();
     std::copy(shape.windows.begin(), shape.windows.end(), info.windows);
     info.sections = shape.sections;
     info.mapping = mapping;

@@ -27,7 +27,7 @@ inline KernelInfo completed(KernelInfo info) noexcept {
     info.head_groups = head_groups_of(info);
     info.pairing_out = output_pairing(info);
     for (VkBool32* flag :
-         {&info.scatter_k, &info.phase, &info.channel_angles, &info.two_parameter_sets})
+         {&info.scatter_kv, &info.phase, &info.channel_angles, &info.two_parameter_sets})
         *flag = *flag != VK_FALSE;
     for (TensorInfo& of : info.tensor) of.ops.scale = scale_of(of.ops);
     return info;

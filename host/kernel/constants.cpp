@@ -103,7 +103,7 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         .v_head_dim = info.tensor[V].head_dim,
         .v_element_in = std::uint32_t(info.tensor[V].in),
         .v_element_out = std::uint32_t(info.tensor[V].out),
-        .scatter = info.scatter_k,
+        .scatter = info.scatter_kv,
         .pairing = pairing_constant(info.pairing),
         .pairing_out = pairing_constant(info.pairing_out),
         .rotary_dim = info.rotary_dim,

@@ -180,7 +180,8 @@ Status build(Kernel& kernel) {
                                                                {false, false, true},
                                                                {false, true, true},
                                                                {false, true, false}}) {
-        if ((separate_dispatches && kernel.info.scatter_k) || (v_joins && !v_may_join(kernel.info)))
+        if ((separate_dispatches && kernel.info.scatter_kv) ||
+            (v_joins && !v_may_join(kernel.info)))
             continue;
         kernel.v_joins = v_joins;
         kernel.separate_dispatches = separate_dispatches;
@@ -194,8 +195,8 @@ Status build(Kernel& kernel) {
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
-                     kernel.info.scatter_k ? "scatter_k" : "angles", kernel.binds.storage_buffers(),
-                     kernel.max_storage_buffers);
+                     kernel.info.scatter_kv ? "scatter_kv" : "angles",
+                     kernel.binds.storage_buffers(), kernel.max_storage_buffers);
     }
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {

@@ -46,7 +46,7 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
            std::equal(std::begin(a.tensor), std::end(a.tensor), std::begin(b.tensor),
                       same_format) &&
            a.angles == b.angles && a.positions == b.positions && a.mapping == b.mapping &&
-           a.pairing_out == b.pairing_out && a.scatter_k == b.scatter_k &&
+           a.pairing_out == b.pairing_out && a.scatter_kv == b.scatter_kv &&
            a.conversion == b.conversion && a.sections == b.sections && a.phase == b.phase &&
            a.head_groups == b.head_groups &&
            std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows));

@@ -66,7 +66,7 @@ struct Trial {
             AngleTable::make(device(), rotation, way.source, std::uint64_t(table_rows)));
         KernelInfo info = must(kernel_info(rotation, table.plan(), way.element, way.element));
         info.mapping = way.mapping;
-        info.scatter_k = scatters;
+        info.scatter_kv = scatters;
         if (axes() == 1) info.positions = VKROPE_POSITIONS_IDS;
         const Owned<Kernel> kernel = make_kernel(device(), info);
         const Bytes q = input(way.element, q_heads), k = input(way.element, k_heads);

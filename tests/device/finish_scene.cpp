@@ -93,7 +93,7 @@ void fill_inputs(Scene& scene) {
 Results carry_out(Scene scene, const Way& way) {
     fill_inputs(scene);
     scene.info.mapping = way.mapping;
-    scene.info.scatter_k = way.slots;
+    scene.info.scatter_kv = way.slots;
     if (way.page_rows != 0) {
         for (Finish* finish : {&scene.info.tensor[K].ops, &scene.info.tensor[V].ops}) {
             if (is_made(finish->store_scale))

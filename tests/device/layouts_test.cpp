@@ -194,7 +194,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                      .tensor = {width, width},
                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                      .positions = VKROPE_POSITIONS_IDS,
-                     .scatter_k = true},
+                     .scatter_kv = true},
                     {call});
                 const Bytes rows_after = download(rows, qkv.size()),
                             cache_after = download(paged, cache.size());

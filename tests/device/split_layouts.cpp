@@ -100,7 +100,7 @@ std::vector<Scenario> scenarios(Device& on) {
     {
         Scenario& s = add("K into pages of 8 rows f16; some slots are -1, some outside the cache",
                           VKROPE_F16, VKROPE_F16);
-        s.info.scatter_k = true;
+        s.info.scatter_kv = true;
         constexpr std::uint32_t slots = 1024;
         s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, VKROPE_F16, B * S * 4 * D), 4);
         s.call.in[K] = rows(s.elements(on, VKROPE_F16, B * S * 2 * D), 2);
@@ -217,7 +217,7 @@ std::vector<Scenario> scenarios(Device& on) {
         Scenario& s = add("K and V into pages of 8 rows f16, norms over a token; pages are cut",
                           VKROPE_F16, VKROPE_F16);
         s.info.tensor[V] = s.info.tensor[K];
-        s.info.scatter_k = true;
+        s.info.scatter_kv = true;
         constexpr std::uint32_t slots = 1024;
         s.call.in[Q] = s.call.out[Q] = rows(s.elements(on, VKROPE_F16, B * S * 4 * D), 4);
         s.call.in[K] = rows(s.elements(on, VKROPE_F16, B * S * 2 * D), 2);

@@ -29,7 +29,7 @@ TEST_CASE(
     for (const bool push : {true, false}) {  // with an arena: fewer cases, since compiling is slow
         Device& on = device(push);
         for (Scenario& s : scenarios(on)) {
-            if (!push && s.info.angles == VKROPE_ANGLES_FACTORED_TEXTURE && !s.info.scatter_k)
+            if (!push && s.info.angles == VKROPE_ANGLES_FACTORED_TEXTURE && !s.info.scatter_kv)
                 continue;
             CAPTURE(s.name);
             std::uint64_t one = 0;

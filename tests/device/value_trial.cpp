@@ -84,7 +84,7 @@ Owned<Kernel> kernel_for(Device& on, const Trial& trial) {
                                 : TensorInfo{}},
         .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
         .mapping = trial.mapping,
-        .scatter_k = trial.place == Place::paged};
+        .scatter_kv = trial.place == Place::paged};
     return Owned<Kernel>(must(create(reporting(on, trial.limits), info)));
 }
 

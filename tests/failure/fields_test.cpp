@@ -23,7 +23,7 @@ class Fields {
     std::string last;  ///< its last part
 
     void kernel(KernelInfo& of) {
-        auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_k,
+        auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_kv,
                windows, of_sections, phase, head_groups, table, channel_angles, conversion,
                two_parameter_sets] = of;
         field("pairing", pairing, VKROPE_INTERLEAVED);
@@ -34,7 +34,7 @@ class Fields {
               positions == VKROPE_POSITIONS_IDS ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS);
         field("mapping", mapping, VKROPE_MAPPING_CPU);
         field("pairing_out", pairing_out, VKROPE_INTERLEAVED);
-        field("scatter_k", scatter_k, !scatter_k);
+        field("scatter_kv", scatter_kv, !scatter_kv);
         for (Window& window : windows) {
             auto& [offset, dim] = window;
             field("windows.offset", offset, 2u), field("windows.rotary_dim", dim, 64u);
@@ -263,9 +263,9 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     } else {
         call.angles.buffer = words(128, 300000);
     }
-    if (info.scatter_k) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
+    if (info.scatter_kv) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
     const bool counts = info.angles != VKROPE_ANGLES_COMPUTED ||
-                        info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_k;
+                        info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_kv;
     if (counts) call.out_of_range = words(48, 64);
     if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
     if (info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = words(56, 256);
@@ -290,7 +290,7 @@ std::vector<Scene> scenes(const KernelHost& host) {
     all.push_back(scene_of("axes, Q alone", host, axes));
     KernelInfo given = base_info(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_POSITIONS_IDS);
     given.tensor[Q] = {};
-    given.scatter_k = true;
+    given.scatter_kv = true;
     all.push_back(scene_of("cos_sin_cache, slots", host, given));
     KernelInfo steps = base_info(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_POSITIONS_IDS);
     steps.tensor[K].out = VKROPE_E4M3FN;
@@ -301,7 +301,7 @@ std::vector<Scene> scenes(const KernelHost& host) {
         .scale_tokens = true};
     steps.tensor[K].ops = {.scale_tokens = true, .store_scale = VKROPE_STORE_SCALE_MADE};
     all.push_back(scene_of("steps", host, steps));
-    steps.scatter_k = true;
+    steps.scatter_kv = true;
     all.push_back(scene_of("steps, slots", host, steps));
     Scene without_k = all.back();
     without_k.name = "steps, slots, a call without K and V";
@@ -309,7 +309,7 @@ std::vector<Scene> scenes(const KernelHost& host) {
     without_k.call.paged_cache = {};
     without_k.call.scale_tokens[K] = without_k.call.scales_out[K] = {};
     all.push_back(without_k);
-    steps.scatter_k = false;
+    steps.scatter_kv = false;
     steps.two_parameter_sets = true;
     all.push_back(scene_of("two sets of parameters, ids", host, steps));
     steps.positions = VKROPE_POSITIONS_IMPLICIT;

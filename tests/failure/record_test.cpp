@@ -113,7 +113,7 @@ TEST_CASE(
 TEST_CASE(
     "record: a binding that the call leaves unused gets a buffer that the call uses the same way") {
     KernelInfo info = kernel_info(VKROPE_ANGLES_DIRECT_BUFFER);
-    info.scatter_k = true;
+    info.scatter_kv = true;
     Recorder recorder({.debug_utils = false}, info);
     const KernelHost& host = recorder.host;
     Call call = kernel_call(host, 7, VKROPE_ANGLES_DIRECT_BUFFER);

@@ -168,8 +168,8 @@ KernelInfo info_for(Layout layout, ValueRows v, Steps steps) {
         info.windows[0] = {16, 32};
         info.windows[1] = {64, 32};
     }
-    info.scatter_k = layout == Layout::paged || layout == Layout::paged_by_head ||
-                     layout == Layout::paged_groups;
+    info.scatter_kv = layout == Layout::paged || layout == Layout::paged_by_head ||
+                      layout == Layout::paged_groups;
     if (steps == Steps::none) return info;
     const bool four = layout == Layout::broadcast_k || layout == Layout::paged_groups;
     const std::uint32_t k_heads = four ? 4 : 2;

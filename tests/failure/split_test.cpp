@@ -138,7 +138,7 @@ TEST_CASE(
                     const ValueRows v = any_v(layout, random);
                     CAPTURE(int(v));
                     const KernelInfo info = info_for(layout, v);
-                    if (apart && info.scatter_k) continue;  // needs more buffers: create() says so
+                    if (apart && info.scatter_kv) continue;  // needs more buffers: create() says so
                     const KernelHost host(
                         config_for(limits, apart ? 4 : 16, push_descriptors, random));
                     const Owned<Kernel> kernel(create(host.ref, info).value);
@@ -192,7 +192,7 @@ TEST_CASE(
                     const ValueRows v = any_v(layout, random);
                     CAPTURE(int(v));
                     const KernelInfo info = info_for(layout, v, steps);
-                    if (apart && info.scatter_k) continue;
+                    if (apart && info.scatter_kv) continue;
                     const KernelHost host(
                         config_for(limits, apart ? 6 : 16, random() % 2 != 0, random));
                     const Owned<Kernel> kernel(create(host.ref, info).value);

@@ -136,7 +136,7 @@ def test_paged_cache(device, llama, tensor, form):
     k, v = tensor(1, 4, 2, 128), tensor(1, 4, 2, 128)
     slots = np.array([5, -1, 2, 11])
     kernel = vkrope.Kernel(
-        device, llama, k=np.float32, v=np.float32, max_position=64, scatter_k=True
+        device, llama, k=np.float32, v=np.float32, max_position=64, scatter_kv=True
     )
     shape = {"slots": (12, 2, 128), "pages": (3, 4, 2, 128), "heads first": (3, 2, 4, 128)}[form]
     caches = [device.array(np.full(shape, 7, np.float32)) for _ in range(2)]
@@ -160,7 +160,7 @@ def test_paged_cache(device, llama, tensor, form):
 
 def test_slots_outside_the_cache_are_counted(device, llama, tensor):
     k = tensor(1, 3, 1, 128)
-    kernel = vkrope.Kernel(device, llama, k=np.float32, max_position=8, scatter_k=True)
+    kernel = vkrope.Kernel(device, llama, k=np.float32, max_position=8, scatter_kv=True)
     cache = device.array(np.zeros((4, 1, 128), np.float32))
     slots = device.array(np.array([0, 4, -2], np.int32))
     assert kernel.run(k=device.array(k), out_k=cache, slot_mapping=slots).out_of_range == 2

@@ -1316,7 +1316,7 @@ typedef enum vkrope_store_scale VKROPE_UINT32 {
     VKROPE_STORE_SCALE_MADE_POWER_OF_TWO = 4,
 } vkrope_store_scale;
 
-/** Where the made scales of K or V go if scatter_k is set; otherwise to [batch, tokens, heads]. */
+/** Where the made scales of K or V go if scatter_kv is set; otherwise to [batch, tokens, heads]. */
 typedef enum vkrope_scale_layout VKROPE_UINT32 {
     VKROPE_SCALE_LAYOUT_SLOTS_HEADS = 0, /**< [slots, heads] (NHD) */
     VKROPE_SCALE_LAYOUT_PAGES_HEADS = 1, /**< [pages, heads, page_size] (HND) */
@@ -1379,7 +1379,7 @@ typedef struct vkrope_kernel_info {
     /** Pairing of the output; a different one requires out-of-place calls; VKROPE_PAIRING_NONE:
      * same as `pairing`. */
     vkrope_pairing pairing_out VKROPE_ZERO;
-    VkBool32 scatter_k
+    VkBool32 scatter_kv
         VKROPE_ZERO; /**< rows of K and V go to the slots of vkrope_call::paged_cache */
     /** Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim: 2-D
      * vision RoPE. Pairs of the angle table are numbered window after window. All zero: one window.
@@ -1543,7 +1543,7 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
  * vkrope_call::parameters needs its weights, see vkrope_plan_parameters, and
  * vkrope_call::scale_tokens the scales of vkrope_query_scales. Thread-safe.
  *
- * Change what differs in your engine: `scatter_k`, `heads` of a part of the heads, or `positions`
+ * Change what differs in your engine: `scatter_kv`, `heads` of a part of the heads, or `positions`
  * for ids in a buffer. If your engine makes the model's norms and scales itself, leave them out:
  * clear vkrope_tensor_info::ops. With sections, positions must stay
  * VKROPE_POSITIONS_AXIS_IDS; for text let all axes read one row, with VKROPE_BROADCAST for
@@ -1748,11 +1748,11 @@ typedef struct vkrope_call {
     vkrope_angles angles VKROPE_ZERO;              /**< angle table */
     vkrope_direction direction VKROPE_ZERO;        /**< forward or inverse */
     vkrope_gain gain VKROPE_ZERO;                  /**< how the attention factor is applied */
-    vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_k: destination rows */
+    vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv: destination rows */
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
      * Never cleared here. An error if neither can be: computed angles of implicit positions,
-     * without scatter_k. */
+     * without scatter_kv. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
     /** Weights, biases and scales of the kernel's vkrope_tensor_info::ops, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least

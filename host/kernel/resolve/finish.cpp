@@ -163,7 +163,7 @@ Status check_finish(TensorIndex index, const TensorInfo& of, bool scatters) noex
 
 Status check_finish(const KernelInfo& info) noexcept {
     for (const TensorIndex t : every_tensor) {
-        if (Status s = check_finish(t, info.tensor[t], t != Q && info.scatter_k); !s) return s;
+        if (Status s = check_finish(t, info.tensor[t], t != Q && info.scatter_kv); !s) return s;
     }
     if (!info.two_parameter_sets || finish_needs(info).parameter_bytes != 0) return {};
     return error(

@@ -153,9 +153,9 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairing_out is %u: not a valid pairing",
                      unsigned(info.pairing_out));
     }
-    if (info.scatter_k && info.tensor[K].head_dim == 0)
+    if (info.scatter_kv && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "scatter_k is set: k.head_dim must then not be 0");
+                     "scatter_kv is set: k.head_dim must then not be 0");
     if (info.conversion > VKROPE_CONVERSION_INTEGER)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "conversion is %u: not a valid conversion",
                      unsigned(info.conversion));

@@ -107,7 +107,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
 
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
     const PagedCache& rows = call.paged_cache;
-    if (!info.scatter_k || (call.in[K].heads == 0 && call.in[V].heads == 0)) return {};
+    if (!info.scatter_kv || (call.in[K].heads == 0 && call.in[V].heads == 0)) return {};
     if (rows.batch_stride < 0 || rows.batch_stride > max_positions)
         return stride_error("paged_cache.batch_stride", rows.batch_stride,
                             "0 (packed) or 1 to 2^31 - 1");

@@ -114,11 +114,12 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
 }
 
 void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
-    if (info.scatter_k && (call.in[K].heads != 0 || call.in[V].heads != 0)) return;  // all are used
+    if (info.scatter_kv && (call.in[K].heads != 0 || call.in[V].heads != 0))
+        return;  // all are used
     const PagedCache& of = call.paged_cache;
     const char* const owner = "paged_cache";
-    const char* const why = info.scatter_k ? "the call has neither K nor V"
-                                           : "the kernel was created without scatter_k";
+    const char* const why = info.scatter_kv ? "the call has neither K nor V"
+                                            : "the kernel was created without scatter_kv";
     rows.buffer(owner, "slot_mapping", of.slot_mapping, false, why);
     rows.given(owner, "int64", of.int64, false, why);
     rows.number(owner, "page_size", page_size_of(of), false, why, 1u);
@@ -155,9 +156,9 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     // Computed angles cover every int32 position.
     rows.buffer("", "out_of_range", call.out_of_range,
                 info.angles != VKROPE_ANGLES_COMPUTED ||
-                    info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_k,
+                    info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_kv,
                 "the kernel was created for computed angles of implicit positions, without "
-                "scatter_k: nothing can be out of range");
+                "scatter_kv: nothing can be out of range");
     rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
                 "the kernel was created without weights, biases and given scales");
     rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,

@@ -65,7 +65,7 @@ class Kernel(Owner):
                        "direct_buffer"
         position_ids:  positions come from a DeviceArray; otherwise they are consecutive. A
                        rotation with sections always takes them from a DeviceArray
-        scatter_k:     rows of K and V go to the slots of a paged cache
+        scatter_kv:     rows of K and V go to the slots of a paged cache
         pairing_out:   pairing of the output; None: the same. A different one needs outputs that
                        are not the inputs
         two_parameter_sets: tokens from `first_set_tokens` of run() on take a second set of
@@ -88,14 +88,14 @@ class Kernel(Owner):
         max_position: int,
         angles: str = "automatic",
         position_ids: bool = False,
-        scatter_k: bool = False,
+        scatter_kv: bool = False,
         pairing_out: str | None = None,
         two_parameter_sets: bool = False,
         steps: bool = True,
     ) -> None:
         self.device = device
         self._two_sets = two_parameter_sets
-        self._scatters = scatter_k
+        self._scatters = scatter_kv
         self._arena: Handle | None = None
         parent = device._open()
         source = angle_sources.number("angles", angles)
@@ -131,10 +131,10 @@ class Kernel(Owner):
             self._sections = info.sections.axes != 0
             self._takes_ids = position_ids or self._sections
             source = self._angles.plan.source
-            self._counts = self._takes_ids or scatter_k or source != lib.VKROPE_ANGLES_COMPUTED
+            self._counts = self._takes_ids or scatter_kv or source != lib.VKROPE_ANGLES_COMPUTED
             if self._takes_ids and not self._sections:
                 info.positions = lib.VKROPE_POSITIONS_IDS
-            info.scatter_k = scatter_k
+            info.scatter_kv = scatter_kv
             info.two_parameter_sets = two_parameter_sets
             if pairing_out is not None:
                 info.pairing_out = pairings.number("pairing_out", pairing_out)
@@ -221,12 +221,12 @@ class Kernel(Owner):
         Args:
             q, k, v:       [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] in device
                            memory, with any strides but 1 between channels
-            out_q, ...:    arrays of the same shape; None: in place. With scatter_k, out_k and
+            out_q, ...:    arrays of the same shape; None: in place. With scatter_kv, out_k and
                            out_v are caches: [slots, heads, head_dim] or
                            [pages, page_size, heads, head_dim], also as a transposed view
             positions:     position of token 0 of every sequence; or, for a kernel that takes ids,
                            int32 or int64 [tokens], [batch, tokens] or [axes, batch, tokens]
-            slot_mapping:  with scatter_k, int32 or int64 [batch, tokens] or [tokens]: page *
+            slot_mapping:  with scatter_kv, int32 or int64 [batch, tokens] or [tokens]: page *
                            page_size + row; -1 skips the token
             parameters:    weights of the model's norms, from parameters(); required if it has any
             first_set_tokens: with two_parameter_sets, tokens of each sequence that take the first
@@ -265,7 +265,7 @@ class Kernel(Owner):
                 continue
             into_cache = self._scatters and name != "q"
             if into_cache and out is None:
-                raise InvalidArgumentError(f"out_{name} is missing: with scatter_k it is the cache")
+                raise InvalidArgumentError(f"out_{name} is missing: with scatter_kv it is the cache")
             tensor = _tensor(name, array)
             getattr(record, "in")[index] = tensor[0]
             if out is not None:

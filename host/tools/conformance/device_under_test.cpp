@@ -43,10 +43,10 @@ auto fields(const TensorInfo& tensor) {
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, tensor, angles, positions, mapping, pairing_out,
-                     scatter_k, windows, sections, phase, head_groups, table, channel_angles,
+                     scatter_kv, windows, sections, phase, head_groups, table, channel_angles,
                      conversion, two_parameter_sets] = info;
         return std::tuple(pairing, rotary_dim, fields(tensor[Q]), fields(tensor[K]),
-                          fields(tensor[V]), angles, positions, mapping, pairing_out, scatter_k,
+                          fields(tensor[V]), angles, positions, mapping, pairing_out, scatter_kv,
                           fields(sections), phase, head_groups, table, channel_angles, conversion,
                           two_parameter_sets);
     };

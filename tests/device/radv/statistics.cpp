@@ -242,7 +242,7 @@ std::vector<Case> cases() {
     all.back().info.rotary_dim = 64;
     all.push_back({"f16_decode", plain(VKROPE_F16, factored)});
     all.back().info.positions = VKROPE_POSITIONS_IDS;
-    all.back().info.scatter_k = true;
+    all.back().info.scatter_kv = true;
     all.push_back({"f16_mrope", plain(VKROPE_F16, factored)});
     all.back().info.positions = VKROPE_POSITIONS_AXIS_IDS;
     all.back().info.sections = {.axes = 3, .pairs = {16, 24, 24}};

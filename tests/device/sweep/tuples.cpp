@@ -182,7 +182,7 @@ KernelInfo info_of(const Numbers& numbers) {
                                          : TensorInfo{}},
                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                     .positions = numbers.ids() ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT,
-                    .scatter_k = numbers.scatter};
+                    .scatter_kv = numbers.scatter};
     if (numbers.pairing_out != numbers.pairing || numbers.ids())
         info.pairing_out = numbers.pairing_out;  // otherwise left at its default
     std::copy(w.windows.begin(), w.windows.end(), info.windows);

@@ -56,7 +56,7 @@ std::vector<NamedKernel> kernels_of(Element element) {
                      cache = q_and_k(element, VKROPE_ANGLES_COS_SIN_CACHE);
     KernelInfo info = with_v(computed);
     info.positions = VKROPE_POSITIONS_IDS;
-    info.scatter_k = true;
+    info.scatter_kv = true;
     add("scatter", info);
     info = with_v(computed);
     info.tensor[V].out = element == VKROPE_F32 ? VKROPE_BF16 : VKROPE_F32;

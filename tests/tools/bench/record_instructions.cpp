@@ -112,7 +112,7 @@ struct Case {
         KernelInfo info = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE);
         info.mapping = mapping;
         if (tensors == Tensors::q) info.tensor[K] = {};
-        info.scatter_k = tensors == Tensors::scatter;
+        info.scatter_kv = tensors == Tensors::scatter;
         return info;
     }
 

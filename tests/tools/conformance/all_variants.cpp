@@ -131,7 +131,7 @@ void add_turn_infos(std::vector<Asked>& all) {
                     for (const bool phase : {false, true}) {
                         for (const bool scatter : {false, true}) {
                             info.phase = phase;
-                            info.scatter_k = scatter;
+                            info.scatter_kv = scatter;
                             all.push_back({.info = info});
                         }
                     }
@@ -211,7 +211,7 @@ void add_token_infos(std::vector<Asked>& all) {
                         info.angles = source;
                         info.mapping = mapping;
                         all.push_back({.info = info, .limits = {.storage_buffers = 4}});
-                        info.scatter_k = true;
+                        info.scatter_kv = true;
                         all.push_back({.info = info});
                     }
                 }
@@ -232,7 +232,7 @@ void add_value_infos(std::vector<Asked>& all) {
                     info.mapping = mapping;
                     all.push_back({.info = info});
                     all.push_back({.info = info, .limits = {.storage_buffers = 4}});
-                    info.scatter_k = true;
+                    info.scatter_kv = true;
                     all.push_back({.info = info});
                 }
             }
@@ -284,7 +284,7 @@ Aspects all_aspects(DeviceUnderTest& device) {
                 if (output_pairing(asked.info) == asked.info.pairing) {
                     use.q_in_place = use.info.tensor[Q].in == use.info.tensor[Q].out;
                     use.k_in_place = use.info.tensor[K].in == use.info.tensor[K].out &&
-                                     !use.info.scatter_k;
+                                     !use.info.scatter_kv;
                     add_aspects(use, aspects);
                 }
             }

@@ -59,7 +59,7 @@ bool beside_k(const Use& use) {
 void add_moves_of_v(const Use& use, Aspects& aspects) {
     const KernelInfo& info = use.info;
     const Geometry& geometry = use.geometry;
-    const char* pages = info.scatter_k ? ", to pages" : "";
+    const char* pages = info.scatter_kv ? ", to pages" : "";
     const char* lane = geometry.k_batch == 0   ? "all heads"
                        : geometry.k_batch == 1 ? "one head"
                                                : "several heads";
@@ -107,7 +107,7 @@ void add_accesses(const Use& use, Aspects& aspects) {
     add(use.info.tensor[Q], use.apart ? "the only tensor" : "Q of two tensors", use.q,
         use.q_in_place);
     add(use.info.tensor[K], "K of two tensors", use.k, use.k_in_place);
-    if (use.info.scatter_k && use.k) {
+    if (use.info.scatter_kv && use.k) {
         aspects.insert(
             fmt::format("access  pages: {}, {}", access_of(use.geometry), unit_of(use.geometry)));
     }
@@ -176,12 +176,12 @@ void add_tokens(const Use& use, Aspects& aspects) {
     aspects.insert(fmt::format(
         "tokens  {}, {}{}{}", info.positions == VKROPE_POSITIONS_IMPLICIT ? "counted" : "ids",
         use.apart ? "one tensor" : "two tensors", use.counts ? ", counter" : ", no counter",
-        info.scatter_k ? ", slots" : ""));
+        info.scatter_kv ? ", slots" : ""));
     if (head_groups_of(info) != 1) {
         const Geometry& geometry = use.geometry;
         aspects.insert(fmt::format("tokens  head groups, a lane of {}{}{}",
                                    geometry.q_batch == 0 ? "all heads" : "a batch",
-                                   info.phase ? ", phases" : "", info.scatter_k ? ", slots" : ""));
+                                   info.phase ? ", phases" : "", info.scatter_kv ? ", slots" : ""));
     }
 }
 

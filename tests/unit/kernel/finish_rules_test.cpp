@@ -195,7 +195,7 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
     KernelInfo good = info();
     good.tensor[K].out = VKROPE_E4M3FN;
     good.tensor[K].heads = 3;
-    good.scatter_k = true;
+    good.scatter_kv = true;
     good.tensor[K].ops = {.hadamard = 64,
                           .store_scale = VKROPE_STORE_SCALE_MADE,
                           .scale_floor = 1e-6f,

@@ -8,10 +8,10 @@ namespace vkrope {
 
 TEST_CASE("any VkBool32 but 0 is true, in an info and in a plan") {
     KernelInfo given;
-    given.scatter_k = given.phase = given.channel_angles = given.two_parameter_sets = 2;
+    given.scatter_kv = given.phase = given.channel_angles = given.two_parameter_sets = 2;
     const KernelInfo info = completed(given);
     for (const VkBool32 flag :
-         {info.scatter_k, info.phase, info.channel_angles, info.two_parameter_sets})
+         {info.scatter_kv, info.phase, info.channel_angles, info.two_parameter_sets})
         CHECK(flag == VK_TRUE);
 
     KernelInfo phased = vkrope::info();

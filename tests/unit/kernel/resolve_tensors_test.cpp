@@ -68,7 +68,7 @@ TEST_CASE(
     "V in pages: the caches may share a buffer, and a slot that one of them lacks is outside") {
     KernelInfo i = info();
     i.tensor[V] = i.tensor[K];
-    i.scatter_k = true;
+    i.scatter_kv = true;
     Call c = call();
     // [pages, K and V, 4 rows, 2 heads, 16 channels] in f16
     constexpr VkDeviceSize half_page = 4 * 2 * 16 * 2, buffer = 5 * 2 * half_page;
@@ -193,7 +193,7 @@ TEST_CASE("record: each broken rule of a tensor is named") {
 
 TEST_CASE("slots: a cache has as many pages as its range holds") {
     KernelInfo i = info();
-    i.scatter_k = true;
+    i.scatter_kv = true;
     Call good = call();
     good.out[K] = tensor(
         other_buffer, 2, 1024,
@@ -213,10 +213,11 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         change(changed, c);
         expect(resolve(changed, limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.scatter_k = false; }, "paged_cache.slot_mapping scatter_k");
+    breaks([](KernelInfo& k, Call&) { k.scatter_kv = false; },
+           "paged_cache.slot_mapping scatter_kv");
     breaks(
         [](KernelInfo& k, Call& c) {
-            k.scatter_k = false;
+            k.scatter_kv = false;
             c.paged_cache = {.page_stride = 64};
         },
         "paged_cache.page_stride 64");
@@ -270,10 +271,10 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
            "k_out paged_cache.slot_mapping");
     breaks_create(
         [](DeviceRef&, KernelInfo& k) {
-            k.scatter_k = true;
+            k.scatter_kv = true;
             k.tensor[K] = {};
         },
-        "scatter_k k.head_dim 0");
+        "scatter_kv k.head_dim 0");
 }
 
 TEST_CASE("rows that alternate are apart, at every level") {

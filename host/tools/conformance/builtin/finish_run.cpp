@@ -83,7 +83,7 @@ KernelInfo kernel_of(const Scene& scene, const Way& way) {
                        .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
     info.mapping = way.mapping;
-    info.scatter_k = way.slots;
+    info.scatter_kv = way.slots;
     info.tensor[Q].heads = q_heads;
     info.tensor[K].heads = info.tensor[V].heads = k_heads;
     info.tensor[Q].ops = scene.q;

@@ -60,7 +60,7 @@ void add_layouts(Checks& checks) {
                    [=](DeviceUnderTest& device, Findings& findings) {
                        for (const std::uint32_t page_size : {1u, 16u}) {
                            Trial trial = small(VKROPE_F16, 32, false);
-                           trial.info.scatter_k = true;
+                           trial.info.scatter_kv = true;
                            trial.page_size = page_size;
                            trial.pages_by_head = by_head;
                            trial.slots_64 = page_size == 1;

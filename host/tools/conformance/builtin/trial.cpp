@@ -139,7 +139,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
         place(trial, trial.out, true, memory, q, k, v);
     }
     std::uint64_t slots_byte = 0;
-    if (info.scatter_k) {
+    if (info.scatter_kv) {
         k.out = arrange_pages(shape, shape.groups, info.tensor[K].head_dim, trial.page_size,
                               trial.pages_by_head);
         k.out.rows.type = type_of(info.tensor[K].out);
@@ -198,7 +198,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
              trial.v.empty() ? random_elements(info.tensor[V].in, v_elements(trial), seed + 2)
                              : trial.v,
              memory);
-        if (!trial.in_place || info.scatter_k) {  // in place the data stays where it is
+        if (!trial.in_place || info.scatter_kv) {  // in place the data stays where it is
             let_change(v, memory);
         }
     }
@@ -238,7 +238,7 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
         where.ids = part(ids_byte, positions.size() * (trial.ids_64 ? 8 : 4));
         where.int64 = trial.ids_64;
     }
-    if (info.scatter_k) {
+    if (info.scatter_kv) {
         const reference::Cache& cache = *k.out.rows.cache;
         call.call.paged_cache = {
             .slot_mapping = part(slots_byte, cache.slot_mapping.size() * (trial.slots_64 ? 8 : 4)),
@@ -333,12 +333,12 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
 bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
                  const ReportedLimits& limits) {
     if (info.angles == VKROPE_ANGLES_COMPUTED && info.positions == VKROPE_POSITIONS_IMPLICIT &&
-        !info.scatter_k) {
+        !info.scatter_kv) {
         return false;  // nothing can be outside
     }
     const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
     return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
-           (info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !info.scatter_k);
+           (info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !info.scatter_kv);
 }
 
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,

@@ -43,7 +43,7 @@ struct Trial {
     bool ids_64 = false;
     Direction direction = VKROPE_FORWARD;
     Gain gain = VKROPE_GAIN_APPLY;
-    std::uint32_t page_size = 0;  // with info.scatter_k
+    std::uint32_t page_size = 0;  // with info.scatter_kv
     bool pages_by_head = false, slots_64 = false;
     ReportedLimits limits = {};
 };

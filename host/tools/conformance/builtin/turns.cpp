@@ -222,7 +222,7 @@ void add_head_groups(Checks& checks) {
                 for (const bool by_head : {false, true}) {
                     Trial trial = grouped(VKROPE_F16, VKROPE_INTERLEAVED, 2);
                     trial.info.mapping = mapping;
-                    trial.info.scatter_k = true;
+                    trial.info.scatter_kv = true;
                     trial.info.tensor[V] = {.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 48};
                     trial.page_size = 4;
                     trial.pages_by_head = by_head;

@@ -57,7 +57,7 @@ void add_cuts(Checks& checks) {
                 [=](DeviceUnderTest& device, Findings& findings) {
                     Trial trial = whole_rows(VKROPE_F16, mapping);
                     trial.info.positions = paged ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT;
-                    trial.info.scatter_k = paged;
+                    trial.info.scatter_kv = paged;
                     trial.shape.tokens = 160;
                     trial.table_rows = 200;
                     trial.first = -70;

@@ -50,7 +50,7 @@ Trial partial_rows(Element element, Mapping mapping) {
 Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings) {
     trial.v = values_of(trial.info.tensor[V].in, v_elements(trial), 31);
     const Rotated rotated = run(device, trial, findings);
-    const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_k);
+    const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_kv);
     const std::uint64_t others = trial.only_v ? 0 : 1;
     if (device.info().limits.maxPerStageDescriptorStorageBuffers >
         storage_buffers_to_join) {  // slots need one more

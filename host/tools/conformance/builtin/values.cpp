@@ -156,7 +156,7 @@ void add_arrangements(Checks& checks) {
 /// Scatters K and V of one call into caches; Q out of place or in place. Some slots are -1, some
 /// out of range; rows that no token names keep their bits.
 void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& findings) {
-    trial.info.scatter_k = true;
+    trial.info.scatter_kv = true;
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.shape.tokens = 11;
     trial.ids = random_positions(trial.shape.rows(), -70, 70,

@@ -23,7 +23,7 @@ Sections sections_for(Turn turn, std::uint32_t pairs) {
 
 void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
     const KernelInfo& info = trial.info;
-    const bool in_place = !info.scatter_k && output_pairing(info) == info.pairing &&
+    const bool in_place = !info.scatter_kv && output_pairing(info) == info.pairing &&
                           info.tensor[Q].in == info.tensor[Q].out;
     for (const NamedArrangement& rows : widest_first) {
         trial.in = trial.out = rows.value;

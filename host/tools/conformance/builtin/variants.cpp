@@ -151,7 +151,7 @@ void add_pages(Checks& checks) {
                                Trial trial = two_tensors(element, rotary_dim, 16);
                                trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
                                                                      : VKROPE_MAPPING_AUTOMATIC;
-                               trial.info.scatter_k = true;
+                               trial.info.scatter_kv = true;
                                trial.info.positions = element == VKROPE_F16
                                                           ? VKROPE_POSITIONS_IDS
                                                           : VKROPE_POSITIONS_IMPLICIT;

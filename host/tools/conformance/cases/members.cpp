@@ -57,7 +57,7 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
         scale_tokens = resident.finish.scale_tokens();
         scales_out = resident.finish.scales_out();
         if (resident.finish.cache()) {
-            call.info.scatter_k = true;
+            call.info.scatter_kv = true;
             call.call.paged_cache = resident.finish.cache()->paged;
         }
     };

@@ -36,7 +36,7 @@ static int make_values_kernel(struct work* w, vkrope_device* device) {
         .rotary_dim = head_dim,
         .tensor = {row, row, row},
         .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
-        .scatter_k = VK_TRUE,
+        .scatter_kv = VK_TRUE,
     };
     return make_kernel(&ref, &info, w->max_dispatches, &w->kernel, &w->arena);
 }

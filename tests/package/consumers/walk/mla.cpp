@@ -19,7 +19,7 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource
                        {VKROPE_BF16, VKROPE_BF16, row_dim, rope.k_rotary_offset}},
             .angles = source,
             .positions = VKROPE_POSITIONS_IDS,
-            .scatter_k = true};
+            .scatter_kv = true};
 }
 
 // Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are

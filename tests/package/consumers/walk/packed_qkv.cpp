@@ -241,7 +241,7 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     const auto info = kernel_info(model.rope, model.table.plan);
     taken.push_back({"kernel info", info.status});
     vkrope::KernelInfo scattering = info.value;
-    scattering.scatter_k = true;
+    scattering.scatter_kv = true;
 
     const std::vector<Half> given = projection(), q(tokens * q_heads * head_dim),
                             cache(rows * kv_row, unwritten);

@@ -15,7 +15,7 @@ vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource
                        {VKROPE_F32, VKROPE_F16, rope.head_dim, 0}},
             .angles = source,
             .positions = VKROPE_POSITIONS_IDS,
-            .scatter_k = true};
+            .scatter_kv = true};
 }
 
 // Activations in f32; a cache of [pages, 16, 8, 128] in f16 for each layer; slot -1 is padding.

@@ -37,7 +37,7 @@ vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
     auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16, VKROPE_F16);
     auto& [q, k, v] = info->tensor;
     q.ops.scale_call = true;
-    info->scatter_k = true;
+    info->scatter_kv = true;
     k.out = v.out = cache;
     const bool quantised = vkrope::is_quantised(cache);
     const vkrope::HadamardBlocks blocks = vkrope::hadamard_of_llama_cpp(head_dim, quantised,
