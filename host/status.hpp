@@ -32,9 +32,9 @@ struct TensorNames {
     const char *name, *heads, *in, *out, *scale_tokens, *scales_out;
 };
 inline constexpr TensorNames names_of[tensor_count] = {
-    {"q", "q_heads", "q_in", "q_out", "q_scale_tokens", "q_scales_out"},
-    {"k", "k_heads", "k_in", "k_out", "k_scale_tokens", "k_scales_out"},
-    {"v", "v_heads", "v_in", "v_out", "v_scale_tokens", "v_scales_out"}};
+    {"tensor[0]", "tensor[0].heads", "in[0]", "out[0]", "scale_tokens[0]", "scales_out[0]"},
+    {"tensor[1]", "tensor[1].heads", "in[1]", "out[1]", "scale_tokens[1]", "scales_out[1]"},
+    {"tensor[2]", "tensor[2].heads", "in[2]", "out[2]", "scale_tokens[2]", "scales_out[2]"}};
 
 /// Name of a VkResult that creating, submitting or waiting may return; null for others.
 constexpr const char* result_name(VkResult result) noexcept {

@@ -20,31 +20,30 @@ Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                    std::uint32_t head_dim, std::uint32_t heads) noexcept {
     if (shape == VKROPE_PARAMETER_NONE) return {};
     if (shape > VKROPE_PARAMETER_HEAD_CHANNEL)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.%s is %u: no such shape", tensor,
-                     field, unsigned(shape));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.%s is %u: no such shape", tensor, field,
+                     unsigned(shape));
     if (head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.%s is %u: %s.head_dim is 0, there is no %s", tensor, field,
+                     "%s.ops.%s is %u: %s.head_dim is 0, there is no %s", tensor, field,
                      unsigned(shape), tensor, tensor);
     if (shape == VKROPE_PARAMETER_CHANNEL || heads != 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s_finish.%s is [heads, head_dim]: %s_heads must be above 0", tensor, field,
-                 tensor);
+                 "%s.ops.%s is [heads, head_dim]: %s.heads must be above 0", tensor, field, tensor);
 }
 
 Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t head_dim,
                          std::uint32_t heads) noexcept {
     if (scale > VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.store_scale is %u: no such source",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.store_scale is %u: no such source",
                      tensor, unsigned(scale));
     if (scale == VKROPE_STORE_SCALE_NONE) return {};
     if (head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.store_scale is %u: %s.head_dim is 0, there is no %s", tensor,
+                     "%s.ops.store_scale is %u: %s.head_dim is 0, there is no %s", tensor,
                      unsigned(scale), tensor, tensor);
     if (scale != VKROPE_STORE_SCALE_GIVEN_HEAD || heads != 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s_finish.store_scale is %u: %s_heads must be above 0", tensor, unsigned(scale),
+                 "%s.ops.store_scale is %u: %s.heads must be above 0", tensor, unsigned(scale),
                  tensor);
 }
 
@@ -58,7 +57,7 @@ Status check_shapes(const char* tensor, const TensorInfo& of) noexcept {
     if (Status s = check_store_scale(tensor, ops.store_scale, of.head_dim, of.heads); !s) return s;
     if (ops.norm.weight_offset <= 1) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s_finish.norm.weight_offset is %u: it must be 0 or 1", tensor,
+                 "%s.ops.norm.weight_offset is %u: it must be 0 or 1", tensor,
                  ops.norm.weight_offset);
 }
 

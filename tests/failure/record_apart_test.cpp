@@ -118,11 +118,11 @@ TEST_CASE(
             auto& names = named.emplace_back();
             for (const VkBuffer buffer : bound) {
                 names.push_back(buffer == host.q       ? "q"
-                                : buffer == host.q_out ? "q_out"
+                                : buffer == host.q_out ? "out[0]"
                                 : buffer == host.k     ? "k"
-                                : buffer == host.k_out ? "k_out"
+                                : buffer == host.k_out ? "out[1]"
                                 : buffer == host.v     ? "v"
-                                : buffer == host.v_out ? "v_out"
+                                : buffer == host.v_out ? "out[2]"
                                                        : "other");
             }
         }
@@ -130,8 +130,8 @@ TEST_CASE(
     };
     using Named = std::vector<std::vector<std::string>>;
     const auto as_it_is = [](Call&) {};
-    const Named one = {{"q", "q_out", "k", "k_out", "v", "v_out"}},
-                two = {{"q", "q_out", "k", "k_out"}, {"v", "v_out"}};
+    const Named one = {{"q", "out[0]", "k", "out[1]", "v", "out[2]"}},
+                two = {{"q", "out[0]", "k", "out[1]"}, {"v", "out[2]"}};
     CHECK(recorded_on({}, as_it_is) == one);
     CHECK(recorded_on({.push_descriptors = false}, as_it_is) == one);
     CHECK(recorded_on({}, [](Call& call) {
@@ -139,23 +139,23 @@ TEST_CASE(
           }) == two);
     CHECK(recorded_on({}, [](Call& call) { call.in[V].heads = call.out[V].heads = 1; }) == two);
     CHECK(recorded_on({}, [](Call& call) { call.in[V] = call.out[V]; }) ==
-          Named{{"q", "q_out", "k", "k_out"}});
+          Named{{"q", "out[0]", "k", "out[1]"}});
     CHECK(recorded_on({}, [](Call& call) { call.in[Q] = call.out[Q] = {}; }) ==
-          Named{{"k", "k_out", "v", "v_out"}});
+          Named{{"k", "out[1]", "v", "out[2]"}});
     CHECK(recorded_on({}, [](Call& call) { call.in[K] = call.out[K] = {}; }) ==
-          Named{{"q", "q_out"}, {"v", "v_out"}});
+          Named{{"q", "out[0]"}, {"v", "out[2]"}});
     CHECK(recorded_on({}, [](Call& call) {
               call.in[Q] = call.out[Q] = call.in[K] = call.out[K] = {};
-          }) == Named{{"v", "v_out"}});
+          }) == Named{{"v", "out[2]"}});
     CHECK(recorded_on({}, [](Call& call) { call.in[V] = call.out[V] = {}; }) ==
-          Named{{"q", "q_out", "k", "k_out"}});
+          Named{{"q", "out[0]", "k", "out[1]"}});
     // Q, K, V and the counter bind 7; Q, K and the counter 5.
     CHECK(recorded_on({.storage_buffers = 7}, as_it_is) == one);
     CHECK(recorded_on({.storage_buffers = 6}, as_it_is) == two);
     CHECK(recorded_on({.storage_buffers = 4}, as_it_is) ==
-          Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
+          Named{{"q", "out[0]"}, {"k", "out[1]"}, {"v", "out[2]"}});
     CHECK(recorded_on({.storage_buffers = 4, .push_descriptors = false}, as_it_is) ==
-          Named{{"q", "q_out"}, {"k", "k_out"}, {"v", "v_out"}});
+          Named{{"q", "out[0]"}, {"k", "out[1]"}, {"v", "out[2]"}});
 }
 
 }  // namespace vkrope::test

@@ -85,7 +85,7 @@ TEST_CASE("record: an error of the finish records nothing, not even the dispatch
             good = with_finish(recorder.host, info, good);
             Call call = good;
             call.scale_tokens[V] = {};
-            refused(recorder, call, VKROPE_ERROR_INVALID_ARGUMENT, "v_scale_tokens.buffer null");
+            refused(recorder, call, VKROPE_ERROR_INVALID_ARGUMENT, "scale_tokens[2].buffer null");
             call = good;
             call.parameters.range -= 4;
             refused(recorder, call, VKROPE_ERROR_INVALID_ARGUMENT, "parameters.range");
@@ -93,7 +93,7 @@ TEST_CASE("record: an error of the finish records nothing, not even the dispatch
             call.parameters.offset += 4;
             refused(recorder, call, VKROPE_ERROR_INVALID_ARGUMENT, "parameters.offset");
             if (v_heads == 17) {
-                refused(recorder, good, VKROPE_ERROR_LIMIT_EXCEEDED, "v_in 17 16");
+                refused(recorder, good, VKROPE_ERROR_LIMIT_EXCEEDED, "in[2] 17 16");
                 continue;
             }
             CHECK(recorder(good));

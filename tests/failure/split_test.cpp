@@ -278,7 +278,7 @@ TEST_CASE(
     const Scenario s = scenario(host, Layout::bshd, ValueRows::absent, 2, 5, random);
     for (const Status& status :
          {dispatches(kernel.get(), s.call).status, record(host.commands, kernel.get(), s.call)}) {
-        check_error(status, VKROPE_ERROR_LIMIT_EXCEEDED, "q_in 256 256");
+        check_error(status, VKROPE_ERROR_LIMIT_EXCEEDED, "in[0] 256 256");
     }
     CHECK(fake().commands(host.commands).empty());
 }

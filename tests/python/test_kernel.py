@@ -212,7 +212,7 @@ def test_what_a_kernel_does_not_use_is_refused(device, llama, tensor):
     slots = device.array(np.zeros(6, np.int32))
     factors = device.array(np.ones(6, np.float32))
     cases = {"out_k": {"out_k": q}, "slot_mapping": {"slot_mapping": slots},
-             "q_scale_tokens": {"q_scale_tokens": factors}, "parameters": {"parameters": factors},
+             "scale_tokens": {"q_scale_tokens": factors}, "parameters": {"parameters": factors},
              "first_set_tokens": {"first_set_tokens": 1},
              "positions": {"positions": device.array(np.zeros((2, 3), np.int32))}}  # fmt: skip
     for name, given in cases.items():

@@ -22,61 +22,59 @@ constexpr std::uint32_t max_row_heads = 1024;
 Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                    std::uint32_t heads) noexcept {
     if (shape > VKROPE_PARAMETER_HEAD_CHANNEL)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.%s is %u: no such shape", tensor,
-                     field, unsigned(shape));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.%s is %u: no such shape", tensor, field,
+                     unsigned(shape));
     if (shape != VKROPE_PARAMETER_HEAD_CHANNEL) return {};
     if (heads > 65535)
         return error(VKROPE_ERROR_NOT_SUPPORTED,
-                     "%s_heads is %u: parameters of each head are for at most 65535 heads", tensor,
+                     "%s.heads is %u: parameters of each head are for at most 65535 heads", tensor,
                      heads);
     if (heads != 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s_finish.%s is [heads, head_dim]: %s_heads must be above 0", tensor, field,
-                 tensor);
+                 "%s.ops.%s is [heads, head_dim]: %s.heads must be above 0", tensor, field, tensor);
 }
 
 Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
                   std::uint32_t heads) noexcept {
     if (norm.kind > VKROPE_NORM_LAYER)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.norm.kind is %u: no such norm",
-                     tensor, unsigned(norm.kind));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.kind is %u: no such norm", tensor,
+                     unsigned(norm.kind));
     if (norm.kind == VKROPE_NORM_NONE) {
         if (norm.span == VKROPE_NORM_SPAN_HEAD && norm.place == VKROPE_NORM_PLACE_BEFORE &&
             norm.eps == 0 && norm.weight == VKROPE_PARAMETER_NONE && norm.weight_offset == 0 &&
             norm.bias == VKROPE_PARAMETER_NONE && !norm.round_between)
             return {};
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.norm.kind is none: its other fields must have their defaults",
-                     tensor);
+                     "%s.ops.norm.kind is none: its other fields must have their defaults", tensor);
     }
     if (norm.span > VKROPE_NORM_SPAN_TOKEN)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.norm.span is %u: no such span",
-                     tensor, unsigned(norm.span));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.span is %u: no such span", tensor,
+                     unsigned(norm.span));
     if (norm.place > VKROPE_NORM_PLACE_AFTER)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.norm.place is %u: no such place",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.place is %u: no such place",
                      tensor, unsigned(norm.place));
     if (!(norm.eps >= min_eps && norm.eps <= max_eps))
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.norm.eps is %g: it must be 1e-20 to 1", tensor, double(norm.eps));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.eps is %g: it must be 1e-20 to 1",
+                     tensor, double(norm.eps));
     if (Status s = check_shape(tensor, "norm.weight", norm.weight, heads); !s) return s;
     if (Status s = check_shape(tensor, "norm.bias", norm.bias, heads); !s) return s;
     if (norm.weight_offset > 1)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.norm.weight_offset is %u: it must be 0 or 1", tensor,
+                     "%s.ops.norm.weight_offset is %u: it must be 0 or 1", tensor,
                      norm.weight_offset);
     if (norm.weight_offset != 0 && norm.weight == VKROPE_PARAMETER_NONE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.norm.weight_offset is 1: norm.weight is none", tensor);
+                     "%s.ops.norm.weight_offset is 1: norm.weight is none", tensor);
     if (norm.bias != VKROPE_PARAMETER_NONE && norm.kind != VKROPE_NORM_LAYER)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.norm.bias is %u: only a layer norm has a bias", tensor,
+                     "%s.ops.norm.bias is %u: only a layer norm has a bias", tensor,
                      unsigned(norm.bias));
     if (norm.span == VKROPE_NORM_SPAN_TOKEN && heads == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.norm.span is token: %s_heads must be above 0", tensor, tensor);
+                     "%s.ops.norm.span is token: %s.heads must be above 0", tensor, tensor);
     if (norm.span == VKROPE_NORM_SPAN_TOKEN && heads > max_row_heads)
         return error(VKROPE_ERROR_NOT_SUPPORTED,
-                     "%s_heads is %u: a norm over a token takes at most %u heads", tensor, heads,
+                     "%s.heads is %u: a norm over a token takes at most %u heads", tensor, heads,
                      max_row_heads);
     if (head_dim > max_norm_head_dim)
         return error(VKROPE_ERROR_NOT_SUPPORTED,
@@ -91,46 +89,46 @@ Status check_hadamard(const char* tensor, std::uint32_t block, std::uint32_t hea
     if (block == 0) return {};
     if (block < 2 || block > max_hadamard || (block & (block - 1)) != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.hadamard is %u: it must be a power of two from 2 to %u, or 0",
-                     tensor, block, max_hadamard);
+                     "%s.ops.hadamard is %u: it must be a power of two from 2 to %u, or 0", tensor,
+                     block, max_hadamard);
     if (head_dim % block == 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s_finish.hadamard is %u: it must divide head_dim, %u", tensor, block, head_dim);
+                 "%s.ops.hadamard is %u: it must divide head_dim, %u", tensor, block, head_dim);
 }
 
 Status check_store_scale(const char* tensor, const Finish& finish, Element out, std::uint32_t heads,
                          bool scatters) noexcept {
     const StoreScale scale = finish.store_scale;
     if (scale > VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.store_scale is %u: no such source",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.store_scale is %u: no such source",
                      tensor, unsigned(scale));
     if (scale != VKROPE_STORE_SCALE_NONE && (!is_quantised(out) || block_channels(out) != 1))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.store_scale is %u: only e4m3fn, e5m2 and int8 have a scale, and "
+                     "%s.ops.store_scale is %u: only e4m3fn, e5m2 and int8 have a scale, and "
                      "%s.out is %u",
                      tensor, unsigned(scale), tensor, unsigned(out));
     if (scale >= VKROPE_STORE_SCALE_GIVEN_HEAD && heads == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.store_scale is %u: %s_heads must be above 0", tensor,
-                     unsigned(scale), tensor);
+                     "%s.ops.store_scale is %u: %s.heads must be above 0", tensor, unsigned(scale),
+                     tensor);
     if (!(finish.scale_floor >= 0) || std::isinf(finish.scale_floor) ||
         (finish.scale_floor != 0 && !is_made(scale)))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.scale_floor is %g: it must be finite and not negative, and 0 "
+                     "%s.ops.scale_floor is %g: it must be finite and not negative, and 0 "
                      "unless store_scale is made",
                      tensor, double(finish.scale_floor));
     if (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO && finish.scale_floor > 0x1p127f)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.scale_floor is %g: with powers of two it must be at most 2^127, "
+                     "%s.ops.scale_floor is %g: with powers of two it must be at most 2^127, "
                      "the largest that a float holds",
                      tensor, double(finish.scale_floor));
     if (finish.scale_layout > VKROPE_SCALE_LAYOUT_PAGES_HEADS)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.scale_layout is %u: no such layout",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.scale_layout is %u: no such layout",
                      tensor, unsigned(finish.scale_layout));
     if (finish.scale_layout == VKROPE_SCALE_LAYOUT_SLOTS_HEADS || (is_made(scale) && scatters))
         return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s_finish.scale_layout is %u: only scales that are made for rows of slots have "
+                 "%s.ops.scale_layout is %u: only scales that are made for rows of slots have "
                  "one",
                  tensor, unsigned(finish.scale_layout));
 }
@@ -141,20 +139,19 @@ Status check_finish(TensorIndex index, const TensorInfo& of, bool scatters) noex
     const std::uint32_t head_dim = of.head_dim, heads = of.heads;
     if (head_dim == 0 && (has_finish(finish) || finish.store_scale != VKROPE_STORE_SCALE_NONE))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish is given: %s.head_dim is 0, there is no %s", tensor, tensor,
-                     tensor);
+                     "%s.ops is given: %s.head_dim is 0, there is no %s", tensor, tensor, tensor);
     if (Status s = check_shape(tensor, "bias", finish.bias, heads); !s) return s;
     if (Status s = check_norm(tensor, finish.norm, head_dim, heads); !s) return s;
     if (!(finish.clip >= 0) || std::isinf(finish.clip))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.clip is %g: it must be finite and not negative", tensor,
+                     "%s.ops.clip is %g: it must be finite and not negative", tensor,
                      double(finish.clip));
     if (!std::isfinite(finish.scale))
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s_finish.scale is %g: it must be finite",
-                     tensor, double(finish.scale));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.scale is %g: it must be finite", tensor,
+                     double(finish.scale));
     if (finish.scale_call && index != Q)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s_finish.scale_call is true: only Q has a q_scale", tensor);
+                     "%s.ops.scale_call is true: only Q has a q_scale", tensor);
     if (Status s = check_hadamard(tensor, finish.hadamard, head_dim); !s) return s;
     return check_store_scale(tensor, finish, of.out, heads, scatters);
 }
@@ -180,7 +177,7 @@ Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resol
     resolved.q_scale = float(double(finish.scale) * double(q_scale_of(call)));
     if (std::isfinite(resolved.q_scale)) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "q_scale is %g: its product with q_finish.scale %g exceeds float",
+                 "q_scale is %g: its product with tensor[0].ops.scale %g exceeds float",
                  double(q_scale_of(call)), double(finish.scale));
 }
 

@@ -120,7 +120,7 @@ Status check_angles(const KernelInfo& info) noexcept {
         const TensorInfo& of = info.tensor[t];
         if (of.ops.norm.span == VKROPE_NORM_SPAN_TOKEN)
             return error(VKROPE_ERROR_NOT_SUPPORTED,
-                         "head_groups is %u: with a norm over a token (%s_finish) it must be 1",
+                         "head_groups is %u: with a norm over a token (%s.ops) it must be 1",
                          info.head_groups, names_of[t].name);
         if (of.heads % info.head_groups != 0)
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -155,7 +155,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     }
     if (info.scatter_kv && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "scatter_kv is set: k.head_dim must then not be 0");
+                     "scatter_kv is set: tensor[1].head_dim must then not be 0");
     if (info.conversion > VKROPE_CONVERSION_INTEGER)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "conversion is %u: not a valid conversion",
                      unsigned(info.conversion));
@@ -168,7 +168,8 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     }
     if (info.tensor[Q].head_dim == 0 && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "q.head_dim and k.head_dim are both 0: there is nothing to rotate");
+                     "tensor[0].head_dim and tensor[1].head_dim are both 0: there is nothing to "
+                     "rotate");
     if (Status s = check_windows("", info.windows, info.rotary_dim); !s) return s;
     if (Status s = check_unused(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;

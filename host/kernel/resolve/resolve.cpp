@@ -91,7 +91,8 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
                         rows_of(names_of[t].out, call.out[t], of.out, of.head_dim, to.out)};
     };
     InAndOut rows[tensor_count] = {both(Q), both(K), both(V)};
-    rows[V].out.cache_name = "v_out: paged_cache";  // its strides may suit K and be too short for V
+    rows[V].out.cache_name =
+        "out[2]: paged_cache";  // its strides may suit K and be too short for V
     if (Status s = resolve_slots(info, call, resolved); !s) return {s, {}};
     const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
     for (const TensorIndex t : every_tensor) {

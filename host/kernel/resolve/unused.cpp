@@ -166,7 +166,7 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     const bool q = call.in[Q].heads != 0;
     rows.number(
         "", "q_scale", q_scale_of(call), q && info.tensor[Q].ops.scale_call,
-        q ? "the kernel was created without q_finish.scale_call" : "Q is absent from the call",
+        q ? "the kernel was created without tensor[0].ops.scale_call" : "Q is absent from the call",
         1.0f);
     for (const TensorIndex t : every_tensor)
         scale_rows(rows, info.tensor[t].ops, call.in[t].heads != 0, names_of[t],

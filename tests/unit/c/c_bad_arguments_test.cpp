@@ -163,10 +163,10 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
     field("mapping", info.mapping);
     field("table", info.table);
     field("conversion", info.conversion);
-    field("q.in", info.tensor[VKROPE_Q].in);
-    field("q.out", info.tensor[VKROPE_Q].out);
-    field("v.in", info.tensor[VKROPE_V].in);
-    field("v.out", info.tensor[VKROPE_V].out);
+    field("tensor[0].in", info.tensor[VKROPE_Q].in);
+    field("tensor[0].out", info.tensor[VKROPE_Q].out);
+    field("tensor[2].in", info.tensor[VKROPE_V].in);
+    field("tensor[2].out", info.tensor[VKROPE_V].out);
     field("pairing_out", info.pairing_out);
 }
 

@@ -81,20 +81,22 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
         test::check_error(fill_parameters(plan, changed, memory.data(), plan.bytes),
                           VKROPE_ERROR_INVALID_ARGUMENT, words);
     };
-    refuses("q.bias.count 17 18", [](ParameterSources& s) { s.tensor[Q].bias.count = 17; });
-    refuses("q.weight.data null 6", [](ParameterSources& s) { s.tensor[Q].weight = {}; });
-    refuses("k.weight", [](ParameterSources& s) { s.tensor[K].weight = s.tensor[Q].weight; });
-    refuses("v.bias.element 3", [](ParameterSources& s) { s.tensor[V].bias.element = Element(3); });
+    refuses("tensor[0].bias.count 17 18", [](ParameterSources& s) { s.tensor[Q].bias.count = 17; });
+    refuses("tensor[0].weight.data null 6", [](ParameterSources& s) { s.tensor[Q].weight = {}; });
+    refuses("tensor[1].weight",
+            [](ParameterSources& s) { s.tensor[K].weight = s.tensor[Q].weight; });
+    refuses("tensor[2].bias.element 3",
+            [](ParameterSources& s) { s.tensor[V].bias.element = Element(3); });
     CHECK_FALSE(fill_parameters(plan, sources(), memory.data(), plan.bytes - 4));
     CHECK_FALSE(fill_parameters(plan, sources(), nullptr, plan.bytes));
     KernelInfo wrong = info();
     wrong.tensor[Q].heads = 0;
     test::check_error(plan_parameters(wrong).status, VKROPE_ERROR_INVALID_ARGUMENT,
-                      "q_finish.bias head_dim] q_heads 0");
+                      "tensor[0].ops.bias head_dim] tensor[0].heads 0");
     wrong = info();
     wrong.tensor[V].head_dim = 0;
     test::check_error(plan_parameters(wrong).status, VKROPE_ERROR_INVALID_ARGUMENT,
-                      "v_finish.bias 1 v.head_dim 0");
+                      "tensor[2].ops.bias 1 tensor[2].head_dim 0");
 }
 
 TEST_CASE("parameters: scales of quantised outputs, which must be finite and not 0") {
@@ -122,17 +124,17 @@ TEST_CASE("parameters: scales of quantised outputs, which must be finite and not
     CHECK(std::memcmp(&memory[40], scales.data(), 20) == 0);
     scales[3] = 0;
     test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes),
-                      VKROPE_ERROR_INVALID_ARGUMENT, "k.store_scale[3] 0");
+                      VKROPE_ERROR_INVALID_ARGUMENT, "tensor[1].store_scale[3] 0");
     scales[3] = __builtin_inff();
     test::check_error(fill_parameters(plan, all, memory.data(), plan.bytes),
-                      VKROPE_ERROR_INVALID_ARGUMENT, "k.store_scale[3] inf");
+                      VKROPE_ERROR_INVALID_ARGUMENT, "tensor[1].store_scale[3] inf");
     of.tensor[K].heads = 0;
     test::check_error(plan_parameters(of).status, VKROPE_ERROR_INVALID_ARGUMENT,
-                      "k_finish.store_scale 2 k_heads 0");
+                      "tensor[1].ops.store_scale 2 tensor[1].heads 0");
     of = info();
     of.tensor[V].ops.store_scale = StoreScale(5);
     test::check_error(plan_parameters(of).status, VKROPE_ERROR_INVALID_ARGUMENT,
-                      "v_finish.store_scale 5");
+                      "tensor[2].ops.store_scale 5");
 }
 
 TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {

@@ -52,45 +52,45 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
     CHECK(check(device(), info()));
     const float nan = std::nanf("");
     const Code bad = VKROPE_ERROR_INVALID_ARGUMENT;
-    refuses(bad, "q_finish.norm.eps 0 1e-20 1",
+    refuses(bad, "tensor[0].ops.norm.eps 0 1e-20 1",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.eps = 0; });
-    refuses(bad, "q_finish.norm.eps 9.99e-21 1e-20 1",
+    refuses(bad, "tensor[0].ops.norm.eps 9.99e-21 1e-20 1",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.eps = 9.99e-21f; });
-    refuses(bad, "q_finish.norm.eps nan 1e-20 1",
+    refuses(bad, "tensor[0].ops.norm.eps nan 1e-20 1",
             [=](KernelInfo& i) { i.tensor[Q].ops.norm.eps = nan; });
-    refuses(bad, "q_finish.norm.kind 3",
+    refuses(bad, "tensor[0].ops.norm.kind 3",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.kind = NormKind(3); });
-    refuses(bad, "q_finish.norm.kind none",
+    refuses(bad, "tensor[0].ops.norm.kind none",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.kind = VKROPE_NORM_NONE; });
-    refuses(bad, "q_finish.norm.span 2",
+    refuses(bad, "tensor[0].ops.norm.span 2",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.span = NormSpan(2); });
-    refuses(bad, "q_finish.norm.place 2",
+    refuses(bad, "tensor[0].ops.norm.place 2",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.place = NormPlace(2); });
-    refuses(bad, "q_finish.norm.weight 3",
+    refuses(bad, "tensor[0].ops.norm.weight 3",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.weight = ParameterShape(3); });
-    refuses(bad, "q_finish.norm.weight head_dim] q_heads 0",
+    refuses(bad, "tensor[0].ops.norm.weight head_dim] tensor[0].heads 0",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.weight = VKROPE_PARAMETER_HEAD_CHANNEL; });
-    refuses(bad, "q_finish.norm.weight_offset 1 norm.weight none",
+    refuses(bad, "tensor[0].ops.norm.weight_offset 1 norm.weight none",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.weight_offset = 1; });
-    refuses(bad, "q_finish.norm.bias 1",
+    refuses(bad, "tensor[0].ops.norm.bias 1",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.bias = VKROPE_PARAMETER_CHANNEL; });
-    refuses(bad, "q_finish.norm.span token q_heads 0",
+    refuses(bad, "tensor[0].ops.norm.span token tensor[0].heads 0",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN; });
-    refuses(bad, "k_finish.clip -1", [](KernelInfo& i) { i.tensor[K].ops.clip = -1; });
-    refuses(bad, "v_finish.scale nan", [=](KernelInfo& i) { i.tensor[V].ops.scale = nan; });
-    refuses(bad, "k_finish.scale_call true q_scale",
+    refuses(bad, "tensor[1].ops.clip -1", [](KernelInfo& i) { i.tensor[K].ops.clip = -1; });
+    refuses(bad, "tensor[2].ops.scale nan", [=](KernelInfo& i) { i.tensor[V].ops.scale = nan; });
+    refuses(bad, "tensor[1].ops.scale_call true q_scale",
             [](KernelInfo& i) { i.tensor[K].ops.scale_call = true; });
     refuses(bad, "two_parameter_sets VK_TRUE", [](KernelInfo& i) {
         i.tensor[Q].ops = i.tensor[K].ops = i.tensor[V].ops = {};
         i.two_parameter_sets = true;
     });
-    refuses(bad, "v_finish v.head_dim 0", [](KernelInfo& i) {
+    refuses(bad, "tensor[2].ops tensor[2].head_dim 0", [](KernelInfo& i) {
         i.tensor[V] = {};
         i.tensor[V].ops.bias = VKROPE_PARAMETER_CHANNEL;
     });
-    refuses(VKROPE_ERROR_NOT_SUPPORTED, "q.head_dim 4098 4096",
+    refuses(VKROPE_ERROR_NOT_SUPPORTED, "tensor[0].head_dim 4098 4096",
             [](KernelInfo& i) { i.tensor[Q].head_dim = 4098; });
-    refuses(VKROPE_ERROR_NOT_SUPPORTED, "q_heads 1025 1024", [](KernelInfo& i) {
+    refuses(VKROPE_ERROR_NOT_SUPPORTED, "tensor[0].heads 1025 1024", [](KernelInfo& i) {
         i.tensor[Q].heads = 1025;
         i.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;
     });
@@ -123,9 +123,9 @@ TEST_CASE("record: rules of parameters and scales") {
     refuses_call("parameters.buffer null", [](Call& c) { c.parameters = {}; });
     refuses_call("parameters.offset 4 16", [](Call& c) { c.parameters.offset = 4; });
     refuses_call("parameters.range 252 256", [](Call& c) { c.parameters.range = 252; });
-    refuses_call("q_scale_tokens.range 28 32", [](Call& c) { c.scale_tokens[Q].range = 28; });
+    refuses_call("scale_tokens[0].range 28 32", [](Call& c) { c.scale_tokens[Q].range = 28; });
     refuses_call("q_scale nan", [](Call& c) { c.q_scale = std::nanf(""); });
-    refuses_call("q_out parameters", [](Call& c) {
+    refuses_call("out[0] parameters", [](Call& c) {
         c.parameters = {fake<VkBuffer>(1), 1024, 256};
     });
     refuses_call("first_set_tokens 3 one set", [](Call& c) { c.first_set_tokens = 3; });
@@ -139,56 +139,57 @@ TEST_CASE("record: rules of parameters and scales") {
     of.two_parameter_sets = false;
     good.first_set_tokens = 0;
     of.tensor[Q].ops.scale_call = false;
-    refuses_call("q_scale 0.25 q_finish.scale_call", [](Call&) {});
+    refuses_call("q_scale 0.25 tensor[0].ops.scale_call", [](Call&) {});
     good.q_scale = 1;
     of.tensor[Q].ops.scale_tokens = false;
-    refuses_call("q_scale_tokens", [](Call&) {});
+    refuses_call("scale_tokens[0]", [](Call&) {});
 }
 
 TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their scales") {
     const Code bad = VKROPE_ERROR_INVALID_ARGUMENT;
-    refuses(bad, "q.in 3 f32 f16 bf16", [](KernelInfo& i) { i.tensor[Q].in = VKROPE_E4M3FN; });
-    refuses(bad, "k.out 11", [](KernelInfo& i) { i.tensor[K].out = Element(11); });
-    refuses(bad, "k.head_dim 80 32 k.out 32", [](KernelInfo& i) {
+    refuses(bad, "tensor[0].in 3 f32 f16 bf16",
+            [](KernelInfo& i) { i.tensor[Q].in = VKROPE_E4M3FN; });
+    refuses(bad, "tensor[1].out 11", [](KernelInfo& i) { i.tensor[K].out = Element(11); });
+    refuses(bad, "tensor[1].head_dim 80 32 tensor[1].out 32", [](KernelInfo& i) {
         i.tensor[K].head_dim = 80;
         i.tensor[K].out = VKROPE_Q8_0;
     });
     for (const std::uint32_t block : {1u, 3u, 48u, 1024u})
-        refuses(bad, "k_finish.hadamard " + std::to_string(block) + " 2 512",
+        refuses(bad, "tensor[1].ops.hadamard " + std::to_string(block) + " 2 512",
                 [=](KernelInfo& i) { i.tensor[K].ops.hadamard = block; });
-    refuses(bad, "k_finish.hadamard 128 head_dim 64",
+    refuses(bad, "tensor[1].ops.hadamard 128 head_dim 64",
             [](KernelInfo& i) { i.tensor[K].ops.hadamard = 128; });
-    refuses(bad, "v_finish.store_scale 5",
+    refuses(bad, "tensor[2].ops.store_scale 5",
             [](KernelInfo& i) { i.tensor[V].ops.store_scale = StoreScale(5); });
-    refuses(bad, "v_finish.store_scale 1 e4m3fn e5m2 int8 v.out 6", [](KernelInfo& i) {
+    refuses(bad, "tensor[2].ops.store_scale 1 e4m3fn e5m2 int8 tensor[2].out 6", [](KernelInfo& i) {
         i.tensor[V].out = VKROPE_Q8_0;
         i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
     });
-    refuses(bad, "v_finish.store_scale 3 v_heads 0", [](KernelInfo& i) {
+    refuses(bad, "tensor[2].ops.store_scale 3 tensor[2].heads 0", [](KernelInfo& i) {
         i.tensor[V].out = VKROPE_INT8;
         i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_MADE;
     });
-    refuses(bad, "v_finish.store_scale 4 v_heads 0", [](KernelInfo& i) {
+    refuses(bad, "tensor[2].ops.store_scale 4 tensor[2].heads 0", [](KernelInfo& i) {
         i.tensor[V].out = VKROPE_INT8;
         i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
     });
-    refuses(bad, "v_finish.scale_floor 3e+38 2^127", [](KernelInfo& i) {
+    refuses(bad, "tensor[2].ops.scale_floor 3e+38 2^127", [](KernelInfo& i) {
         i.tensor[V].out = VKROPE_INT8;
         i.tensor[V].heads = 2;
         i.tensor[V].ops = {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO,
                            .scale_floor = 3e38f};
     });
-    refuses(bad, "v_finish.store_scale 2 v_heads 0", [](KernelInfo& i) {
+    refuses(bad, "tensor[2].ops.store_scale 2 tensor[2].heads 0", [](KernelInfo& i) {
         i.tensor[V].out = VKROPE_E5M2;
         i.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
     });
-    refuses(bad, "k_finish.scale_floor 0.5 0 store_scale",
+    refuses(bad, "tensor[1].ops.scale_floor 0.5 0 store_scale",
             [](KernelInfo& i) { i.tensor[K].ops.scale_floor = 0.5f; });
-    refuses(bad, "k_finish.scale_layout 2",
+    refuses(bad, "tensor[1].ops.scale_layout 2",
             [](KernelInfo& i) { i.tensor[K].ops.scale_layout = ScaleLayout(2); });
-    refuses(bad, "k_finish.scale_layout 1",
+    refuses(bad, "tensor[1].ops.scale_layout 1",
             [](KernelInfo& i) { i.tensor[K].ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS; });
-    refuses(bad, "v_finish v.head_dim 0", [](KernelInfo& i) {
+    refuses(bad, "tensor[2].ops tensor[2].head_dim 0", [](KernelInfo& i) {
         i.tensor[V] = {};
         i.tensor[V].ops.hadamard = 2;
     });
@@ -236,28 +237,28 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
         change(changed);
         test::check_error(resolve(of, {}, changed).status, VKROPE_ERROR_INVALID_ARGUMENT, words);
     };
-    refuses_call("q_out.head_stride 72 32", [](Call& c) { c.out[Q].head_stride = 72; });
-    refuses_call("q_out.head_stride 32 64", [](Call& c) { c.out[Q].head_stride = 32; });
-    refuses_call("q_out.where.offset 1 2", [](Call& c) { c.out[Q].where.offset = 1; });
-    refuses_call("q_out.where.range 1631 1632 q_out.batch_stride 0 768",
+    refuses_call("out[0].head_stride 72 32", [](Call& c) { c.out[Q].head_stride = 72; });
+    refuses_call("out[0].head_stride 32 64", [](Call& c) { c.out[Q].head_stride = 32; });
+    refuses_call("out[0].where.offset 1 2", [](Call& c) { c.out[Q].where.offset = 1; });
+    refuses_call("out[0].where.range 1631 1632 out[0].batch_stride 0 768",
                  [](Call& c) { c.out[Q].where.range = 1631; });
-    refuses_call("q_in q_out", [](Call& c) { c.out[Q].where.buffer = c.in[Q].where.buffer; });
-    refuses_call("k_scales_out.buffer null", [](Call& c) { c.scales_out[K] = {}; });
-    refuses_call("k_scales_out.range 60 64", [](Call& c) { c.scales_out[K].range = 60; });
-    refuses_call("q_scales_out store_scale", [](Call& c) { c.scales_out[Q] = c.scales_out[K]; });
-    refuses_call("k_out k_scales_out", [](Call& c) {
+    refuses_call("in[0] out[0]", [](Call& c) { c.out[Q].where.buffer = c.in[Q].where.buffer; });
+    refuses_call("scales_out[1].buffer null", [](Call& c) { c.scales_out[K] = {}; });
+    refuses_call("scales_out[1].range 60 64", [](Call& c) { c.scales_out[K].range = 60; });
+    refuses_call("scales_out[0] store_scale", [](Call& c) { c.scales_out[Q] = c.scales_out[K]; });
+    refuses_call("out[1] scales_out[1]", [](Call& c) {
         c.scales_out[K] = {c.out[K].where.buffer, 512, 64};
     });
-    refuses_call("q_in k_scales_out", [](Call& c) {
+    refuses_call("in[0] scales_out[1]", [](Call& c) {
         c.scales_out[K] = {c.in[Q].where.buffer, 512, 64};
     });
-    refuses_call("out_of_range k_scales_out", [](Call& c) {
+    refuses_call("out_of_range scales_out[1]", [](Call& c) {
         c.out_of_range = {c.scales_out[K].buffer, 8, 4};
     });
     of.tensor[Q].out = of.tensor[Q].in;
     of.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_NONE;
     good.out[Q] = good.in[Q];
-    refuses_call("k_scales_out store_scale", [](Call&) {});
+    refuses_call("scales_out[1] store_scale", [](Call&) {});
 }
 
 TEST_CASE("steps: one sum of squares is enough for halves that nothing makes larger") {

@@ -133,7 +133,7 @@ TEST_CASE("a table of the caller's own: two buffers of whole words") {
     breaks([](AnglePlan& p, Call&) { p.rows = 2147437309, p.row_stride = 2147529989; },
            "angles.plan");
     breaks([](AnglePlan&, Call& c) { c.angles.sin.buffer = c.out[Q].where.buffer; },
-           "q_out angles.sin");
+           "out[0] angles.sin");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.table = Element(3); }, "table 3");
 }
 

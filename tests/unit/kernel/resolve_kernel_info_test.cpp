@@ -17,16 +17,18 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 0; }, "rotary_dim 0");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.rotary_dim = 15; }, "rotary_dim 15");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q] = i.tensor[K] = {}; },
-                  "q.head_dim k.head_dim 0");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].head_dim = 1; }, "q.head_dim 1");
+                  "tensor[0].head_dim tensor[1].head_dim 0");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].head_dim = 1; },
+                  "tensor[0].head_dim 1");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].head_dim = 65535; },
-                  "k.head_dim 65535");
+                  "tensor[1].head_dim 65535");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].rotary_offset = 1; },
-                  "k.rotary_offset 1");
+                  "tensor[1].rotary_offset 1");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].rotary_offset = 4294967295u; },
-                  "q.rotary_offset");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].in = Element(7); }, "q.in 7");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].out = Element(11); }, "k.out 11");
+                  "tensor[0].rotary_offset");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[Q].in = Element(7); }, "tensor[0].in 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].out = Element(11); },
+                  "tensor[1].out 11");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = VKROPE_ANGLES_AUTOMATIC; },
@@ -35,16 +37,17 @@ TEST_CASE("create: each broken rule is named") {
                   "positions 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.mapping = Mapping(7); }, "mapping 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.conversion = Conversion(3); }, "conversion 3");
-    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[V].head_dim = 1; }, "v.head_dim 1");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[V].head_dim = 1; },
+                  "tensor[2].head_dim 1");
     breaks_create(
         [](DeviceRef&, KernelInfo& i) { i.tensor[V] = {.head_dim = 16, .rotary_offset = 2}; },
-        "v.rotary_offset 2");
+        "tensor[2].rotary_offset 2");
     breaks_create(
         [](DeviceRef&, KernelInfo& i) { i.tensor[V] = {.in = Element(7), .head_dim = 16}; },
-        "v.in 7");
+        "tensor[2].in 7");
     breaks_create([](DeviceRef&,
                      KernelInfo& i) { i.tensor[Q] = i.tensor[K] = {}, i.tensor[V].head_dim = 16; },
-                  "q.head_dim k.head_dim 0");
+                  "tensor[0].head_dim tensor[1].head_dim 0");
 }
 
 TEST_CASE("sections: which axis turns a pair") {
@@ -100,7 +103,7 @@ TEST_CASE("phases, head groups and angles of channels: only with sources that ha
         [](KernelInfo& i) {
             i.angles = VKROPE_ANGLES_COMPUTED, i.head_groups = 4, i.tensor[K].heads = 6;
         },
-        "k_heads 6 head_groups 4");
+        "tensor[1].heads 6 head_groups 4");
     breaks(
         [](KernelInfo& i) {
             i.angles = VKROPE_ANGLES_COMPUTED, i.positions = VKROPE_POSITIONS_AXIS_IDS;
@@ -116,7 +119,7 @@ TEST_CASE("head groups: a norm over a token is refused at create(), not by each 
             i.tensor[K].ops.norm = {
                 .kind = VKROPE_NORM_RMS, .span = VKROPE_NORM_SPAN_TOKEN, .eps = 1e-6f};
         },
-        "head_groups 2 k_finish 1", VKROPE_ERROR_NOT_SUPPORTED);
+        "head_groups 2 tensor[1].ops 1", VKROPE_ERROR_NOT_SUPPORTED);
 }
 
 TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
@@ -130,7 +133,7 @@ TEST_CASE("windows: even, ascending, apart, and rotary_dim together") {
     breaks_create(windows({{0, 4}, {2, 12}}), "windows[1].offset 2 windows[0] 4");
     breaks_create(windows({{0, 5}, {8, 11}}), "windows[0].rotary_dim 5");
     breaks_create(windows({{0, 4}, {4, 4}}), "rotary_dim 16 8");
-    breaks_create(windows({{0, 8}, {9, 8}}), "q.rotary_offset 0 17 head_dim 16");
+    breaks_create(windows({{0, 8}, {9, 8}}), "tensor[0].rotary_offset 0 17 head_dim 16");
     breaks_create(windows({{0, 8}, {0, 0}, {8, 8}}), "windows[2].rotary_dim 8 windows[1]");
     breaks_create(windows({{0, 0}, {0, 16}}), "windows[1].rotary_dim 16 windows[0]");
     breaks_create(windows({{0, 16}, {16, 0}}), "windows[1].rotary_dim 0 16");

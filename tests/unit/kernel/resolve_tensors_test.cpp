@@ -25,29 +25,29 @@ TEST_CASE("V: its rows are wherever the caller says, wider or narrower than thos
         change(changed, broken);
         expect(resolve(changed, limits, broken).status, VKROPE_ERROR_INVALID_ARGUMENT, names);
     };
-    breaks([](KernelInfo& k, Call&) { k.tensor[V] = {}; }, "v_in.heads 3");
-    breaks([](KernelInfo& k, Call&) { k.tensor[V].heads = 2; }, "v_in.heads 3 v_heads 2");
-    breaks([](KernelInfo&, Call& b) { b.out[V].heads = 2; }, "v_out.heads 2 v_in.heads 3");
+    breaks([](KernelInfo& k, Call&) { k.tensor[V] = {}; }, "in[2].heads 3");
+    breaks([](KernelInfo& k, Call&) { k.tensor[V].heads = 2; }, "in[2].heads 3 tensor[2].heads 2");
+    breaks([](KernelInfo&, Call& b) { b.out[V].heads = 2; }, "out[2].heads 2 in[2].heads 3");
     breaks([](KernelInfo&, Call& b) { b.out[V].where.buffer = nullptr; },
-           "v_out.where.buffer null");
-    breaks([](KernelInfo&, Call& b) { b.in[V].where.range = 4; }, "v_in.where.range 4");
-    breaks([](KernelInfo&, Call& b) { b.out[V].token_stride = -1; }, "v_out.token_stride -1");
-    breaks([](KernelInfo&, Call& b) { b.out[V].where.offset = 64; }, "v_in v_out");
-    breaks([](KernelInfo&, Call& b) { b.out[V].where = b.out[Q].where; }, "q_out v_out");
-    breaks([](KernelInfo&, Call& b) { b.out[V].where = b.out[K].where; }, "k_out v_out");
-    breaks([](KernelInfo&, Call& b) { b.in[V].where = b.out[K].where; }, "k_out v_in");
-    breaks([](KernelInfo&, Call& b) { b.in[V].where = b.out[Q].where; }, "q_out v_in");
+           "out[2].where.buffer null");
+    breaks([](KernelInfo&, Call& b) { b.in[V].where.range = 4; }, "in[2].where.range 4");
+    breaks([](KernelInfo&, Call& b) { b.out[V].token_stride = -1; }, "out[2].token_stride -1");
+    breaks([](KernelInfo&, Call& b) { b.out[V].where.offset = 64; }, "in[2] out[2]");
+    breaks([](KernelInfo&, Call& b) { b.out[V].where = b.out[Q].where; }, "out[0] out[2]");
+    breaks([](KernelInfo&, Call& b) { b.out[V].where = b.out[K].where; }, "out[1] out[2]");
+    breaks([](KernelInfo&, Call& b) { b.in[V].where = b.out[K].where; }, "out[1] in[2]");
+    breaks([](KernelInfo&, Call& b) { b.in[V].where = b.out[Q].where; }, "out[0] in[2]");
     breaks(
         [](KernelInfo&, Call& b) {
             b.out_of_range = {v_buffer, 2048, 4};
         },
-        "v_out out_of_range");
-    breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 0, 4}; }, "v_in out_of_range");
+        "out[2] out_of_range");
+    breaks([](KernelInfo&, Call& b) { b.out_of_range = {v_buffer, 0, 4}; }, "in[2] out_of_range");
     breaks(
         [](KernelInfo&, Call& b) {
             b.out[V].where = {other_buffer, 0, 1024};
         },
-        "v_out positions.ids");
+        "out[2] positions.ids");
     // In place with another pairing, which does not concern V.
     KernelInfo other = i;
     other.tensor[V].in = VKROPE_BF16;
@@ -91,21 +91,21 @@ TEST_CASE(
     CHECK(fewer->tensor[V].pages == 4);
     Call reaches = c;
     reaches.out[V].where.offset -= 32;
-    expect(resolve(i, limits, reaches).status, VKROPE_ERROR_INVALID_ARGUMENT, "k_out v_out");
+    expect(resolve(i, limits, reaches).status, VKROPE_ERROR_INVALID_ARGUMENT, "out[1] out[2]");
     Call strided = c;
     strided.out[V].token_stride = 32;
     expect(resolve(i, limits, strided).status, VKROPE_ERROR_INVALID_ARGUMENT,
-           "v_out.token_stride 32 paged_cache 0");
+           "out[2].token_stride 32 paged_cache 0");
     // Rules that only V breaks name V.
     Call short_rows = c;
     short_rows.in[V].heads = short_rows.out[V].heads = 3;
     short_rows.out[V].where = {v_buffer, 2048, buffer};
     short_rows.paged_cache.row_stride = 32;
     expect(resolve(i, limits, short_rows).status, VKROPE_ERROR_INVALID_ARGUMENT,
-           "v_out paged_cache.row_stride 32 48");
+           "out[2] paged_cache.row_stride 32 48");
     short_rows.paged_cache = {.slot_mapping = c.paged_cache.slot_mapping, .row_stride = 32};
     expect(resolve(i, limits, short_rows).status, VKROPE_ERROR_INVALID_ARGUMENT,
-           "paged_cache.page_size 1 row_stride 32 v_out");
+           "paged_cache.page_size 1 row_stride 32 out[2]");
     // V alone has slots, too.
     Call alone = c;
     alone.in[K] = alone.out[K] = {};
@@ -116,52 +116,52 @@ TEST_CASE(
 }
 
 TEST_CASE("record: each broken rule of a tensor is named") {
-    breaks_record([](KernelInfo&, Call& c) { c.out[Q].heads = 3; }, "q_out.heads 3");
-    breaks_record([](KernelInfo& i, Call&) { i.tensor[K] = {}; }, "k_in.heads 2");
+    breaks_record([](KernelInfo&, Call& c) { c.out[Q].heads = 3; }, "out[0].heads 3");
+    breaks_record([](KernelInfo& i, Call&) { i.tensor[K] = {}; }, "in[1].heads 2");
     breaks_record([](KernelInfo&, Call& c) { c.in[K].where.buffer = VK_NULL_HANDLE; },
-                  "k_in.where.buffer");
+                  "in[1].where.buffer");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.range = VK_WHOLE_SIZE; },
-                  "q_in.where.range VK_WHOLE_SIZE");
-    breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.offset = 1; }, "q_in.where.offset 1");
+                  "in[0].where.range VK_WHOLE_SIZE");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.offset = 1; }, "in[0].where.offset 1");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.in[Q].where = c.out[Q].where = {q_buffer, 2, 1024};
         },
-        "q_in 1026");
+        "in[0] 1026");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.range = 1020; },
-                  "q_in.where.range 1020 1024");
-    breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = -1; }, "q_in.token_stride -1");
-    breaks_record([](KernelInfo&, Call& c) { c.in[Q].batch_stride = INT64_MAX; }, "q_in");
-    breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = INT64_MAX / 2; }, "q_in");
+                  "in[0].where.range 1020 1024");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = -1; }, "in[0].token_stride -1");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].batch_stride = INT64_MAX; }, "in[0]");
+    breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = INT64_MAX / 2; }, "in[0]");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].batch_stride = c.out[Q].batch_stride = 8; },
-                  "q_out.batch_stride 8");
-    breaks_record([](KernelInfo&, Call& c) { c.in[K] = c.out[K] = c.in[Q]; }, "q_out k_out");
-    breaks_record([](KernelInfo&, Call& c) { c.out[Q].where.offset = 64; }, "q_in q_out");
+                  "out[0].batch_stride 8");
+    breaks_record([](KernelInfo&, Call& c) { c.in[K] = c.out[K] = c.in[Q]; }, "out[0] out[1]");
+    breaks_record([](KernelInfo&, Call& c) { c.out[Q].where.offset = 64; }, "in[0] out[0]");
     breaks_record(
         [](KernelInfo&, Call& c) { c.in[Q].token_stride = 64, c.out[Q].token_stride = 128; },
-        "q_in q_out");
+        "in[0] out[0]");
     // A stride of 0 is named with its packed value; a stride that was given is not.
     breaks_record([](KernelInfo&, Call& c) { c.out[Q].token_stride = 128; },
-                  "q_in.token_stride 0 64 q_out's 128");
+                  "in[0].token_stride 0 64 out[0]'s 128");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].head_stride = c.out[Q].head_stride = 64; },
-                  "q_out.token_stride 0 64");
+                  "out[0].token_stride 0 64");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].head_stride = c.out[Q].head_stride = 80; },
-                  "q_out.token_stride 0 64 208 q_out.head_stride 80");
+                  "out[0].token_stride 0 64 208 out[0].head_stride 80");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.in[Q].head_stride = c.out[Q].head_stride = 64;
             c.in[Q].token_stride = c.out[Q].token_stride = 16;
         },
-        "q_out.batch_stride 0 64");
+        "out[0].batch_stride 0 64");
     // Rows that reach too far: the error names the stride that was given, unless a stride of 0 must
     // step over it.
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].token_stride = 600; },
-                  "8528 q_in.token_stride 600");
+                  "8528 in[0].token_stride 600");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].head_stride = 640; },
-                  "q_in.token_stride 0 64");
+                  "in[0].token_stride 0 64");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].where.range = 64; },
-                  "q_in.batch_stride 0 256");
-    breaks_record([](KernelInfo& i, Call&) { i.tensor[Q].out = VKROPE_BF16; }, "q_in q_out");
+                  "in[0].batch_stride 0 256");
+    breaks_record([](KernelInfo& i, Call&) { i.tensor[Q].out = VKROPE_BF16; }, "in[0] out[0]");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out[K] = tensor(q_buffer, 2, 4096 - 1024, 4096);
@@ -170,25 +170,25 @@ TEST_CASE("record: each broken rule of a tensor is named") {
         },
         "overlap");
     breaks_record([](KernelInfo&, Call& c) { c.out[Q].head_stride = broadcast; },
-                  "q_out.head_stride broadcast");
+                  "out[0].head_stride broadcast");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.in[Q].head_stride = broadcast;
             c.in[Q].heads_per_group = 2;
         },
-        "q_in.heads_per_group 2");
+        "in[0].heads_per_group 2");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].heads_per_group = 3; },
-                  "q_in.heads_per_group 3 4");
+                  "in[0].heads_per_group 3 4");
     breaks_record([](KernelInfo&, Call& c) { c.in[K].group_stride = 64; },
-                  "k_in.group_stride 64 heads_per_group");
+                  "in[1].group_stride 64 heads_per_group");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.in[Q].heads_per_group = c.out[Q].heads_per_group = 2;
             c.in[Q].group_stride = c.out[Q].group_stride = 24;
         },
-        "q_out.group_stride 24 32");
+        "out[0].group_stride 24 32");
     breaks_record([](KernelInfo& i, Call&) { i.pairing_out = VKROPE_INTERLEAVED; },
-                  "q_in q_out pairing_out");
+                  "in[0] out[0] pairing_out");
 }
 
 TEST_CASE("slots: a cache has as many pages as its range holds") {
@@ -235,7 +235,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     // rows.
     breaks(
         [](KernelInfo&, Call& c) { c.paged_cache.page_size = 1, c.paged_cache.page_stride = 128; },
-        "paged_cache.page_size 1 page_stride 128 k_out");
+        "paged_cache.page_size 1 page_stride 128 out[1]");
     breaks(
         [](KernelInfo&, Call& c) {
             c.paged_cache.page_size = 1, c.paged_cache.row_stride = 16, c.out[K].head_stride = 64;
@@ -257,7 +257,7 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
         c.paged_cache.row_stride = c.paged_cache.page_stride = 64;  // K beside V
         CHECK(resolve(i, limits, c));
     }
-    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 64; }, "k_out.where.range");
+    breaks([](KernelInfo&, Call& c) { c.paged_cache.page_size = 64; }, "out[1].where.range");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.row_stride = 31; },
            "paged_cache.row_stride 31 32");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = 127; },
@@ -265,16 +265,16 @@ TEST_CASE("slots: a cache has as many pages as its range holds") {
     breaks([](KernelInfo&, Call& c) { c.paged_cache.page_stride = -2; },
            "paged_cache.page_stride -2");
     breaks([](KernelInfo&, Call& c) { c.out[K].token_stride = 32; },
-           "k_out.token_stride 32 paged_cache 0");
-    breaks([](KernelInfo&, Call& c) { c.out[K].where = c.in[K].where; }, "k_in k_out");
+           "out[1].token_stride 32 paged_cache 0");
+    breaks([](KernelInfo&, Call& c) { c.out[K].where = c.in[K].where; }, "in[1] out[1]");
     breaks([](KernelInfo&, Call& c) { c.paged_cache.slot_mapping.offset = 1024; },
-           "k_out paged_cache.slot_mapping");
+           "out[1] paged_cache.slot_mapping");
     breaks_create(
         [](DeviceRef&, KernelInfo& k) {
             k.scatter_kv = true;
             k.tensor[K] = {};
         },
-        "scatter_kv k.head_dim 0");
+        "scatter_kv tensor[1].head_dim 0");
 }
 
 TEST_CASE("rows that alternate are apart, at every level") {
@@ -301,19 +301,19 @@ TEST_CASE("rows that alternate are apart, at every level") {
     CHECK(resolved->tensor[K].in.head == 6 * 16);
     c.in[K] = c.out[K] = plane(3, 1);
     expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
-           "q_out k_out q_out.batch_stride 0 3840");
+           "out[0] out[1] out[0].batch_stride 0 3840");
     // A common mistake with packed QKV: the error names the token stride that was forgotten, of
     // either tensor.
     c.in[K] = c.out[K] = plane(4, 1);
     c.in[K].token_stride = c.out[K].token_stride = 0;
     expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
-           "k_out.token_stride 0 128 688");
+           "out[1].token_stride 0 128 688");
     c.in[K] = c.out[K] = plane(4, 1);
     c.in[Q].token_stride = c.out[Q].token_stride = 0;
     c.in[Q].heads_per_group = c.out[Q].heads_per_group = 0;
     c.in[Q].group_stride = c.out[Q].group_stride = 0;
     expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT,
-           "q_out k_out q_out.token_stride 0 512");
+           "out[0] out[1] out[0].token_stride 0 512");
     c.in[Q] = c.out[Q] = plane(0, 4);
     // K at the end of a group, so that relative to Q it crosses the end of the period.
     c.in[K] = c.out[K] = plane(5, 1);
@@ -327,7 +327,7 @@ TEST_CASE("rows that alternate are apart, at every level") {
     c.out[Q] = plane(2, 2);
     CHECK(resolve(info(), limits, c));
     c.out[Q] = plane(1, 2);
-    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "q_in q_out");
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "in[0] out[0]");
 }
 
 }  // namespace vkrope

@@ -53,7 +53,7 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
         [](KernelInfo&, Call& c) {
             c.positions.ids = {q_buffer, 1020, 64};
         },
-        "q_out positions.ids");
+        "out[0] positions.ids");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out_of_range = {other_buffer, 12, 4};
@@ -65,14 +65,14 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
             c.out[Q].where.offset = 64;
             c.out_of_range = {q_buffer, 8, 4};
         },
-        "q_in out_of_range");
+        "in[0] out_of_range");
     breaks_record([](KernelInfo&, Call& c) { c.in[Q].buffer_size = c.out[Q].buffer_size = 4092; },
-                  "q_in.buffer_size 4092");
+                  "in[0].buffer_size 4092");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out_of_range = {k_buffer, 0, 4};
         },
-        "k_out out_of_range");
+        "out[1] out_of_range");
     breaks_record(
         [](KernelInfo&, Call& c) {
             c.out_of_range = {other_buffer, 2, 4};
@@ -90,7 +90,7 @@ TEST_CASE(
     Call c = call();
     c.in[Q].where = c.out[Q].where = {q_buffer, 2, 1024};
     c.in[Q].buffer_size = c.out[Q].buffer_size = 1027;
-    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "q_in 1026");
+    expect(resolve(info(), limits, c).status, VKROPE_ERROR_INVALID_ARGUMENT, "in[0] 1026");
     c.in[Q].buffer_size = c.out[Q].buffer_size = 1028;
     const auto resolved = resolve(info(), limits, c);
     INFO(resolved.status.what);
