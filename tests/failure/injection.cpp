@@ -7,34 +7,11 @@
 #include <new>
 #include <set>
 
-#include "result_codes.hpp"
 #include "support/fake_vulkan/host_memory.hpp"
 
 namespace vkrope::test {
 
 namespace {
-
-struct Totals {
-    std::size_t calls = 0, tolerated = 0, allocations = 0, wrong = 0;
-    std::set<std::string> scenarios;
-};
-Totals totals;
-
-// The observed results and outcomes of a tolerated failure.
-struct Seen {
-    std::set<VkResult> results;
-    std::set<Code> outcomes;
-};
-
-struct Verdict {
-    bool right = true;
-    std::string why;
-    void require(bool condition, const std::string& sentence) {
-        if (condition) return;
-        right = false;
-        why += "; " + sentence;
-    }
-};
 
 Code code_for(VkResult result) {
     switch (result) {
@@ -56,16 +33,16 @@ bool contains(const std::vector<Item>& all, const Item& item) {
     return std::find(all.begin(), all.end(), item) != all.end();
 }
 
-// A list of tolerances, and the ones that were needed.
+/// A list of tolerances, and the ones that were needed.
 class Tolerated {
    public:
     explicit Tolerated(const std::vector<Tolerance>& list) : list_(list), seen_(list.size()) {}
 
-    bool operator()(const Scenario& scenario, const Point& point, VkResult result, Code outcome) {
+    bool operator()(const Scenario& scenario, const std::string& entry, VkResult result,
+                    Code outcome) {
         for (std::size_t i = 0; i < list_.size(); ++i) {
             const Tolerance& one = list_[i];
-            if (scenario.name.rfind(one.scenario, 0) != 0 || std::string(one.entry) != point.entry)
-                continue;
+            if (scenario.name.rfind(one.scenario, 0) != 0 || one.entry != entry) continue;
             if (!contains(one.results, result) || !contains(one.outcomes, outcome)) continue;
             seen_[i].results.insert(result);
             seen_[i].outcomes.insert(outcome);
@@ -86,175 +63,141 @@ class Tolerated {
     }
 
    private:
+    struct Seen {
+        std::set<VkResult> results;
+        std::set<Code> outcomes;
+    };
     const std::vector<Tolerance>& list_;
     std::vector<Seen> seen_;
 };
 
-// One run of a scenario, on a fresh fake.
+/// What fails in a run: a call that returns a VkResult, or an operator new, counted from 1.
+struct Failing {
+    std::size_t call = 0;
+    VkResult with = VK_SUCCESS;
+    bool stays = false;  ///< also every later call of the same entry point
+    std::size_t allocation = 0;
+};
+
+/// One run of a scenario, on a fresh fake.
 class Run {
    public:
-    explicit Run(const Scenario& scenario) : scenario_(scenario) {
+    Run(const Scenario& scenario, const Failing& failing) : scenario_(scenario) {
         fake().restart(scenario.config);
-        prepared_ = scenario.prepare();
-        alive_ = fake().alive();
+        std::shared_ptr<void> prepared = scenario.prepare();
+        const std::vector<std::string> alive = fake().alive();
+        const std::size_t before = fake().points().size();
+        if (failing.call != 0)
+            fake().failure = {before + failing.call, failing.with, failing.stays};
+        observe_host_memory(failing.allocation);
+        status = act(prepared.get());
+        allocations = observed_allocations();
+        fake().failure = {};
+        points.assign(fake().points().begin() + std::ptrdiff_t(before), fake().points().end());
+        if (scenario.keeps_nothing) require(fake().alive() == alive, "objects were left behind");
+        if (failing.call != 0 || failing.allocation != 0) try_again(prepared.get());
+        prepared.reset();
+        for (const std::string& fault : fake().faults()) require(false, fault);
+        for (const std::string& object : fake().alive())
+            require(false, object + " was never destroyed");
     }
 
-    Status act(Verdict& verdict) {
+    void require(bool condition, const std::string& sentence) {
+        if (!condition) wrong_ += "; " + sentence;
+    }
+    void report(const std::string& what) const {
+        if (!wrong_.empty()) FAIL_CHECK(scenario_.name << what << wrong_);
+    }
+
+    Status status;
+    std::vector<Point> points;
+    std::size_t allocations = 0;
+
+   private:
+    Status act(void* prepared) {
         try {
-            const Status status = scenario_.act(prepared_.get());
-            const bool silent = status.what[0] == '\0';
-            if (bool(status) != silent)
-                verdict.require(
-                    false, silent ? "a failure without a sentence" : "a success with a sentence");
-            return status;
+            const Status result = scenario_.act(prepared);
+            if (bool(result) != (result.what[0] == '\0'))
+                require(false, result ? "a success with a sentence" : "a failure without one");
+            return result;
         } catch (const std::bad_alloc&) {
             observed_allocations();
-            verdict.require(false, "std::bad_alloc came out of the library");
+            require(false, "std::bad_alloc came out of the library");
         }
         return {VKROPE_ERROR_OUT_OF_HOST_MEMORY, VK_SUCCESS, {}};
     }
 
-    void check_kept(Verdict& verdict) const {
-        if (scenario_.keeps_nothing)
-            verdict.require(fake().alive() == alive_, "objects were left behind");
+    void try_again(void* prepared) {
+        const Status again = act(prepared);
+        const bool for_good = !scenario_.keeps_nothing && again.code == status.code &&
+                              (status.code == VKROPE_ERROR_DEVICE_LOST ||
+                               status.code == VKROPE_ERROR_TIMEOUT);
+        require(again || for_good, "a second try without failure: " + words_of(again));
     }
 
-    void end(Verdict& verdict) {
-        prepared_.reset();
-        for (const std::string& fault : fake().faults()) verdict.require(false, fault);
-        for (const std::string& object : fake().alive())
-            verdict.require(false, object + " was never destroyed");
-    }
-
-   private:
     const Scenario& scenario_;
-    std::shared_ptr<void> prepared_;
-    std::vector<std::string> alive_;
+    std::string wrong_;
 };
 
-void count(const Verdict& verdict, const std::string& what) {
-    if (verdict.right) return;
-    ++totals.wrong;
-    FAIL_CHECK(what << verdict.why);
+void fail_call(const Scenario& scenario, const Failing& failing, const char* entry,
+               Tolerated& tolerated) {
+    Run run(scenario, failing);
+    run.require(run.points.size() >= failing.call &&
+                    std::string(run.points[failing.call - 1].entry) == entry,
+                "the call was not reached");
+    const bool is_own = run.status.code == code_for(failing.with) &&
+                        run.status.vk_result == failing.with;
+    run.require(is_own || tolerated(scenario, entry, failing.with, run.status.code),
+                "the outcome was " + words_of(run.status));
+    run.report(": call " + std::to_string(failing.call) + ", " + entry +
+               (failing.stays ? " from there on" : "") + " returns " +
+               std::to_string(int(failing.with)));
 }
 
-// After the failure: the same again, without a failure.
-void retry(Run& run, const Scenario& scenario, const Status& first, Verdict& verdict) {
-    const Status again = run.act(verdict);
-    const bool for_good = !scenario.keeps_nothing && (first.code == VKROPE_ERROR_DEVICE_LOST ||
-                                                      first.code == VKROPE_ERROR_TIMEOUT);
-    if (for_good && again.code == first.code) return;
-    verdict.require(bool(again), "a second try without failure: " + words_of(again));
-}
-
-void fail_call(const Scenario& scenario, std::size_t at, const Point& point, VkResult result,
-               bool stays, Tolerated& tolerated) {
-    Verdict verdict;
-    Run run(scenario);
-    const std::size_t before = fake().points().size();
-    fake().failure = {before + at, result, stays};
-    const Status status = run.act(verdict);
-    fake().failure = {};
-    const bool reached = fake().points().size() >= before + at &&
-                         std::string(fake().points()[before + at - 1].entry) == point.entry;
-    verdict.require(reached, "the call was not reached");
-    const bool is_own = status.code == code_for(result) && status.vk_result == result;
-    verdict.require(is_own || tolerated(scenario, point, result, status.code),
-                    "the outcome was " + words_of(status));
-    run.check_kept(verdict);
-    retry(run, scenario, status, verdict);
-    run.end(verdict);
-    ++totals.calls;
-    totals.tolerated += !is_own;
-    count(verdict, scenario.name + ": call " + std::to_string(at) + ", " + point.entry +
-                       (stays ? " from there on" : "") + " returns " + std::to_string(int(result)));
-}
-
-void require_promised(const char* what, std::size_t seen, const Promised& promised,
-                      Verdict& verdict) {
-    verdict.require(promised ? seen == *promised : seen != 0, std::to_string(seen) + " " + what);
-}
-
-std::vector<Point> points_of(const Scenario& scenario) {
-    Verdict verdict;
-    Run run(scenario);
-    const std::size_t before = fake().points().size();
-    const Status status = run.act(verdict);
-    verdict.require(bool(status), "without a failure: " + words_of(status));
-    const std::vector<Point> points(fake().points().begin() + std::ptrdiff_t(before),
-                                    fake().points().end());
-    require_promised("calls that may fail", points.size(), scenario.calls, verdict);
-    run.check_kept(verdict);
-    run.end(verdict);
-    count(verdict, scenario.name);
-    return points;
-}
-
-void fail_every_call(const Scenario& scenario, Tolerated& tolerated) {
-    totals.scenarios.insert(scenario.name);
-    const std::vector<Point> points = points_of(scenario);
-    for (std::size_t at = 1; at <= points.size(); ++at) {
-        const Point& point = points[at - 1];
+/// Returns the number of failures.
+std::size_t fail_everything(const Scenario& scenario, Tolerated& tolerated) {
+    Run whole(scenario, {});
+    const auto promised = [&](const char* what, std::size_t seen, const Promised& promise) {
+        whole.require(promise ? seen == *promise : seen != 0, std::to_string(seen) + " " + what);
+    };
+    whole.require(bool(whole.status), "without a failure: " + words_of(whole.status));
+    promised("calls that may fail", whole.points.size(), scenario.calls);
+    promised("host allocations", whole.allocations, scenario.allocations);
+    whole.report("");
+    std::size_t failures = 0, harmless = 0;
+    for (std::size_t at = 1; at <= whole.points.size(); ++at) {
+        const Point& point = whole.points[at - 1];
         const std::vector<VkResult> results = result_codes(point.entry, point.fills_array);
         INFO(point.entry);
         REQUIRE(!results.empty());
         for (const VkResult result : results) {
             for (const bool stays : {false, true})
-                fail_call(scenario, at, point, result, stays, tolerated);
+                fail_call(scenario, {.call = at, .with = result, .stays = stays}, point.entry,
+                          tolerated);
         }
+        failures += 2 * results.size();
     }
-}
-
-void fail_every_allocation(const Scenario& scenario) {
-    totals.scenarios.insert(scenario.name);
-    std::size_t allocations = 1, harmless = 0;
-    for (std::size_t at = 0; at <= allocations; ++at) {
-        Verdict verdict;
-        Run run(scenario);
-        observe_host_memory(at);
-        const Status status = run.act(verdict);
-        const std::size_t seen = observed_allocations();
-        if (at == 0) {
-            allocations = seen;
-            verdict.require(bool(status), "without a failure: " + words_of(status));
-            require_promised("host allocations", seen, scenario.allocations, verdict);
-        } else {
-            if (status) ++harmless;
-            verdict.require(status ? harmless <= scenario.harmless_allocations
-                                   : status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY,
-                            "the outcome was " + words_of(status));
-            run.check_kept(verdict);
-            retry(run, scenario, status, verdict);
-            ++totals.allocations;
-        }
-        run.end(verdict);
-        count(verdict, scenario.name + ": allocation " + std::to_string(at));
+    for (std::size_t at = 1; at <= whole.allocations; ++at) {
+        Run run(scenario, {.allocation = at});
+        harmless += bool(run.status);
+        run.require(run.status || run.status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                    "the outcome was " + words_of(run.status));
+        run.report(": allocation " + std::to_string(at));
     }
     INFO(scenario.name);
     CHECK(harmless == scenario.harmless_allocations);
+    return failures + whole.allocations;
 }
 
 }  // namespace
 
-void fail_every_call(const std::vector<Scenario>& scenarios,
+void fail_everything(const std::vector<Scenario>& scenarios,
                      const std::vector<Tolerance>& tolerances) {
     Tolerated tolerated(tolerances);
-    for (const Scenario& scenario : scenarios) fail_every_call(scenario, tolerated);
+    std::size_t failures = 0;
+    for (const Scenario& scenario : scenarios) failures += fail_everything(scenario, tolerated);
     tolerated.check_needed();
-}
-
-void fail_every_allocation(const std::vector<Scenario>& scenarios) {
-    for (const Scenario& scenario : scenarios) fail_every_allocation(scenario);
-}
-
-std::string injection_summary() {
-    const std::size_t points = totals.calls + totals.allocations;
-    return "failure injection: " + std::to_string(points) + " points in " +
-           std::to_string(totals.scenarios.size()) + " scenarios, " +
-           std::to_string(points - totals.wrong) + " failed as they should (" +
-           std::to_string(totals.calls) + " Vulkan calls, " + std::to_string(totals.tolerated) +
-           " of them tolerated as listed; " + std::to_string(totals.allocations) +
-           " host allocations)";
+    MESSAGE(failures << " failures in " << scenarios.size() << " scenarios");
 }
 
 }  // namespace vkrope::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fails every call of a scenario, in turn, with every result that the call may return.
+// Fails every call of a scenario, in turn, with every result that the call may return, and every
+// allocation.
 #pragma once
 
 #include <functional>
@@ -34,7 +35,7 @@ struct Scenario {
     std::size_t harmless_allocations = 0;
 };
 
-/// A failure whose correct outcome is not its own error.
+/// A failure of a call whose correct outcome is not its own error.
 struct Tolerance {
     const char* scenario;  ///< start of its name
     const char* entry;
@@ -43,17 +44,15 @@ struct Tolerance {
     const char* reason;
 };
 
-/// Counts calls and fails each of them; every deviation is a failed check of doctest. So is a
-/// tolerated result or outcome that never occurs.
-void fail_every_call(const std::vector<Scenario>& scenarios,
+/// Counts the calls and allocations of each scenario and fails each of them, once and (calls) from
+/// there on. The error is that of the call, or out_of_host_memory; nothing leaks; a second try
+/// succeeds. Every deviation is a failed check of doctest, and so is a tolerated result or outcome
+/// that never occurs. malloc does not fail: only Vulkan Memory Allocator calls it, for its own
+/// objects, and cannot report that it failed.
+void fail_everything(const std::vector<Scenario>& scenarios,
                      const std::vector<Tolerance>& tolerances = {});
 
-/// The same for each operator new of the library: the error is out_of_host_memory, and nothing
-/// leaks. malloc does not fail; only Vulkan Memory Allocator calls it, for its own objects, and
-/// cannot report that it failed.
-void fail_every_allocation(const std::vector<Scenario>& scenarios);
-
-/// "failure injection: N points in N scenarios, N failed as they should"
-std::string injection_summary();
+/// The results that an entry point may return besides VK_SUCCESS. Empty if it is not in the table.
+std::vector<VkResult> result_codes(const std::string& entry, bool fills_array);
 
 }  // namespace vkrope::test

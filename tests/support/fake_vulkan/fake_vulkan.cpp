@@ -49,12 +49,12 @@ Fake& fake() {
     return the_fake;
 }
 
-void Fake::restart(const FakeConfig& with) {
+void Fake::restart(FakeConfig with) {
     const Unobserved unobserved;
     const std::uint64_t next = next_;  // never reuses a handle: a stale one stays wrong
     *this = Fake{};
     next_ = next;
-    config = with;
+    config = std::move(with);
 }
 
 std::size_t Fake::count(const std::string& entry) const {

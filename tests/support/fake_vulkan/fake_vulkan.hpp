@@ -139,7 +139,7 @@ class Fake {
     Failure failure;
 
     /// Resets everything: nothing created, nothing called.
-    void restart(const FakeConfig& with = {});
+    void restart(FakeConfig with = {});
 
     /// Every call since the beginning, or since forget_calls(), in order.
     const std::vector<std::string>& calls() const { return calls_; }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Objects of the C interface and their errors, as the scenarios of C++ have them.
+// What programs do with the library, by vkrope.h; and by C++ where that is other code. Objects of
+// the C interface and their errors, as scenarios have them.
 #pragma once
 
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <memory>
+#include <vector>
 
-#include "support/fake_vulkan/fake_vulkan.hpp"
-#include "vkrope/kernel.hpp"
+#include "injection.hpp"
 #include "vkrope/vkrope.h"
 
 namespace vkrope::test {
@@ -22,6 +22,8 @@ struct Destroy {
     }
 };
 using OwnedKernel = std::unique_ptr<vkrope_kernel, Destroy<vkrope_kernel_destroy>>;
+using OwnedPositionKernel =
+    std::unique_ptr<vkrope_position_kernel, Destroy<vkrope_position_kernel_destroy>>;
 using OwnedArena = std::unique_ptr<vkrope_arena, Destroy<vkrope_arena_destroy>>;
 using OwnedRotation = std::unique_ptr<vkrope_rotation, Destroy<vkrope_rotation_destroy>>;
 using OwnedList = std::unique_ptr<vkrope_device_list, Destroy<vkrope_device_list_destroy>>;
@@ -31,7 +33,7 @@ using OwnedTable = std::unique_ptr<vkrope_angle_table, Destroy<vkrope_angle_tabl
 using OwnedHostRotation =
     std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
 
-/// The result of `call` and its vkrope_error as a Status, as in the C++ scenarios.
+/// The result of `call` and its vkrope_error as a Status.
 template <class Function>
 Status answer(const Function& call) {
     Status status = {{VKROPE_ERROR_INTERNAL, VK_INCOMPLETE, "left by someone else"}};
@@ -49,5 +51,13 @@ Status make(std::unique_ptr<Handle, Deleter>& owned, const Function& call) {
     owned.reset(handle);
     return status;
 }
+
+/// A head of 8 channels, with words that are kept.
+Status make_rotation(OwnedRotation& rotation);
+
+std::vector<Scenario> plan_scenarios();
+std::vector<Scenario> kernel_scenarios();
+std::vector<Scenario> slow_kernel_scenarios();  ///< it takes seconds to make them that often
+std::vector<Scenario> runtime_scenarios();
 
 }  // namespace vkrope::test

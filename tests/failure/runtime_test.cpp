@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A device that is lost, and one that does not respond.
-#include <doctest/doctest.h>
-
-#include "support/fake_vulkan/fake_vulkan.hpp"
+// Devices that are lost, do not respond, lack entry points, or have memory that is not coherent.
 #include "vkrope/runtime.hpp"
+
+#include <cstring>
+#include <numeric>
+
+#include "support/fake_vulkan/kernel_host.hpp"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -21,10 +23,12 @@ namespace vkrope::test {
 
 namespace {
 
+const DeviceOptions options{.get_instance_proc_addr = fake_get_instance_proc_addr,
+                            .timeout_ns = 1'000'000};
+
 Device open_device(const FakeConfig& config = {}) {
     fake().restart(config);
-    auto opened = Device::open(
-        {.get_instance_proc_addr = fake_get_instance_proc_addr, .timeout_ns = 1'000'000});
+    auto opened = Device::open(options);
     INFO(opened.status.what);
     REQUIRE(opened);
     return std::move(opened.value);
@@ -53,11 +57,6 @@ void fail_next(Device& device, const char* entry, VkResult result) {
     std::size_t distance = 0;
     while (std::string(points[before + distance].entry) != entry) ++distance;
     fake().failure = {points.size() + distance + 1, result, false};
-}
-
-void check_clean() {
-    for (const std::string& fault : fake().faults()) FAIL_CHECK(fault);
-    for (const std::string& object : fake().alive()) FAIL_CHECK(object << " was never destroyed");
 }
 
 }  // namespace
@@ -132,7 +131,60 @@ TEST_CASE("a queue that never answers: its objects are left alone for good") {
     CHECK(fake().alive().size() == alive);
     for (const std::string& call : fake().calls())
         CHECK(call.find("vkDestroy") == std::string::npos);
-    for (const std::string& fault : fake().faults()) FAIL_CHECK(fault);
+    check_no_faults();
+}
+
+TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and comes back") {
+    {
+        Device device = open_device();
+        for (const std::size_t bytes : {1u, 63u, 4096u, 200'000u}) {
+            CAPTURE(bytes);
+            constexpr std::size_t offset = 100;
+            std::vector<std::uint8_t> in(bytes), out(bytes);
+            std::iota(in.begin(), in.end(), std::uint8_t{1});
+            Result<Buffer> buffer = Buffer::make(device, offset + bytes),
+                           other = Buffer::make(device, bytes);
+            REQUIRE(buffer);
+            REQUIRE(other);
+            REQUIRE(buffer->upload(in.data(), bytes, offset));
+            // The memory that both go through holds zeros when the bytes come back.
+            REQUIRE(other->upload(out.data(), bytes));
+            REQUIRE(buffer->download(out.data(), bytes, offset));
+            CHECK(in == out);
+        }
+        for (const AngleSource source :
+             {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_TEXTURE,
+              VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_COMPUTED}) {
+            CAPTURE(int(source));
+            const Result<AngleTable> table = AngleTable::make(device, rotation(), source, 3000);
+            REQUIRE(table);
+            const Angles angles = table->angles();
+            const Object* object = angles.view
+                                       ? fake().find(VK_OBJECT_TYPE_IMAGE_VIEW, angles.view, "test")
+                                       : fake().find(VK_OBJECT_TYPE_BUFFER, angles.buffer.buffer,
+                                                     "test");
+            REQUIRE(object);
+            std::vector<float> expected(table->plan().bytes / 4);
+            REQUIRE(fill_angles(rotation(), table->plan(), expected.data(), table->plan().bytes));
+            CHECK(std::memcmp(fake().content_of(*object), expected.data(), table->plan().bytes) ==
+                  0);
+        }
+    }
+    check_clean();
+}
+
+TEST_CASE("runtime tier: an entry point that is missing is an error, and nothing is left") {
+    for (const char* missing :
+         {"vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkEnumeratePhysicalDevices",
+          "vkGetPhysicalDeviceFeatures2", "vkGetPhysicalDeviceProperties2", "vkGetDeviceProcAddr",
+          "vkAllocateCommandBuffers", "vkDestroyDevice", "vkWaitForFences"}) {
+        CAPTURE(missing);
+        fake().restart({.missing = {missing}});
+        CHECK(Device::open(options).status.code == VKROPE_ERROR_NO_DEVICE);
+        const std::string never = missing;
+        if (never != "vkDestroyInstance" && never != "vkDestroyDevice")
+            CHECK(fake().alive() == std::vector<std::string>{});
+    }
 }
 
 }  // namespace vkrope::test

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include "tolerances.hpp"
+// Every call of Vulkan and every allocation of the library fails, in all that programs do with it.
+#include "scenarios.hpp"
 
 namespace vkrope::test {
 
-const std::vector<Tolerance>& kernel_tolerances() {
+namespace {
+
+/// Every failure whose correct outcome is not its own error.
+const std::vector<Tolerance>& tolerances() {
     static const std::vector<Tolerance> all = {
         {"requirements",
          "vkEnumerateDeviceExtensionProperties",
          {VK_INCOMPLETE},
          {VKROPE_SUCCESS},
          "the list grew between two calls: what has come is used, all of it is optional"},
-    };
-    return all;
-}
-
-const std::vector<Tolerance>& runtime_tolerances() {
-    static const std::vector<Tolerance> all = {
         {"",
          "vkEnumerateInstanceExtensionProperties",
          {VK_INCOMPLETE},
@@ -82,6 +80,19 @@ const std::vector<Tolerance>& runtime_tolerances() {
          "says"},
     };
     return all;
+}
+
+}  // namespace
+
+TEST_CASE("every call fails with every result that it may have, and every host allocation fails") {
+    std::vector<Scenario> all = plan_scenarios();
+    for (const std::vector<Scenario>& more : {kernel_scenarios(), runtime_scenarios()})
+        all.insert(all.end(), more.begin(), more.end());
+    fail_everything(all, tolerances());
+}
+
+TEST_CASE("kernels with other steps: every call and every host allocation fails") {
+    fail_everything(slow_kernel_scenarios());
 }
 
 }  // namespace vkrope::test

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// Tier "kernel". Recording calls nothing that returns a VkResult and allocates no memory: it cannot
+// fail half-way.
+#include <algorithm>
+
+#include "scenarios.hpp"
+#include "support/fake_vulkan/kernel_host.hpp"
+
+namespace vkrope::test {
+
+namespace {
+
+/// An application's device, with allocation callbacks, and what it made there.
+struct Engine {
+    KernelHost host{fake().config, true};
+    OwnedKernel kernel;
+    OwnedPositionKernel positions;
+    OwnedArena arena;
+
+    Status make_kernel(const KernelInfo& info) {
+        return make(kernel, [&](auto** made, auto* error) {
+            return vkrope_kernel_create(&host.ref, &info, made, error);
+        });
+    }
+    Status make_position_kernel() {
+        return make(positions, [&](auto** made, auto* error) {
+            return vkrope_position_kernel_create(&host.ref, made, error);
+        });
+    }
+    Status make_arena() {
+        return make(arena, [&](auto** made, auto* error) {
+            return vkrope_arena_create(kernel.get(), 3, made, error);
+        });
+    }
+    Status make_position_arena() {
+        return make(arena, [&](auto** made, auto* error) {
+            return vkrope_position_arena_create(positions.get(), 2, made, error);
+        });
+    }
+    /// Destroys what was made, and returns `status`.
+    Status destroy(const Status& status) {
+        arena.reset(), kernel.reset(), positions.reset();
+        CHECK(host.allocator.allocated == host.allocator.freed);
+        return status;
+    }
+};
+
+Engine& engine(void* prepared) {
+    return *static_cast<Engine*>(prepared);
+}
+
+std::shared_ptr<void> prepare_engine() {
+    return std::make_shared<Engine>();
+}
+
+Scenario create_and_destroy(const std::string& name, const FakeConfig& config,
+                            const KernelInfo& info) {
+    return {.name = "create and destroy a kernel, " + name,
+            .config = config,
+            .prepare = prepare_engine,
+            .act = [info](void* prepared) {
+                return engine(prepared).destroy(engine(prepared).make_kernel(info));
+            }};
+}
+
+/// Allocates nothing, unlike dispatches().
+std::size_t dispatches_in(VkCommandBuffer commands) {
+    const std::vector<Command>& all = fake().commands(commands);
+    return std::size_t(std::count_if(all.begin(), all.end(), [](const Command& command) {
+        return command.entry == "vkCmdDispatch";
+    }));
+}
+
+Scenario record_a_call(const std::string& name, const FakeConfig& config, const KernelInfo& info,
+                       std::uint64_t dispatches_of_call = 1) {
+    return {
+        .name = "record, " + name,
+        .config = config,
+        .prepare =
+            [info] {
+                auto made = std::make_shared<Engine>();
+                REQUIRE(made->make_kernel(info));
+                if (!fake().config.push_descriptors) REQUIRE(made->make_arena());
+                return made;
+            },
+        .act =
+            [info, dispatches_of_call](void* prepared) {
+                const auto& [host, kernel, positions, arena] = engine(prepared);
+                const std::size_t asked = host.allocator.allocated,
+                                  before = dispatches_in(host.commands);
+                vkrope_arena_reset(arena.get());
+                Call call = kernel_call(host, 7, info.angles);
+                if (info.tensor[V].head_dim != 0) call = with_v(host, call);
+                if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
+                    call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * sizeof(float)};
+                call = with_finish(host, info, call);
+                const Status status = answer([&, &of = kernel, &from = arena](auto* error) {
+                    return vkrope_record(host.commands, of.get(), &call, from.get(), error);
+                });
+                CHECK(host.allocator.allocated == asked);
+                CHECK(dispatches_in(host.commands) - before == (status ? dispatches_of_call : 0));
+                return status;
+            },
+        .calls = 0,
+        .allocations = 0};
+}
+
+Scenario record_ids(const char* name, const FakeConfig& config) {
+    return {.name = name,
+            .config = config,
+            .prepare =
+                [] {
+                    auto made = std::make_shared<Engine>();
+                    REQUIRE(made->make_position_kernel());
+                    if (!fake().config.push_descriptors) REQUIRE(made->make_position_arena());
+                    return made;
+                },
+            .act =
+                [](void* prepared) {
+                    const Engine& of = engine(prepared);
+                    vkrope_arena_reset(of.arena.get());
+                    PositionCall call{.batch = 2, .tokens = 8};
+                    call.offsets = {of.host.words, 0, 8};
+                    call.out = {of.host.words, 256, 64};
+                    return answer([&](auto* error) {
+                        return vkrope_record_positions(of.host.commands, of.positions.get(), &call,
+                                                       of.arena.get(), error);
+                    });
+                },
+            .calls = 0,
+            .allocations = 0};
+}
+
+Status ask_requirements(void* prepared) {
+    const DeviceRef& ref = engine(prepared).host.ref;
+    vkrope_requirements needs = {};
+    return answer([&](auto* error) {
+        return vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr,
+                                       &needs, error);
+    });
+}
+
+Status create_positions_and_arena(void* prepared) {
+    Engine& of = engine(prepared);
+    const Status status = of.make_position_kernel();
+    return of.destroy(status ? of.make_position_arena() : status);
+}
+
+Status create_an_arena(void* prepared) {
+    const Status status = engine(prepared).make_arena();
+    engine(prepared).arena.reset();
+    return status;
+}
+
+constexpr AngleSource texture = VKROPE_ANGLES_DIRECT_TEXTURE,
+                      direct_buffer = VKROPE_ANGLES_DIRECT_BUFFER,
+                      factored = VKROPE_ANGLES_FACTORED_TEXTURE, computed = VKROPE_ANGLES_COMPUTED;
+const FakeConfig no_push{.push_descriptors = false},
+    apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false},
+    native{.float_controls = all_float_controls()},
+    // A lane of a processor owns its rows, so that its pipelines are others.
+    processor{.type = VK_PHYSICAL_DEVICE_TYPE_CPU};
+
+KernelInfo q_k_v(AngleSource angles) {
+    return with_v(kernel_info(angles));
+}
+
+// Q, K and V, each with everything that a norm of a head or of a token may have.
+KernelInfo norms_of_heads(AngleSource angles) {
+    return with_finish(q_k_v(angles), full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
+                                                  VKROPE_NORM_PLACE_BEFORE));
+}
+KernelInfo norms_of_tokens(AngleSource angles) {
+    return with_finish(q_k_v(angles), full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
+                                                  VKROPE_NORM_PLACE_AFTER));
+}
+
+// Q, K and V with Hadamard transforms; a scale for each row of K, and blocks of V.
+KernelInfo quantised(AngleSource angles) {
+    KernelInfo info = q_k_v(angles);
+    info.tensor[K].out = VKROPE_INT8;
+    info.tensor[K].ops = {.hadamard = 64, .store_scale = VKROPE_STORE_SCALE_MADE};
+    info.tensor[V].out = VKROPE_Q4_0;
+    info.tensor[V].ops.hadamard = 32;
+    info.tensor[Q].ops.hadamard = 128;
+    info.tensor[Q].heads = 8;
+    info.tensor[K].heads = info.tensor[V].heads = 2;
+    return info;
+}
+
+}  // namespace
+
+std::vector<Scenario> kernel_scenarios() {
+    const FakeConfig eight_buffers{.storage_buffers = 8, .push_descriptors = false},
+        no_labels{.debug_utils = false},
+        arena_alone{.push_descriptors = false, .debug_utils = false};
+    return {
+        {.name = "requirements", .prepare = prepare_engine, .act = ask_requirements},
+        create_and_destroy("push descriptors", {}, kernel_info(texture)),
+        create_and_destroy("angles from a buffer", {}, kernel_info(direct_buffer)),
+        create_and_destroy("apart, no labels", apart, kernel_info(texture)),
+        create_and_destroy("factored angles, native conversion", native, kernel_info(factored)),
+        create_and_destroy("computed angles, native conversion", native, kernel_info(computed)),
+        create_and_destroy("computed angles, apart", apart, kernel_info(computed)),
+        create_and_destroy("V", {}, q_k_v(texture)),
+        create_and_destroy("V, apart", apart, q_k_v(texture)),
+        {.name = "create and destroy an arena",
+         .config = no_push,
+         .prepare =
+             [] {
+                 auto made = std::make_shared<Engine>();
+                 REQUIRE(made->make_kernel(kernel_info()));
+                 return made;
+             },
+         .act = create_an_arena},
+        {.name = "create and destroy a kernel of positions, and an arena",
+         .config = no_push,
+         .prepare = prepare_engine,
+         .act = create_positions_and_arena},
+        record_ids("record positions, push descriptors, labels", {}),
+        record_ids("record positions, arena, no labels", arena_alone),
+        record_a_call("push descriptors, labels", {}, kernel_info(texture)),
+        record_a_call("push descriptors, no labels", no_labels, kernel_info(direct_buffer)),
+        record_a_call("arena, labels", no_push, kernel_info(texture)),
+        record_a_call("arena, apart, no labels", apart, kernel_info(direct_buffer), 2),
+        record_a_call("push descriptors, factored angles", {}, kernel_info(factored)),
+        record_a_call("push descriptors, computed angles", {}, kernel_info(computed)),
+        record_a_call("arena, apart, factored angles", apart, kernel_info(factored), 2),
+        record_a_call("arena, apart, computed angles", apart, kernel_info(computed), 2),
+        record_a_call("V, push descriptors, labels", {}, q_k_v(texture)),
+        record_a_call("V, arena, apart, no labels", apart, q_k_v(texture), 3),
+        record_a_call("norms of heads, push descriptors", {}, norms_of_heads(texture)),
+        record_a_call("norms of heads, processor", processor, norms_of_heads(direct_buffer)),
+        record_a_call("norms of tokens, push descriptors", {}, norms_of_tokens(factored)),
+        record_a_call("norms of tokens, arena", eight_buffers, norms_of_tokens(computed), 2),
+        record_a_call("norms of tokens, arena, apart", apart, norms_of_tokens(factored), 3),
+        // Rows of int8 and of q4_0 lie in different ways, so that V has a dispatch of its own.
+        record_a_call("quantised K and V, push descriptors", {}, quantised(texture), 2),
+        record_a_call("quantised K and V, processor", processor, quantised(direct_buffer), 2),
+        record_a_call("quantised K and V, arena, apart", apart, quantised(computed), 3),
+    };
+}
+
+std::vector<Scenario> slow_kernel_scenarios() {
+    return {create_and_destroy("norms of heads", {}, norms_of_heads(texture)),
+            create_and_destroy("norms of tokens, apart", apart, norms_of_tokens(texture)),
+            create_and_destroy("quantised outputs", {}, quantised(texture)),
+            create_and_destroy("quantised outputs, apart", apart, quantised(texture))};
+}
+
+}  // namespace vkrope::test
