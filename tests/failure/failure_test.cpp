@@ -82,17 +82,24 @@ const std::vector<Tolerance>& tolerances() {
     return all;
 }
 
+std::vector<Scenario> all_scenarios(bool slow) {
+    std::vector<Scenario> all;
+    for (const auto& list : {plan_scenarios(), kernel_scenarios(), runtime_scenarios()}) {
+        for (const Scenario& one : list) {
+            if (one.slow == slow) all.push_back(one);
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
 TEST_CASE("every call fails with every result that it may have, and every host allocation fails") {
-    std::vector<Scenario> all = plan_scenarios();
-    for (const std::vector<Scenario>& more : {kernel_scenarios(), runtime_scenarios()})
-        all.insert(all.end(), more.begin(), more.end());
-    fail_everything(all, tolerances());
+    fail_everything(all_scenarios(false), tolerances());
 }
 
-TEST_CASE("kernels with other steps: every call and every host allocation fails") {
-    fail_everything(slow_kernel_scenarios());
+TEST_CASE("slow scenarios: every call and every host allocation fails") {
+    fail_everything(all_scenarios(true), tolerances());
 }
 
 }  // namespace vkrope::test

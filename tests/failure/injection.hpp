@@ -33,6 +33,7 @@ struct Scenario {
     Promised allocations = {};  ///< calls of operator new
     /// Host allocations that may fail without harm.
     std::size_t harmless_allocations = 0;
+    bool slow = false;  ///< takes seconds, with code that another scenario has too
 };
 
 /// A failure of a call whose correct outcome is not its own error.
@@ -47,7 +48,7 @@ struct Tolerance {
 /// Counts the calls and allocations of each scenario and fails each of them, once and (calls) from
 /// there on. The error is that of the call, or out_of_host_memory; nothing leaks; a second try
 /// succeeds. Every deviation is a failed check of doctest, and so is a tolerated result or outcome
-/// that never occurs. malloc does not fail: only Vulkan Memory Allocator calls it, for its own
+/// that never occurs though its call does. malloc does not fail: only Vulkan Memory Allocator calls it, for its own
 /// objects, and cannot report that it failed.
 void fail_everything(const std::vector<Scenario>& scenarios,
                      const std::vector<Tolerance>& tolerances = {});

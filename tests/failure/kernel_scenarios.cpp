@@ -54,13 +54,15 @@ std::shared_ptr<void> prepare_engine() {
 }
 
 Scenario create_and_destroy(const std::string& name, const FakeConfig& config,
-                            const KernelInfo& info) {
+                            const KernelInfo& info, bool slow = false) {
     return {.name = "create and destroy a kernel, " + name,
             .config = config,
             .prepare = prepare_engine,
-            .act = [info](void* prepared) {
-                return engine(prepared).destroy(engine(prepared).make_kernel(info));
-            }};
+            .act =
+                [info](void* prepared) {
+                    return engine(prepared).destroy(engine(prepared).make_kernel(info));
+                },
+            .slow = slow};
 }
 
 /// Allocates nothing, unlike dispatches().
@@ -238,14 +240,11 @@ std::vector<Scenario> kernel_scenarios() {
         record_a_call("quantised K and V, push descriptors", {}, quantised(texture), 2),
         record_a_call("quantised K and V, processor", processor, quantised(direct_buffer), 2),
         record_a_call("quantised K and V, arena, apart", apart, quantised(computed), 3),
+        create_and_destroy("norms of heads", {}, norms_of_heads(texture), true),
+        create_and_destroy("norms of tokens, apart", apart, norms_of_tokens(texture), true),
+        create_and_destroy("quantised outputs", {}, quantised(texture), true),
+        create_and_destroy("quantised outputs, apart", apart, quantised(texture), true),
     };
-}
-
-std::vector<Scenario> slow_kernel_scenarios() {
-    return {create_and_destroy("norms of heads", {}, norms_of_heads(texture)),
-            create_and_destroy("norms of tokens, apart", apart, norms_of_tokens(texture)),
-            create_and_destroy("quantised outputs", {}, quantised(texture)),
-            create_and_destroy("quantised outputs, apart", apart, quantised(texture))};
 }
 
 }  // namespace vkrope::test

@@ -239,6 +239,9 @@ std::vector<Scenario> runtime_scenarios() {
     by_c("rotation, float controls", controls, rotate_once<VKROPE_ANGLES_AUTOMATIC>);
     by_c("rotation, validation", validation, rotate_once<VKROPE_ANGLES_AUTOMATIC>);
     by_c("rotation, arena, no timestamps", no_push, rotate_once<VKROPE_ANGLES_AUTOMATIC>);
+    for (Scenario& one : all)
+        one.slow = one.name == "rotation, computed angles" ||
+                   one.name == "rotation, float controls";
     with_device("buffer, in C++", {}, use_buffer_in_cpp, prepare_program_in_cpp);
     with_device("angle texture, in C++", {}, make_table_in_cpp, prepare_program_in_cpp);
     with_device("rotation, in C++", {}, rotate_once_in_cpp, prepare_program_in_cpp);

@@ -57,7 +57,6 @@ Status make_rotation(OwnedRotation& rotation);
 
 std::vector<Scenario> plan_scenarios();
 std::vector<Scenario> kernel_scenarios();
-std::vector<Scenario> slow_kernel_scenarios();  ///< it takes seconds to make them that often
 std::vector<Scenario> runtime_scenarios();
 
 }  // namespace vkrope::test
