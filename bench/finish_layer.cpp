@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <cstring>
-#include <vkrope/frequencies.hpp>
+#include <vkrope/vkrope.hpp>
 
 #include "layer.hpp"
 #include "reference/element.hpp"
@@ -40,7 +40,10 @@ double largest_step(Element type, double largest) {
 FinishLayer::FinishLayer(Device& device, const FinishShape& shape, const FinishTypes& types)
     : device_(device), shape_(shape), types_(types) {
     const std::uint32_t dim = shape.head_dim;
-    Rotation rotation{.pairing = shape.pairing, .head_dim = dim, .rotary_dim = dim};
+    Rotation rotation;
+    rotation.pairing = shape.pairing;
+    rotation.head_dim = dim;
+    rotation.rotary_dim = dim;
     rotation.inv_freq.resize(dim / 2);
     check(default_inv_freq(10000, dim, rotation.inv_freq.data()), Subject::device);
     table_ = value_of(AngleTable::make(device, rotation, VKROPE_ANGLES_AUTOMATIC, shape.tokens),

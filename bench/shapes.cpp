@@ -165,13 +165,14 @@ Shape reduced(Shape shape, Element element, std::uint64_t bytes) {
 }
 
 Rotation rotation_of(const Shape& shape) {
-    Rotation rotation{.pairing = shape.pairing,
-                      .head_dim = shape.q_head_dim,
-                      .rotary_dim = shape.rotary_dim,
-                      .q_rotary_offset = shape.q_offset,
-                      .k_rotary_offset = shape.k_offset,
-                      .base = shape.base,
-                      .sections = shape.sections};
+    Rotation rotation;
+    rotation.pairing = shape.pairing;
+    rotation.head_dim = shape.q_head_dim;
+    rotation.rotary_dim = shape.rotary_dim;
+    rotation.q_rotary_offset = shape.q_offset;
+    rotation.k_rotary_offset = shape.k_offset;
+    rotation.base = shape.base;
+    rotation.sections = shape.sections;
     std::copy(shape.windows.begin(), shape.windows.end(), rotation.windows);
     // Each window has its own frequencies, for its width.
     std::vector<Window> windows = shape.windows;

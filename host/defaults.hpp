@@ -2,7 +2,9 @@
 // What a field that is 0 stands for. vkrope.h says it for each field.
 #pragma once
 
-#include "vkrope/types.hpp"
+#include <cstring>
+
+#include "status.hpp"
 
 namespace vkrope {
 
@@ -31,6 +33,26 @@ inline KernelInfo completed(KernelInfo info) noexcept {
         *flag = *flag != VK_FALSE;
     for (TensorInfo& of : info.tensor) of.ops.scale = scale_of(of.ops);
     return info;
+}
+
+/// The rotation with its defaults filled in.
+inline RopeParams completed(RopeParams rotation) noexcept {
+    rotation.attention_factor = value_or(rotation.attention_factor, 1.0);
+    rotation.head_groups = value_or(rotation.head_groups, 1u);
+    return rotation;
+}
+
+/// Checks a plan that the caller may have filled. Its format, which may be any number, is not read
+/// as a VkFormat before.
+inline Status check_plan(const AnglePlan* plan, const char* name) noexcept {
+    if (Status s = not_null(plan, name); !s) return s;
+    std::uint32_t format;
+    std::memcpy(&format, &plan->format, sizeof format);
+    if (format == VK_FORMAT_UNDEFINED || format == VK_FORMAT_R32G32B32A32_SFLOAT) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s.format is %u: it must be the format that vkrope_plan_angles chose, %u or %u",
+                 name, format, unsigned(VK_FORMAT_UNDEFINED),
+                 unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
 }
 
 }  // namespace vkrope

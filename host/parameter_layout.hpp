@@ -4,7 +4,6 @@
 #pragma once
 
 #include "defaults.hpp"
-#include "vkrope/types.hpp"
 
 namespace vkrope {
 

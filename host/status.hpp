@@ -4,17 +4,20 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
+// Cold: what leads to an error is compiled for size, and away from what does not.
 #if defined(__MINGW32__) && !defined(__clang__)
 __attribute__((
+    cold,
     format(gnu_printf, 2,
            3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
 #elif defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
+__attribute__((cold, format(printf, 2, 3)))
 #endif
 inline Status
 error(Code code, const char* format, ...) noexcept {
@@ -25,6 +28,42 @@ error(Code code, const char* format, ...) noexcept {
     std::vsnprintf(status.what, sizeof status.what, format, arguments);
     va_end(arguments);
     return status;
+}
+
+/// Check of a pointer that is not optional.
+inline Status not_null(const void* pointer, const char* name) noexcept {
+    return pointer ? Status{} : error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", name);
+}
+
+/// Writes what was made to the caller.
+template <class Value>
+Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept {
+    if (Status s = not_null(to, name); !s) return s;
+    if (made) *to = made.value;
+    return made.status;
+}
+
+/// Body of a function of vkrope.h that can fail: hands the status that `body` returns to the
+/// caller, whose `failure` may be null. Nothing in `body` throws.
+template <class Body>
+vkrope_result answer(vkrope_error* failure, Body&& body) noexcept {
+    const Status status = body();
+    if (failure) {
+        failure->code = status.code;
+        failure->vk_result = status.vk_result;
+        std::strcpy(failure->what, status.what);
+    }
+    return status.code;
+}
+
+/// As answer(), for a function that makes an object: sets `*made` to null first.
+template <class Object, class Body>
+vkrope_result make(Object** made, const char* name, vkrope_error* failure, Body&& body) noexcept {
+    if (made) *made = nullptr;
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(made, name); !s) return s;
+        return body();
+    });
 }
 
 /// The names of a tensor in errors, and of its fields of a KernelInfo and a Call.

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "status.hpp"
-#include "vkrope/types.hpp"
 
 namespace vkrope {
 

@@ -4,8 +4,7 @@
 
 #include <utility>
 
-#include "vkrope/types.hpp"
-#include "vkrope/vkrope.h"
+#include "status.hpp"
 
 namespace vkrope::c {
 
@@ -24,9 +23,6 @@ vkrope_result guarded(vkrope_error* error, Body&& body) noexcept {
         return report_exception(error);
     }
 }
-
-/// Check for every pointer that is not optional.
-Status not_null(const void* pointer, const char* name) noexcept;
 
 /// As guarded(), for functions that create an object: `made` must not be null; it is set to null on
 /// failure.

@@ -5,12 +5,19 @@
 #include <climits>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "c/handles.hpp"
+#include "c/guard.hpp"
 #include "status.hpp"
 
 using namespace vkrope;
 using namespace vkrope::c;
+
+struct vkrope_model {
+    Rotation of;
+    std::vector<const char*> warnings;  // of.warnings, in the form of vkrope_rope_params
+    RopeParams params;                  // a view of both
+};
 
 namespace {
 
@@ -35,45 +42,59 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     return {};
 }
 
-Status hand_over(Result<Rotation>&& imported, vkrope_rotation** rotation) {
+Status hand_over(Result<Rotation>&& imported, vkrope_model** model) {
     if (!imported) return imported.status;
-    *rotation = wrap(std::move(imported.value)).release();
+    auto made = std::make_unique<vkrope_model>();
+    made->of = std::move(imported.value);
+    for (const std::string& warning : made->of.warnings) made->warnings.push_back(warning.c_str());
+    made->params = made->of.view();
+    made->params.warnings = made->warnings.data();
+    made->params.warning_count = made->warnings.size();
+    *model = made.release();
     return {};
 }
 
 }  // namespace
 
-vkrope_result vkrope_rotation_from_hf_config(const char* json, size_t bytes,
-                                             const vkrope_model_query* query,
-                                             vkrope_rotation** rotation, vkrope_error* error) {
-    return making(rotation, "rotation", error, [&]() -> Status {
+vkrope_result vkrope_model_from_hf_config(const char* json, size_t bytes,
+                                          const vkrope_model_query* query, vkrope_model** model,
+                                          vkrope_error* error) {
+    return making(model, "model", error, [&]() -> Status {
         if (Status s = not_null(json, "json"); !s) return s;
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
-        return hand_over(from_hf_config({json, bytes}, asked), rotation);
+        return hand_over(from_hf_config({json, bytes}, asked), model);
     });
 }
 
-vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes, vkrope_read_at read, void* user,
-                                        const vkrope_model_query* query, vkrope_rotation** rotation,
-                                        vkrope_error* error) {
-    return making(rotation, "rotation", error, [&]() -> Status {
+vkrope_result vkrope_model_from_gguf(uint64_t file_bytes, vkrope_read_at read, void* user,
+                                     const vkrope_model_query* query, vkrope_model** model,
+                                     vkrope_error* error) {
+    return making(model, "model", error, [&]() -> Status {
         if (!read) return vkrope::error(VKROPE_ERROR_INVALID_ARGUMENT, "read is null");
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
         const auto bound = [=](std::uint64_t offset, void* to, std::size_t bytes) {
             return read(user, offset, to, bytes);
         };
-        return hand_over(from_gguf(file_bytes, bound, asked), rotation);
+        return hand_over(from_gguf(file_bytes, bound, asked), model);
     });
 }
 
-vkrope_result vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query,
-                                             vkrope_rotation** rotation, vkrope_error* error) {
-    return making(rotation, "rotation", error, [&]() -> Status {
+vkrope_result vkrope_model_from_gguf_file(const char* path, const vkrope_model_query* query,
+                                          vkrope_model** model, vkrope_error* error) {
+    return making(model, "model", error, [&]() -> Status {
         if (Status s = not_null(path, "path"); !s) return s;
         ModelQuery asked;
         if (Status s = read_query(query, asked); !s) return s;
-        return hand_over(from_gguf_file(path, asked), rotation);
+        return hand_over(from_gguf_file(path, asked), model);
     });
+}
+
+const vkrope_rope_params* vkrope_model_get_params(const vkrope_model* model) {
+    return model ? &model->params : nullptr;
+}
+
+void vkrope_model_destroy(vkrope_model* model) {
+    delete model;
 }

@@ -2,7 +2,7 @@
 // Tier "runtime" for C.
 #include "vkrope/runtime.hpp"
 
-#include "c/handles.hpp"
+#include "c/guard.hpp"
 #include "status.hpp"
 
 using namespace vkrope;
@@ -229,13 +229,14 @@ void vkrope_buffer_destroy(vkrope_buffer* buffer) {
     delete buffer;
 }
 
-vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rotation* rotation,
+vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rope_params* rotation,
                                         vkrope_angle_source source, uint64_t max_position,
                                         vkrope_angle_table** table, vkrope_error* error) {
     return making(table, "table", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        Result<AngleTable> made = AngleTable::make(device->of, rotation->of, source, max_position);
+        Result<AngleTable> made = AngleTable::make(device->of, Rotation(*rotation), source,
+                                                   max_position);
         if (!made) return made.status;
         *table = new vkrope_angle_table{std::move(made.value)};
         return {};
@@ -251,13 +252,13 @@ vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table, vkrope_ang
 }
 
 vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table, vkrope_device* device,
-                                       const vkrope_rotation* rotation, uint64_t max_position,
+                                       const vkrope_rope_params* rotation, uint64_t max_position,
                                        vkrope_error* error) {
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(table, "table"); !s) return s;
         if (Status s = not_null(device, "device"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        return table->of.reach(device->of, rotation->of, max_position);
+        return table->of.reach(device->of, Rotation(*rotation), max_position);
     });
 }
 
@@ -265,7 +266,7 @@ void vkrope_angle_table_destroy(vkrope_angle_table* table) {
     delete table;
 }
 
-vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rotation* rotation,
+vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rope_params* rotation,
                                           const vkrope_host_shape* shape,
                                           vkrope_host_rotation** host_rotation,
                                           vkrope_error* error) {
@@ -274,7 +275,7 @@ vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_ro
         if (Status s = not_null(rotation, "rotation"); !s) return s;
         HostShape of;
         if (Status s = read_shape(shape, of); !s) return s;
-        return hand_over(HostRotation::make(device->of, rotation->of, of), host_rotation);
+        return hand_over(HostRotation::make(device->of, Rotation(*rotation), of), host_rotation);
     });
 }
 

@@ -105,6 +105,10 @@ void plan_turns(AnglePlan& plan) noexcept {
 }
 
 Status check_sum(const Sections& sections) noexcept {
+    if (sections.order > VKROPE_SECTIONS_SUM)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.sections.order is %u: it must be a vkrope_section_order",
+                     unsigned(sections.order));
     if (sections.order != VKROPE_SECTIONS_SUM) return {};
     if (sections.axes < 2 || sections.axes > max_axes)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -121,13 +125,14 @@ Status check_sum(const Sections& sections) noexcept {
 }
 
 // Frequencies, or phases: numbers that become fractions of a turn.
-Status check_radians(const char* name, const std::vector<double>& radians, std::uint64_t count,
-                     const char* shape) noexcept {
-    if (radians.size() != count)
+Status check_radians(const char* name, const double* radians, std::size_t given,
+                     std::uint64_t count, const char* shape) noexcept {
+    if (given != count)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation.%s has %llu elements: it must be %s = %llu", name,
-                     ull{radians.size()}, shape, ull{count});
-    for (std::size_t j = 0; j < radians.size(); ++j) {
+                     "rotation.%s_count is %llu: it must be %s = %llu", name, ull{given}, shape,
+                     ull{count});
+    if (!radians) return error(VKROPE_ERROR_INVALID_ARGUMENT, "rotation.%s is null", name);
+    for (std::size_t j = 0; j < count; ++j) {
         if (!(std::fabs(radians[j]) < 0x1p11))
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.%s[%llu] is %g: it must be finite, of magnitude below 2048",
@@ -138,10 +143,10 @@ Status check_radians(const char* name, const std::vector<double>& radians, std::
 
 }  // namespace
 
-Status check(const Rotation& rotation) noexcept {
-    if (!rotation.rotates) {
+Status check(const RopeParams& rotation) noexcept {
+    if (rotation.no_rope) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation.rotates is false: a layer without RoPE has no angle table");
+                     "rotation.no_rope is set: a layer without RoPE has no angle table");
     }
     if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim ||
         rotation.rotary_dim % 2 != 0) {
@@ -159,10 +164,15 @@ Status check(const Rotation& rotation) noexcept {
     const char* shape = axes > 1                   ? "head_groups * sections.axes * rotary_dim / 2"
                         : rotation.head_groups > 1 ? "head_groups * rotary_dim / 2"
                                                    : "rotary_dim / 2";
-    if (Status s = check_radians("inv_freq", rotation.inv_freq, pairs * axes, shape); !s) return s;
-    if (!rotation.phase.empty()) {
+    if (Status s = check_radians("inv_freq", rotation.inv_freq, rotation.inv_freq_count,
+                                 pairs * axes, shape);
+        !s)
+        return s;
+    if (rotation.phase_count != 0) {
         shape = rotation.head_groups > 1 ? "head_groups * rotary_dim / 2" : "rotary_dim / 2";
-        if (Status s = check_radians("phase", rotation.phase, pairs, shape); !s) return s;
+        if (Status s = check_radians("phase", rotation.phase, rotation.phase_count, pairs, shape);
+            !s)
+            return s;
     }
     // Outside this range, products with it could overflow or lose precision.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
@@ -173,7 +183,7 @@ Status check(const Rotation& rotation) noexcept {
     return {};
 }
 
-Status check_source(const Rotation& rotation, AngleSource source) noexcept {
+Status check_source(const RopeParams& rotation, AngleSource source) noexcept {
     if (rotation.precision > VKROPE_ANGLE_PRECISION_FLOAT32) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.precision is %u: it must be a vkrope_angle_precision",
@@ -194,11 +204,11 @@ Status check_source(const Rotation& rotation, AngleSource source) noexcept {
                      "rotation.precision is VKROPE_ANGLE_PRECISION_FLOAT32: source must be "
                      "VKROPE_ANGLES_DIRECT_TEXTURE or _BUFFER, but it is %u",
                      unsigned(source));
-    if (rotation.phase.empty()) return {};
+    if (rotation.phase_count == 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "rotation.precision is float32: rotation.phase has %llu elements, but only exact "
+                 "rotation.precision is float32: rotation.phase_count is %llu, but only exact "
                  "angles have phases",
-                 ull{rotation.phase.size()});
+                 ull{rotation.phase_count});
 }
 
 std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
@@ -228,97 +238,117 @@ bool consistent(const AnglePlan& plan) noexcept {
            plan.bytes == shape.bytes();
 }
 
-Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
-                              std::uint64_t max_position, std::uint32_t max_image_side) {
-    if (Status status = check(rotation); !status) {
-        return {status, {}};
-    }
-    if (source == VKROPE_ANGLES_AUTOMATIC) {
-        source = needs_computed(rotation) ? VKROPE_ANGLES_COMPUTED
-                                          : default_angles(rotation.precision, max_position);
-    }
-    const std::uint64_t most = max_positions + (source == VKROPE_ANGLES_COMPUTED ? 1 : 0);
-    if (max_position == 0 || max_position > most) {
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "max_position is %llu: it must be 1 to %llu",
-                      ull{max_position}, ull{most}),
-                {}};
-    }
-    if (Status status = check_source(rotation, source); !status) {
-        return {status, {}};
-    }
-    AnglePlan plan;
-    plan.source = source;
-    plan.pairs = rotation.rotary_dim / 2;
-    plan.rows = std::uint32_t(max_position);
-    plan.attention_factor = rotation.attention_factor;
-    if (rotation.sections.axes != 0) plan.sections = rotation.sections;
-    plan.phase = !rotation.phase.empty();
-    plan.head_groups = rotation.head_groups;
-    Status status;
-    switch (source) {
-        case VKROPE_ANGLES_DIRECT_TEXTURE: status = plan_texture(plan, max_image_side); break;
-        case VKROPE_ANGLES_DIRECT_BUFFER: status = plan_buffer(plan); break;
-        case VKROPE_ANGLES_FACTORED_TEXTURE: status = plan_factored(plan, max_image_side); break;
-        case VKROPE_ANGLES_COMPUTED: plan_turns(plan); break;
-        case VKROPE_ANGLES_COS_SIN_CACHE:
-            status = error(VKROPE_ERROR_INVALID_ARGUMENT,
-                           "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache "
-                           "for a cache of your "
-                           "own cos and sin");
-            break;
-        default:
-            status = error(VKROPE_ERROR_INVALID_ARGUMENT,
-                           "source is %u: it must be a vkrope_angle_source", unsigned(source));
-            break;
-    }
-    if (!status) {
-        return {status, {}};
-    }
-    return {{}, plan};
-}
-
-Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
-                                     std::uint32_t row_stride, Element element,
-                                     bool channel_angles) {
-    if (pairs == 0 || pairs > max_rotary_dim / 2)
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "pairs is %u: it must be 1 to %u", pairs,
-                      max_rotary_dim / 2),
-                {}};
-    if (rows == 0 || rows > max_positions)
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "rows is %u: it must be 1 to %llu", rows,
-                      ull{max_positions}),
-                {}};
-    const std::uint32_t used = channel_angles ? 2 * pairs : pairs;
-    if (row_stride == 0) row_stride = used;
-    if (row_stride < used)
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "row_stride is %u: it must be at least %s, %u",
-                      row_stride, channel_angles ? "2 * pairs" : "pairs", used),
-                {}};
-    if (element > VKROPE_BF16)
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "element is %u: it must be a vkrope_element",
-                      unsigned(element)),
-                {}};
-    const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + used;  // below 2^63
-    if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
-        return {error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                      "rows is %u: with row_stride %u they span %llu elements, but a storage "
-                      "buffer has at most %llu bytes",
-                      rows, row_stride, ull{elements}, ull{max_buffer_bytes}),
-                {}};
-    }
-    const std::uint64_t bytes = elements * element_bytes(element);
-    AnglePlan plan;
-    plan.attention_factor = 1;
-    plan.head_groups = 1;
-    plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
-    plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-    plan.bytes = std::size_t(bytes + 3) / 4 * 4;
-    plan.pairs = pairs;
-    plan.rows = rows;
-    plan.row_stride = row_stride;
-    plan.element = element;
-    plan.channel_angles = channel_angles;
-    return {{}, plan};
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_source source,
+                                 uint64_t max_position, uint32_t max_image_side,
+                                 vkrope_angle_plan* made, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "rotation"); !s) return s;
+        if (Status s = not_null(made, "plan"); !s) return s;
+        const RopeParams rotation = completed(*given);
+        if (Status status = check(rotation); !status) {
+            return status;
+        }
+        if (source == VKROPE_ANGLES_AUTOMATIC) {
+            source = needs_computed(rotation) ? VKROPE_ANGLES_COMPUTED
+                                              : default_angles(rotation.precision, max_position);
+        }
+        const std::uint64_t most = max_positions + (source == VKROPE_ANGLES_COMPUTED ? 1 : 0);
+        if (max_position == 0 || max_position > most) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "max_position is %llu: it must be 1 to %llu", ull{max_position},
+                         ull{most});
+        }
+        if (Status status = check_source(rotation, source); !status) {
+            return status;
+        }
+        AnglePlan plan;
+        plan.source = source;
+        plan.pairs = rotation.rotary_dim / 2;
+        plan.rows = std::uint32_t(max_position);
+        plan.attention_factor = rotation.attention_factor;
+        if (rotation.sections.axes != 0) plan.sections = rotation.sections;
+        plan.phase = rotation.phase_count != 0;
+        plan.head_groups = rotation.head_groups;
+        Status status;
+        switch (source) {
+            case VKROPE_ANGLES_DIRECT_TEXTURE: status = plan_texture(plan, max_image_side); break;
+            case VKROPE_ANGLES_DIRECT_BUFFER: status = plan_buffer(plan); break;
+            case VKROPE_ANGLES_FACTORED_TEXTURE:
+                status = plan_factored(plan, max_image_side);
+                break;
+            case VKROPE_ANGLES_COMPUTED: plan_turns(plan); break;
+            case VKROPE_ANGLES_COS_SIN_CACHE:
+                status = error(
+                    VKROPE_ERROR_INVALID_ARGUMENT,
+                    "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache "
+                    "for a cache of your "
+                    "own cos and sin");
+                break;
+            default:
+                status = error(VKROPE_ERROR_INVALID_ARGUMENT,
+                               "source is %u: it must be a vkrope_angle_source", unsigned(source));
+                break;
+        }
+        if (!status) {
+            return status;
+        }
+        *made = plan;
+        return {};
+    });
+}
+
+vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t row_stride,
+                                        vkrope_element element, VkBool32 channel_angles,
+                                        vkrope_angle_plan* made, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(made, "plan"); !s) return s;
+        if (pairs == 0 || pairs > max_rotary_dim / 2)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairs is %u: it must be 1 to %u", pairs,
+                         max_rotary_dim / 2);
+        if (rows == 0 || rows > max_positions)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "rows is %u: it must be 1 to %llu", rows,
+                         ull{max_positions});
+        const std::uint32_t used = channel_angles ? 2 * pairs : pairs;
+        if (row_stride == 0) row_stride = used;
+        if (row_stride < used)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "row_stride is %u: it must be at least %s, %u", row_stride,
+                         channel_angles ? "2 * pairs" : "pairs", used);
+        if (element > VKROPE_BF16)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "element is %u: it must be a vkrope_element", unsigned(element));
+        const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + used;  // below 2^63
+        if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
+            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                         "rows is %u: with row_stride %u they span %llu elements, but a storage "
+                         "buffer has at most %llu bytes",
+                         rows, row_stride, ull{elements}, ull{max_buffer_bytes});
+        }
+        const std::uint64_t bytes = elements * element_bytes(element);
+        AnglePlan plan;
+        plan.attention_factor = 1;
+        plan.head_groups = 1;
+        plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
+        plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+        plan.bytes = std::size_t(bytes + 3) / 4 * 4;
+        plan.pairs = pairs;
+        plan.rows = rows;
+        plan.row_stride = row_stride;
+        plan.element = element;
+        plan.channel_angles = channel_angles != VK_FALSE;
+        *made = plan;
+        return {};
+    });
+}
+
+vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision, uint64_t max_position) {
+    return default_angles(precision, max_position);
+}
+
+double vkrope_error_bound(vkrope_angle_source source, double attention_factor) {
+    return error_bound(source, attention_factor);
+}

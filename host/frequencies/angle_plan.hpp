@@ -2,17 +2,17 @@
 // What the layout of an angle table and its content rest on: the rules for a rotation and a plan.
 #pragma once
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
-Status check(const Rotation& rotation) noexcept;
+Status check(const RopeParams& rotation) noexcept;
 
 /// Whether tables of this source can have the rotation's precision, head groups and summed axes.
-Status check_source(const Rotation& rotation, AngleSource source) noexcept;
+Status check_source(const RopeParams& rotation, AngleSource source) noexcept;
 
 /// Whether only computed angles can have the rotation's head groups or summed axes.
-inline bool needs_computed(const Rotation& rotation) noexcept {
+inline bool needs_computed(const RopeParams& rotation) noexcept {
     return rotation.head_groups != 1 || rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
 

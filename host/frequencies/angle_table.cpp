@@ -19,17 +19,17 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
 /// Writes table rows one after another; never reads what it wrote.
 class RowWriter {
    public:
-    RowWriter(const Rotation& rotation, void* memory) noexcept
+    RowWriter(const RopeParams& rotation, void* memory) noexcept
         : rotation_(rotation), next_(static_cast<float*>(memory)) {
-        for (std::size_t j = 0; j < std::min(rotation.inv_freq.size(), fractions_.size()); ++j) {
-            fractions_[j] = turn_fraction(rotation.inv_freq[j]);
-            if (!rotation.phase.empty()) phases_[j] = turn_fraction(rotation.phase[j]);
+        for (std::size_t j = 0; j < std::min(rotation.inv_freq_count, fractions_.size()); ++j) {
+            fractions_[j] = vkrope_turn_fraction(rotation.inv_freq[j]);
+            if (rotation.phase_count != 0) phases_[j] = vkrope_turn_fraction(rotation.phase[j]);
         }
     }
 
     /// cos and sin of position * inv_freq + phase, times the attention factor.
     void row(std::int64_t position) noexcept {
-        for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j) {
+        for (std::size_t j = 0; j < rotation_.inv_freq_count; ++j) {
             write(rotation_.precision == VKROPE_ANGLE_PRECISION_EXACT
                       ? table_entry(std::uint64_t(position) * fraction(j) + phase(j),
                                     rotation_.attention_factor)
@@ -40,7 +40,7 @@ class RowWriter {
 
     /// cos and sin of position * inv_freq.
     void plain_row(std::uint64_t position) noexcept {
-        for (std::size_t j = 0; j < rotation_.inv_freq.size(); ++j)
+        for (std::size_t j = 0; j < rotation_.inv_freq_count; ++j)
             write(table_entry(position * fraction(j), 1));
     }
 
@@ -53,15 +53,16 @@ class RowWriter {
     }
 
     std::uint64_t fraction(std::size_t j) const noexcept {
-        return j < fractions_.size() ? fractions_[j] : turn_fraction(rotation_.inv_freq[j]);
+        return j < fractions_.size() ? fractions_[j] : vkrope_turn_fraction(rotation_.inv_freq[j]);
     }
 
     std::uint64_t phase(std::size_t j) const noexcept {
-        return j < phases_.size() || rotation_.phase.empty() ? phases_[j % phases_.size()]
-                                                             : turn_fraction(rotation_.phase[j]);
+        return j < phases_.size() || rotation_.phase_count == 0
+                   ? phases_[j % phases_.size()]
+                   : vkrope_turn_fraction(rotation_.phase[j]);
     }
 
-    const Rotation& rotation_;
+    const RopeParams& rotation_;
     float* next_;
     // Fractions of the first pairs: enough for head_dim 512, small enough for any stack.
     std::array<std::uint64_t, 256> fractions_ = {}, phases_ = {};
@@ -102,7 +103,7 @@ void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& wri
 /// Writes what vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from radians_high on, the
 /// two parts of the attention factor, then the fractions of a turn, with those of phases after
 /// those of each head group.
-void write_turns(const Rotation& rotation, void* memory) noexcept {
+void write_turns(const RopeParams& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
     const double factor = rotation.attention_factor,
                  radians = factor * 0x1.921fb54442d18p-18;  // 2 pi / 2^20
@@ -122,31 +123,24 @@ void write_turns(const Rotation& rotation, void* memory) noexcept {
     const std::size_t pairs = rotation.rotary_dim / 2;
     const auto set = [&](const double* angles) {
         for (std::size_t j = 0; j < pairs; ++j) {
-            const std::uint64_t fraction = turn_fraction(angles[j]);
+            const std::uint64_t fraction = vkrope_turn_fraction(angles[j]);
             *next++ = std::uint32_t(fraction);
             *next++ = std::uint32_t(fraction >> 32);
         }
         if (pairs % 2 != 0) next = std::fill_n(next, 2, 0u);
     };
-    const double* inv_freq = rotation.inv_freq.data();
+    const double* inv_freq = rotation.inv_freq;
     for (std::size_t group = 0; group < rotation.head_groups; ++group) {
         for (std::uint32_t axis = 0; axis < summed_axes(rotation.sections); ++axis) {
             set(inv_freq);
             inv_freq += pairs;
         }
-        if (!rotation.phase.empty()) set(rotation.phase.data() + group * pairs);
+        if (rotation.phase_count != 0) set(rotation.phase + group * pairs);
     }
 }
 
-}  // namespace
-
-Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory,
-                   std::size_t bytes) {
-    return fill_angles(rotation, plan, 0, angle_lines(plan).count, memory, bytes);
-}
-
-Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line,
-                   std::uint32_t lines, void* memory, std::size_t bytes) {
+Status fill_lines(const RopeParams& rotation, const AnglePlan& plan, std::uint32_t first_line,
+                  std::uint32_t lines, void* memory, std::size_t bytes) noexcept {
     if (Status status = check(rotation); !status) {
         return status;
     }
@@ -163,7 +157,7 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
                      "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u", plan.pairs,
                      rotation.rotary_dim / 2);
     }
-    if ((plan.phase != 0) == rotation.phase.empty() ||
+    if ((plan.phase != 0) == (rotation.phase_count == 0) ||
         value_or(plan.head_groups, 1u) != rotation.head_groups ||
         summed_axes(plan.sections) != summed_axes(rotation.sections)) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -208,4 +202,36 @@ Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_
     return {};
 }
 
+}  // namespace
+
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_fill_angles(const vkrope_rope_params* rotation, const vkrope_angle_plan* plan,
+                                 void* memory, size_t bytes, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
+        return fill_lines(completed(*rotation), *plan, 0, angle_lines(*plan).count, memory, bytes);
+    });
+}
+
+vkrope_result vkrope_fill_angle_lines(const vkrope_rope_params* rotation,
+                                      const vkrope_angle_plan* plan, uint32_t first_line,
+                                      uint32_t lines, void* memory, size_t bytes,
+                                      vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        if (Status s = check_plan(plan, "plan"); !s) return s;
+        return fill_lines(completed(*rotation), *plan, first_line, lines, memory, bytes);
+    });
+}
+
+vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines,
+                                     vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = check_plan(plan, "plan"); !s) return s;
+        return hand_out(Result<AngleLines>{{}, angle_lines(*plan)}, lines, "lines");
+    });
+}

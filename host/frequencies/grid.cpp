@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Grids of rational coordinates as whole ids, scaled frequencies and phases.
-#include <utility>
-#include <vector>
+#include <cmath>
 
 #include "defaults.hpp"
 #include "frequencies/id_range.hpp"
 #include "frequencies/scaling_rules.hpp"
-#include "vkrope/positions.hpp"
 
 namespace vkrope {
 namespace {
@@ -25,8 +23,8 @@ Status require_elements(std::uint32_t count, const char* name) noexcept {
 Status require_axes(const GridAxis* axes, std::uint32_t count) noexcept {
     if (axes == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "axes is null");
     if (count == 0 || count > max_axes) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "count is %u: it must be 1 to %u axes", count,
-                     max_axes);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "axis_count is %u: it must be 1 to %u axes",
+                     count, max_axes);
     }
     return {};
 }
@@ -56,7 +54,7 @@ struct Layout {
     std::size_t groups, rows, pairs;
     bool sum;
 
-    explicit Layout(const Rotation& rotation) noexcept
+    explicit Layout(const RopeParams& rotation) noexcept
         : groups(rotation.head_groups), rows(1), pairs(rotation.rotary_dim / 2),
           sum(rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM) {
         if (sum) rows = rotation.sections.axes;
@@ -65,23 +63,28 @@ struct Layout {
     std::size_t phases() const noexcept { return groups * pairs; }
 };
 
-Status require_rotation(const Rotation& rotation, std::uint32_t count) noexcept {
+Status require_rotation(const RopeParams& rotation, std::uint32_t count) noexcept {
     const std::uint32_t axes = rotation.sections.axes == 0 ? 1 : rotation.sections.axes;
     if (count != axes) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "count is %u: it must be the rotation's axes, %u", count, axes);
+                     "axis_count is %u: it must be the rotation's axes, %u", count, axes);
     }
     const Layout layout(rotation);
-    if (layout.pairs == 0 || rotation.inv_freq.size() != layout.frequencies()) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation.inv_freq has %llu elements: it must have %llu, for each head group, "
-                     "axis of a sum and pair",
-                     ull{rotation.inv_freq.size()}, ull{layout.frequencies()});
+    if (Status s = not_null(rotation.inv_freq, "rotation.inv_freq"); !s) return s;
+    if (rotation.phase_count != 0) {
+        if (Status s = not_null(rotation.phase, "rotation.phase"); !s) return s;
     }
-    if (!rotation.phase.empty() && rotation.phase.size() != layout.phases()) {
+    if (layout.pairs == 0 || rotation.inv_freq_count != layout.frequencies()) {
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "rotation.inv_freq_count is %llu: it must be %llu, for each head group, axis of a sum "
+            "and pair",
+            ull{rotation.inv_freq_count}, ull{layout.frequencies()});
+    }
+    if (rotation.phase_count != 0 && rotation.phase_count != layout.phases()) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation has %llu phases: it must have %llu, or none",
-                     ull{rotation.phase.size()}, ull{layout.phases()});
+                     "rotation.phase_count is %llu: it must be %llu, or 0",
+                     ull{rotation.phase_count}, ull{layout.phases()});
     }
     return {};
 }
@@ -90,9 +93,7 @@ double without_turns(double radians) noexcept {
     return two_pi * std::remainder(radians / two_pi, 1.0);
 }
 
-}  // namespace
-
-Result<GridAxis> frame_axis(std::uint32_t frames, double base_fps, double fps) noexcept {
+Result<GridAxis> axis_of_frames(std::uint32_t frames, double base_fps, double fps) noexcept {
     if (Status s = require_elements(frames, "frames"); !s) return {s, {}};
     if (Status s = require_positive(base_fps, "base_fps"); !s) return {s, {}};
     if (Status s = require_positive(fps, "fps"); !s) return {s, {}};
@@ -103,8 +104,8 @@ Result<GridAxis> frame_axis(std::uint32_t frames, double base_fps, double fps) n
     return {{}, axis};
 }
 
-Result<GridAxis> resized_axis(std::uint32_t patches, std::int64_t first,
-                              double reference) noexcept {
+Result<GridAxis> axis_of_patches(std::uint32_t patches, std::int64_t first,
+                                 double reference) noexcept {
     if (Status s = require_elements(patches, "patches"); !s) return {s, {}};
     if (Status s = require_positive(reference, "reference"); !s) return {s, {}};
     if (Status s = require_positive(reference / patches, "reference / patches"); !s) return {s, {}};
@@ -115,7 +116,7 @@ Result<GridAxis> resized_axis(std::uint32_t patches, std::int64_t first,
     return {{}, axis};
 }
 
-Result<GridAxis> interval_axis(std::uint32_t patches, double low, double high) noexcept {
+Result<GridAxis> axis_of_interval(std::uint32_t patches, double low, double high) noexcept {
     if (Status s = require_elements(patches, "patches"); !s) return {s, {}};
     if (!(std::isfinite(low) && std::isfinite(high) && low < high)) {
         return {error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -134,41 +135,88 @@ Result<GridAxis> interval_axis(std::uint32_t patches, double low, double high) n
     return {{}, axis};
 }
 
-Status fold_grid(const GridAxis* axes, std::uint32_t count, Rotation& rotation) {
-    if (Status s = require_axes(axes, count); !s) return s;
-    if (Status s = require_rotation(rotation, count); !s) return s;
-    bool shifted = false, scaled = false;
-    for (std::uint32_t a = 0; a < count; ++a) {
-        if (Status s = require_unit(axes[a], a); !s) return s;
-        shifted = shifted || axes[a].origin != 0;
-        scaled = scaled || unit_of(axes[a]) != 1;
-    }
-    const Layout layout(rotation);
-    std::vector<double> inv_freq = rotation.inv_freq, phase = rotation.phase;
-    if (shifted && phase.empty()) phase.assign(layout.phases(), 0.0);
-    for (std::size_t at = 0; at < inv_freq.size(); ++at) {
-        const std::size_t pair = at % layout.pairs, row = at / layout.pairs;
-        const std::size_t a = layout.sum ? row % layout.rows
-                                         : axis_of(rotation.sections, std::uint32_t(pair));
-        if (shifted) {
-            double& start = phase[row / layout.rows * layout.pairs + pair];
-            start = without_turns(start + axes[a].origin * inv_freq[at]);
-        }
-        inv_freq[at] *= unit_of(axes[a]);
-        if (!(std::fabs(inv_freq[at]) < fastest)) {
-            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                         "axes[%llu].unit is %g: it makes inv_freq[%llu] %g radians per position, "
-                         "which must be below 2048",
-                         ull{a}, axes[a].unit, ull{at}, inv_freq[at]);
-        }
-    }
-    rotation.inv_freq = std::move(inv_freq);
-    rotation.phase = std::move(phase);
-    if (scaled) rotation.base = 0;
-    return {};
+}  // namespace
+
+}  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_frame_axis(uint32_t frames, double base_fps, double fps,
+                                vkrope_grid_axis* axis, vkrope_error* failure) {
+    return answer(failure,
+                  [&] { return hand_out(axis_of_frames(frames, base_fps, fps), axis, "axis"); });
 }
 
-std::uint64_t grid_tokens(const GridAxis* axes, std::uint32_t count) noexcept {
+vkrope_result vkrope_resized_axis(uint32_t patches, int64_t first, double reference,
+                                  vkrope_grid_axis* axis, vkrope_error* failure) {
+    return answer(failure, [&] {
+        return hand_out(axis_of_patches(patches, first, reference), axis, "axis");
+    });
+}
+
+vkrope_result vkrope_interval_axis(uint32_t patches, double low, double high,
+                                   vkrope_grid_axis* axis, vkrope_error* failure) {
+    return answer(failure,
+                  [&] { return hand_out(axis_of_interval(patches, low, high), axis, "axis"); });
+}
+
+vkrope_result vkrope_rotation_fold_grid(const vkrope_grid_axis* axes, uint32_t axis_count,
+                                        double* inv_freq, double* phase, vkrope_rope_params* params,
+                                        vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(params, "rotation"); !s) return s;
+        if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+        if (Status s = require_axes(axes, axis_count); !s) return s;
+        const RopeParams rotation = completed(*params);
+        if (Status s = require_rotation(rotation, axis_count); !s) return s;
+        bool shifted = false, scaled = false;
+        for (std::uint32_t a = 0; a < axis_count; ++a) {
+            if (Status s = require_unit(axes[a], a); !s) return s;
+            shifted = shifted || axes[a].origin != 0;
+            scaled = scaled || unit_of(axes[a]) != 1;
+        }
+        const Layout layout(rotation);
+        const bool phased = shifted || rotation.phase_count != 0;
+        if (phased) {
+            if (Status s = not_null(phase, "phase"); !s) return s;
+        }
+        const auto axis_at = [&](std::size_t at) -> std::size_t {
+            return layout.sum ? at / layout.pairs % layout.rows
+                              : axis_of(rotation.sections, std::uint32_t(at % layout.pairs));
+        };
+        for (std::size_t at = 0; at < layout.frequencies(); ++at) {
+            const std::size_t a = axis_at(at);
+            const double folded = rotation.inv_freq[at] * unit_of(axes[a]);
+            if (!(std::fabs(folded) < fastest)) {
+                return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                             "axes[%llu].unit is %g: it makes inv_freq[%llu] %g radians per "
+                             "position, which must be below 2048",
+                             ull{a}, axes[a].unit, ull{at}, folded);
+            }
+        }
+        for (std::size_t at = 0; phased && at < layout.phases(); ++at)
+            phase[at] = rotation.phase_count != 0 ? rotation.phase[at] : 0;
+        for (std::size_t at = 0; at < layout.frequencies(); ++at) {
+            const std::size_t a = axis_at(at);
+            if (shifted) {
+                double& start =
+                    phase[at / layout.pairs / layout.rows * layout.pairs + at % layout.pairs];
+                start = without_turns(start + axes[a].origin * rotation.inv_freq[at]);
+            }
+            inv_freq[at] = rotation.inv_freq[at] * unit_of(axes[a]);
+        }
+        params->inv_freq = inv_freq;
+        if (phased) {
+            params->phase = phase;
+            params->phase_count = layout.phases();
+        }
+        if (scaled) params->base = 0;
+        return {};
+    });
+}
+
+uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t count) {
+    if (count > max_axes) return 0;
     std::uint64_t tokens = axes == nullptr ? 0 : 1;
     for (std::uint32_t a = 0; axes != nullptr && a < count; ++a) {
         if (axes[a].count != 0 && tokens > ~std::uint64_t{0} / axes[a].count) return 0;
@@ -177,43 +225,43 @@ std::uint64_t grid_tokens(const GridAxis* axes, std::uint32_t count) noexcept {
     return tokens;
 }
 
-Status grid_ids(const GridAxis* axes, std::uint32_t count, std::int32_t* ids,
-                std::size_t tokens) noexcept {
-    if (Status s = require_axes(axes, count); !s) return s;
-    for (std::uint32_t a = 0; a < count; ++a) {
-        const GridAxis& axis = axes[a];
-        if (axis.count == 0) {
+vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes, uint32_t axis_count, int32_t* ids,
+                              size_t tokens, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = require_axes(axes, axis_count); !s) return s;
+        for (std::uint32_t a = 0; a < axis_count; ++a) {
+            const GridAxis& axis = axes[a];
+            if (axis.count == 0) {
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "axes[%u].count is 0: it must be at least 1", a);
+            }
+            if (axis.step > max_step || axis.step < -max_step) {
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "axes[%u].step is %lld: its magnitude must be at most 2^32", a,
+                             static_cast<long long>(axis.step));
+            }
+            if (axis.first > max_first || axis.first < -max_first) {
+                return id_out_of_range("axes", a, "first", axis.first);
+            }
+            const std::int64_t last = axis.first + step_of(axis) * (std::int64_t{axis.count} - 1);
+            for (const std::int64_t id : {axis.first, last}) {
+                if (!fits_id(id)) return id_out_of_range("axes", a, "ids", id);
+            }
+        }
+        if (vkrope_grid_tokens(axes, axis_count) != tokens) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "axes[%u].count is 0: it must be at least 1", a);
+                         "tokens is %llu: it must be %llu, the grid's elements", ull{tokens},
+                         ull{vkrope_grid_tokens(axes, axis_count)});
         }
-        if (axis.step > max_step || axis.step < -max_step) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "axes[%u].step is %lld: its magnitude must be at most 2^32", a,
-                         static_cast<long long>(axis.step));
+        if (ids == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids is null");
+        std::size_t inner = tokens;
+        for (std::uint32_t a = 0; a < axis_count; ++a) {
+            inner /= axes[a].count;
+            for (std::size_t token = 0; token < tokens; ++token) {
+                const auto element = std::int64_t(token / inner % axes[a].count);
+                ids[a * tokens + token] = std::int32_t(axes[a].first + step_of(axes[a]) * element);
+            }
         }
-        if (axis.first > max_first || axis.first < -max_first) {
-            return id_out_of_range("axes", a, "first", axis.first);
-        }
-        const std::int64_t last = axis.first + step_of(axis) * (std::int64_t{axis.count} - 1);
-        for (const std::int64_t id : {axis.first, last}) {
-            if (!fits_id(id)) return id_out_of_range("axes", a, "ids", id);
-        }
-    }
-    if (grid_tokens(axes, count) != tokens) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "tokens is %llu: it must be %llu, the grid's elements", ull{tokens},
-                     ull{grid_tokens(axes, count)});
-    }
-    if (ids == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids is null");
-    std::size_t inner = tokens;
-    for (std::uint32_t a = 0; a < count; ++a) {
-        inner /= axes[a].count;
-        for (std::size_t token = 0; token < tokens; ++token) {
-            const auto element = std::int64_t(token / inner % axes[a].count);
-            ids[a * tokens + token] = std::int32_t(axes[a].first + step_of(axes[a]) * element);
-        }
-    }
-    return {};
+        return {};
+    });
 }
-
-}  // namespace vkrope

@@ -10,7 +10,6 @@
 
 #include "parameter_layout.hpp"
 #include "status.hpp"
-#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 
@@ -145,56 +144,74 @@ std::uint32_t block_of_llama_cpp(std::uint32_t head_dim, bool quantised,
 
 }  // namespace
 
-HadamardBlocks hadamard_of_llama_cpp(std::uint32_t k_head_dim, bool k_quantised,
-                                     std::uint32_t v_head_dim, bool v_quantised) noexcept {
+}  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim, VkBool32 k_quantised,
+                                                    uint32_t v_head_dim, VkBool32 v_quantised) {
     return {block_of_llama_cpp(k_head_dim, k_quantised, 512),
             block_of_llama_cpp(v_head_dim, v_quantised, 64)};
 }
 
-Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
-    Result<ParameterPlan> result;
-    for (const TensorIndex t : every_tensor) {
-        if (result.status = check_shapes(names_of[t].name, info.tensor[t]); !result.status)
-            return result;
-    }
-    const std::uint64_t floats = lay_out_parameters(info, result.value) *
-                                 (info.two_parameter_sets ? 2 : 1);
-    if (floats < std::uint64_t{1} << 30) return result;
-    return {error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                  "the parameters have %" PRIu64 " floats: a storage buffer holds less than 2^30",
-                  floats),
-            {}};
+vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* given, vkrope_parameter_plan* made,
+                                     vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "info"); !s) return s;
+        if (Status s = not_null(made, "plan"); !s) return s;
+        const KernelInfo& info = *given;
+        for (const TensorIndex t : every_tensor) {
+            if (Status s = check_shapes(names_of[t].name, info.tensor[t]); !s) return s;
+        }
+        ParameterPlan plan;
+        const std::uint64_t floats = lay_out_parameters(info, plan) *
+                                     (info.two_parameter_sets ? 2 : 1);
+        if (floats >= std::uint64_t{1} << 30) {
+            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                         "the parameters have %" PRIu64
+                         " floats: a storage buffer holds less than 2^30",
+                         floats);
+        }
+        *made = plan;
+        return {};
+    });
 }
 
-Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources, void* memory,
-                       std::size_t bytes) noexcept {
-    if (plan.bytes != 0 && (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0))
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "memory is %p: it must be a multiple of 4, not null", memory);
-    if (bytes < plan.bytes)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the plan has %zu", bytes,
-                     plan.bytes);
-    constexpr std::uint32_t item_count = 4;  // of a tensor
-    std::array<Filled, tensor_count * item_count> items;
-    for (const TensorIndex t : every_tensor) {
-        const TensorParameters& of = plan.tensor[t];
-        const TensorParameterSources& from = sources.tensor[t];
-        const char* name = names_of[t].name;
-        const Filled own[item_count] = {{&of.bias, &from.bias, name, "bias"},
-                                        {&of.weight, &from.weight, name, "weight"},
-                                        {&of.norm_bias, &from.norm_bias, name, "norm_bias"},
-                                        {&of.store_scale, &from.store_scale, name, "store_scale"}};
-        std::copy(std::begin(own), std::end(own), items.begin() + t * item_count);
-    }
-    for (const Filled& item : items) {
-        if (Status s = check_source(item, plan.bytes / 4); !s) return s;
-        if (item.item->shape != VKROPE_PARAMETER_TENSOR &&
-            item.item->shape != VKROPE_PARAMETER_HEAD)
-            continue;
-        if (Status s = check_scales(item); !s) return s;
-    }
-    for (const Filled& item : items) fill(item, static_cast<unsigned char*>(memory));
-    return {};
+vkrope_result vkrope_fill_parameters(const vkrope_parameter_plan* planned,
+                                     const vkrope_parameter_sources* from, void* memory,
+                                     size_t bytes, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(planned, "plan"); !s) return s;
+        if (Status s = not_null(from, "sources"); !s) return s;
+        const ParameterPlan& plan = *planned;
+        const ParameterSources& sources = *from;
+        if (plan.bytes != 0 && (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0))
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "memory is %p: it must be a multiple of 4, not null", memory);
+        if (bytes < plan.bytes)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the plan has %zu", bytes,
+                         plan.bytes);
+        constexpr std::uint32_t item_count = 4;  // of a tensor
+        std::array<Filled, tensor_count * item_count> items;
+        for (const TensorIndex t : every_tensor) {
+            const TensorParameters& of = plan.tensor[t];
+            const TensorParameterSources& given = sources.tensor[t];
+            const char* name = names_of[t].name;
+            const Filled own[item_count] = {
+                {&of.bias, &given.bias, name, "bias"},
+                {&of.weight, &given.weight, name, "weight"},
+                {&of.norm_bias, &given.norm_bias, name, "norm_bias"},
+                {&of.store_scale, &given.store_scale, name, "store_scale"}};
+            std::copy(std::begin(own), std::end(own), items.begin() + t * item_count);
+        }
+        for (const Filled& item : items) {
+            if (Status s = check_source(item, plan.bytes / 4); !s) return s;
+            if (item.item->shape != VKROPE_PARAMETER_TENSOR &&
+                item.item->shape != VKROPE_PARAMETER_HEAD)
+                continue;
+            if (Status s = check_scales(item); !s) return s;
+        }
+        for (const Filled& item : items) fill(item, static_cast<unsigned char*>(memory));
+        return {};
+    });
 }
-
-}  // namespace vkrope

@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "frequencies/scaling_rules.hpp"
-#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 namespace {
@@ -39,31 +38,38 @@ double factor_at(const QueryScale& scale, std::int32_t position) noexcept {
 
 }  // namespace
 
-Status query_scales(const QueryScale& scale, const std::int32_t* positions, std::size_t count,
-                    float* scales) noexcept {
-    using ull = unsigned long long;  // what printf's %llu takes everywhere
-    if (Status status = check(scale); !status) {
-        return status;
-    }
-    if (count != 0 && (positions == nullptr || scales == nullptr)) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
-                     positions == nullptr ? "positions" : "scales");
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-        if (positions[i] < 0) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "positions[%llu] is %d: it must be at least 0", ull{i}, positions[i]);
-        }
-        if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max()))) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "scale.beta is %g: the factor of position %d exceeds the range of float",
-                         scale.beta, positions[i]);
-        }
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-        scales[i] = float(factor_at(scale, positions[i]));
-    }
-    return {};
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_query_scales(const vkrope_query_scale* given, const int32_t* positions,
+                                  size_t count, float* scales, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "scale"); !s) return s;
+        const QueryScale& scale = *given;
+        using ull = unsigned long long;  // what printf's %llu takes everywhere
+        if (Status status = check(scale); !status) {
+            return status;
+        }
+        if (count != 0 && (positions == nullptr || scales == nullptr)) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
+                         positions == nullptr ? "positions" : "scales");
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            if (positions[i] < 0) {
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "positions[%llu] is %d: it must be at least 0", ull{i}, positions[i]);
+            }
+            if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max()))) {
+                return error(
+                    VKROPE_ERROR_INVALID_ARGUMENT,
+                    "scale.beta is %g: the factor of position %d exceeds the range of float",
+                    scale.beta, positions[i]);
+            }
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            scales[i] = float(factor_at(scale, positions[i]));
+        }
+        return {};
+    });
+}

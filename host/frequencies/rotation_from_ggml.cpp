@@ -2,13 +2,11 @@
 // A rotation from ggml's arguments.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "defaults.hpp"
 #include "frequencies/limits.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "status.hpp"
-#include "vkrope/rotation_from.hpp"
 
 namespace vkrope {
 namespace {
@@ -34,7 +32,7 @@ Status check_sections(const GgmlRope& rope) noexcept {
 }
 
 /// Sets the sections that turn a pair; the others must not be there.
-void set_sections(const GgmlRope& rope, Rotation& rotation) noexcept {
+void set_sections(const GgmlRope& rope, RopeParams& rotation) noexcept {
     Sections& sections = rotation.sections;
     const std::uint32_t pairs = rotation.rotary_dim / 2;
     std::copy(std::begin(rope.sections), std::end(rope.sections), sections.pairs);
@@ -61,14 +59,13 @@ void set_sections(const GgmlRope& rope, Rotation& rotation) noexcept {
 }
 
 /// Vision: frequencies are spaced as for n_dims channels, and start again in each section.
-Status restart_in_sections(const GgmlRope& rope, Rotation& rotation) {
-    rotation.base = 0;
+Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
     std::uint32_t j = 0;
     for (const std::uint32_t pairs : rope.sections) {
         if (pairs == 0) break;
         const std::uint32_t begin = j;
         for (; j < rope.n_dims && j - begin < pairs; ++j) {
-            rotation.inv_freq[j] = std::pow(rope.freq_base, -2.0 * (j - begin) / rope.n_dims);
+            inv_freq[j] = std::pow(rope.freq_base, -2.0 * (j - begin) / rope.n_dims);
         }
     }
     if (j == rope.n_dims) return {};
@@ -79,91 +76,101 @@ Status restart_in_sections(const GgmlRope& rope, Rotation& rotation) {
                  rope.n_dims);
 }
 
-/// A rotation with the frequencies freq_base^(-2j / rotary_dim). In vision mode all channels
-/// rotate.
-Result<Rotation> plain_rotation(const GgmlRope& rope) {
+/// The rotation without its frequencies. In vision mode all channels rotate.
+Status plain_rotation(const GgmlRope& rope, RopeParams& rotation) noexcept {
     const bool whole = rope.mode == vision;
     const std::uint32_t rotary_dim = whole ? rope.head_dim : rope.n_dims;
     if (rope.head_dim < 2 || rope.head_dim > max_rotary_dim) {
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "head_dim is %u: it must be 2 to %u",
-                      rope.head_dim, max_rotary_dim),
-                {}};
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "head_dim is %u: it must be 2 to %u",
+                     rope.head_dim, max_rotary_dim);
     }
     if (rotary_dim < 2 || rotary_dim > rope.head_dim || rotary_dim % 2 != 0) {
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %u: it must be even, 2 to %u",
-                      whole ? "head_dim" : "n_dims", rotary_dim, rope.head_dim),
-                {}};
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %u: it must be even, 2 to %u",
+                     whole ? "head_dim" : "n_dims", rotary_dim, rope.head_dim);
     }
     if (Status status = require_positive(rope.freq_base, "freq_base"); !status) {
-        return {status, {}};
+        return status;
     }
-    Rotation rotation;
     rotation.pairing = rope.mode == normal ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
     rotation.head_dim = rope.head_dim;
     rotation.rotary_dim = rotary_dim;
-    rotation.base = rope.freq_base;
-    rotation.inv_freq.resize(rotary_dim / 2);
-    if (Status status = default_inv_freq(rope.freq_base, rotary_dim, rotation.inv_freq.data());
-        !status) {
-        return {status, {}};
-    }
-    return {{}, std::move(rotation)};
+    rotation.base = whole ? 0 : rope.freq_base;
+    rotation.inv_freq_count = rotary_dim / 2;
+    rotation.attention_factor = rotation.softmax_scale = 1;
+    rotation.head_groups = 1;
+    return {};
 }
 
 }  // namespace
 
-Result<Rotation> rotation_from_ggml(const GgmlRope& given) {
-    GgmlRope rope = given;
-    rope.freq_base = value_or(given.freq_base, 10000.0);
-    if (rope.mode != normal && rope.mode != neox && rope.mode != mrope && rope.mode != vision &&
-        rope.mode != imrope) {
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "mode is %u: it must be 0, 2, 8, 24 or 40",
-                      rope.mode),
-                {}};
-    }
-    const bool whole = rope.mode == vision;
-    if (whole && rope.n_dims != rope.head_dim / 2) {
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT,
-                      "n_dims is %u: in vision mode it must be head_dim / 2, %u", rope.n_dims,
-                      rope.head_dim / 2),
-                {}};
-    }
-    Result<Rotation> made = plain_rotation(rope);
-    if (!made) return made;
-    if (Status status = check_sections(rope); !status) return {status, {}};
-    if (rope.ext_factor > 0) {
-        if (Status status = require_above_one(rope.freq_base, "freq_base"); !status) {
-            return {status, {}};
-        }
-    }
-    Rotation& rotation = made.value;
-    if (whole) {
-        if (Status status = restart_in_sections(rope, rotation); !status) return {status, {}};
-    }
-    if (rope.mode != normal && rope.mode != neox) set_sections(rope, rotation);
-    GgmlScaling scaling;
-    scaling.freq_scale = rope.freq_scale;
-    scaling.ext_factor = rope.ext_factor;
-    scaling.attn_factor = rope.attn_factor;
-    scaling.beta_fast = rope.beta_fast;
-    scaling.beta_slow = rope.beta_slow;
-    scaling.n_ctx_orig = rope.n_ctx_orig;
-    scaling.n_dims = rope.n_dims;
-    scaling.freq_factors = rope.freq_factors;
-    scaling.freq_factor_count = rope.freq_factor_count;
-    if (rope.ext_factor > 0) {
-        rotation.rope_type = "yarn";
-    } else if (rope.freq_factor_count != 0) {
-        rotation.rope_type = "rope_freqs";
-    } else if (rope.freq_scale != 1 && rope.freq_scale != 0) {
-        rotation.rope_type = "linear";
-    }
-    if (Status status = scale_ggml(rotation.inv_freq, rope.freq_base, scaling,
-                                   rotation.attention_factor);
-        !status) {
-        return {status, {}};
-    }
-    return made;
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_rotation_from_ggml(const vkrope_ggml_rope* given, double* inv_freq,
+                                        size_t count, vkrope_rope_params* made,
+                                        vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "rope"); !s) return s;
+        if (Status s = not_null(made, "rotation"); !s) return s;
+        GgmlRope rope = *given;
+        rope.freq_base = value_or(given->freq_base, 10000.0);
+        if (rope.mode != normal && rope.mode != neox && rope.mode != mrope && rope.mode != vision &&
+            rope.mode != imrope) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "mode is %u: it must be 0, 2, 8, 24 or 40",
+                         rope.mode);
+        }
+        const bool whole = rope.mode == vision;
+        if (whole && rope.n_dims != rope.head_dim / 2) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "n_dims is %u: in vision mode it must be head_dim / 2, %u", rope.n_dims,
+                         rope.head_dim / 2);
+        }
+        RopeParams rotation;
+        if (Status s = plain_rotation(rope, rotation); !s) return s;
+        if (Status s = check_sections(rope); !s) return s;
+        if (rope.ext_factor > 0) {
+            if (Status s = require_above_one(rope.freq_base, "freq_base"); !s) return s;
+        }
+        if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+        if (count < rotation.inv_freq_count) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "count is %llu: the rotation has %llu frequencies",
+                         static_cast<unsigned long long>(count),
+                         static_cast<unsigned long long>(rotation.inv_freq_count));
+        }
+        rotation.inv_freq = inv_freq;
+        if (Status s = status_of(vkrope_default_inv_freq, rope.freq_base, rotation.rotary_dim,
+                                 inv_freq);
+            !s)
+            return s;
+        if (whole) {
+            if (Status s = restart_in_sections(rope, inv_freq); !s) return s;
+        }
+        if (rope.mode != normal && rope.mode != neox) set_sections(rope, rotation);
+        GgmlScaling scaling;
+        scaling.freq_scale = rope.freq_scale;
+        scaling.ext_factor = rope.ext_factor;
+        scaling.attn_factor = rope.attn_factor;
+        scaling.beta_fast = rope.beta_fast;
+        scaling.beta_slow = rope.beta_slow;
+        scaling.n_ctx_orig = rope.n_ctx_orig;
+        scaling.n_dims = rope.n_dims;
+        scaling.freq_factors = rope.freq_factors;
+        scaling.freq_factor_count = rope.freq_factor_count;
+        rotation.rope_type = "default";
+        if (rope.ext_factor > 0) {
+            rotation.rope_type = "yarn";
+        } else if (rope.freq_factor_count != 0) {
+            rotation.rope_type = "rope_freqs";
+        } else if (rope.freq_scale != 1 && rope.freq_scale != 0) {
+            rotation.rope_type = "linear";
+        }
+        if (Status s = status_of(vkrope_scale_ggml, inv_freq, rotation.inv_freq_count,
+                                 rope.freq_base, &scaling, &rotation.attention_factor);
+            !s)
+            return s;
+        *made = rotation;
+        return {};
+    });
+}

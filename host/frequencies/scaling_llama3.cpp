@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "frequencies/scaling_rules.hpp"
-#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 namespace {
@@ -27,29 +26,38 @@ Status check(const Llama3Scaling& scaling) noexcept {
 
 }  // namespace
 
-Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling) {
-    if (Status status = check(scaling); !status) {
-        return status;
-    }
-    const double original = scaling.original_max_position_embeddings;
-    const double longest_kept = original / scaling.high_freq_factor;
-    const double shortest_scaled = original / scaling.low_freq_factor;
-    for (double& frequency : inv_freq) {
-        const double wavelength = two_pi / frequency;
-        if (wavelength < longest_kept) {
-            continue;
-        }
-        const double scaled = frequency / scaling.factor;
-        if (wavelength > shortest_scaled ||
-            longest_kept == shortest_scaled) {  // equal factors, as in Llama 4, make a step
-            frequency = scaled;
-            continue;
-        }
-        const double smooth = (original / wavelength - scaling.low_freq_factor) /
-                              (scaling.high_freq_factor - scaling.low_freq_factor);
-        frequency = (1 - smooth) * scaled + smooth * frequency;
-    }
-    return {};
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count,
+                                  const vkrope_llama3_scaling* given, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "scaling"); !s) return s;
+        if (Status s = require_frequencies(inv_freq, count); !s) return s;
+        const Llama3Scaling& scaling = *given;
+        if (Status status = check(scaling); !status) {
+            return status;
+        }
+        const double original = scaling.original_max_position_embeddings;
+        const double longest_kept = original / scaling.high_freq_factor;
+        const double shortest_scaled = original / scaling.low_freq_factor;
+        for (std::size_t j = 0; j < count; ++j) {
+            double& frequency = inv_freq[j];
+            const double wavelength = two_pi / frequency;
+            if (wavelength < longest_kept) {
+                continue;
+            }
+            const double scaled = frequency / scaling.factor;
+            if (wavelength > shortest_scaled ||
+                longest_kept == shortest_scaled) {  // equal factors, as in Llama 4, make a step
+                frequency = scaled;
+                continue;
+            }
+            const double smooth = (original / wavelength - scaling.low_freq_factor) /
+                                  (scaling.high_freq_factor - scaling.low_freq_factor);
+            frequency = (1 - smooth) * scaled + smooth * frequency;
+        }
+        return {};
+    });
+}

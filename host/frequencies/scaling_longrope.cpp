@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "frequencies/scaling_rules.hpp"
-#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 namespace {
@@ -43,21 +42,30 @@ double default_attention_factor(const LongRopeScaling& scaling) noexcept {
 
 }  // namespace
 
-Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scaling,
-                      std::uint64_t seq_len, double& attention_factor) {
-    if (Status status = check(scaling, inv_freq.size()); !status) {
-        return status;
-    }
-    const bool beyond = double(seq_len) > scaling.original_max_position_embeddings;
-    const double* divisors = beyond ? scaling.long_factor : scaling.short_factor;
-    for (std::size_t j = 0; j < scaling.count; ++j) {
-        inv_freq[j] /= divisors[j];
-    }
-    const double mscale = beyond ? scaling.long_mscale : scaling.short_mscale;
-    attention_factor = mscale != 0                     ? mscale
-                       : scaling.attention_factor != 0 ? scaling.attention_factor
-                                                       : default_attention_factor(scaling);
-    return {};
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_scale_longrope(double* inv_freq, size_t count,
+                                    const vkrope_longrope_scaling* given, uint64_t seq_len,
+                                    double* attention_factor, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "scaling"); !s) return s;
+        if (Status s = require_frequencies(inv_freq, count); !s) return s;
+        if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
+        const LongRopeScaling& scaling = *given;
+        if (Status status = check(scaling, count); !status) {
+            return status;
+        }
+        const bool beyond = double(seq_len) > scaling.original_max_position_embeddings;
+        const double* divisors = beyond ? scaling.long_factor : scaling.short_factor;
+        for (std::size_t j = 0; j < scaling.count; ++j) {
+            inv_freq[j] /= divisors[j];
+        }
+        const double mscale = beyond ? scaling.long_mscale : scaling.short_mscale;
+        *attention_factor = mscale != 0                     ? mscale
+                            : scaling.attention_factor != 0 ? scaling.attention_factor
+                                                            : default_attention_factor(scaling);
+        return {};
+    });
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 
 #include "status.hpp"
@@ -29,6 +30,16 @@ inline Status require_above_one(double value, const char* name) noexcept {
     if (std::isfinite(value) && value > 1) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %g: it must be finite and above 1", name,
                  value);
+}
+
+/// Checks the frequencies that a scaling changes.
+inline Status require_frequencies(const double* inv_freq, std::size_t count) noexcept {
+    if (count == 0) return {};
+    if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+    if (count <= PTRDIFF_MAX / sizeof(double)) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "count is %llu: that many elements do not fit in memory",
+                 static_cast<unsigned long long>(count));
 }
 
 /// Checks the count and the values of divisors for `pairs` frequencies.

@@ -4,7 +4,6 @@
 
 #include "defaults.hpp"
 #include "frequencies/scaling_rules.hpp"
-#include "vkrope/frequencies.hpp"
 
 namespace vkrope {
 namespace {
@@ -132,23 +131,21 @@ Status check(double base, const GgmlScaling& scaling, std::size_t pairs) noexcep
     return check_betas(scaling.beta_fast, scaling.beta_slow);
 }
 
-}  // namespace
-
-Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& given,
-                  double& attention_factor) {
+Status blend_yarn(double* inv_freq, std::size_t count, double base, const YarnScaling& given,
+                  double& attention_factor) noexcept {
     YarnScaling scaling = given;
     scaling.beta_fast = value_or(given.beta_fast, 32.0);
     scaling.beta_slow = value_or(given.beta_slow, 1.0);
     if (Status status = check(base, scaling); !status) {
         return status;
     }
-    const double rotary_dim = 2.0 * double(inv_freq.size());
+    const double rotary_dim = 2.0 * double(count);
     Range range = {
         pair_of(scaling.beta_fast, rotary_dim, base, scaling.original_max_position_embeddings),
         pair_of(scaling.beta_slow, rotary_dim, base, scaling.original_max_position_embeddings)};
     range = clamped(scaling.no_truncate ? range : widened(range), rotary_dim);
     const double width = range.low == range.high ? narrowest_ramp : range.high - range.low;
-    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+    for (std::size_t j = 0; j < count; ++j) {
         const double divided = ramp(double(j), range, width);
         inv_freq[j] = inv_freq[j] / scaling.factor * divided + inv_freq[j] * (1 - divided);
     }
@@ -160,57 +157,89 @@ Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling&
     return {};
 }
 
-Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base,
-                           const DeepseekYarnScaling& scaling, double& attention_factor,
-                           double& softmax_scale) {
-    // Here 0 is a valid mscale, not "not given": mscale and mscale_all_dim are checked as in
-    // scale_yarn but not passed to it.
-    if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
-        return status;
-    }
-    if (Status status = require_not_negative(scaling.mscale_all_dim, "mscale_all_dim"); !status) {
-        return status;
-    }
-    const YarnScaling frequencies = {scaling.factor, scaling.original_max_position_embeddings,
-                                     scaling.beta_fast, scaling.beta_slow};
-    double unused = 1;
-    if (Status status = scale_yarn(inv_freq, base, frequencies, unused); !status) {
-        return status;
-    }
-    const double in_softmax = magnitude(scaling.factor, scaling.mscale_all_dim);
-    attention_factor = magnitude(scaling.factor, scaling.mscale) / in_softmax;
-    softmax_scale = in_softmax * in_softmax;
-    return {};
-}
-
-Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& given,
-                  double& attention_factor) {
-    const GgmlScaling scaling = completed(given);
-    if (Status status = check(base, scaling, inv_freq.size()); !status) {
-        return status;
-    }
-    const double rotary_dim = scaling.n_dims != 0 ? double(scaling.n_dims)
-                                                  : 2.0 * double(inv_freq.size());
-    const bool blends = scaling.ext_factor != 0;
-    Range range;
-    if (blends) {
-        range = clamped(widened({pair_of(scaling.beta_fast, rotary_dim, base, scaling.n_ctx_orig),
-                                 pair_of(scaling.beta_slow, rotary_dim, base, scaling.n_ctx_orig)}),
-                        rotary_dim);
-    }
-    const double width = std::max(range.high - range.low, narrowest_ramp);
-    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
-        const double kept = blends ? (1 - ramp(double(j), range, width)) * scaling.ext_factor : 0;
-        const double frequency = scaling.freq_factor_count != 0
-                                     ? inv_freq[j] / scaling.freq_factors[j]
-                                     : inv_freq[j];
-        inv_freq[j] = frequency * scaling.freq_scale * (1 - kept) + frequency * kept;
-    }
-    attention_factor = scaling.attn_factor;
-    if (blends) {
-        attention_factor *= 1 + 0.1 * std::log(1 / scaling.freq_scale);
-    }
-    return {};
-}
+}  // namespace
 
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_scale_yarn(double* inv_freq, size_t count, double base,
+                                const vkrope_yarn_scaling* scaling, double* attention_factor,
+                                vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(scaling, "scaling"); !s) return s;
+        if (Status s = require_frequencies(inv_freq, count); !s) return s;
+        if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
+        return blend_yarn(inv_freq, count, base, *scaling, *attention_factor);
+    });
+}
+
+vkrope_result vkrope_scale_deepseek_yarn(double* inv_freq, size_t count, double base,
+                                         const vkrope_deepseek_yarn_scaling* given,
+                                         double* attention_factor, double* softmax_scale,
+                                         vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "scaling"); !s) return s;
+        if (Status s = require_frequencies(inv_freq, count); !s) return s;
+        if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
+        if (Status s = not_null(softmax_scale, "softmax_scale"); !s) return s;
+        const DeepseekYarnScaling& scaling = *given;
+        // Here 0 is a valid mscale, not "not given": mscale and mscale_all_dim are checked as in
+        // blend_yarn but not passed to it.
+        if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
+            return status;
+        }
+        if (Status status = require_not_negative(scaling.mscale_all_dim, "mscale_all_dim");
+            !status) {
+            return status;
+        }
+        const YarnScaling frequencies = {scaling.factor, scaling.original_max_position_embeddings,
+                                         scaling.beta_fast, scaling.beta_slow};
+        double unused = 1;
+        if (Status status = blend_yarn(inv_freq, count, base, frequencies, unused); !status) {
+            return status;
+        }
+        const double in_softmax = magnitude(scaling.factor, scaling.mscale_all_dim);
+        *attention_factor = magnitude(scaling.factor, scaling.mscale) / in_softmax;
+        *softmax_scale = in_softmax * in_softmax;
+        return {};
+    });
+}
+
+vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
+                                const vkrope_ggml_scaling* given, double* attention_factor,
+                                vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(given, "scaling"); !s) return s;
+        if (Status s = require_frequencies(inv_freq, count); !s) return s;
+        if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
+        const GgmlScaling scaling = completed(*given);
+        if (Status status = check(base, scaling, count); !status) {
+            return status;
+        }
+        const double rotary_dim = scaling.n_dims != 0 ? double(scaling.n_dims)
+                                                      : 2.0 * double(count);
+        const bool blends = scaling.ext_factor != 0;
+        Range range;
+        if (blends) {
+            range = clamped(
+                widened({pair_of(scaling.beta_fast, rotary_dim, base, scaling.n_ctx_orig),
+                         pair_of(scaling.beta_slow, rotary_dim, base, scaling.n_ctx_orig)}),
+                rotary_dim);
+        }
+        const double width = std::max(range.high - range.low, narrowest_ramp);
+        for (std::size_t j = 0; j < count; ++j) {
+            const double kept = blends ? (1 - ramp(double(j), range, width)) * scaling.ext_factor
+                                       : 0;
+            const double frequency = scaling.freq_factor_count != 0
+                                         ? inv_freq[j] / scaling.freq_factors[j]
+                                         : inv_freq[j];
+            inv_freq[j] = frequency * scaling.freq_scale * (1 - kept) + frequency * kept;
+        }
+        *attention_factor = scaling.attn_factor;
+        if (blends) {
+            *attention_factor *= 1 + 0.1 * std::log(1 / scaling.freq_scale);
+        }
+        return {};
+    });
+}

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 namespace {
@@ -47,7 +47,11 @@ std::uint64_t bits_from(const Product& product, std::size_t first) noexcept {
 
 }  // namespace
 
-std::uint64_t turn_fraction(double inv_freq) noexcept {
+}  // namespace vkrope
+
+using namespace vkrope;
+
+uint64_t vkrope_turn_fraction(double inv_freq) {
     const double magnitude = std::fabs(inv_freq);
     if (!(magnitude < 0x1p11)) {
         return 0;  // violates the contract; NaN too
@@ -59,5 +63,3 @@ std::uint64_t turn_fraction(double inv_freq) noexcept {
     const std::uint64_t fraction = bits_from(times_inverse_two_pi(mantissa), first);
     return inv_freq < 0 ? 0 - fraction : fraction;
 }
-
-}  // namespace vkrope

@@ -5,7 +5,6 @@
 #include "defaults.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "frequencies/table_entry.hpp"
-#include "vkrope/positions.hpp"
 
 namespace vkrope {
 namespace {
@@ -14,22 +13,23 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
 
 constexpr std::int64_t farthest = std::int64_t{1} << 31;
 
-Status check(const Rotation& rotation, const XposScaling& scaling, std::int64_t first,
+Status check(const RopeParams& rotation, const XposScaling& scaling, std::int64_t first,
              std::size_t rows) noexcept {
     if (Status s = require_positive(scaling.scale_base, "scaling.scale_base"); !s) return s;
     if (Status s = require_positive(scaling.gamma, "scaling.gamma"); !s) return s;
-    if (rotation.sections.axes != 0 || rotation.head_groups != 1 || !rotation.phase.empty()) {
+    if (rotation.sections.axes != 0 || rotation.head_groups != 1 || rotation.phase_count != 0) {
         return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "rotation has %u axes, %u head groups and %llu phases: XPos is for 0, 1 and 0",
-                     rotation.sections.axes, rotation.head_groups, ull{rotation.phase.size()});
+                     rotation.sections.axes, rotation.head_groups, ull{rotation.phase_count});
     }
-    if (rotation.inv_freq.empty() || rotation.inv_freq.size() != rotation.rotary_dim / 2) {
+    if (rotation.inv_freq_count == 0 || rotation.inv_freq_count != rotation.rotary_dim / 2) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation.inv_freq has %llu elements: it must have rotary_dim / 2 = %u, and "
-                     "not be empty",
-                     ull{rotation.inv_freq.size()}, rotation.rotary_dim / 2);
+                     "rotation.inv_freq_count is %llu: it must be rotary_dim / 2 = %u, and "
+                     "not 0",
+                     ull{rotation.inv_freq_count}, rotation.rotary_dim / 2);
     }
-    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
+    if (Status s = not_null(rotation.inv_freq, "rotation.inv_freq"); !s) return s;
+    for (std::size_t j = 0; j < rotation.inv_freq_count; ++j) {
         if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.inv_freq[%llu] is %g: its magnitude must be below 2048", ull{j},
@@ -57,16 +57,17 @@ double exponent(const XposScaling& scaling, bool keys, std::int64_t position) no
     return keys ? -distance : distance;
 }
 
-double zeta(const Rotation& rotation, const XposScaling& scaling, std::size_t pair) noexcept {
+double zeta(const RopeParams& rotation, const XposScaling& scaling, std::size_t pair) noexcept {
     return (2.0 * double(pair) / rotation.rotary_dim + scaling.gamma) / (1 + scaling.gamma);
 }
 
 /// Factors are monotonic in the position, and those of pair 0 vary most: zeta_0 is the smallest,
 /// and all are below 1.
-Status check_range(const Rotation& rotation, const XposScaling& scaling, bool keys,
+Status check_range(const RopeParams& rotation, const XposScaling& scaling, bool keys,
                    std::int64_t position) noexcept {
     const double factor = rotation.attention_factor *
-                          std::pow(zeta(rotation, scaling, 0), exponent(scaling, keys, position));
+                          std::pow(zeta(rotation, scaling, 0),
+                                   exponent(scaling, keys != VK_FALSE, position));
     if (factor >= double(std::numeric_limits<float>::min()) &&
         factor <= double(std::numeric_limits<float>::max())) {
         return {};
@@ -79,32 +80,41 @@ Status check_range(const Rotation& rotation, const XposScaling& scaling, bool ke
 
 }  // namespace
 
-Status xpos_cos_sin(const Rotation& rotation, const XposScaling& given, bool keys,
-                    std::int64_t first, std::size_t rows, float* cos, float* sin) noexcept {
-    const XposScaling scaling = {value_or(given.scale_base, 512.0), value_or(given.gamma, 0.4),
-                                 given.centre};
-    if (Status s = check(rotation, scaling, first, rows); !s) return s;
-    if (rows == 0) return {};
-    if (cos == nullptr || sin == nullptr) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", cos == nullptr ? "cos" : "sin");
-    }
-    for (const std::int64_t end : {first, first + std::int64_t(rows) - 1}) {
-        if (Status s = check_range(rotation, scaling, keys, end); !s) return s;
-    }
-    const std::size_t pairs = rotation.inv_freq.size();
-    for (std::size_t row = 0; row < rows; ++row) {
-        const std::int64_t position = first + std::int64_t(row);
-        const double power = exponent(scaling, keys, position);
-        for (std::size_t j = 0; j < pairs; ++j) {
-            const double scale = rotation.attention_factor *
-                                 std::pow(zeta(rotation, scaling, j), power);
-            const CosSin entry = table_entry(
-                std::uint64_t(position) * turn_fraction(rotation.inv_freq[j]), scale);
-            cos[row * pairs + j] = entry.cos;
-            sin[row * pairs + j] = entry.sin;
-        }
-    }
-    return {};
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_params* params,
+                                  const vkrope_xpos_scaling* given, VkBool32 keys, int64_t first,
+                                  size_t rows, float* cos, float* sin, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(params, "rotation"); !s) return s;
+        const RopeParams rotation = completed(*params);
+        const XposScaling asked = given ? *given : XposScaling{};
+        const XposScaling scaling = {value_or(asked.scale_base, 512.0), value_or(asked.gamma, 0.4),
+                                     asked.centre};
+        if (Status s = check(rotation, scaling, first, rows); !s) return s;
+        if (rows == 0) return {};
+        if (cos == nullptr || sin == nullptr) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
+                         cos == nullptr ? "cos" : "sin");
+        }
+        for (const std::int64_t end : {first, first + std::int64_t(rows) - 1}) {
+            if (Status s = check_range(rotation, scaling, keys, end); !s) return s;
+        }
+        const std::size_t pairs = rotation.inv_freq_count;
+        for (std::size_t row = 0; row < rows; ++row) {
+            const std::int64_t position = first + std::int64_t(row);
+            const double power = exponent(scaling, keys, position);
+            for (std::size_t j = 0; j < pairs; ++j) {
+                const double scale = rotation.attention_factor *
+                                     std::pow(zeta(rotation, scaling, j), power);
+                const CosSin entry = table_entry(
+                    std::uint64_t(position) * turn_fraction(rotation.inv_freq[j]), scale);
+                cos[row * pairs + j] = entry.cos;
+                sin[row * pairs + j] = entry.sin;
+            }
+        }
+        return {};
+    });
+}

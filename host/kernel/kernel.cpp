@@ -211,28 +211,36 @@ Status build(Kernel& kernel) {
 
 }  // namespace
 
-Result<Kernel*> create(const DeviceRef& device, const KernelInfo& given) {
-    const KernelInfo info = completed(given);
-    if (Status s = check(device, info); !s) return {s, nullptr};
-    auto* kernel = new (std::nothrow) Kernel;
-    if (!kernel)
-        return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for a vkrope_kernel"),
-                nullptr};
-    if (Status s = borrow(*kernel, device); !s) {
-        delete kernel;  // nothing was created, and the functions to destroy it may be missing
-        return {s, nullptr};
-    }
-    kernel->info = info;
-    kernel->needs = finish_needs(info);
-    const Status status = build(*kernel);
-    if (!status) {
-        destroy(kernel);
-        return {status, nullptr};
-    }
-    return {{}, kernel};
+}  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* given,
+                                   vkrope_kernel** made, vkrope_error* failure) {
+    return make(made, "kernel", failure, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (Status s = not_null(given, "info"); !s) return s;
+        const KernelInfo info = completed(*given);
+        if (Status s = check(*device, info); !s) return s;
+        auto* kernel = new (std::nothrow) Kernel;
+        if (!kernel)
+            return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for a vkrope_kernel");
+        if (Status s = borrow(*kernel, *device); !s) {
+            delete kernel;  // nothing was created, and the functions to destroy it may be missing
+            return s;
+        }
+        kernel->info = info;
+        kernel->needs = finish_needs(info);
+        if (Status s = build(*kernel); !s) {
+            vkrope_kernel_destroy(kernel);
+            return s;
+        }
+        *made = kernel;
+        return {};
+    });
 }
 
-void destroy(Kernel* kernel) noexcept {
+void vkrope_kernel_destroy(vkrope_kernel* kernel) {
     if (!kernel) return;
     for (const Pipeline& pipeline : kernel->pipelines)
         kernel->vk.vkDestroyPipeline(kernel->device.device, pipeline.handle,
@@ -240,5 +248,3 @@ void destroy(Kernel* kernel) noexcept {
     destroy_layouts(*kernel);
     delete kernel;
 }
-
-}  // namespace vkrope

@@ -197,52 +197,63 @@ Status build(PositionKernel& kernel) {
 
 }  // namespace
 
-Result<PositionKernel*> create_positions(const DeviceRef& device) {
-    if (Status s = check(device); !s) return {s, nullptr};
-    auto* kernel = new (std::nothrow) PositionKernel;
-    if (!kernel)
-        return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
-                      "not enough memory for a vkrope_position_kernel"),
-                nullptr};
-    if (Status s = borrow(*kernel, device); !s) {
-        delete kernel;  // nothing was created, and the functions to destroy it may be missing
-        return {s, nullptr};
-    }
-    if (Status s = build(*kernel); !s) {
-        destroy(kernel);
-        return {s, nullptr};
-    }
-    return {{}, kernel};
+}  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device,
+                                            vkrope_position_kernel** made, vkrope_error* failure) {
+    return make(made, "kernel", failure, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (Status s = check(*device); !s) return s;
+        auto* kernel = new (std::nothrow) PositionKernel;
+        if (!kernel)
+            return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                         "not enough memory for a vkrope_position_kernel");
+        if (Status s = borrow(*kernel, *device); !s) {
+            delete kernel;  // nothing was created, and the functions to destroy it may be missing
+            return s;
+        }
+        if (Status s = build(*kernel); !s) {
+            vkrope_position_kernel_destroy(kernel);
+            return s;
+        }
+        *made = kernel;
+        return {};
+    });
 }
 
-void destroy(PositionKernel* kernel) noexcept {
+void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel) {
     if (!kernel) return;
     kernel->vk.vkDestroyPipeline(kernel->device.device, kernel->pipeline, kernel->device.allocator);
     destroy_layouts(*kernel);
     delete kernel;
 }
 
-Status record_positions(VkCommandBuffer commands, const PositionKernel* kernel,
-                        const PositionCall& given, DescriptorArena* arena) noexcept {
-    if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
-    if (!kernel) return error(VKROPE_ERROR_INVALID_ARGUMENT, "kernel is null");
-    if (given.tokens == 0) return {};
-    PositionCall call = given;
-    call.batch = value_or(given.batch, 1u);
-    call.cp_size = value_or(given.cp_size, 1u);
-    if (Status s = check(call); !s) return s;
-    Buffers buffers(call);
-    if (Status s = resolve(*kernel, call, buffers); !s) return s;
-    if (Status s = check_arena(*kernel, arena, 1); !s) return s;
+vkrope_result vkrope_record_positions(VkCommandBuffer commands,
+                                      const vkrope_position_kernel* kernel,
+                                      const vkrope_position_call* given, vkrope_arena* arena,
+                                      vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(commands, "commands"); !s) return s;
+        if (Status s = not_null(kernel, "kernel"); !s) return s;
+        if (Status s = not_null(given, "call"); !s) return s;
+        if (given->tokens == 0) return {};
+        PositionCall call = *given;
+        call.batch = value_or(given->batch, 1u);
+        call.cp_size = value_or(given->cp_size, 1u);
+        if (Status s = check(call); !s) return s;
+        Buffers buffers(call);
+        if (Status s = resolve(*kernel, call, buffers); !s) return s;
+        if (Status s = check_arena(*kernel, arena, 1); !s) return s;
 
-    const shader::PositionPush push = push_of(call, buffers);
-    begin_label(commands, *kernel);
-    bind(commands, *kernel, descriptors_of(buffers), arena);
-    dispatch(
-        commands, *kernel, kernel->pipeline, &push, sizeof push,
-        shape_in_a_row(Buffers::tokens(call), kernel->workgroup_size, kernel->dispatch_limits));
-    end_label(commands, *kernel);
-    return {};
+        const shader::PositionPush push = push_of(call, buffers);
+        begin_label(commands, *kernel);
+        bind(commands, *kernel, descriptors_of(buffers), arena);
+        dispatch(
+            commands, *kernel, kernel->pipeline, &push, sizeof push,
+            shape_in_a_row(Buffers::tokens(call), kernel->workgroup_size, kernel->dispatch_limits));
+        end_label(commands, *kernel);
+        return {};
+    });
 }
-
-}  // namespace vkrope

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // record(): resolve -> plan -> descriptors and push constants -> dispatch. No step goes back to an
 // earlier one.
+#include "defaults.hpp"
 #include "kernel/dispatch_sequence.hpp"
+#include "kernel/vulkan/program.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -58,7 +60,7 @@ Descriptors descriptors_of(const Program& program, const Bindings& bindings,
 }
 
 void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
-    const Boundary at = boundary();
+    constexpr Boundary at = call_boundary;
     VkMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = at.output_access;
@@ -67,46 +69,63 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
                                    nullptr);
 }
 
+// An angle plan of null is an error of resolve, if the call does anything.
+Status check_call(const Call* call) noexcept {
+    if (Status s = not_null(call, "call"); !s) return s;
+    return call->angles.plan ? check_plan(call->angles.plan, "call.angles.plan") : Status{};
+}
+
 }  // namespace
 
-Boundary boundary() noexcept {
-    return {.stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-            .input_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
-            .texture_access = VK_ACCESS_SHADER_READ_BIT,
-            .output_access = VK_ACCESS_SHADER_WRITE_BIT,
-            .in_place_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
-}
-
-Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept {
-    if (!kernel) return {error(VKROPE_ERROR_INVALID_ARGUMENT, "kernel is null"), 0};
-    const Result<ResolvedCall> resolved = resolve(*kernel, call);
-    if (!resolved || resolved->tokens == 0) return {resolved.status, 0};
-    const Result<Jobs> jobs = plan(*kernel, resolved.value);
-    return {jobs.status, jobs ? jobs->dispatches() : 0};
-}
-
-Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call,
-              DescriptorArena* arena) noexcept {
-    if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
-    if (!kernel) return error(VKROPE_ERROR_INVALID_ARGUMENT, "kernel is null");
-    const Result<ResolvedCall> resolved = resolve(*kernel, call);
-    if (!resolved || resolved->tokens == 0) return resolved.status;
-    const Result<Jobs> jobs = plan(*kernel, resolved.value);
-    if (!jobs) return jobs.status;
-    const std::uint64_t count = jobs->dispatches();
-    if (Status s = check_arena(*kernel, arena, count); !s) return s;
-
-    begin_label(commands, *kernel);
-    DispatchSequence sequence(*kernel, call, resolved.value, jobs.value);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const Dispatch next = sequence.at(i);
-        if (sequence.needs_barrier(next.bindings)) record_barrier(commands, *kernel);
-        bind(commands, *kernel, descriptors_of(*kernel, next.bindings, call.angles.view), arena);
-        dispatch(commands, *kernel, next.pipeline->handle, &next.push, sizeof next.push,
-                 next.shape);
-    }
-    end_label(commands, *kernel);
-    return {};
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* failure) {
+    return answer(failure, [&] {
+        return hand_out(Result<Boundary>{{}, call_boundary}, boundary, "boundary");
+    });
+}
+
+vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call,
+                                    uint64_t* dispatches, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(dispatches, "dispatches"); !s) return s;
+        *dispatches = 0;
+        if (Status s = not_null(kernel, "kernel"); !s) return s;
+        if (Status s = check_call(call); !s) return s;
+        const Result<ResolvedCall> resolved = resolve(*kernel, *call);
+        if (!resolved || resolved->tokens == 0) return resolved.status;
+        const Result<Jobs> jobs = plan(*kernel, resolved.value);
+        if (jobs) *dispatches = jobs->dispatches();
+        return jobs.status;
+    });
+}
+
+vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel,
+                            const vkrope_call* call, vkrope_arena* arena, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(commands, "commands"); !s) return s;
+        if (Status s = not_null(kernel, "kernel"); !s) return s;
+        if (Status s = check_call(call); !s) return s;
+        const Result<ResolvedCall> resolved = resolve(*kernel, *call);
+        if (!resolved || resolved->tokens == 0) return resolved.status;
+        const Result<Jobs> jobs = plan(*kernel, resolved.value);
+        if (!jobs) return jobs.status;
+        const std::uint64_t count = jobs->dispatches();
+        if (Status s = check_arena(*kernel, arena, count); !s) return s;
+
+        begin_label(commands, *kernel);
+        DispatchSequence sequence(*kernel, *call, resolved.value, jobs.value);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const Dispatch next = sequence.at(i);
+            if (sequence.needs_barrier(next.bindings)) record_barrier(commands, *kernel);
+            bind(commands, *kernel, descriptors_of(*kernel, next.bindings, call->angles.view),
+                 arena);
+            dispatch(commands, *kernel, next.pipeline->handle, &next.push, sizeof next.push,
+                     next.shape);
+        }
+        end_label(commands, *kernel);
+        return {};
+    });
+}

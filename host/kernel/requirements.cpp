@@ -6,7 +6,6 @@
 
 #include "kernel/vulkan/functions.hpp"
 #include "status.hpp"
-#include "vkrope/kernel.hpp"
 
 namespace vkrope {
 
@@ -14,10 +13,8 @@ namespace {
 
 constexpr std::uint32_t lowest_api_version = VK_API_VERSION_1_1;
 
-}  // namespace
-
-Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical,
-                                  PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
+Result<Requirements> requirements_of(VkInstance instance, VkPhysicalDevice physical,
+                                     PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
     if (!instance || !physical || !get_instance_proc_addr) {
         return {error(VKROPE_ERROR_INVALID_ARGUMENT,
                       "instance, physical and get_instance_proc_addr must not be null"),
@@ -76,4 +73,17 @@ Result<Requirements> requirements(VkInstance instance, VkPhysicalDevice physical
     return {{}, needs};
 }
 
+}  // namespace
+
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
+                                      PFN_vkGetInstanceProcAddr get_instance_proc_addr,
+                                      vkrope_requirements* requirements, vkrope_error* failure) {
+    return answer(failure, [&] {
+        return hand_out(requirements_of(instance, physical, get_instance_proc_addr), requirements,
+                        "requirements");
+    });
+}

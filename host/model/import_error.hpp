@@ -10,7 +10,7 @@
 #include <string>
 
 #include "status.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

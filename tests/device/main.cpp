@@ -115,11 +115,12 @@ Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
 
 Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
                   std::uint32_t q_offset, std::uint32_t k_offset, double attention_factor) {
-    Rotation r{.pairing = pairing,
-               .head_dim = head_dim,
-               .rotary_dim = rotary_dim,
-               .q_rotary_offset = q_offset,
-               .k_rotary_offset = k_offset};
+    Rotation r;
+    r.pairing = pairing;
+    r.head_dim = head_dim;
+    r.rotary_dim = rotary_dim;
+    r.q_rotary_offset = q_offset;
+    r.k_rotary_offset = k_offset;
     r.inv_freq.resize(rotary_dim / 2);
     must(default_inv_freq(10000.0, rotary_dim, r.inv_freq.data()));
     r.attention_factor = attention_factor;

@@ -146,8 +146,9 @@ struct Recorded {
 
 // Records one call, and compares the recorded dispatches with dispatches().
 Recorded check(Device& on, const KernelInfo& info, Call call) {
-    const Rotation rotation{
-        .head_dim = D, .rotary_dim = D, .inv_freq = std::vector<double>(D / 2, 1.0)};
+    Rotation rotation;
+    rotation.head_dim = rotation.rotary_dim = D;
+    rotation.inv_freq.assign(D / 2, 1.0);
     const AngleTable table = must(AngleTable::make(on, rotation, info.angles, 100));
     call.angles = table.angles();
     DeviceRef ref = on.ref();

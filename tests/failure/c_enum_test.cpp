@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios.hpp"
 #include "support/c_numbers.hpp"
 #include "support/fake_vulkan/kernel_host.hpp"
 #include "vkrope/vkrope.h"
@@ -20,14 +21,6 @@
 namespace vkrope::test {
 
 namespace {
-
-template <auto destroy>
-struct Destroy {
-    template <class Handle>
-    void operator()(Handle* handle) const {
-        destroy(handle);
-    }
-};
 
 /// Calls `call` with each of these numbers in `field`, which must fail with an error that names
 /// field and number. Then restores the field.
@@ -43,34 +36,20 @@ void refuses_numbers(const char* name, Enum& field, const Function& call) {
     put(field, before);
 }
 
-std::unique_ptr<vkrope_rotation, Destroy<vkrope_rotation_destroy>> make_rotation() {
-    static constexpr double frequencies[] = {1.0, 0.1, 0.01, 0.001};
-    vkrope_rotation_info info = {};
-    info.pairing = VKROPE_HALF_SPLIT;
-    info.head_dim = info.rotary_dim = 8;
-    info.inv_freq = frequencies;
-    info.inv_freq_count = 4;
-    vkrope_rotation* rotation = nullptr;
-    REQUIRE(vkrope_rotation_create(&info, &rotation, nullptr) == VKROPE_SUCCESS);
-    return decltype(make_rotation())(rotation);
-}
-
-using OwnedKernel = std::unique_ptr<vkrope_kernel, Destroy<vkrope_kernel_destroy>>;
-
 }  // namespace
 
 TEST_CASE("C: a call's direction and gain that are none are refused, and nothing is recorded") {
     fake().restart();
     {
         const KernelHost host;
-        const auto rotation = make_rotation();
+        const vkrope_rope_params rotation = eight_channels();
         vkrope_angle_plan plan = {};
-        REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 64, 4096, &plan,
+        REQUIRE(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_BUFFER, 64, 4096, &plan,
                                    nullptr) == VKROPE_SUCCESS);
         const vkrope_element f32 = VKROPE_F32;
         vkrope_kernel_info info = {};
-        REQUIRE(vkrope_rotation_get_kernel_info(rotation.get(), &plan, &f32, nullptr, nullptr,
-                                                &info, nullptr) == VKROPE_SUCCESS);
+        REQUIRE(vkrope_get_kernel_info(&rotation, &plan, &f32, nullptr, nullptr, &info, nullptr) ==
+                VKROPE_SUCCESS);
         vkrope_kernel* made = nullptr;
         REQUIRE(vkrope_kernel_create(&host.ref, &info, &made, nullptr) == VKROPE_SUCCESS);
         const OwnedKernel kernel(made);
@@ -113,7 +92,7 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         vkrope_device* opened = nullptr;
         REQUIRE(vkrope_device_open(&options, &opened, nullptr) == VKROPE_SUCCESS);
         const std::unique_ptr<vkrope_device, Destroy<vkrope_device_destroy>> device(opened);
-        const auto rotation = make_rotation();
+        const vkrope_rope_params rotation = eight_channels();
         vkrope_host_shape shape = {};
         shape.tokens = 3;
         shape.q_heads = 2;
@@ -121,7 +100,7 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         Owned work;
         const auto create = [&](vkrope_error* error) {
             vkrope_host_rotation* made = nullptr;
-            const vkrope_result result = vkrope_host_rotation_create(device.get(), rotation.get(),
+            const vkrope_result result = vkrope_host_rotation_create(device.get(), &rotation,
                                                                      &shape, &made, error);
             work.reset(made);
             return result;
@@ -148,8 +127,8 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
         vkrope_angle_source source = VKROPE_ANGLES_DIRECT_BUFFER;
         vkrope_angle_table* table = nullptr;
         refuses_numbers("source", source, [&](vkrope_error* to) {
-            return as_in_c(vkrope_angle_table_create)(device.get(), rotation.get(),
-                                                      number_in(source), 16, &table, to);
+            return as_in_c(vkrope_angle_table_create)(device.get(), &rotation, number_in(source),
+                                                      16, &table, to);
         });
         CHECK(table == nullptr);
     }

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "recorder.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

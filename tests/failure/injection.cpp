@@ -127,7 +127,7 @@ class Run {
             observed_allocations();
             require(false, "std::bad_alloc came out of the library");
         }
-        return {VKROPE_ERROR_OUT_OF_HOST_MEMORY, VK_SUCCESS, {}};
+        return VKROPE_ERROR_OUT_OF_HOST_MEMORY;
     }
 
     void try_again(void* prepared) {

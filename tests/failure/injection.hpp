@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "support/fake_vulkan/fake_vulkan.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 
@@ -48,8 +48,8 @@ struct Tolerance {
 /// Counts the calls and allocations of each scenario and fails each of them, once and (calls) from
 /// there on. The error is that of the call, or out_of_host_memory; nothing leaks; a second try
 /// succeeds. Every deviation is a failed check of doctest, and so is a tolerated result or outcome
-/// that never occurs though its call does. malloc does not fail: only Vulkan Memory Allocator calls it, for its own
-/// objects, and cannot report that it failed.
+/// that never occurs though its call does. malloc does not fail: only Vulkan Memory Allocator calls
+/// it, for its own objects, and cannot report that it failed.
 void fail_everything(const std::vector<Scenario>& scenarios,
                      const std::vector<Tolerance>& tolerances = {});
 

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "scenarios.hpp"
-#include "vkrope/frequencies.hpp"
 
 namespace vkrope::test {
 
@@ -34,77 +33,49 @@ Status scale_in_c(void*) {
     return answer([&](auto* error) { return vkrope_scale_linear(scaled.data(), 4, 2, error); });
 }
 
-Status create_rotation(void*) {
-    OwnedRotation rotation;
-    return make_rotation(rotation);
-}
-
 struct Planned {
-    OwnedRotation rotation;
-    Rotation in_cpp{.head_dim = 8, .rotary_dim = 8, .inv_freq = std::vector<double>(4)};
     std::array<float, 17 * 8> memory = {};
 };
 
 std::shared_ptr<void> prepare_plan() {
-    auto planned = std::make_shared<Planned>();
-    REQUIRE(make_rotation(planned->rotation));
-    return planned;
+    return std::make_shared<Planned>();
 }
 
 template <vkrope_angle_source source>
 Status plan_and_fill(void* prepared) {
     auto& planned = *static_cast<Planned*>(prepared);
-    const vkrope_rotation* rotation = planned.rotation.get();
+    const vkrope_rope_params rotation = eight_channels();
     vkrope_angle_plan plan = {};
     if (Status s = answer([&](auto* error) {
-            return vkrope_plan_angles(rotation, source, 16, 4096, &plan, error);
+            return vkrope_plan_angles(&rotation, source, 16, 4096, &plan, error);
         });
         !s)
         return s;
     return answer([&](auto* error) {
-        return vkrope_fill_angles(rotation, &plan, planned.memory.data(), sizeof planned.memory,
+        return vkrope_fill_angles(&rotation, &plan, planned.memory.data(), sizeof planned.memory,
                                   error);
     });
 }
 
-Status plan_and_fill_in_cpp(void* prepared) {
-    auto& [in_c, rotation, memory] = *static_cast<Planned*>(prepared);
-    if (Status s = default_inv_freq(500000.0, 8, rotation.inv_freq.data()); !s) return s;
-    if (Status s = scale_llama3(rotation.inv_freq, {8, 1, 4, 8192}); !s) return s;
-    if (Status s = scale_linear(rotation.inv_freq, 2); !s) return s;
-    const Result<AnglePlan> plan = plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 16, 4096);
-    if (!plan) return plan.status;
-    return fill_angles(rotation, plan.value, memory.data(), sizeof memory);
-}
-
 }  // namespace
 
-Status make_rotation(OwnedRotation& rotation) {
-    const char* const warnings[] = {"a warning that is too long to be kept without memory",
-                                    "another one, which is just as long"};
-    vkrope_rotation_info info = {};
-    info.pairing = VKROPE_HALF_SPLIT;
-    info.head_dim = info.rotary_dim = 8;
-    info.inv_freq = frequencies.data();
-    info.inv_freq_count = frequencies.size();
-    info.rope_type = "a name that is too long to be kept without memory";
-    info.warnings = warnings;
-    info.warning_count = 2;
-    return make(rotation, [&](auto** made, auto* error) {
-        return vkrope_rotation_create(&info, made, error);
-    });
+vkrope_rope_params eight_channels() {
+    vkrope_rope_params rotation = {};
+    rotation.pairing = VKROPE_HALF_SPLIT;
+    rotation.head_dim = rotation.rotary_dim = 8;
+    rotation.inv_freq = frequencies.data();
+    rotation.inv_freq_count = frequencies.size();
+    return rotation;
 }
 
 std::vector<Scenario> plan_scenarios() {
     std::vector<Scenario> all = {
-        {.name = "scale frequencies", .act = scale_in_c, .calls = 0},
-        {.name = "create and destroy a rotation", .act = create_rotation, .calls = 0}};
+        {.name = "scale frequencies", .act = scale_in_c, .calls = 0, .allocations = 0}};
     const std::pair<const char*, Status (*)(void*)> tables[] = {
         {"plan and fill a texture", plan_and_fill<VKROPE_ANGLES_DIRECT_TEXTURE>},
         {"plan and fill a buffer", plan_and_fill<VKROPE_ANGLES_DIRECT_BUFFER>},
         {"plan and fill a factored texture", plan_and_fill<VKROPE_ANGLES_FACTORED_TEXTURE>},
-        {"plan and fill the numbers of computed angles", plan_and_fill<VKROPE_ANGLES_COMPUTED>},
-        {"scale, plan and fill in C++", plan_and_fill_in_cpp}};
+        {"plan and fill the numbers of computed angles", plan_and_fill<VKROPE_ANGLES_COMPUTED>}};
     for (const auto& [name, act] : tables) {
         all.push_back(
             {.name = name, .prepare = prepare_plan, .act = act, .calls = 0, .allocations = 0});

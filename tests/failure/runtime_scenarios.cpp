@@ -14,9 +14,9 @@ namespace {
 /// A program's device, by C and by C++, and the rotation that it uses.
 struct Program {
     OwnedDevice device;
-    OwnedRotation rotation;
+    vkrope_rope_params rotation = eight_channels();
     std::optional<Device> in_cpp;
-    Rotation rotation_in_cpp{.head_dim = 8, .rotary_dim = 8, .inv_freq = {1.0, 0.1, 0.01, 0.001}};
+    Rotation rotation_in_cpp{eight_channels()};
     HostShape shape{.tokens = 3, .q_heads = 2, .k_heads = 1, .positions = {5, 6, 7}};
 };
 
@@ -46,7 +46,6 @@ Status open(OwnedDevice& device) {
 std::shared_ptr<void> prepare_program() {
     auto made = std::make_shared<Program>();
     REQUIRE(open(made->device));
-    REQUIRE(make_rotation(made->rotation));
     return made;
 }
 
@@ -119,8 +118,7 @@ Status make_table(void* prepared) {
     OwnedTable table;
     return make(table, [&](auto** made, auto* error) {
         return vkrope_angle_table_create(program(prepared).device.get(),
-                                         program(prepared).rotation.get(), source, 100, made,
-                                         error);
+                                         &program(prepared).rotation, source, 100, made, error);
     });
 }
 
@@ -157,8 +155,8 @@ Status rotate_once(void* prepared) {
     if (Status s = make(work,
                         [&](auto** made, auto* error) {
                             return vkrope_host_rotation_create(program(prepared).device.get(),
-                                                               program(prepared).rotation.get(),
-                                                               &shape, made, error);
+                                                               &program(prepared).rotation, &shape,
+                                                               made, error);
                         });
         !s)
         return s;

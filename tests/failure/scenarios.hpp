@@ -10,6 +10,7 @@
 
 #include "injection.hpp"
 #include "vkrope/vkrope.h"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 
@@ -25,7 +26,6 @@ using OwnedKernel = std::unique_ptr<vkrope_kernel, Destroy<vkrope_kernel_destroy
 using OwnedPositionKernel =
     std::unique_ptr<vkrope_position_kernel, Destroy<vkrope_position_kernel_destroy>>;
 using OwnedArena = std::unique_ptr<vkrope_arena, Destroy<vkrope_arena_destroy>>;
-using OwnedRotation = std::unique_ptr<vkrope_rotation, Destroy<vkrope_rotation_destroy>>;
 using OwnedList = std::unique_ptr<vkrope_device_list, Destroy<vkrope_device_list_destroy>>;
 using OwnedDevice = std::unique_ptr<vkrope_device, Destroy<vkrope_device_destroy>>;
 using OwnedBuffer = std::unique_ptr<vkrope_buffer, Destroy<vkrope_buffer_destroy>>;
@@ -36,7 +36,7 @@ using OwnedHostRotation =
 /// The result of `call` and its vkrope_error as a Status.
 template <class Function>
 Status answer(const Function& call) {
-    Status status = {{VKROPE_ERROR_INTERNAL, VK_INCOMPLETE, "left by someone else"}};
+    Status status = vkrope_error{VKROPE_ERROR_INTERNAL, VK_INCOMPLETE, "left by someone else"};
     const vkrope_result result = call(&status);
     CHECK(status.code == result);
     return status;
@@ -52,8 +52,8 @@ Status make(std::unique_ptr<Handle, Deleter>& owned, const Function& call) {
     return status;
 }
 
-/// A head of 8 channels, with words that are kept.
-Status make_rotation(OwnedRotation& rotation);
+/// A head of 8 channels.
+vkrope_rope_params eight_channels();
 
 std::vector<Scenario> plan_scenarios();
 std::vector<Scenario> kernel_scenarios();

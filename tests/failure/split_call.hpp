@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A call, and where the contract of kernel.hpp has its rows. A model of the shader is compared with
+// A call, and where the contract of vkrope.h has its rows. A model of the shader is compared with
 // it.
 #pragma once
 

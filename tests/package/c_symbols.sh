@@ -31,10 +31,11 @@ awk '/^\/\* ---- / { has = !/not in vkrope::c_static/ } has || !sections { print
     functions >"$SCRATCH/declared_static"
 [ "$(wc -l <"$SCRATCH/declared_static")" -lt "$(wc -l <"$SCRATCH/declared")" ] ||
     { echo "vkrope.h says of no tier that the static library lacks it"; exit 1; }
-nm -g --defined-only "$BUILD/host/c/libvkrope_c.a" | awk '$3 ~ /^vk/ { print $3 }' |
+nm -g --defined-only "$BUILD"/host/kernel/libvkrope_kernel.a \
+    "$BUILD"/host/frequencies/libvkrope_frequencies.a | awk '$3 ~ /^vk/ { print $3 }' |
     sort >"$SCRATCH/static"
 if ! diff "$SCRATCH/declared_static" "$SCRATCH/static" >"$SCRATCH/difference"; then
-    echo "vkrope.h declares for vkrope::c_static (<) and libvkrope_c.a defines (>) different functions:"
+    echo "vkrope.h declares for vkrope::c_static (<) and the static libraries define (>) different functions:"
     cat "$SCRATCH/difference"
     exit 1
 fi

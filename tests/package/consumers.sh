@@ -112,7 +112,7 @@ build subdirectory "-Wall -Wextra -Werror" \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
 if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$strict"; else
     left_out 'c_app: VKROPE_C is off'; fi
-if [ -n "$(find "$work/installed" -name 'libvkrope_c.*')" ]; then build c_static "$strict"; else
+if grep -qs c_static "$work"/installed/*/cmake/vkrope/vkropeTargets.cmake; then build c_static "$strict"; else
     left_out 'c_static: VKROPE_C is off'; fi
 
 # What generators write down names every file that was read, as text or, in ninja's list of
@@ -122,7 +122,7 @@ mentions() {
     grep -rlI "$@" "$work/build" || true
     find "$work/build" -name .ninja_deps -exec grep -la "$@" {} + || true
 }
-[ -n "$(mentions -F -e "$work/installed/include/vkrope/kernel.hpp")" ] ||
+[ -n "$(mentions -F -e "$work/installed/include/vkrope/vkrope.hpp")" ] ||
     { echo 'the files that were read are not found'; exit 1; }
 traces=$(mentions -F -e "$SOURCE/" -e "$BUILD/")
 [ -z "$traces" ] ||

@@ -49,10 +49,10 @@ ignores() {
     failed=1
 }
 for compiler in "$CXX" "$other"; do
-    ignores "$compiler" c++ c++17 frequencies.hpp 'vkrope::default_inv_freq(1, 2, nullptr);'
-    ignores "$compiler" c++ c++17 kernel.hpp 'vkrope::create({}, {});'
-    ignores "$compiler" c++ c++20 vkrope.h 'vkrope_rotation_create(nullptr, nullptr, nullptr);'
-    ignores "$compiler" c c11 vkrope.h 'vkrope_rotation_create(0, 0, 0);'
+    ignores "$compiler" c++ c++17 vkrope.hpp 'vkrope::default_inv_freq(1, 2, nullptr);'
+    ignores "$compiler" c++ c++17 vkrope.hpp 'vkrope::create({}, {});'
+    ignores "$compiler" c++ c++20 vkrope.h 'vkrope_plan_parameters(nullptr, nullptr, nullptr);'
+    ignores "$compiler" c c11 vkrope.h 'vkrope_plan_parameters(0, 0, 0);'
 done
-[ "$checked" -ge 5 ] || { echo "only $checked headers were found"; exit 1; }
+[ "$checked" -ge 4 ] || { echo "only $checked headers were found"; exit 1; }
 exit $failed

@@ -13,15 +13,14 @@ may_include() {
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
 shared='status\.hpp|defaults\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp'
-shared="$shared|interface\.h|vkrope/types\.hpp"
-may_include frequencies "$shared|frequencies/.*|vkrope/(frequencies|rotation_from|positions)\.hpp"
-may_include kernel "$shared|kernel/.*|vkrope/kernel\.hpp|(rope|positions)\.inc"
-may_include model "$shared|model/.*|vkrope/(frequencies|model)\.hpp"
-may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
-may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/(frequencies|model)\.hpp"
-may_include runtime "$shared|runtime/.*|vkrope/(frequencies|kernel|runtime)\.hpp"
-public='frequencies|rotation_from|positions|kernel|model|runtime'
-[ ! -d c ] || may_include c "$shared|c/.*|vkrope/(vkrope\.h|($public)\.hpp)"
+shared="$shared|interface\.h|vkrope/(vkrope\.hpp|version\.h)"
+may_include frequencies "$shared|frequencies/.*"
+may_include kernel "$shared|kernel/.*|(rope|positions)\.inc"
+may_include model "$shared|model/.*|vkrope/model\.hpp"
+may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)|vkrope/model\.hpp"
+may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/model\.hpp"
+may_include runtime "$shared|runtime/.*|vkrope/runtime\.hpp"
+[ ! -d c ] || may_include c "$shared|c/.*|vkrope/(model|runtime)\.hpp"
 may_include reference 'reference/.*'
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.

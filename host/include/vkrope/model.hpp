@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "vkrope/frequencies.hpp"
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

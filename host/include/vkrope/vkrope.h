@@ -32,9 +32,9 @@
 #include "vkrope/version.h"
 
 /** @def VKROPE_API
- * Declaration of functions. With VKROPE_STATIC (target vkrope::c_static) they become part of the
- * program, which does not export them. */
-#if defined(VKROPE_STATIC)
+ * Declaration of functions. With VKROPE_STATIC, which the static targets set, they become part of
+ * the program, which does not export them. */
+#if defined(VKROPE_STATIC) && !defined(VKROPE_C_EXPORTS)
 #define VKROPE_API
 #elif defined(_WIN32) && defined(VKROPE_C_EXPORTS)
 #define VKROPE_API __declspec(dllexport)
@@ -109,7 +109,7 @@ typedef enum vkrope_result VKROPE_INT32 {
 typedef struct vkrope_error {
     vkrope_result code VKROPE_ZERO; /**< the value that the function returns */
     VkResult vk_result VKROPE_ZERO; /**< VkResult that caused the error, if any; else VK_SUCCESS */
-    char what[240] VKROPE_ZERO;     /**< one sentence, null-terminated: field, value, rule */
+    char what[240];                 /**< one sentence, null-terminated: field, value, rule */
 } vkrope_error;
 
 /** Short English text for a code; "unknown result" for any other number. Static; never null.
@@ -117,6 +117,15 @@ typedef struct vkrope_error {
 VKROPE_API const char* vkrope_status_string(vkrope_result result);
 
 /* ---- types that all tiers share ---- */
+
+/** Largest head_dim of a tensor, and largest rotary_dim. */
+#define VKROPE_MAX_HEAD_DIM 65534
+/** Largest max_position of a table; positions are int32. Computed angles also cover -2^31. */
+#define VKROPE_MAX_POSITIONS (UINT64_C(1) << 31)
+/** Largest max_position of a factored table: a position has two 11-bit digits. */
+#define VKROPE_MAX_FACTORED_POSITIONS (UINT64_C(1) << 22)
+/** Largest number of calls of an arena. */
+#define VKROPE_MAX_CALLS 65536
 
 /** Index of a tensor in arrays of three: vkrope_kernel_info::tensor, vkrope_call::in and others. */
 typedef enum vkrope_tensor_index VKROPE_UINT32 {
@@ -365,11 +374,13 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_positions(double* inv_fre
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
- * @param divisors  `count` numbers, finite and above 0
+ * @param divisors  `divisor_count` numbers, finite and above 0
+ * @param divisor_count  must be `count`
  * @param error     optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count,
                                                                 const double* divisors,
+                                                                size_t divisor_count,
                                                                 vkrope_error* error);
 
 /**
@@ -603,8 +614,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_query_scales(const vkrope_query
  */
 VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
 
-/** RoPE parameters of a model or of one of its layer types. Immutable. */
-typedef struct vkrope_rotation vkrope_rotation;
+/** RoPE parameters of a model or of one of its layer types; defined below. */
+typedef struct vkrope_rope_params vkrope_rope_params;
 
 /** Maximum number of windows of a row. */
 #define VKROPE_MAX_WINDOWS 4
@@ -615,80 +626,6 @@ typedef struct vkrope_window {
         VKROPE_ZERO; /**< first channel, relative to vkrope_tensor_info::rotary_offset */
     uint32_t rotary_dim VKROPE_ZERO; /**< channels: even */
 } vkrope_window;
-
-/** RoPE parameters of a model or of one of its layer types. */
-typedef struct vkrope_rotation_info {
-    vkrope_pairing pairing VKROPE_ZERO; /**< which channels form pairs */
-    uint32_t head_dim
-        VKROPE_ZERO; /**< channels per head; for latent attention (MLA): only the rotated ones */
-    uint32_t rotary_dim VKROPE_ZERO;      /**< rotated channels: even, 2 to head_dim */
-    uint32_t q_rotary_offset VKROPE_ZERO; /**< first rotated channel of a query row */
-    uint32_t k_rotary_offset VKROPE_ZERO; /**< first rotated channel of a key row */
-    VkBool32 no_rope VKROPE_ZERO;         /**< a layer without RoPE: needs no frequencies */
-    /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM [axes,
-     * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
-    const double* inv_freq VKROPE_ZERO;
-    size_t inv_freq_count VKROPE_ZERO; /**< numbers in inv_freq */
-    double attention_factor
-        VKROPE_ZERO; /**< multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0:
-            1 */
-    double softmax_scale
-        VKROPE_ZERO; /**< factor for the caller's softmax scale; never applied here; 0: 1 */
-    uint64_t max_position VKROPE_ZERO; /**< positions that the model was made for; 0: unknown */
-    const char* rope_type
-        VKROPE_ZERO; /**< the name that the model gives its scaling; null: "default" */
-    const char* const* warnings
-        VKROPE_ZERO; /**< [warning_count] what was ignored or assumed while reading the model */
-    size_t warning_count VKROPE_ZERO;     /**< strings in warnings */
-    vkrope_sections sections VKROPE_ZERO; /**< axes 0: one position per token */
-    /** Longest sequence that these frequencies are valid for, if the scaling depends on the length.
-     * A longer sequence needs new frequencies and a new table; existing ones stay valid. 0: no
-     * limit; valid from the length that they were computed for. */
-    uint64_t longest_seq_len VKROPE_ZERO;
-    vkrope_angle_precision precision
-        VKROPE_ZERO;         /**< how angles are computed; float32 requires a direct table */
-    double base VKROPE_ZERO; /**< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown,
-                    or another formula */
-    /** [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
-     * position * inv_freq + phase. Finite, of magnitude below 2048; null: none. Every source adds
-     * them as multiples of 2^-64 turn, so that error bounds do not change. */
-    const double* phase VKROPE_ZERO;
-    size_t phase_count VKROPE_ZERO; /**< numbers in phase */
-    /** Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
-     * 65535. 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q and K
-     * that are multiples of it; 0: 1. */
-    uint32_t head_groups VKROPE_ZERO;
-    /** Windows of a row, as vkrope_kernel_info::windows has them: pairs are formed within each
-     * (Gemma 4's vision tower). Their offsets count from the rotary offset, their rotary_dims add
-     * up to rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
-     * window. */
-    vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
-} vkrope_rotation_info;
-
-/**
- * Creates a rotation; copies all of `info`.
- *
- * @param info      content; numbers that only tables need are checked by vkrope_plan_angles
- * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_create(const vkrope_rotation_info* info,
-                                                                 vkrope_rotation** rotation,
-                                                                 vkrope_error* error);
-
-/**
- * Content of a rotation, including what was read from a model.
- *
- * @param rotation  a rotation
- * @param info      receives the result.
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_info(const vkrope_rotation* rotation,
-                                                                   vkrope_rotation_info* info,
-                                                                   vkrope_error* error);
-
-/** Destroys a rotation. Objects made with it do not refer to it. */
-VKROPE_API void vkrope_rotation_destroy(vkrope_rotation* rotation);
 
 /** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h
  * and ggml_compute_forward_rope in ggml-cpu/ops.cpp. ggml_rope_ext_back is
@@ -728,12 +665,16 @@ typedef struct vkrope_ggml_rope {
  * rotation has only axes that rotate a pair.
  *
  * @param rope      arguments
- * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param inv_freq  receives the frequencies, to which the rotation then refers; unspecified on
+ *                  error
+ * @param count     numbers in `inv_freq`: at least those of the rotation; head_dim / 2 always is
+ * @param rotation  receives the rotation; unchanged on error
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_ggml(const vkrope_ggml_rope* rope,
-                                                                    vkrope_rotation** rotation,
+                                                                    double* inv_freq, size_t count,
+                                                                    vkrope_rope_params* rotation,
                                                                     vkrope_error* error);
 
 /**
@@ -799,17 +740,19 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_interval_axis(uint32_t patches,
  * its unit, and adds origin times frequency to the phases, less whole turns. `base` becomes 0
  * unless all units are 1.
  *
- * @param rotation  stays as it is
- * @param axes      [count]
- * @param count     axes of the rotation, or 1 without sections
- * @param folded    receives the copy; destroy it with vkrope_rotation_destroy
+ * @param axes      [axis_count]
+ * @param axis_count  axes of the rotation, or 1 without sections
+ * @param inv_freq  receives the new frequencies, as many as the rotation's; may be the rotation's
+ * @param phase     receives the new phases, [head_groups, rotary_dim / 2]; unused where the
+ * rotation has none and no axis has an origin
+ * @param rotation  its frequencies, phases and base change to the new ones; all unchanged on error
  * @param error     optional
  * @return VKROPE_ERROR_LIMIT_EXCEEDED if a frequency reaches 2048 radians
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_fold_grid(const vkrope_rotation* rotation,
-                                                                    const vkrope_grid_axis* axes,
-                                                                    uint32_t count,
-                                                                    vkrope_rotation** folded,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_fold_grid(const vkrope_grid_axis* axes,
+                                                                    uint32_t axis_count,
+                                                                    double* inv_freq, double* phase,
+                                                                    vkrope_rope_params* rotation,
                                                                     vkrope_error* error);
 
 /**
@@ -824,15 +767,15 @@ VKROPE_API uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t co
  * Writes the ids of a grid for vkrope_positions::ids: [axes, tokens], tokens row by row, the last
  * axis fastest.
  *
- * @param axes    [count]
- * @param count   1 to 8
- * @param ids     receives [count, tokens]; unchanged on error
+ * @param axes    [axis_count]
+ * @param axis_count  1 to 8
+ * @param ids     receives [axis_count, tokens]; unchanged on error
  * @param tokens  must be vkrope_grid_tokens
  * @param error   optional
  * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id leaves int32
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes,
-                                                          uint32_t count, int32_t* ids,
+                                                          uint32_t axis_count, int32_t* ids,
                                                           size_t tokens, vkrope_error* error);
 
 /**
@@ -933,7 +876,7 @@ typedef struct vkrope_xpos_scaling {
  * @param error     optional
  * @return VKROPE_ERROR_LIMIT_EXCEEDED if a factor leaves the normal range of float
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rotation* rotation,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_params* rotation,
                                                               const vkrope_xpos_scaling* scaling,
                                                               VkBool32 keys, int64_t first,
                                                               size_t rows, float* cos, float* sin,
@@ -962,7 +905,7 @@ typedef struct vkrope_angle_plan {
     /** Sections of the rotation; vkrope_record rejects a kernel created for different ones. A
      * cos_sin_cache has none. */
     vkrope_sections sections VKROPE_ZERO;
-    VkBool32 phase VKROPE_ZERO;         /**< each pair has a phase: vkrope_rotation_info::phase */
+    VkBool32 phase VKROPE_ZERO;         /**< each pair has a phase: vkrope_rope_params::phase */
     uint32_t head_groups VKROPE_ZERO;   /**< groups of heads with frequencies of their own; 0: 1 */
     vkrope_element element VKROPE_ZERO; /**< cos_sin_cache: element type of cos and sin */
     uint32_t row_stride VKROPE_ZERO; /**< cos_sin_cache: elements from one row to the next; only the
@@ -990,13 +933,13 @@ typedef struct vkrope_angle_plan {
  *         rotation; VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
-    const vkrope_rotation* rotation, vkrope_angle_source source, uint64_t max_position,
+    const vkrope_rope_params* rotation, vkrope_angle_source source, uint64_t max_position,
     uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
 
 /**
  * What VKROPE_ANGLES_AUTOMATIC means, on every device. float32 precision requires a direct table.
  *
- * @param precision     vkrope_rotation_info::precision
+ * @param precision     vkrope_rope_params::precision
  * @param max_position  as vkrope_plan_angles
  */
 VKROPE_API vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision,
@@ -1049,7 +992,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_cos_sin_cache(
  * @return VKROPE_ERROR_INVALID_ARGUMENT for memory that is too small or not aligned, or for another
  *         rotation's plan
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angles(const vkrope_rotation* rotation,
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angles(const vkrope_rope_params* rotation,
                                                              const vkrope_angle_plan* plan,
                                                              void* memory, size_t bytes,
                                                              vkrope_error* error);
@@ -1086,10 +1029,19 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(const vkrope_an
  * @return as vkrope_fill_angles
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
-    const vkrope_rotation* rotation, const vkrope_angle_plan* plan, uint32_t first_line,
+    const vkrope_rope_params* rotation, const vkrope_angle_plan* plan, uint32_t first_line,
     uint32_t lines, void* memory, size_t bytes, vkrope_error* error);
 
 /* ---- tier "model": not in vkrope::c_static. Thread-safe. ---- */
+
+/** What was read from the file of a model. Immutable. */
+typedef struct vkrope_model vkrope_model;
+
+/** The RoPE parameters that were read. They belong to the model; null for null. */
+VKROPE_API const vkrope_rope_params* vkrope_model_get_params(const vkrope_model* model);
+
+/** Destroys a model. Tables and kernels do not refer to it. */
+VKROPE_API void vkrope_model_destroy(vkrope_model* model);
 
 /** Selects one RoPE of a model that has several. */
 typedef struct vkrope_model_query {
@@ -1115,21 +1067,21 @@ typedef struct vkrope_model_query {
  * @param bytes     size of `json`
  * @param query     null: the model's only RoPE. If the model does not have what it selects:
  *                  VKROPE_ERROR_INVALID_ARGUMENT
- * @param rotation  receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param model     receives the model; destroy it with vkrope_model_destroy
  * @param error     optional
  * @return VKROPE_ERROR_NOT_SUPPORTED for a rope type that this version does not support;
  *         VKROPE_ERROR_INVALID_DATA for a field that is missing, of the wrong kind or out of range.
  *         Both name it.
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_rotation_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
-                               vkrope_rotation** rotation, vkrope_error* error);
+vkrope_model_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
+                            vkrope_model** model, vkrope_error* error);
 
 /**
  * Reads a part of a file: copies the bytes from `offset` on to `to`. Never called for a part beyond
  * the end of the file.
  *
- * @param user    the `user` argument of vkrope_rotation_from_gguf
+ * @param user    the `user` argument of vkrope_model_from_gguf
  * @param offset  bytes from the beginning of the file
  * @param to      receives the bytes
  * @param bytes   number of bytes
@@ -1146,31 +1098,30 @@ typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t b
  * @param user        passed to `read`
  * @param query       null: the model's only RoPE. If the model does not have what it selects:
  *                    VKROPE_ERROR_INVALID_ARGUMENT
- * @param rotation    receives the rotation; destroy it with vkrope_rotation_destroy
+ * @param model       receives the model; destroy it with vkrope_model_destroy
  * @param error       optional
  * @return VKROPE_ERROR_NOT_SUPPORTED for an architecture that has no RoPE or that this version does
  *         not know, and for version 1, big-endian and split files; VKROPE_ERROR_INVALID_DATA for a
  *         file that is truncated or contradicts itself, and for a key that is missing, of the wrong
  *         type or out of range
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_gguf(uint64_t file_bytes,
-                                                                    vkrope_read_at read, void* user,
-                                                                    const vkrope_model_query* query,
-                                                                    vkrope_rotation** rotation,
-                                                                    vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf(uint64_t file_bytes,
+                                                                 vkrope_read_at read, void* user,
+                                                                 const vkrope_model_query* query,
+                                                                 vkrope_model** model,
+                                                                 vkrope_error* error);
 
 /**
- * As vkrope_rotation_from_gguf, for a regular file on disk.
+ * As vkrope_model_from_gguf, for a regular file on disk.
  *
  * @param path      path of the file
  * @param query     as above
- * @param rotation  as above
+ * @param model     as above
  * @param error     optional
  * @return as above; VKROPE_ERROR_INVALID_DATA if the file cannot be opened
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_rotation_from_gguf_file(const char* path, const vkrope_model_query* query,
-                               vkrope_rotation** rotation, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf_file(
+    const char* path, const vkrope_model_query* query, vkrope_model** model, vkrope_error* error);
 
 /* ---- tier "kernel": records into the application's command buffer, on its device ---- */
 
@@ -1363,7 +1314,7 @@ typedef struct vkrope_tensor_info {
 
 /** Properties that are fixed when a kernel is created; everything else is per call. A field that is
  * given and has no effect on this kernel is an error: the type of an absent tensor, sections
- * without VKROPE_POSITIONS_AXIS_IDS. vkrope_rotation_get_kernel_info derives it from a rotation. */
+ * without VKROPE_POSITIONS_AXIS_IDS. vkrope_get_kernel_info derives it from a rotation. */
 typedef struct vkrope_kernel_info {
     vkrope_pairing pairing
         VKROPE_ZERO;                 /**< pairing of the input; VKROPE_PAIRING_NONE is an error */
@@ -1525,7 +1476,7 @@ VKROPE_API uint32_t vkrope_summed_axes(const vkrope_sections* sections);
  * @param rotation       a rotation
  * @param rotary_offset  its q_rotary_offset or k_rotary_offset
  */
-VKROPE_API uint32_t vkrope_row_channels(const vkrope_rotation* rotation, uint32_t rotary_offset);
+VKROPE_API uint32_t vkrope_row_channels(const vkrope_rope_params* rotation, uint32_t rotary_offset);
 
 /** Whether a type can only be stored. */
 VKROPE_API VkBool32 vkrope_is_quantised(vkrope_element element);
@@ -1538,8 +1489,8 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
 /**
  * Derives the vkrope_kernel_info for vkrope_kernel_create from a rotation: pairing, channels,
- * offsets, angle source and sections, and the model's other steps, which vkrope_rotation_get_finish
- * returns, with its head counts if it has any. V has the head_dim of K. Where the model has steps,
+ * offsets, angle source and sections, and the model's other steps, vkrope_rope_params::finish, with
+ * its head counts if it has any. V has the head_dim of K. Where the model has steps,
  * vkrope_call::parameters needs its weights, see vkrope_plan_parameters, and
  * vkrope_call::scale_tokens the scales of vkrope_query_scales. Thread-safe.
  *
@@ -1558,10 +1509,10 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's plan
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_kernel_info(
-    const vkrope_rotation* rotation, const vkrope_angle_plan* plan, const vkrope_element* q,
-    const vkrope_element* k, const vkrope_element* v, vkrope_kernel_info* info,
-    vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_plan* plan,
+                       const vkrope_element* q, const vkrope_element* k, const vkrope_element* v,
+                       vkrope_kernel_info* info, vkrope_error* error);
 
 /** What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
  * the scale of the queries by position. A parameter shape that is not none says that the model has
@@ -1578,16 +1529,57 @@ typedef struct vkrope_model_finish {
     uint32_t k_heads VKROPE_ZERO; /**< key heads of a layer, and value heads; 0: unknown */
 } vkrope_model_finish;
 
-/**
- * What else the layer of a rotation does to Q, K and V, as read from a model. Rotations never apply
- * it; a kernel does if its vkrope_kernel_info has it.
- *
- * @param rotation  a rotation
- * @param finish    receives the result
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_get_finish(
-    const vkrope_rotation* rotation, vkrope_model_finish* finish, vkrope_error* error);
+/** RoPE parameters of a model or of one of its layer types: a view, whose arrays and strings belong
+ * to whoever made them. Functions that take it read them during the call only. */
+struct vkrope_rope_params {
+    vkrope_pairing pairing VKROPE_ZERO; /**< which channels form pairs */
+    uint32_t head_dim
+        VKROPE_ZERO; /**< channels per head; for latent attention (MLA): only the rotated ones */
+    uint32_t rotary_dim VKROPE_ZERO;      /**< rotated channels: even, 2 to head_dim */
+    uint32_t q_rotary_offset VKROPE_ZERO; /**< first rotated channel of a query row */
+    uint32_t k_rotary_offset VKROPE_ZERO; /**< first rotated channel of a key row */
+    VkBool32 no_rope VKROPE_ZERO;         /**< a layer without RoPE: needs no frequencies */
+    /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM [axes,
+     * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
+    const double* inv_freq VKROPE_ZERO;
+    size_t inv_freq_count VKROPE_ZERO; /**< numbers in inv_freq */
+    double attention_factor
+        VKROPE_ZERO; /**< multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0:
+            1 */
+    double softmax_scale
+        VKROPE_ZERO; /**< factor for the caller's softmax scale; never applied here; 0: 1 */
+    uint64_t max_position VKROPE_ZERO; /**< positions that the model was made for; 0: unknown */
+    const char* rope_type
+        VKROPE_ZERO; /**< the name that the model gives its scaling; null: "default" */
+    const char* const* warnings
+        VKROPE_ZERO; /**< [warning_count] what was ignored or assumed while reading the model */
+    size_t warning_count VKROPE_ZERO;     /**< strings in warnings */
+    vkrope_sections sections VKROPE_ZERO; /**< axes 0: one position per token */
+    /** Longest sequence that these frequencies are valid for, if the scaling depends on the length.
+     * A longer sequence needs new frequencies and a new table; existing ones stay valid. 0: no
+     * limit; valid from the length that they were computed for. */
+    uint64_t longest_seq_len VKROPE_ZERO;
+    vkrope_angle_precision precision
+        VKROPE_ZERO;         /**< how angles are computed; float32 requires a direct table */
+    double base VKROPE_ZERO; /**< the unscaled frequencies are base^(-2j / rotary_dim); 0: unknown,
+                    or another formula */
+    /** [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
+     * position * inv_freq + phase. Finite, of magnitude below 2048; null: none. Every source adds
+     * them as multiples of 2^-64 turn, so that error bounds do not change. */
+    const double* phase VKROPE_ZERO;
+    size_t phase_count VKROPE_ZERO; /**< numbers in phase */
+    /** Groups of consecutive heads with frequencies of their own (LTX-2, Mochi, RoPE-ViT): 1 to
+     * 65535. 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q and K
+     * that are multiples of it; 0: 1. */
+    uint32_t head_groups VKROPE_ZERO;
+    /** Windows of a row, as vkrope_kernel_info::windows has them: pairs are formed within each
+     * (Gemma 4's vision tower). Their offsets count from the rotary offset, their rotary_dims add
+     * up to rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
+     * window. */
+    vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
+    /** What else the layer does to Q, K and V; never applied by rotations. */
+    vkrope_model_finish finish VKROPE_ZERO;
+};
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record with it,
  * each into its own command buffer. */
@@ -2261,7 +2253,7 @@ typedef struct vkrope_angle_table vkrope_angle_table;
  * @return as vkrope_plan_angles
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_create(
-    vkrope_device* device, const vkrope_rotation* rotation, vkrope_angle_source source,
+    vkrope_device* device, const vkrope_rope_params* rotation, vkrope_angle_source source,
     uint64_t max_position, vkrope_angle_table** table, vkrope_error* error);
 
 /**
@@ -2287,11 +2279,9 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_an
  * @param max_position  as vkrope_plan_angles
  * @param error         optional
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table,
-                                                                   vkrope_device* device,
-                                                                   const vkrope_rotation* rotation,
-                                                                   uint64_t max_position,
-                                                                   vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_reach(
+    vkrope_angle_table* table, vkrope_device* device, const vkrope_rope_params* rotation,
+    uint64_t max_position, vkrope_error* error);
 
 /** Destroys a table. */
 VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);
@@ -2338,7 +2328,7 @@ typedef struct vkrope_host_rotation vkrope_host_rotation;
  *         VKROPE_ERROR_NOT_SUPPORTED for what this version or the device does not support
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_create(
-    vkrope_device* device, const vkrope_rotation* rotation, const vkrope_host_shape* shape,
+    vkrope_device* device, const vkrope_rope_params* rotation, const vkrope_host_shape* shape,
     vkrope_host_rotation** host_rotation, vkrope_error* error);
 
 /** Bytes of Q in host memory; 0 if absent or if the pointer is null. */

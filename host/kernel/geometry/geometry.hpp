@@ -7,7 +7,7 @@
 
 #include "divide_up.hpp"
 #include "interface.h"
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernel/geometry/view.hpp"
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -11,7 +11,7 @@ namespace vkrope {
 
 namespace {
 
-constexpr std::int64_t max_positions = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_id = std::numeric_limits<std::int32_t>::max();
 
 Status stride_error(const char* field, std::int64_t stride, const char* rule) noexcept {
     return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %" PRId64 ": it must be %s", field, stride,
@@ -22,7 +22,7 @@ Status stride_error(const char* field, std::int64_t stride, const char* rule) no
 Status resolve_stride(const char* field, std::int64_t given, std::uint64_t packed,
                       std::uint64_t& stride) noexcept {
     stride = given == 0 ? packed : given == broadcast ? 0 : std::uint64_t(given);
-    if (given == broadcast || (given >= 0 && given <= max_positions)) return {};
+    if (given == broadcast || (given >= 0 && given <= max_id)) return {};
     return stride_error(field, given, "0 (packed), broadcast, or at most 2^31 - 1");
 }
 
@@ -39,8 +39,8 @@ Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
                      sequences_of(call));
     resolved.position_step = std::uint32_t(stride);
     const std::int64_t last = std::int64_t{positions.first} + call.tokens - 1;
-    const std::uint64_t left = last <= max_positions ? std::uint64_t(max_positions - last) : 0;
-    if (last <= max_positions && (steps == 0 || stride <= left / std::uint64_t(steps))) return {};
+    const std::uint64_t left = last <= max_id ? std::uint64_t(max_id - last) : 0;
+    if (last <= max_id && (steps == 0 || stride <= left / std::uint64_t(steps))) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "positions.first is %d: with tokens %u, batch %u and batch_stride %" PRIu64
                  " the last position, %.0f, does not fit in int32",
@@ -71,7 +71,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
                          ResolvedCall& resolved) noexcept {
     const Positions& positions = call.positions;
     if (info.positions == VKROPE_POSITIONS_IMPLICIT) return resolve_implicit(call, resolved);
-    if (positions.token_stride < 0 || positions.token_stride > max_positions)
+    if (positions.token_stride < 0 || positions.token_stride > max_id)
         return stride_error("positions.token_stride", positions.token_stride,
                             "0 (packed) or 1 to 2^31 - 1");
     const std::uint64_t token = positions.token_stride == 0 ? 1 : positions.token_stride;
@@ -108,7 +108,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
     const PagedCache& rows = call.paged_cache;
     if (!info.scatter_kv || (call.in[K].heads == 0 && call.in[V].heads == 0)) return {};
-    if (rows.batch_stride < 0 || rows.batch_stride > max_positions)
+    if (rows.batch_stride < 0 || rows.batch_stride > max_id)
         return stride_error("paged_cache.batch_stride", rows.batch_stride,
                             "0 (packed) or 1 to 2^31 - 1");
     resolved.page_size = page_size_of(rows);

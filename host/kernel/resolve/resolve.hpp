@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "kernel/geometry/view.hpp"
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

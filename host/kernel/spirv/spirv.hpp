@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -2,6 +2,7 @@
 // Copies an angle table from staging memory to its image or buffer.
 #include <cinttypes>
 
+#include "defaults.hpp"
 #include "kernel/vulkan/functions.hpp"
 #include "status.hpp"
 
@@ -112,7 +113,7 @@ void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const Angle
     region.imageExtent = {plan.extent.width, lines, 1};
     vk.vkCmdCopyBufferToImage(commands, upload.staging, upload.image, copying, 1, &region);
     if (upload.first_line + lines == plan.extent.height) {
-        const Boundary at = boundary();
+        constexpr Boundary at = call_boundary;
         const auto barrier = transition(upload.image, copying, VK_ACCESS_TRANSFER_WRITE_BIT,
                                         VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL,
                                         at.texture_access);
@@ -127,7 +128,7 @@ void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AngleP
     const VkBufferCopy region = {upload.staging_offset,
                                  upload.buffer_offset + upload.first_line * line, lines * line};
     vk.vkCmdCopyBuffer(commands, upload.staging, upload.buffer, 1, &region);
-    const Boundary at = boundary();
+    constexpr Boundary at = call_boundary;
     VkBufferMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER;
     barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
@@ -142,48 +143,70 @@ void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AngleP
 
 }  // namespace
 
-VkImageCreateInfo angle_image_info(const AnglePlan& plan) noexcept {
-    VkImageCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
-    info.imageType = VK_IMAGE_TYPE_2D;
-    info.format = plan.format;
-    info.extent = {plan.extent.width, plan.extent.height, 1};
-    info.mipLevels = 1;
-    info.arrayLayers = 1;
-    info.samples = VK_SAMPLE_COUNT_1_BIT;
-    info.tiling = VK_IMAGE_TILING_OPTIMAL;
-    info.usage = plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT;
-    info.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
-    return info;
-}
-
-VkImageViewCreateInfo angle_view_info(const AnglePlan& plan, VkImage image) noexcept {
-    VkImageViewCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
-    info.image = image;
-    info.viewType = VK_IMAGE_VIEW_TYPE_2D;
-    info.format = plan.format;
-    info.subresourceRange = all_of_it;
-    return info;
-}
-
-Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device, const AnglePlan& plan,
-                           const AngleUpload& upload) noexcept {
-    if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
-    if (!device.device) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.device is null");
-    if (!device.get_instance_proc_addr)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.get_instance_proc_addr is null");
-    if (Status s = check(plan, upload); !s) return s;
-    const Result<CopyFunctions> vk = load(device);
-    if (!vk) return vk.status;
-    const std::uint32_t lines = upload.lines == 0 ? angle_lines(plan).count - upload.first_line
-                                                  : upload.lines;
-    if (is_texture(plan)) {
-        copy_texture(commands, vk.value, plan, upload, lines);
-    } else {
-        copy_buffer(commands, vk.value, plan, upload, lines);
-    }
-    return {};
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* given, VkImageCreateInfo* made,
+                                          vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = check_plan(given, "plan"); !s) return s;
+        const AnglePlan& plan = *given;
+        VkImageCreateInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
+        info.imageType = VK_IMAGE_TYPE_2D;
+        info.format = plan.format;
+        info.extent = {plan.extent.width, plan.extent.height, 1};
+        info.mipLevels = 1;
+        info.arrayLayers = 1;
+        info.samples = VK_SAMPLE_COUNT_1_BIT;
+        info.tiling = VK_IMAGE_TILING_OPTIMAL;
+        info.usage = plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT;
+        info.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
+        return hand_out(Result<VkImageCreateInfo>{{}, info}, made, "info");
+    });
+}
+
+vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* given, VkImage image,
+                                         VkImageViewCreateInfo* made, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = check_plan(given, "plan"); !s) return s;
+        const AnglePlan& plan = *given;
+        VkImageViewCreateInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
+        info.image = image;
+        info.viewType = VK_IMAGE_VIEW_TYPE_2D;
+        info.format = plan.format;
+        info.subresourceRange = all_of_it;
+        return hand_out(Result<VkImageViewCreateInfo>{{}, info}, made, "info");
+    });
+}
+
+vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands,
+                                         const vkrope_device_ref* borrowed,
+                                         const vkrope_angle_plan* planned,
+                                         const vkrope_angle_upload* given, vkrope_error* failure) {
+    return answer(failure, [&]() -> Status {
+        if (Status s = not_null(borrowed, "device"); !s) return s;
+        if (Status s = check_plan(planned, "plan"); !s) return s;
+        if (Status s = not_null(given, "upload"); !s) return s;
+        const DeviceRef& device = *borrowed;
+        const AnglePlan& plan = *planned;
+        const AngleUpload& upload = *given;
+        if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
+        if (!device.device) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.device is null");
+        if (!device.get_instance_proc_addr)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.get_instance_proc_addr is null");
+        if (Status s = check(plan, upload); !s) return s;
+        const Result<CopyFunctions> vk = load(device);
+        if (!vk) return vk.status;
+        const std::uint32_t lines = upload.lines == 0 ? angle_lines(plan).count - upload.first_line
+                                                      : upload.lines;
+        if (is_texture(plan)) {
+            copy_texture(commands, vk.value, plan, upload, lines);
+        } else {
+            copy_buffer(commands, vk.value, plan, upload, lines);
+        }
+        return {};
+    });
+}

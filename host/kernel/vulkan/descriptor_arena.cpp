@@ -120,26 +120,6 @@ void fill_writes(const BindingList& binds, const Descriptors& descriptors, VkDes
 
 }  // namespace
 
-Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls) {
-    return create_arena_of(kernel, calls);
-}
-
-Result<DescriptorArena*> create_arena(const PositionKernel* kernel, std::uint32_t calls) {
-    return create_arena_of(kernel, calls);
-}
-
-void reset(DescriptorArena* arena) noexcept {
-    if (arena) arena->used = 0;
-}
-
-void destroy(DescriptorArena* arena) noexcept {
-    if (!arena) return;
-    arena->vk.vkDestroyDescriptorPool(arena->device.device, arena->pool, arena->device.allocator);
-    arena->vk.vkDestroyDescriptorSetLayout(arena->device.device, arena->layout,
-                                           arena->device.allocator);
-    delete arena;
-}
-
 Status check_arena(const Program& program, const DescriptorArena* arena,
                    std::uint64_t sets) noexcept {
     if (program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
@@ -183,3 +163,29 @@ void bind(VkCommandBuffer commands, const Program& program, const Descriptors& d
 }
 
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_arena_create(const vkrope_kernel* kernel, uint32_t calls, vkrope_arena** made,
+                                  vkrope_error* failure) {
+    return make(made, "arena", failure,
+                [&] { return hand_out(create_arena_of(kernel, calls), made, "arena"); });
+}
+
+vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls,
+                                           vkrope_arena** made, vkrope_error* failure) {
+    return make(made, "arena", failure,
+                [&] { return hand_out(create_arena_of(kernel, calls), made, "arena"); });
+}
+
+void vkrope_arena_reset(vkrope_arena* arena) {
+    if (arena) arena->used = 0;
+}
+
+void vkrope_arena_destroy(vkrope_arena* arena) {
+    if (!arena) return;
+    arena->vk.vkDestroyDescriptorPool(arena->device.device, arena->pool, arena->device.allocator);
+    arena->vk.vkDestroyDescriptorSetLayout(arena->device.device, arena->layout,
+                                           arena->device.allocator);
+    delete arena;
+}

@@ -7,22 +7,34 @@ namespace vkrope {
 
 namespace {
 
-// Fills one entry; the first one that is missing decides the status.
-template <class Function, class Find>
-void load_one(Function& entry, const char* name, const Find& find, Status& status) {
-    entry = reinterpret_cast<Function>(find(name));
-    if (!entry && status)
-        status = error(VKROPE_ERROR_INVALID_ARGUMENT,
-                       "get_instance_proc_addr: it returned null for %s", name);
-}
+// Looks up entry points by name; the first one that is missing decides the status.
+struct Loader {
+    VkInstance instance;
+    PFN_vkGetInstanceProcAddr of_instance;
+    VkDevice device = VK_NULL_HANDLE;
+    PFN_vkGetDeviceProcAddr of_device = nullptr;
+    bool or_of_instance = false;
+    Status& status;
+
+    PFN_vkVoidFunction operator()(const char* name) const noexcept {
+        PFN_vkVoidFunction found = of_device ? of_device(device, name) : nullptr;
+        if (!found && or_of_instance) found = of_instance(instance, name);
+        if (!found && status)
+            status = error(VKROPE_ERROR_INVALID_ARGUMENT,
+                           "get_instance_proc_addr: it returned null for %s", name);
+        return found;
+    }
+};
 
 }  // namespace
+
+#define VKROPE_LOAD(name) loaded->name = reinterpret_cast<PFN_##name>(find(#name));
 
 Result<InstanceFunctions> InstanceFunctions::load(
     VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
     Result<InstanceFunctions> loaded;
-    const auto find = [&](const char* name) { return get_instance_proc_addr(instance, name); };
-#define VKROPE_LOAD(name) load_one(loaded.value.name, #name, find, loaded.status);
+    const Loader find = {instance, get_instance_proc_addr, VK_NULL_HANDLE, nullptr,
+                         true,     loaded.status};
     VKROPE_INSTANCE_FUNCTIONS(VKROPE_LOAD)
     return loaded;
 }
@@ -30,18 +42,15 @@ Result<InstanceFunctions> InstanceFunctions::load(
 Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device,
                                               const InstanceFunctions& instance) {
     Result<DeviceFunctions> loaded;
-    bool or_of_instance = false;
-    const auto find = [&](const char* name) {
-        const PFN_vkVoidFunction of_device = instance.vkGetDeviceProcAddr(device.device, name);
-        return of_device || !or_of_instance ? of_device
-                                            : device.get_instance_proc_addr(device.instance, name);
-    };
+    Loader find = {device.instance, device.get_instance_proc_addr,
+                   device.device,   instance.vkGetDeviceProcAddr,
+                   false,           loaded.status};
     VKROPE_DEVICE_FUNCTIONS(VKROPE_LOAD)
     if (device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)
         VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
     if (device.enabled & VKROPE_DEVICE_FEATURE_DEBUG_UTILS) {
-        or_of_instance = true;  // VK_EXT_debug_utils is an instance extension: a device need not
-                                // know its functions
+        find.or_of_instance = true;  // VK_EXT_debug_utils is an instance extension: a device need
+                                     // not know its functions
         VKROPE_LOAD(vkCmdBeginDebugUtilsLabelEXT)
         VKROPE_LOAD(vkCmdEndDebugUtilsLabelEXT)
         VKROPE_LOAD(vkSetDebugUtilsObjectNameEXT)

@@ -4,9 +4,15 @@
 // any loader.
 #pragma once
 
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
+
+/// The barrier contract of vkrope_record.
+inline constexpr Boundary call_boundary = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
+                                           VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                                           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
 
 #define VKROPE_INSTANCE_FUNCTIONS(X)        \
     X(vkEnumerateDeviceExtensionProperties) \

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "model/layers.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -143,7 +143,7 @@ class GgufFinishImport {
 
     /// Its layers that rotate have a norm without a weight, but for the model of 128 experts.
     void norms_of_llama4() {
-        if (name_ != "llama4" || !rotation_.rotates) {
+        if (name_ != "llama4" || rotation_.no_rope) {
             return;
         }
         const Field experts = keys_.find("expert_count");
@@ -173,7 +173,7 @@ class GgufFinishImport {
     }
 
     void query_scale() {
-        if (name_ == "llama4" && !rotation_.rotates) {
+        if (name_ == "llama4" && rotation_.no_rope) {
             finish_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192,
                                    0.1};  // of llama.cpp, not the file
         }

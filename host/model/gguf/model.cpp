@@ -70,7 +70,7 @@ class GgufImport {
         pairing();
         max_position();
         rotary_dim();
-        rotation_.rotates = layer_.kind.rotates;
+        rotation_.no_rope = !layer_.kind.rotates;
         rotation_.finish = gguf_finish(keys_, file_, row_, query_, rotation_);
         if (layer_.kind.rotates) {
             inv_freq();

@@ -244,8 +244,8 @@ Rotation text_rotation(const json& whole, ModelQuery query) {
     rotation.q_rotary_offset = head.q_rotary_offset;
     rotation.k_rotary_offset = head.k_rotary_offset;
     read_max_position(source, query.seq_len, rotation);
-    rotation.rotates = source.layer.rotates;
-    if (rotation.rotates) {
+    rotation.no_rope = !source.layer.rotates;
+    if (!rotation.no_rope) {
         const RotaryDim window = read_rotary_dim(source, head, rotation.rope_type, warnings);
         rotation.rotary_dim = window.rotary_dim;
         if (source.type.tail_window) {

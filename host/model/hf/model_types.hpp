@@ -8,7 +8,7 @@
 #include <string>
 
 #include "model/layers.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "model/hf/scaling_section.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -8,7 +8,7 @@
 #include "model/field.hpp"
 #include "model/hf/model_types.hpp"
 #include "model/hf/scaling_section.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

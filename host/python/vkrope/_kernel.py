@@ -102,7 +102,7 @@ class Kernel(Owner):
         with parent.lock:
             self._table = create(
                 lib.vkrope_angle_table_create, lib.vkrope_angle_table_destroy,
-                "vkrope_angle_table", parent.pointer, rotation._open().pointer, source,
+                "vkrope_angle_table", parent.pointer, rotation._params, source,
                 _in_range("max_position", max_position, 2**64 - 1), parent=parent,
             )  # fmt: skip
             self._angles = filled(
@@ -110,9 +110,9 @@ class Kernel(Owner):
             )
             formats = {"q": _head_format(q), "k": _head_format(k), "v": _head_format(v)}
             info = new_struct("vkrope_kernel_info")
-            get_info = lib.vkrope_rotation_get_kernel_info
+            get_info = lib.vkrope_get_kernel_info
             types = [_type_of(name, of) for name, of in formats.items()]
-            call(get_info, rotation._open().pointer, self._angles.plan, *types, info)
+            call(get_info, rotation._params, self._angles.plan, *types, info)
             for tensor, (name, of) in zip(info.tensor, formats.items()):
                 if not steps:
                     tensor.ops = ffi.new("vkrope_ops*")[0]

@@ -117,7 +117,7 @@ def _run(device: Device, rotation: Rotation, shape: Any, inverse: bool, pointers
     with parent.lock:
         handle = create(
             lib.vkrope_host_rotation_create, lib.vkrope_host_rotation_destroy,
-            "vkrope_host_rotation", parent.pointer, rotation._open().pointer, shape, parent=parent,
+            "vkrope_host_rotation", parent.pointer, rotation._params, shape, parent=parent,
         )  # fmt: skip
         try:
             call(lib.vkrope_host_rotation_upload, handle.pointer, *inputs)

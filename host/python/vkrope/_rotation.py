@@ -12,7 +12,7 @@ import numpy as np
 
 from ._declarations import ffi
 from ._errors import InvalidArgumentError, InvalidDataError
-from ._library import Handle, Owner, create, filled, lib, new_struct, set_field, text
+from ._library import create, lib, new_struct, set_field, text
 from ._words import angle_sources, pairings, precisions, section_orders
 
 Model = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -32,7 +32,7 @@ class Sections:
     """interleaved only"""
 
 
-class Rotation(Owner):
+class Rotation:
     """RoPE parameters of a model or of one of its layer types. Immutable.
 
     Args:
@@ -86,7 +86,7 @@ class Rotation(Owner):
         pairs = numbers.shape[-1]
         phases = np.ascontiguousarray([] if phase is None else phase, np.float64)
         info = new_struct(
-            "vkrope_rotation_info",
+            "vkrope_rope_params",
             head_dim=head_dim or 2 * pairs,
             rotary_dim=2 * pairs,
             head_groups=head_groups,
@@ -104,22 +104,20 @@ class Rotation(Owner):
             info.phase = ffi.from_buffer("double[]", phases)
             info.phase_count = phases.size
         _set_sections(info, sections)
-        self._handle = _created(lib.vkrope_rotation_create, info)
+        self._params = info
+        self._kept = (numbers, phases)
 
     @classmethod
-    def _of(cls, handle: Handle) -> Rotation:
+    def _of(cls, params: Any, kept: Any) -> Rotation:
+        """`kept` owns what `params`, a vkrope_rope_params, points to."""
         made = cls.__new__(cls)
-        made._handle = handle
+        made._params, made._kept = params, kept
         return made
-
-    def _info(self) -> Any:
-        pointer = self._open().pointer
-        return filled("vkrope_rotation_info", lib.vkrope_rotation_get_info, pointer)
 
     def replace(self, **changes: Any) -> Rotation:
         """A copy with other values of `pairing`, `head_dim`, `attention_factor`, `precision`,
         `q_rotary_offset`, `k_rotary_offset`, `windows` or `sections`."""
-        info = self._info()
+        info = ffi.new("vkrope_rope_params*", self._params[0])
         for name, value in changes.items():
             if name in ("pairing", "precision"):
                 words = pairings if name == "pairing" else precisions
@@ -132,12 +130,12 @@ class Rotation(Owner):
                 set_field(info, name, value)
             else:
                 raise InvalidArgumentError(f"{name} is not a value that replace() changes")
-        return Rotation._of(_created(lib.vkrope_rotation_create, info))
+        return Rotation._of(info, self._kept)
 
     @property
     def inv_freq(self) -> np.ndarray:
         """float64 radians per position, in the shape of the argument; a copy."""
-        info = self._info()
+        info = self._params
         if info.inv_freq_count == 0:
             return np.empty(0)
         numbers = np.array(ffi.unpack(info.inv_freq, info.inv_freq_count))
@@ -151,7 +149,7 @@ class Rotation(Owner):
     def phase(self) -> np.ndarray | None:
         """float64 [head_groups, rotary_dim / 2] radians that are added to the angles, without the
         first axis if there is one group; None: none. A copy."""
-        info = self._info()
+        info = self._params
         if info.phase_count == 0:
             return None
         numbers = np.array(ffi.unpack(info.phase, info.phase_count))
@@ -160,47 +158,47 @@ class Rotation(Owner):
     @property
     def head_groups(self) -> int:
         """Groups of consecutive heads with frequencies of their own."""
-        return self._info().head_groups
+        return self._params.head_groups
 
     @property
     def rotates(self) -> bool:
         """False for a layer without RoPE."""
-        return not self._info().no_rope
+        return not self._params.no_rope
 
     @property
     def pairing(self) -> str:
         """ "half_split" or "interleaved": which channels form pairs."""
-        return pairings.word(self._info().pairing)
+        return pairings.word(self._params.pairing)
 
     @property
     def precision(self) -> str:
         """ "exact" or "float32": how angles are computed."""
-        return precisions.word(self._info().precision)
+        return precisions.word(self._params.precision)
 
     @property
     def head_dim(self) -> int:
         """Channels per head."""
-        return self._info().head_dim
+        return self._params.head_dim
 
     @property
     def rotary_dim(self) -> int:
         """Rotated channels."""
-        return self._info().rotary_dim
+        return self._params.rotary_dim
 
     @property
     def q_rotary_offset(self) -> int:
         """First rotated channel of a query row."""
-        return self._info().q_rotary_offset
+        return self._params.q_rotary_offset
 
     @property
     def k_rotary_offset(self) -> int:
         """First rotated channel of a key row."""
-        return self._info().k_rotary_offset
+        return self._params.k_rotary_offset
 
     @property
     def windows(self) -> tuple[tuple[int, int], ...]:
         """(offset, rotary_dim) of each window of a row; empty: one window."""
-        info = self._info()  # owns the windows
+        info = self._params
         return tuple(
             (window.offset, window.rotary_dim)
             for window in info.windows
@@ -210,45 +208,44 @@ class Rotation(Owner):
     @property
     def attention_factor(self) -> float:
         """Factor of cos and sin."""
-        return self._info().attention_factor or 1.0
+        return self._params.attention_factor or 1.0
 
     @property
     def softmax_scale(self) -> float:
         """Factor for the caller's softmax scale; never applied here."""
-        return self._info().softmax_scale or 1.0
+        return self._params.softmax_scale or 1.0
 
     @property
     def base(self) -> float:
         """The unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or another formula."""
-        return self._info().base
+        return self._params.base
 
     @property
     def max_position(self) -> int:
         """Positions that the model was made for; 0: unknown."""
-        return self._info().max_position
+        return self._params.max_position
 
     @property
     def longest_seq_len(self) -> int:
         """Longest sequence that these frequencies are valid for; 0: no limit."""
-        return self._info().longest_seq_len
+        return self._params.longest_seq_len
 
     @property
     def rope_type(self) -> str:
         """The name that the model gives its scaling."""
-        name = self._info().rope_type
+        name = self._params.rope_type
         return text(name) if name != ffi.NULL else "default"
 
     @property
     def warnings(self) -> list[str]:
         """What was ignored or assumed while reading the model."""
-        info = self._info()
+        info = self._params
         return [text(info.warnings[index]) for index in range(info.warning_count)]
 
     @property
     def sections(self) -> Sections | None:
         """Which axis rotates which pairs; None: one position per token."""
-        info = self._info()  # owns the sections
-        of = info.sections
+        of = self._params.sections
         if of.axes == 0:
             return None
         return Sections(
@@ -258,16 +255,15 @@ class Rotation(Owner):
         )
 
     def __repr__(self) -> str:
-        if self._handle is None:
-            return "<vkrope.Rotation, closed>"
         return (
             f"<vkrope.Rotation {self.rope_type}, {self.pairing}, "
             f"{self.rotary_dim} of {self.head_dim} channels>"
         )
 
 
-def _created(function: Any, *arguments: Any) -> Handle:
-    return create(function, lib.vkrope_rotation_destroy, "vkrope_rotation", *arguments)
+def _read(function: Any, *arguments: Any) -> Rotation:
+    model = create(function, lib.vkrope_model_destroy, "vkrope_model", *arguments)
+    return Rotation._of(lib.vkrope_model_get_params(model.pointer), model)
 
 
 def _set_windows(info: Any, windows: Sequence[tuple[int, int]]) -> None:
@@ -353,11 +349,8 @@ def frequencies(
         except OSError as error:
             raise InvalidDataError(f"model '{path}' cannot be read: {error.strerror}") from None
         if is_gguf:
-            function = lib.vkrope_rotation_from_gguf_file
-            return Rotation._of(_created(function, os.fsencode(path), query))
-    return Rotation._of(
-        _created(lib.vkrope_rotation_from_hf_config, content, len(content), query)
-    )
+            return _read(lib.vkrope_model_from_gguf_file, os.fsencode(path), query)
+    return _read(lib.vkrope_model_from_hf_config, content, len(content), query)
 
 
 def error_bound(source: str, attention_factor: float = 1.0) -> float:

@@ -12,7 +12,7 @@
 
 #include "reference/finish.hpp"
 #include "rotate/definition.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

@@ -161,7 +161,7 @@ bool same_rotation(const Mistake& mistake, const Rotation& rotation) {
 /// The other RoPE of the model in place of the right one; nothing if its window does not fit, or if
 /// it is the right one.
 std::optional<Mistake> other_rotation(const Evidence& evidence, const OtherRotation& other) {
-    if (!other.rotation.rotates || other.rotation.sections.order == VKROPE_SECTIONS_SUM) {
+    if (other.rotation.no_rope || other.rotation.sections.order == VKROPE_SECTIONS_SUM) {
         return std::nullopt;
     }
     Trial trial = right(evidence);

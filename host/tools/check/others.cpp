@@ -15,7 +15,7 @@ constexpr std::size_t most_others = 24;  // each is tried with every other mista
 constexpr int most_layers = 512;         // of a file that does not count them
 
 bool same(const Rotation& a, const Rotation& b) {
-    return a.rotates == b.rotates && a.rotary_dim == b.rotary_dim &&
+    return !a.no_rope == !b.no_rope && a.rotary_dim == b.rotary_dim &&
            a.attention_factor == b.attention_factor && !differ(a.inv_freq, b.inv_freq);
 }
 
@@ -32,7 +32,7 @@ class Others {
             return other.status.code != VKROPE_ERROR_INVALID_ARGUMENT;
         }
         keep(mistake, meaning, other.value);
-        if (!right_.rotates) {
+        if (right_.no_rope) {
             keep_bases(mistake, meaning, other.value);
         } else if (other.value.head_dim != right_.head_dim) {  // what of it fits
             Rotation narrower = right_;
@@ -69,7 +69,7 @@ class Others {
         const bool known = std::any_of(found.begin(), found.end(), [&](const OtherRotation& other) {
             return same(other.rotation, rotation);
         });
-        if (rotation.rotates && !rotation.inv_freq.empty() && !known && !same(right_, rotation) &&
+        if (!rotation.no_rope && !rotation.inv_freq.empty() && !known && !same(right_, rotation) &&
             found.size() < most_others) {
             found.push_back({mistake, std::move(meaning), rotation});
         }
@@ -92,7 +92,7 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
                     .tower = model.tower,
                     .pairing = model.pairing});
     }
-    if (!rotation.rotates) {
+    if (rotation.no_rope) {
         others.add("other_layer_type", "the RoPE of the model's other layers",
                    {.seq_len = length, .tower = model.tower, .pairing = model.pairing});
     }

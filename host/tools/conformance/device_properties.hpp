@@ -2,7 +2,7 @@
 // What a device reports beyond vkrope::DeviceInfo.
 #pragma once
 
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

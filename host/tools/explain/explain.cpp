@@ -32,7 +32,7 @@ ExitCode print_explanation(const ExplainOptions& options) {
     Rotation rotation = load_model(options.model).rotation;
     const Explanation explanation = explain(std::move(rotation));
     if (options.svg) {
-        if (!explanation.rotation.rotates) {
+        if (explanation.rotation.no_rope) {
             fail(ExitCode::usage,
                  "--svg: this layer has no rotary position embedding, so there is nothing to draw");
         }
@@ -105,7 +105,7 @@ Explanation explain(Rotation rotation) {
                                                               : rotation.max_position;
     explanation.knows_length = length > 0;
     explanation.length = explanation.knows_length ? double(length) : assumed_length;
-    const std::uint32_t count = rotation.rotates ? rotation.rotary_dim / 2 : 0;
+    const std::uint32_t count = !rotation.no_rope ? rotation.rotary_dim / 2 : 0;
     const bool sum = is_sum(rotation);
     std::vector<double> unscaled(count);
     explanation.knows_unscaled =

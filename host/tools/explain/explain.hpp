@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

@@ -51,7 +51,7 @@ nlohmann::ordered_json frequencies_json(const Rotation& rotation) {
             {"windows", windows_json(rotation)},
             {"pairing", word_for(pairings, rotation.pairing)},
             {"rope_type", rotation.rope_type},
-            {"rotates", rotation.rotates},
+            {"rotates", !rotation.no_rope},
             {"attention_factor", rotation.attention_factor},
             {"softmax_scale", rotation.softmax_scale},
             {"sections", json_of(rotation.sections)},
@@ -90,7 +90,7 @@ std::string table_of(const Rotation& rotation) {
     if (!steps.empty()) {
         steps = fmt::format("steps             {}\n", steps);
     }
-    if (!rotation.rotates) {
+    if (rotation.no_rope) {
         return fmt::format("head_dim          {}\n{}This layer has no RoPE.\n", rotation.head_dim,
                            steps);
     }
@@ -113,7 +113,7 @@ std::string table_of(const Rotation& rotation) {
 ExitCode print_frequencies(const FrequenciesOptions& options) {
     const Rotation rotation = load_model(options.model).rotation;
     if (options.matrix) {
-        if (!rotation.rotates) {
+        if (rotation.no_rope) {
             fail(ExitCode::usage, "--matrix: this layer has no rotary position embedding");
         }
         write_matrix(rotation, *options.matrix, options.out, options.model.path);

@@ -48,7 +48,7 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
         }
     }
     return {{"rope_type", rotation.rope_type},
-            {"rotates", rotation.rotates},
+            {"rotates", !rotation.no_rope},
             {"head_dim", rotation.head_dim},
             {"rotary_dim", rotation.rotary_dim},
             {"q_rotary_offset", rotation.q_rotary_offset},

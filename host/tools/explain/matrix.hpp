@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

@@ -348,7 +348,7 @@ std::string table_of(const Explanation& explanation, bool all) {
 std::string text_of(const Explanation& explanation, bool all) {
     const Rotation& rotation = explanation.rotation;
     std::string text = row("rope type", rotation.rope_type);
-    if (!rotation.rotates) {
+    if (rotation.no_rope) {
         text += row("rotates", "nothing: this layer has no rotary position embedding");
     } else {
         text += row("rotates", channels_text(rotation));
@@ -374,7 +374,7 @@ std::string text_of(const Explanation& explanation, bool all) {
     for (std::size_t w = 0; w < rotation.warnings.size(); ++w) {
         text += row(w == 0 ? "warnings" : "", rotation.warnings[w]);
     }
-    return rotation.rotates ? text + table_of(explanation, all) : text;
+    return !rotation.no_rope ? text + table_of(explanation, all) : text;
 }
 
 }  // namespace vkrope::tools

@@ -10,7 +10,7 @@
 #include "files/npy.hpp"
 #include "reference/oracle.hpp"
 #include "reference/quantise.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "files/model_options.hpp"
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 namespace {

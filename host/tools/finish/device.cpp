@@ -126,8 +126,8 @@ void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
 /// it as it is.
 Rotation rotation_of(const RotateInputs& inputs) {
     Rotation rotation = inputs.rotation;
-    if (!rotation.rotates) {
-        rotation.rotates = true;
+    if (rotation.no_rope) {
+        rotation.no_rope = false;
         rotation.rotary_dim = 2;
         rotation.inv_freq = {0};
         rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
@@ -241,7 +241,7 @@ MeasuredFinish finish_on_device(const FinishOptions& options, const FinishInputs
     if (measured.bytes == 0) {
         return measured;
     }
-    if (given.rotation.rotates) {
+    if (!given.rotation.no_rope) {
         check_table_fits(options.given, given, measured.device.limits);
     }
     Work work = prepare(options, inputs, device, measured);

@@ -117,7 +117,7 @@ std::string text_of(const FinishOptions& options, const FinishInputs& inputs,
             fmt::format("{} {} to {}: {}", npy::shape_text(tensor->array.header.shape),
                         word_for(elements, tensor->element), store_text(inputs.steps[which].store),
                         steps_text(inputs.steps[which].finish,
-                                   which != V && inputs.rotate.rotation.rotates)));
+                                   which != V && !inputs.rotate.rotation.no_rope)));
         if (const auto& verdict = verification.verdicts[which]) {
             text += row("  error",
                         fmt::format("{:.3g} of what the contract allows", verdict->largest_share));

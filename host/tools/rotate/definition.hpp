@@ -7,7 +7,7 @@
 
 #include "files/token_positions.hpp"
 #include "reference/oracle.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

@@ -152,7 +152,7 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
         measured.outputs[which].resize(tensor ? tensor->array.data.size() : 0);
         measured.bytes += 2 * std::uint64_t{measured.outputs[which].size()};
     }
-    if (measured.bytes > 0 && !inputs.rotation.rotates) {
+    if (measured.bytes > 0 && inputs.rotation.no_rope) {
         for (const TensorIndex which : every_tensor) {
             if (inputs.tensors[which]) {
                 measured.outputs[which] = inputs.tensors[which]->array.data;

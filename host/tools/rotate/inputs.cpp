@@ -34,7 +34,7 @@ Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
         }
         rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     }
-    if (!rotation.rotates) {
+    if (rotation.no_rope) {
         refuse_rotation(options);
         print_note(
             fmt::format("--model: '{}': this layer has no rotary position embedding: "
@@ -70,8 +70,8 @@ std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rota
     // Without RoPE nothing says which channels of a whole head would turn; those of latent
     // attention are head_dim.
     const bool latent = std::max(q, k) >= rotation.head_dim;
-    const std::uint32_t width = rotation.rotates || !latent ? rotation.rotary_dim
-                                                            : rotation.head_dim;
+    const std::uint32_t width = !rotation.no_rope || !latent ? rotation.rotary_dim
+                                                             : rotation.head_dim;
     std::vector<RowForm> forms;
     if (std::max(q, k) + width <= rotation.head_dim || options.head_dim) {
         forms = {{options.head_dim.value_or(rotation.head_dim), key ? k : q}};

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

@@ -102,8 +102,8 @@ std::string model_steps_text(const Rotation& rotation) {
             text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
         }
     };
-    add("Q", finish.tensor[Q], rotation.rotates);
-    add("K", finish.tensor[K], rotation.rotates);
+    add("Q", finish.tensor[Q], !rotation.no_rope);
+    add("K", finish.tensor[K], !rotation.no_rope);
     add("V", finish.tensor[V], false);
     if (!finish.norms_known) {
         text += fmt::format("{}norms of Q and K: not known", text.empty() ? "" : "; ");

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "shell/words.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

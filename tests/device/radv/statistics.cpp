@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/loader.hpp"
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 namespace {

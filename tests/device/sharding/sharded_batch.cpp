@@ -33,7 +33,9 @@ Buffer uploaded(Device& device, const Bytes& bytes) {
 }
 
 Rotation rotation_of(const Batch& batch) {
-    Rotation rotation{.head_dim = batch.head_dim, .rotary_dim = batch.head_dim};
+    Rotation rotation;
+    rotation.head_dim = batch.head_dim;
+    rotation.rotary_dim = batch.head_dim;
     rotation.inv_freq.resize(batch.head_dim / 2);
     check(default_inv_freq(500000.0, batch.head_dim, rotation.inv_freq.data()));
     return rotation;

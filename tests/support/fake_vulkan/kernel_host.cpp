@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

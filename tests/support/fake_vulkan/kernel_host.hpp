@@ -7,7 +7,7 @@
 #include "fake_vulkan.hpp"
 #include "interface.h"
 #include "support/names.hpp"
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

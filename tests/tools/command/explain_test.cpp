@@ -61,11 +61,14 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     rotation.windows[0] = {0, 2};
     rotation.windows[1] = {4, 6};
     const Explanation windows = explain(rotation);
+    Rotation unrotated;
+    unrotated.head_dim = 8;
+    unrotated.no_rope = true;
     CHECK(windows.pairs[0].second == 1);
     CHECK(windows.pairs[1].first == 4);
     CHECK(windows.pairs[3].second == 9);
     CHECK(json_of(windows)["windows"][1]["offset"] == 4);
-    CHECK(json_of(explain({.head_dim = 8, .rotates = false}))["windows"].empty());
+    CHECK(json_of(explain(unrotated))["windows"].empty());
     CHECK(test::names(text_of(windows, true), "channels 0 1 4 9 12"));
     CHECK(json_of(explanation)["pairs_without_a_turn"] == nlohmann::ordered_json({3}));
     CHECK(json_of(explanation)["pairs"][3]["wavelength"].is_null());

@@ -66,7 +66,7 @@ bool require_rules(const Result<Rotation>& result) {
             "there are as many frequencies as pairs");
     require(rotation.rotary_dim % 2 == 0 && rotation.rotary_dim <= rotation.head_dim,
             "rotary_dim is even, at most head_dim");
-    require(rotation.rotates == (rotation.rotary_dim != 0), "what rotates has pairs");
+    require(!rotation.no_rope == (rotation.rotary_dim != 0), "what rotates has pairs");
     for (const double frequency : rotation.inv_freq) {
         require(frequency >= 0 && frequency < 2048, "a frequency is at least 0 and below 2048");
     }

@@ -43,7 +43,9 @@ std::vector<std::int64_t> positions_to(std::uint64_t rows, Random& random) {
 
 /// Frequencies of models, and phases up to the largest that a rotation may have.
 Rotation rotation_with_phases(double attention_factor, Random& random, std::uint32_t axes = 1) {
-    Rotation rotation{.head_dim = 2 * pairs, .rotary_dim = 2 * pairs};
+    Rotation rotation;
+    rotation.head_dim = 2 * pairs;
+    rotation.rotary_dim = 2 * pairs;
     rotation.attention_factor = attention_factor;
     for (std::size_t i = 0; i < axes * pairs; ++i) {
         const double sign = random() % 4 == 0 ? -1 : 1;

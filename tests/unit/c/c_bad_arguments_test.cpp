@@ -12,34 +12,69 @@
 #include "c_rotation.hpp"
 #include "support/c_numbers.hpp"
 #include "support/gguf_builder.hpp"
-#include "vkrope/frequencies.hpp"
 #include "vkrope/vkrope.h"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 
-TEST_CASE("C: arrays without a size are believed only where their count is the rule's") {
+TEST_CASE("C: arrays without a size are read only where their count is the rule's") {
     vkrope_error error;
-    vkrope_rotation* rotation = nullptr;
-    auto info = four_channels();
-    info.inv_freq_count = 16;  // a count of bytes by mistake
-    check_refused(vkrope_rotation_create(&info, &rotation, &error), error,
-                  "info.inv_freq_count 16");
-    info = four_channels();
-    info.inv_freq = nullptr;
-    check_refused(vkrope_rotation_create(&info, &rotation, &error), error, "info.inv_freq null");
-    const char* const hole[] = {"first", nullptr};
-    info = four_channels();
-    info.warnings = hole;
-    info.warning_count = 2;
-    check_refused(vkrope_rotation_create(&info, &rotation, &error), error, "info.warnings[1]");
-    CHECK(rotation == nullptr);
+    vkrope_angle_plan plan = {};
+    const auto refuses = [&](const vkrope_rope_params& rotation, const char* words) {
+        check_refused(vkrope_plan_angles(&rotation, VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error),
+                      error, words);
+    };
+    auto rotation = four_channels();
+    rotation.inv_freq_count = 16;  // a count of bytes by mistake
+    refuses(rotation, "rotation.inv_freq_count 16");
+    rotation = four_channels();
+    rotation.inv_freq = nullptr;
+    refuses(rotation, "rotation.inv_freq null");
+    rotation = four_channels();
+    rotation.phase_count = 2;
+    refuses(rotation, "rotation.phase null");
+    double inv_freq[4] = {}, phase[2] = {};
+    vkrope_grid_axis axis = {};
+    axis.count = 2;
+    check_refused(vkrope_rotation_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error), error,
+                  "rotation.phase null");
+    vkrope_ggml_rope rope = {};
+    rope.head_dim = rope.n_dims = 8;
+    check_refused(vkrope_rotation_from_ggml(&rope, inv_freq, 3, &rotation, &error), error,
+                  "count 3 4");
+    rotation = four_channels();
+    axis.origin = 1;
+    check_refused(vkrope_rotation_fold_grid(&axis, 1, inv_freq, nullptr, &rotation, &error), error,
+                  "phase null");
+    REQUIRE(vkrope_rotation_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error) ==
+            VKROPE_SUCCESS);
+    CHECK(rotation.inv_freq == inv_freq);
+    CHECK(rotation.phase == phase);
+    CHECK(rotation.phase_count == 2);
+    CHECK(phase[1] == 0.01);
+    const double divisors[] = {2, 4};
+    check_refused(vkrope_scale_divisors(inv_freq, 2, divisors, 1, &error), error, "divisors 1 2");
 }
 
 TEST_CASE("C: null where an object must be is an error, and nothing to destroy") {
     vkrope_error error;
-    vkrope_rotation_info info = {};
-    check_refused(vkrope_rotation_create(nullptr, nullptr, &error), error, "rotation null");
-    CHECK(vkrope_rotation_get_info(nullptr, &info, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    vkrope_angle_plan planned = {};
+    vkrope_grid_axis axis = {};
+    vkrope_kernel_info of_kernel = {};
+    check_refused(vkrope_plan_angles(nullptr, VKROPE_ANGLES_COMPUTED, 4, 0, &planned, &error),
+                  error, "rotation null");
+    check_refused(
+        vkrope_get_kernel_info(nullptr, &planned, nullptr, nullptr, nullptr, &of_kernel, &error),
+        error, "rotation null");
+    check_refused(vkrope_frame_axis(5, 24, 30, nullptr, &error), error, "axis null");
+    check_refused(vkrope_rotation_from_ggml(nullptr, nullptr, 0, nullptr, &error), error,
+                  "rope null");
+    check_refused(vkrope_xpos_cos_sin(nullptr, nullptr, VK_TRUE, 0, 1, nullptr, nullptr, &error),
+                  error, "rotation null");
+    CHECK(vkrope_grid_tokens(nullptr, 2) == 0);
+    CHECK(vkrope_grid_tokens(&axis, 9) == 0);
+    CHECK(vkrope_axis_of(nullptr, 63) == 0);
+    CHECK(vkrope_row_channels(nullptr, 0) == 0);
     CHECK(vkrope_default_inv_freq(1, 2, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_scale_linear(nullptr, 1, 1, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_device_get_queue(nullptr, nullptr, nullptr, &error) ==
@@ -53,7 +88,7 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
     CHECK(vkrope_device_list_count(nullptr) == 0);
     CHECK(vkrope_host_rotation_q_bytes(nullptr) == 0);
     CHECK(vkrope_buffer_whole(nullptr).buffer == VK_NULL_HANDLE);
-    vkrope_rotation_destroy(nullptr);
+    vkrope_model_destroy(nullptr);
     vkrope_kernel_destroy(nullptr);
     vkrope_arena_destroy(nullptr);
     vkrope_arena_reset(nullptr);
@@ -101,36 +136,37 @@ void refuses_numbers(const char* name, Call&& call) {
 // Under the undefined-behaviour sanitizer this also shows that none of these numbers is treated as
 // an enumerator on the way.
 TEST_CASE("C: numbers that are not enumerators are refused, and named") {
-    refuses_numbers<vkrope_pairing>("info.pairing",
-                                    [](const vkrope_pairing& pairing, vkrope_error* error) {
-                                        auto info = four_channels();
-                                        info.pairing = pairing;
-                                        vkrope_rotation* rotation = nullptr;
-                                        return vkrope_rotation_create(&info, &rotation, error);
-                                    });
+    vkrope_angle_plan plan = {};
+    refuses_numbers<vkrope_pairing>(
+        "rotation.pairing", [&](const vkrope_pairing& pairing, vkrope_error* error) {
+            auto of = four_channels();
+            of.pairing = pairing;
+            REQUIRE(vkrope_plan_angles(&of, VKROPE_ANGLES_COMPUTED, 4, 0, &plan, nullptr) ==
+                    VKROPE_SUCCESS);
+            vkrope_kernel_info made = {};
+            const vkrope_element q = VKROPE_F32;
+            return vkrope_get_kernel_info(&of, &plan, &q, nullptr, nullptr, &made, error);
+        });
     refuses_numbers<vkrope_angle_precision>(
-        "info.precision", [](const vkrope_angle_precision& product, vkrope_error* error) {
-            auto info = four_channels();
-            info.precision = product;
-            vkrope_rotation* rotation = nullptr;
-            return vkrope_rotation_create(&info, &rotation, error);
+        "rotation.precision", [&](const vkrope_angle_precision& product, vkrope_error* error) {
+            auto of = four_channels();
+            of.precision = product;
+            return vkrope_plan_angles(&of, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, error);
         });
     refuses_numbers<vkrope_section_order>(
-        "info.sections.order", [](const vkrope_section_order& order, vkrope_error* error) {
-            auto info = four_channels();
-            info.sections.axes = 2;
-            info.sections.order = order;
-            vkrope_rotation* rotation = nullptr;
-            return vkrope_rotation_create(&info, &rotation, error);
+        "rotation.sections.order", [&](const vkrope_section_order& order, vkrope_error* error) {
+            auto of = four_channels();
+            of.sections.axes = 2;
+            of.sections.order = order;
+            return vkrope_plan_angles(&of, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, error);
         });
-    const OwnedRotation rotation = rotation_of(four_channels());
-    vkrope_angle_plan plan = {};
-    REQUIRE(vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
+    const vkrope_rope_params rotation = four_channels();
+    REQUIRE(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
             VKROPE_SUCCESS);
-    refuses_numbers<vkrope_angle_source>("source", [&](const vkrope_angle_source& source,
-                                                       vkrope_error* error) {
-        return as_in_c(vkrope_plan_angles)(rotation.get(), number_in(source), 4, 16, &plan, error);
-    });
+    refuses_numbers<vkrope_angle_source>(
+        "source", [&](const vkrope_angle_source& source, vkrope_error* error) {
+            return as_in_c(vkrope_plan_angles)(&rotation, number_in(source), 4, 16, &plan, error);
+        });
     refuses_numbers<vkrope_element>("element",
                                     [&](const vkrope_element& element, vkrope_error* error) {
                                         return as_in_c(vkrope_plan_cos_sin_cache)(
@@ -141,7 +177,7 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
             vkrope_angle_plan other = plan;
             other.source = source;
             float memory[16];
-            return vkrope_fill_angles(rotation.get(), &other, memory, sizeof memory, error);
+            return vkrope_fill_angles(&rotation, &other, memory, sizeof memory, error);
         });
 
     // Enumerators of a kernel.
@@ -173,17 +209,15 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
 TEST_CASE("C: errors name the fields that C has") {
     auto unrotated = four_channels();
     unrotated.no_rope = VK_TRUE;
-    const OwnedRotation rotation = rotation_of(unrotated);
+    const vkrope_rope_params& rotation = unrotated;
     vkrope_angle_plan plan = {};
     vkrope_error error;
-    check_refused(
-        vkrope_plan_angles(rotation.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error), error,
-        "rotation.rotates false");
+    check_refused(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error),
+                  error, "rotation.no_rope");
     auto in_floats = four_channels();
     in_floats.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
-    const OwnedRotation floats = rotation_of(in_floats);
-    check_refused(vkrope_plan_angles(floats.get(), VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error),
-                  error,
+    const vkrope_rope_params& floats = in_floats;
+    check_refused(vkrope_plan_angles(&floats, VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error), error,
                   "rotation.precision VKROPE_ANGLE_PRECISION_FLOAT32 VKROPE_ANGLES_DIRECT_TEXTURE");
 
     const std::string config =
@@ -193,23 +227,21 @@ TEST_CASE("C: errors name the fields that C has") {
     vkrope_model_query query = {};
     std::uint32_t layer = 4;
     query.layer = &layer;
-    vkrope_rotation* read = nullptr;
-    check_refused(
-        vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error), error,
-        "layer 4 4");
+    vkrope_model* read = nullptr;
+    check_refused(vkrope_model_from_hf_config(config.data(), config.size(), &query, &read, &error),
+                  error, "layer 4 4");
     query.layer_type = "full_attention";
-    check_refused(
-        vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read, &error), error,
-        "query.layer 4 query.layer_type");
+    check_refused(vkrope_model_from_hf_config(config.data(), config.size(), &query, &read, &error),
+                  error, "query.layer 4 query.layer_type");
 
-    const OwnedRotation four = rotation_of(four_channels());
-    check_refused(vkrope_plan_angles(four.get(), VKROPE_ANGLES_COS_SIN_CACHE, 4, 0, &plan, &error),
+    const vkrope_rope_params four = four_channels();
+    check_refused(vkrope_plan_angles(&four, VKROPE_ANGLES_COS_SIN_CACHE, 4, 0, &plan, &error),
                   error, "source VKROPE_ANGLES_COS_SIN_CACHE vkrope_plan_cos_sin_cache");
-    REQUIRE(vkrope_plan_angles(four.get(), VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
+    REQUIRE(vkrope_plan_angles(&four, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
             VKROPE_SUCCESS);
     plan.bytes = 12;
     float memory[16];
-    check_refused(vkrope_fill_angles(four.get(), &plan, memory, sizeof memory, &error), error,
+    check_refused(vkrope_fill_angles(&four, &plan, memory, sizeof memory, &error), error,
                   "plan.bytes 12 vkrope_plan_angles 4");
     vkrope_query_scale scale = {};
     scale.kind = vkrope_query_scaling(9);
@@ -250,22 +282,22 @@ TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like")
     const std::uint32_t layer = 2;
     query.layer = &layer;
     vkrope_error error;
-    vkrope_rotation* none = nullptr;
+    vkrope_model* none = nullptr;
     for (const std::string path :
-         {"rotation.rotates is false: a layer without RoPE has no angle table",
+         {"rotation.no_rope is set: a layer without RoPE has no angle table",
           "source is 9: it must be a vkrope_angle_source",
           "source is cos_sin_cache: use vkrope_plan_cos_sin_cache for a cache of your own cos and "
           "sin",
           "layer is 2: the model has only 4 layers", "positions.int64 ",
           "device.enabled is 0x1f: it must hold only bits of vkrope_device_features"}) {
-        CHECK(vkrope_rotation_from_gguf_file(path.c_str(), &query, &none, &error) ==
+        CHECK(vkrope_model_from_gguf_file(path.c_str(), &query, &none, &error) ==
               VKROPE_ERROR_INVALID_DATA);
         CHECK(std::string(error.what).find(path) != std::string::npos);
         vkrope_model_query other = {};
         other.tower = path.c_str();
         const std::string config =
             R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})";
-        CHECK(vkrope_rotation_from_hf_config(config.data(), config.size(), &other, &none, &error) ==
+        CHECK(vkrope_model_from_hf_config(config.data(), config.size(), &other, &none, &error) ==
               VKROPE_ERROR_INVALID_ARGUMENT);
         CHECK(std::string(error.what).find(path.substr(0, 20)) != std::string::npos);
     }

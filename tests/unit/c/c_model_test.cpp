@@ -12,8 +12,8 @@
 #include "c_rotation.hpp"
 #include "support/c_numbers.hpp"
 #include "support/gguf_builder.hpp"
-#include "vkrope/frequencies.hpp"
 #include "vkrope/vkrope.h"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 
@@ -23,30 +23,29 @@ TEST_CASE("C: a query's pairing replaces the model's") {
     vkrope_model_query query = {};
     for (const bool given : {false, true}) {
         query.pairing = given ? VKROPE_INTERLEAVED : VKROPE_PAIRING_NONE;
-        vkrope_rotation* read = nullptr;
-        REQUIRE(vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &read,
-                                               nullptr) == VKROPE_SUCCESS);
-        const OwnedRotation rotation(read);
-        CHECK(info_of(rotation).pairing == (given ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT));
-        CHECK(info_of(rotation).base == 10000);
+        vkrope_model* read = nullptr;
+        REQUIRE(vkrope_model_from_hf_config(config.data(), config.size(), &query, &read, nullptr) ==
+                VKROPE_SUCCESS);
+        const OwnedModel model(read);
+        CHECK(params_of(model).pairing == (given ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT));
+        CHECK(params_of(model).base == 10000);
     }
     query.pairing = vkrope_pairing(9);
-    vkrope_rotation* none = nullptr;
+    vkrope_model* none = nullptr;
     vkrope_error error;
-    check_refused(
-        vkrope_rotation_from_hf_config(config.data(), config.size(), &query, &none, &error), error,
-        "query.pairing 9");
+    check_refused(vkrope_model_from_hf_config(config.data(), config.size(), &query, &none, &error),
+                  error, "query.pairing 9");
 }
 
 TEST_CASE("C: a model file that has no RoPE that is known is a code and a sentence") {
     vkrope_error error;
-    vkrope_rotation* rotation = nullptr;
+    vkrope_model* rotation = nullptr;
     const char broken[] = "{\"model_type\": ";
-    CHECK(vkrope_rotation_from_hf_config(broken, sizeof broken - 1, nullptr, &rotation, &error) ==
+    CHECK(vkrope_model_from_hf_config(broken, sizeof broken - 1, nullptr, &rotation, &error) ==
           VKROPE_ERROR_INVALID_DATA);
     CHECK(rotation == nullptr);
     CHECK(!std::string(error.what).empty());
-    check_refused(vkrope_rotation_from_hf_config(nullptr, 0, nullptr, &rotation, &error), error,
+    check_refused(vkrope_model_from_hf_config(nullptr, 0, nullptr, &rotation, &error), error,
                   "json null");
 }
 
@@ -57,11 +56,11 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
             "max_position_embeddings": 2048})";
     vkrope_model_query query = {};
     const auto ask = [&](vkrope_error& error) {
-        vkrope_rotation* rotation = nullptr;
-        const vkrope_result result = vkrope_rotation_from_hf_config(json.data(), json.size(),
-                                                                    &query, &rotation, &error);
+        vkrope_model* rotation = nullptr;
+        const vkrope_result result = vkrope_model_from_hf_config(json.data(), json.size(), &query,
+                                                                 &rotation, &error);
         CHECK((rotation != nullptr) == (result == VKROPE_SUCCESS));
-        vkrope_rotation_destroy(rotation);
+        vkrope_model_destroy(rotation);
         return result;
     };
     vkrope_error error;
@@ -89,64 +88,51 @@ TEST_CASE("C: a GGUF file, through a function and from a disk") {
                                                      std::size_t(offset));
     };
     std::string content = bytes;
-    vkrope_rotation* made = nullptr;
+    vkrope_model* made = nullptr;
     vkrope_error error;
-    REQUIRE(vkrope_rotation_from_gguf(content.size(), read, &content, nullptr, &made, &error) ==
+    REQUIRE(vkrope_model_from_gguf(content.size(), read, &content, nullptr, &made, &error) ==
             VKROPE_SUCCESS);
-    const OwnedRotation rotation(made);
-    CHECK(info_of(rotation).pairing == VKROPE_HALF_SPLIT);
-    CHECK(info_of(rotation).inv_freq_count == 64);
-    CHECK(info_of(rotation).sections.pairs[1] == 24);
+    const OwnedModel model(made);
+    CHECK(params_of(model).pairing == VKROPE_HALF_SPLIT);
+    CHECK(params_of(model).inv_freq_count == 64);
+    CHECK(params_of(model).sections.pairs[1] == 24);
 
     const std::string path = std::string(VKROPE_TEST_SCRATCH) + "/c.gguf";
     std::ofstream(path, std::ios::binary) << bytes;
-    REQUIRE(vkrope_rotation_from_gguf_file(path.c_str(), nullptr, &made, &error) == VKROPE_SUCCESS);
-    CHECK(info_of(OwnedRotation(made)).inv_freq_count == 64);
+    REQUIRE(vkrope_model_from_gguf_file(path.c_str(), nullptr, &made, &error) == VKROPE_SUCCESS);
+    CHECK(params_of(OwnedModel(made)).inv_freq_count == 64);
 
     vkrope_model_query query = {};
     query.tower = "vision";
-    check_refused(vkrope_rotation_from_gguf_file(path.c_str(), &query, &made, &error), error,
+    check_refused(vkrope_model_from_gguf_file(path.c_str(), &query, &made, &error), error,
                   "vision");
     CHECK(made == nullptr);
     content.resize(20);  // shorter than the stated size
-    CHECK(vkrope_rotation_from_gguf(bytes.size(), read, &content, nullptr, &made, &error) ==
+    CHECK(vkrope_model_from_gguf(bytes.size(), read, &content, nullptr, &made, &error) ==
           VKROPE_ERROR_INVALID_DATA);
-    check_refused(vkrope_rotation_from_gguf(bytes.size(), nullptr, nullptr, nullptr, &made, &error),
+    check_refused(vkrope_model_from_gguf(bytes.size(), nullptr, nullptr, nullptr, &made, &error),
                   error, "read null");
-    check_refused(vkrope_rotation_from_gguf_file(nullptr, nullptr, &made, &error), error,
-                  "path null");
-    CHECK(vkrope_rotation_from_gguf_file((path + ".missing").c_str(), nullptr, &made, &error) ==
+    check_refused(vkrope_model_from_gguf_file(nullptr, nullptr, &made, &error), error, "path null");
+    CHECK(vkrope_model_from_gguf_file((path + ".missing").c_str(), nullptr, &made, &error) ==
           VKROPE_ERROR_INVALID_DATA);
     check_names(error.what, path + ".missing");
 }
 
-TEST_CASE("C: a rotation has its sections") {
-    CHECK(info_of(rotation_of(four_channels())).sections.axes == 0);
-    vkrope_sections sections = {};
-    sections.order = VKROPE_SECTIONS_INTERLEAVED;
-    sections.axes = 3;
-    sections.pairs[0] = 1, sections.pairs[2] = 1;
-    sections.leftover_axis = 2;
-    auto info = four_channels();
-    info.sections = sections;
-    const OwnedRotation rotation = rotation_of(info);
-    const vkrope_rotation_info read = info_of(rotation);
-    CHECK(read.sections == sections);
-
+TEST_CASE("C: a model has what its file says: sections, norms, warnings") {
     const std::string json = R"({"model_type": "qwen2_vl", "head_dim": 128, "rope_theta": 1e6,
         "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})";
-    vkrope_rotation* made = nullptr;
-    REQUIRE(vkrope_rotation_from_hf_config(json.data(), json.size(), nullptr, &made, nullptr) ==
+    vkrope_model* made = nullptr;
+    REQUIRE(vkrope_model_from_hf_config(json.data(), json.size(), nullptr, &made, nullptr) ==
             VKROPE_SUCCESS);
-    const OwnedRotation model(made);
-    const vkrope_rotation_info of_model = info_of(model);
-    CHECK(of_model.sections.axes == 3);
-    CHECK(of_model.sections.pairs[1] == 24);
-
-    vkrope_model_finish finish = {};
-    REQUIRE(vkrope_rotation_get_finish(model.get(), &finish, nullptr) == VKROPE_SUCCESS);
-    CHECK(finish.norms_known == VK_TRUE);
-    CHECK(finish.tensor[VKROPE_Q].norm.kind == VKROPE_NORM_NONE);
-    REQUIRE(vkrope_rotation_get_finish(rotation.get(), &finish, nullptr) == VKROPE_SUCCESS);
-    CHECK(finish.norms_known == VK_FALSE);
+    const OwnedModel model(made);
+    const vkrope_rope_params& rotation = params_of(model);
+    CHECK(rotation.sections.axes == 3);
+    CHECK(rotation.sections.pairs[1] == 24);
+    CHECK(rotation.finish.norms_known == VK_TRUE);
+    CHECK(rotation.finish.tensor[VKROPE_Q].norm.kind == VKROPE_NORM_NONE);
+    const vkrope::Rotation owned(rotation);
+    REQUIRE(rotation.warning_count == owned.warnings.size());
+    for (std::size_t i = 0; i < owned.warnings.size(); ++i)
+        CHECK(owned.warnings[i] == rotation.warnings[i]);
+    CHECK(vkrope_model_get_params(nullptr) == nullptr);
 }

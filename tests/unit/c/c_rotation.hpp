@@ -14,38 +14,31 @@
 #include "support/c_numbers.hpp"
 #include "support/gguf_builder.hpp"
 #include "support/names.hpp"
-#include "vkrope/frequencies.hpp"
 #include "vkrope/vkrope.h"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 
-struct DestroyRotation {
-    void operator()(vkrope_rotation* rotation) const { vkrope_rotation_destroy(rotation); }
+struct DestroyModel {
+    void operator()(vkrope_model* model) const { vkrope_model_destroy(model); }
 };
-using OwnedRotation = std::unique_ptr<vkrope_rotation, DestroyRotation>;
+using OwnedModel = std::unique_ptr<vkrope_model, DestroyModel>;
 
 inline const std::vector<double> frequencies = {1.0, 0.01};
 
-inline vkrope_rotation_info four_channels() {
-    vkrope_rotation_info info = {};
-    info.pairing = VKROPE_HALF_SPLIT;
-    info.head_dim = info.rotary_dim = 4;
-    info.inv_freq = frequencies.data();
-    info.inv_freq_count = frequencies.size();
-    return info;
+inline vkrope_rope_params four_channels() {
+    vkrope_rope_params rotation = {};
+    rotation.pairing = VKROPE_HALF_SPLIT;
+    rotation.head_dim = rotation.rotary_dim = 4;
+    rotation.inv_freq = frequencies.data();
+    rotation.inv_freq_count = frequencies.size();
+    return rotation;
 }
 
-inline OwnedRotation rotation_of(const vkrope_rotation_info& info) {
-    vkrope_rotation* rotation = nullptr;
-    vkrope_error error;
-    REQUIRE_MESSAGE(vkrope_rotation_create(&info, &rotation, &error) == VKROPE_SUCCESS, error.what);
-    return OwnedRotation(rotation);
-}
-
-inline vkrope_rotation_info info_of(const OwnedRotation& rotation) {
-    vkrope_rotation_info info = {};
-    REQUIRE(vkrope_rotation_get_info(rotation.get(), &info, nullptr) == VKROPE_SUCCESS);
-    return info;
+inline const vkrope_rope_params& params_of(const OwnedModel& model) {
+    const vkrope_rope_params* const rotation = vkrope_model_get_params(model.get());
+    REQUIRE(rotation != nullptr);
+    return *rotation;
 }
 
 /// Of a call that refused an argument.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/names.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
 using vkrope::test::check_error;
@@ -38,8 +38,8 @@ void check_plan_refused(const Rotation& rotation, const std::string& words) {
 TEST_CASE("a rotation that has no table is refused") {
     Rotation rotation = two_pairs();
     SUBCASE("no RoPE") {
-        rotation.rotates = false;
-        check_plan_refused(rotation, "rotation.rotates false");
+        rotation.no_rope = true;
+        check_plan_refused(rotation, "rotation.no_rope");
     }
     SUBCASE("no width") {
         rotation.rotary_dim = 0;
@@ -57,7 +57,7 @@ TEST_CASE("a rotation that has no table is refused") {
     }
     SUBCASE("frequencies missing") {
         rotation.inv_freq.pop_back();
-        check_plan_refused(rotation, "rotation.inv_freq 1 2");
+        check_plan_refused(rotation, "rotation.inv_freq_count 1 2");
     }
     SUBCASE("frequencies out of range") {
         for (const double bad :
@@ -68,7 +68,7 @@ TEST_CASE("a rotation that has no table is refused") {
     }
     SUBCASE("attention factor out of range") {
         for (const double bad :
-             {0.0, -1.0, infinity, 0x1p65, 0x1p-65, std::numeric_limits<double>::quiet_NaN()}) {
+             {-1.0, infinity, 0x1p65, 0x1p-65, std::numeric_limits<double>::quiet_NaN()}) {
             rotation.attention_factor = bad;
             check_plan_refused(rotation, "rotation.attention_factor 2^-64 2^64");
         }

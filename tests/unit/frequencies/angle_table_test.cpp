@@ -12,7 +12,7 @@
 
 #include "angle_tables.hpp"
 #include "frequencies/table_entry.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "frequencies/table_entry.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Inverse frequencies against closed forms, turn fractions against constants of higher precision.
-#include "vkrope/frequencies.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "support/names.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
 using vkrope::test::check_error;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "support/names.hpp"
-#include "vkrope/positions.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
 using vkrope::test::check_error;
@@ -151,7 +151,7 @@ TEST_CASE("grid: sums over axes and frequencies of head groups") {
     }
     rotation.inv_freq.pop_back();
     check_error(fold_grid(axes, 3, rotation), VKROPE_ERROR_INVALID_ARGUMENT,
-                "rotation.inv_freq 11 12");
+                "rotation.inv_freq_count 11 12");
 }
 
 TEST_CASE("grid: ids by axis, the last axis fastest") {
@@ -189,8 +189,8 @@ TEST_CASE("grid: an id that leaves int32 is an error, and nothing is written") {
     check_error(grid_ids(nullptr, 1, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axes null");
     const GridAxis good = {2, 0, 1, 1, 0};
     check_error(grid_ids(&good, 1, nullptr, 2), VKROPE_ERROR_INVALID_ARGUMENT, "ids null");
-    check_error(grid_ids(&good, 0, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "count 0");
-    check_error(grid_ids(&good, 9, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "count 9");
+    check_error(grid_ids(&good, 0, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axis_count 0");
+    check_error(grid_ids(&good, 9, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axis_count 9");
     CHECK(ids == std::vector<std::int32_t>(4, 77));
 }
 
@@ -213,8 +213,8 @@ TEST_CASE("grid: arguments outside their range are named") {
                 "axes[0].unit 4096 inv_freq[0] 4096");
     check_error(fold_grid(nullptr, 1, rotation), VKROPE_ERROR_INVALID_ARGUMENT, "axes null");
     const GridAxis two[2] = {};
-    check_error(fold_grid(two, 2, rotation), VKROPE_ERROR_INVALID_ARGUMENT, "count 2");
+    check_error(fold_grid(two, 2, rotation), VKROPE_ERROR_INVALID_ARGUMENT, "axis_count 2");
     CHECK(rotation.inv_freq == before.inv_freq);
     rotation.phase = {1};
-    check_error(fold({1, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "rotation 1");
+    check_error(fold({1, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "rotation.phase_count 1 12");
 }

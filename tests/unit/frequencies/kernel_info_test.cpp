@@ -9,8 +9,8 @@
 
 #include "support/names.hpp"
 #include "unit/kernel/arguments.hpp"
-#include "vkrope/frequencies.hpp"
 #include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -61,10 +61,12 @@ TEST_CASE("kernel_info: a model with one position a token") {
 }
 
 TEST_CASE("kernel_info: the windows of a rotation") {
-    Rotation rotation{.head_dim = 24,
-                      .rotary_dim = 20,
-                      .windows = {{0, 8}, {10, 12}},
-                      .inv_freq = std::vector<double>(10, 1.0)};
+    Rotation rotation;
+    rotation.head_dim = 24;
+    rotation.rotary_dim = 20;
+    rotation.windows[0] = {0, 8};
+    rotation.windows[1] = {10, 12};
+    rotation.inv_freq = std::vector<double>(10, 1.0);
     const KernelInfo info = info_of(rotation);
     CHECK(info.rotary_dim == 20);
     CHECK(info.windows[0].rotary_dim == 8);
@@ -99,10 +101,11 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
                                                  512}));  // kv_lora_rank + qk_rope_head_dim
     CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
     CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
-    Rotation partial{.head_dim = 80,
-                     .rotary_dim = 20,
-                     .q_rotary_offset = 60,
-                     .inv_freq = std::vector<double>(10, 1.0)};
+    Rotation partial;
+    partial.head_dim = 80;
+    partial.rotary_dim = 20;
+    partial.q_rotary_offset = 60;
+    partial.inv_freq = std::vector<double>(10, 1.0);
     CHECK(row_channels(partial, partial.q_rotary_offset) ==
           80);  // a window at the end of the head does not mean a latent row
     CHECK(row_channels(partial, partial.k_rotary_offset) == 80);
@@ -147,8 +150,8 @@ TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives"
     const Rotation llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"),
                    qwen = read("qwen2-vl-2b.json");
     Rotation nope = llama;
-    nope.rotates = false;
-    refuses(kernel_info(nope, plan_of(llama), VKROPE_F16, {}).status, "rotation.rotates false");
+    nope.no_rope = true;
+    refuses(kernel_info(nope, plan_of(llama), VKROPE_F16, {}).status, "rotation.no_rope");
     refuses(kernel_info(llama, plan_of(deepseek), VKROPE_F16, {}).status, "plan.pairs 32");
     refuses(kernel_info(llama, AnglePlan{}, VKROPE_F16, {}).status, "plan.pairs 0");
     refuses(kernel_info(llama, plan_of(qwen), VKROPE_F16, {}).status, "plan.sections 3");

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "support/names.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 

@@ -8,14 +8,17 @@
 #include <limits>
 
 #include "support/names.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
 namespace {
 
 Rotation phased_rotation() {
-    Rotation rotation{.head_dim = 6, .rotary_dim = 6, .inv_freq = {1, 0.1, -0.01}};
+    Rotation rotation;
+    rotation.head_dim = 6;
+    rotation.rotary_dim = 6;
+    rotation.inv_freq = {1, 0.1, -0.01};
     rotation.phase = {0.5, -3, 100};
     rotation.attention_factor = 1.5;
     return rotation;
@@ -64,7 +67,9 @@ TEST_CASE("phases: a direct table has rows for -max_position + 1 to max_position
 
 TEST_CASE("phases: every pair of a row with more than 256 has its own frequency and phase") {
     constexpr std::uint32_t pairs = 260;
-    Rotation rotation{.head_dim = 2 * pairs, .rotary_dim = 2 * pairs};
+    Rotation rotation;
+    rotation.head_dim = 2 * pairs;
+    rotation.rotary_dim = 2 * pairs;
     for (std::uint32_t j = 0; j < pairs; ++j) {
         rotation.inv_freq.push_back(1 / (1 + double(j)));
         rotation.phase.push_back(double(j) / 100);
@@ -128,7 +133,7 @@ TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
 TEST_CASE("phases, sums and head groups: what is refused, by name") {
     Rotation rotation = phased_rotation();
     rotation.phase.pop_back();
-    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase 2 3");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase_count 2 3");
     rotation.phase = {0, 0, std::numeric_limits<double>::quiet_NaN()};
     refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase[2] nan 2048");
     rotation.phase = {0, 2048, 0};
@@ -137,19 +142,19 @@ TEST_CASE("phases, sums and head groups: what is refused, by name") {
     rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     refused(rotation, VKROPE_ANGLES_DIRECT_BUFFER, "rotation.precision float32");
     rotation = phased_rotation();
-    rotation.head_groups = 0;
-    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.head_groups 0 1 65535");
+    rotation.head_groups = 65536;
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.head_groups 65536 1 65535");
     rotation.head_groups = 2;
-    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.inv_freq 3 6");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.inv_freq_count 3 6");
     rotation.inv_freq.resize(6);
-    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase 3 6");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase_count 3 6");
     rotation.phase = {};
     refused(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, "rotation.head_groups 2");
     rotation = phased_rotation();
     rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 1};
     refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.sections.axes 1 2 8");
     rotation.sections.axes = 2;
-    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.inv_freq 3 6");
+    refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.inv_freq_count 3 6");
     rotation.inv_freq.resize(6);
     refused(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, "rotation.sections.order sum 3");
     rotation.sections.pairs[1] = 3;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "support/names.hpp"
-#include "vkrope/positions.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
 using vkrope::test::check_error;

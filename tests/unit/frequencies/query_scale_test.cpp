@@ -7,7 +7,7 @@
 #include <string>
 
 #include "support/names.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scaling_checks.hpp"
-#include "vkrope/rotation_from.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "scaling_checks.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;

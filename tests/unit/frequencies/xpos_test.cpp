@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "support/names.hpp"
-#include "vkrope/positions.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
 using vkrope::test::check_error;
@@ -118,7 +118,7 @@ TEST_CASE("XPos: what it cannot do is named") {
     refused({}, 0, 1, VKROPE_ERROR_NOT_SUPPORTED, "rotation 0 1 32");
     rotation.phase.clear();
     rotation.inv_freq.pop_back();
-    refused({}, 0, 1, VKROPE_ERROR_INVALID_ARGUMENT, "rotation.inv_freq 31");
+    refused({}, 0, 1, VKROPE_ERROR_INVALID_ARGUMENT, "rotation.inv_freq_count 31");
     CHECK(cos == std::vector<float>(64, 7));
 }
 

@@ -97,20 +97,20 @@ TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
     slide[0] = slide[4] = rotate[4] = rotate[11] = false;
     granite.boolean_list("attention.sliding_window_pattern", slide);
     for (int layer = 0; layer < 12; ++layer) {
-        CHECK(rotation_of(granite, {.layer = layer}).rotates);
+        CHECK_FALSE(rotation_of(granite, {.layer = layer}).no_rope);
     }
     GgufBuilder some = granite;
     some.boolean_list("attention.rope_pattern", rotate);
     for (int layer = 0; layer < 12; ++layer) {
         CAPTURE(layer);
-        CHECK(rotation_of(some, {.layer = layer}).rotates == rotate[std::size_t(layer)]);
+        CHECK(rotation_of(some, {.layer = layer}).no_rope != rotate[std::size_t(layer)]);
     }
-    CHECK(rotation_of(some).rotates);
+    CHECK_FALSE(rotation_of(some).no_rope);
     CHECK(warns(rotation_of(some), "full_attention"));
     rotate[0] = false;
     GgufBuilder sliding = granite;
     sliding.boolean_list("attention.rope_pattern", rotate);
-    CHECK(!rotation_of(sliding, {.layer_type = "full_attention"}).rotates);
+    CHECK(rotation_of(sliding, {.layer_type = "full_attention"}).no_rope);
     CHECK(warns(rotation_of(sliding), "sliding_attention"));
     GgufBuilder few = granite;
     check_refused(few.boolean_list("attention.rope_pattern", {true}),
@@ -118,12 +118,12 @@ TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
 
     GgufBuilder qwen = plain("qwen4exp").i32_list("rope.dimension_sections", {24, 20, 20, 0});
     CHECK(rotation_of(qwen, {.layer = 3}).sections.order == VKROPE_SECTIONS_INTERLEAVED);
-    CHECK(!rotation_of(qwen, {.layer = 4}).rotates);
+    CHECK(rotation_of(qwen, {.layer = 4}).no_rope);
     std::vector<bool> recurrent(12, false);
     recurrent[3] = true;
     qwen.boolean_list("attention.recurrent_layers", recurrent);
-    CHECK(!rotation_of(qwen, {.layer = 3}).rotates);
-    CHECK(rotation_of(qwen, {.layer = 4}).rotates);
+    CHECK(rotation_of(qwen, {.layer = 3}).no_rope);
+    CHECK_FALSE(rotation_of(qwen, {.layer = 4}).no_rope);
 }
 
 TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
@@ -142,7 +142,7 @@ TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
         CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.q_rotary_offset == 128);
         CHECK(rotation.k_rotary_offset == 512);
-        CHECK(!rotation_of(file, {.layer = 0}).rotates);
+        CHECK(rotation_of(file, {.layer = 0}).no_rope);
     }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("GGUF: Clef turns as Qwen 3.5, whose layers it has") {
         CAPTURE(layer);
         const Rotation ours = rotation_of(clef, {.layer = layer});
         const Rotation theirs = rotation_of(qwen, {.layer = layer});
-        CHECK(ours.rotates == (layer % 4 == 3));
+        CHECK(!ours.no_rope == (layer % 4 == 3));
         CHECK(ours.pairing == theirs.pairing);
         CHECK(ours.sections == theirs.sections);
         CHECK(ours.inv_freq == theirs.inv_freq);
@@ -178,7 +178,8 @@ TEST_CASE("GGUF: YaRN's magnitude goes into the softmax of A.X K2, not of Hunyua
 
 TEST_CASE("GGUF: Granite Switch rotates unless rope.scaling.finetuned says no") {
     CHECK(rotation_of(plain("graniteswitch")).pairing == VKROPE_INTERLEAVED);
-    CHECK(rotation_of(plain("graniteswitch").boolean("rope.scaling.finetuned", true)).rotates);
+    CHECK_FALSE(
+        rotation_of(plain("graniteswitch").boolean("rope.scaling.finetuned", true)).no_rope);
     const GgufBuilder without = plain("graniteswitch").boolean("rope.scaling.finetuned", false);
     CHECK(read(without).status.code == VKROPE_ERROR_NOT_SUPPORTED);
 }

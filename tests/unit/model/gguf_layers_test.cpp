@@ -82,11 +82,11 @@ TEST_CASE("GGUF: layers of several types") {
 TEST_CASE("GGUF: layers that do not rotate") {
     const auto turns = [](const GgufBuilder& file, int layer) {
         const Rotation rotation = rotation_of(file, {.layer = layer});
-        CHECK(rotation.rotates == (rotation.rotary_dim != 0));
-        CHECK(rotation.rotates != rotation.inv_freq.empty());
+        CHECK(!rotation.no_rope == (rotation.rotary_dim != 0));
+        CHECK(!rotation.no_rope != rotation.inv_freq.empty());
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.warnings.empty());
-        return rotation.rotates;
+        return !rotation.no_rope;
     };
     const GgufBuilder cohere = plain("cohere2").u32("attention.sliding_window", 4096);
     const GgufBuilder llama4 = plain("llama4"),
@@ -108,9 +108,9 @@ TEST_CASE("GGUF: layers that do not rotate") {
                                                    {0, 0, 8, 0, 0, 8, 0, 0, 8, 0, 8, 0});
     CHECK(!turns(lfm, 0));
     CHECK(turns(lfm, 2));
-    CHECK(rotation_of(llama4, {.layer_type = "chunked_attention"}).rotates);
-    CHECK(!rotation_of(llama4, {.layer_type = "full_attention"}).rotates);
-    CHECK(rotation_of(llama4).rotates);
+    CHECK_FALSE(rotation_of(llama4, {.layer_type = "chunked_attention"}).no_rope);
+    CHECK(rotation_of(llama4, {.layer_type = "full_attention"}).no_rope);
+    CHECK_FALSE(rotation_of(llama4).no_rope);
 }
 
 TEST_CASE("GGUF: sections") {

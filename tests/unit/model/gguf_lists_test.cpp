@@ -124,7 +124,7 @@ TEST_CASE("GGUF: a 0 in a list of bases or widths is a layer without RoPE") {
               .i32_list("rope.dimension_count", {128, 128, 128, 0})}) {
         CHECK(rotation_of(file, {.layer = 2}).inv_freq == frequencies(1e4, 128));
         const Rotation still = rotation_of(file, {.layer = 3});
-        CHECK(!still.rotates);
+        CHECK(still.no_rope);
         CHECK(still.head_dim == 128);
         CHECK(warns(rotation_of(file), "layers no RoPE"));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The scalings of GGUF files equal the functions of frequencies.hpp with the same numbers.
+// The scalings of GGUF files equal the functions of vkrope.h with the same numbers.
 #include <doctest/doctest.h>
 
 #include <cmath>

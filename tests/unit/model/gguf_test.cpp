@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A valid GGUF file gives the Rotation that the functions of frequencies.hpp make of the same
+// A valid GGUF file gives the Rotation that the functions of vkrope.h make of the same
 // numbers.
 #include <doctest/doctest.h>
 
@@ -28,7 +28,7 @@ TEST_CASE("GGUF: a plain file") {
         CHECK(rotation.rope_type == "default");
         CHECK(rotation.attention_factor == 1);
         CHECK(rotation.softmax_scale == 1);
-        CHECK(rotation.rotates);
+        CHECK(!rotation.no_rope);
         CHECK(rotation.sections.axes == 0);
         CHECK(rotation.warnings.empty());
         CHECK(rotation.inv_freq == frequencies(500000, 128));

@@ -60,7 +60,7 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
         for (int layer = 0; layer < 6; ++layer) {
             CAPTURE(layer);
             const Rotation rotation = imported(json, {.layer = layer});
-            CHECK(rotation.rotates);
+            CHECK(!rotation.no_rope);
             CHECK(rotation.pairing == interleaved);
             CHECK(rotation.head_dim == 512);
             CHECK(rotation.rotary_dim == 64);
@@ -97,11 +97,11 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     for (int layer = 0; layer < 8; ++layer) {
         CAPTURE(layer);
         const Rotation rotation = imported(json, {.layer = layer});
-        CHECK(rotation.rotates == (bases[layer] != 0));
+        CHECK(!rotation.no_rope == (bases[layer] != 0));
         CHECK(rotation.head_dim == 128);
-        if (rotation.rotates) check_plain(rotation, bases[layer]);
+        if (!rotation.no_rope) check_plain(rotation, bases[layer]);
     }
-    CHECK(!imported(json, {.layer_type = "full_attention"}).rotates);
+    CHECK(imported(json, {.layer_type = "full_attention"}).no_rope);
     check_refused(json, {.layer_type = "sliding_attention"}, VKROPE_ERROR_INVALID_ARGUMENT,
                   "layer_rope_theta 10000 500000");
     check_refused(json, {}, VKROPE_ERROR_INVALID_ARGUMENT, "layer_rope_theta");

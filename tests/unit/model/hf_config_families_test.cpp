@@ -305,7 +305,7 @@ TEST_CASE("families whose layers are all alike and unscaled") {
         CHECK(rotation.rotary_dim == family.rotary_dim);
         CHECK(rotation.pairing == family.pairing);
         CHECK(rotation.rope_type == "default");
-        CHECK(rotation.rotates);
+        CHECK(!rotation.no_rope);
         CHECK(rotation.sections.axes == 0);
         CHECK(rotation.attention_factor == 1);
         CHECK(rotation.softmax_scale == 1);

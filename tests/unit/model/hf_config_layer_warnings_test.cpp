@@ -65,7 +65,7 @@ TEST_CASE("a base that only the older spelling has") {
 TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
     const std::string foo = small_llama_with(
         R"("layer_types": ["full_attention", "foo_attention"], "num_hidden_layers": 2)");
-    CHECK(warned(foo, {"layer foo_attention sliding_attention"}, {.layer = 1}).rotates);
+    CHECK_FALSE(warned(foo, {"layer foo_attention sliding_attention"}, {.layer = 1}).no_rope);
     warned(foo, {"layer foo_attention"});
     warned(foo, {}, {.layer = 0});
     const std::string unused =

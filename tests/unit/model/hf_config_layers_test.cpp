@@ -177,10 +177,10 @@ TEST_CASE("Laguna and Mellum: a base and a width for each layer type") {
 TEST_CASE("layers without RoPE") {
     const auto rotates = [](const std::string& json, const ModelQuery& query) {
         const Rotation rotation = imported(json, query);
-        CHECK(rotation.inv_freq.empty() == !rotation.rotates);
-        CHECK((rotation.rotary_dim == 0) == !rotation.rotates);
+        CHECK(rotation.inv_freq.empty() == rotation.no_rope);
+        CHECK((rotation.rotary_dim == 0) == rotation.no_rope);
         CHECK(rotation.head_dim == 128);
-        return rotation.rotates;
+        return !rotation.no_rope;
     };
     const std::string heads =
         R"("hidden_size": 2048, "num_attention_heads": 16, "rope_theta": 2e6,
@@ -243,11 +243,12 @@ TEST_CASE("PLaMo 2: attention in the middle of every few layers") {
         "num_hidden_layers": 4)";
     for (int layer = 0; layer < 4; ++layer) {
         CHECK(imported(json + R"(, "mamba_step": 2, "mamba_enabled": true})", {.layer = layer})
-                  .rotates == (layer % 2 == 1));
-        CHECK(imported(json + R"(, "mamba_step": 8})", {.layer = layer}).rotates ==
+                  .no_rope != (layer % 2 == 1));
+        CHECK(imported(json + R"(, "mamba_step": 8})", {.layer = layer}).no_rope !=
               (layer == 3));  // at least the last
-        CHECK(imported(json + R"(, "mamba_step": 2, "mamba_enabled": false})", {.layer = layer})
-                  .rotates);
+        CHECK_FALSE(
+            imported(json + R"(, "mamba_step": 2, "mamba_enabled": false})", {.layer = layer})
+                .no_rope);
     }
     check_plain(imported(json + R"(, "mamba_step": 2})", {.layer = 1}), 1e4);
 }

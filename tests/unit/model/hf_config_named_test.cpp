@@ -91,7 +91,7 @@ TEST_CASE("Llama 3.2's cross-attention layers have norms of Q and K, and no RoPE
             const bool crosses = layer == 3 || layer == 5;
             const Rotation rotation = warned(json, {}, {.layer = layer});
             const Norm& norm = rotation.finish.tensor[K].norm;
-            CHECK(rotation.rotates == !crosses);
+            CHECK(!rotation.no_rope == !crosses);
             CHECK(rotation.finish.norms_known);
             CHECK(norm.kind == (crosses ? VKROPE_NORM_RMS : VKROPE_NORM_NONE));
             CHECK(rotation.finish.tensor[Q].norm.kind == norm.kind);
@@ -182,8 +182,8 @@ TEST_CASE("Cohere 2's layer_switch is the period of its full attention") {
                std::string(key) + R"(": 8})";
     };
     for (const char* key : {"layer_switch", "sliding_window_pattern"}) {
-        CHECK(imported(cohere(key), {.layer = 3}).rotates);
-        CHECK_FALSE(warned(cohere(key), {}, {.layer = 7}).rotates);
+        CHECK_FALSE(imported(cohere(key), {.layer = 3}).no_rope);
+        CHECK(warned(cohere(key), {}, {.layer = 7}).no_rope);
     }
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("real models") {
             CHECK(rotation.rotary_dim == expected["rotary_dim"]);
             CHECK((rotation.pairing == half ? "half_split" : "interleaved") == expected["pairing"]);
             CHECK(rotation.rope_type == expected["rope_type"].get<std::string>());
-            CHECK(rotation.rotates);
+            CHECK(!rotation.no_rope);
             CHECK(close(rotation.attention_factor, variant["attention_factor"]));
             CHECK(close(rotation.softmax_scale, model.softmax_scale));
             CHECK(rotation.q_rotary_offset == model.q_rotary_offset);

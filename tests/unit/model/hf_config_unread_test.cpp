@@ -73,8 +73,8 @@ bool same(const Rotation& a, const Rotation& b) {
                           f.query_scale.kind, f.query_scale.beta, f.query_scale.length);
     };
     return a.inv_freq == b.inv_freq && a.attention_factor == b.attention_factor &&
-           a.softmax_scale == b.softmax_scale && a.pairing == b.pairing && a.rotates == b.rotates &&
-           finish(a) == finish(b);
+           a.softmax_scale == b.softmax_scale && a.pairing == b.pairing &&
+           !a.no_rope == !b.no_rope && finish(a) == finish(b);
 }
 
 std::size_t named(const Result<Rotation>& result, const std::string& key) {

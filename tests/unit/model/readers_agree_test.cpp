@@ -255,14 +255,14 @@ TEST_CASE("readers: config.json and GGUF of one model say the same") {
         const Result<Rotation> config = from_hf_config(json, query);
         REQUIRE_MESSAGE(config, config.status.what);
         const Rotation file = rotation_of(model.file, query);
-        CHECK(config->rotates == file.rotates);
+        CHECK(!config->no_rope == !file.no_rope);
         CHECK(config->head_dim == file.head_dim);
         CHECK(config->rotary_dim == file.rotary_dim);
         CHECK(config->q_rotary_offset == file.q_rotary_offset);
         CHECK(config->k_rotary_offset == file.k_rotary_offset);
         CHECK(close(config->attention_factor, file.attention_factor));
         CHECK(close(config->softmax_scale, file.softmax_scale));
-        if (config->rotates && model.differs == Differs::ramp) {
+        if (!config->no_rope && model.differs == Differs::ramp) {
             CHECK_FALSE(close(config->inv_freq, file.inv_freq));
             CHECK(warns(file, "llama.cpp rounds YaRN config.json truncate"));
         } else {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "reference/oracle.hpp"
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

@@ -16,12 +16,12 @@ void hold_chain(DeviceUnderTest& device, Element element, Pairing pairing, bool 
     trial.shape.q_per_group = heads;
     const Bytes input = random_elements(element, q_elements(trial), 131);
     const Bytes poison(input.size(), std::byte{0xa5});
-    const AngleTable table = value_of(AngleTable::make(device.device(),
-                                                       {.pairing = pairing,
-                                                        .head_dim = head_dim,
-                                                        .rotary_dim = head_dim,
-                                                        .inv_freq = inv_freq_of(trial)},
-                                                       trial.info.angles, 2 * tokens));
+    Rotation rotation;
+    rotation.pairing = pairing;
+    rotation.head_dim = rotation.rotary_dim = head_dim;
+    rotation.inv_freq = inv_freq_of(trial);
+    const AngleTable table = value_of(
+        AngleTable::make(device.device(), rotation, trial.info.angles, 2 * tokens));
     constexpr std::size_t way_apart[][2] = {{0, 1}, {1, 2}, {2, 1}},
                           way_in_place[][2] = {{0, 0}, {0, 1}, {1, 1}};
     const auto rotated = [&](bool together) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reference/oracle.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

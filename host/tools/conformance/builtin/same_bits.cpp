@@ -116,7 +116,10 @@ struct Round {
 /// Rotates random rows and returns the number of elements that differ from the host result.
 std::uint64_t differences(DeviceUnderTest& device, const Combination& of, const Round& round,
                           std::uint32_t tokens, Random& random) {
-    Rotation rotation{.pairing = of.pairing, .head_dim = head_dim, .rotary_dim = head_dim};
+    Rotation rotation;
+    rotation.pairing = of.pairing;
+    rotation.head_dim = head_dim;
+    rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
     rotation.attention_factor = round.factor;
     check(default_inv_freq(round.base, head_dim, rotation.inv_freq.data()));

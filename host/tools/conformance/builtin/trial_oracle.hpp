@@ -6,7 +6,7 @@
 
 namespace vkrope::conformance {
 
-/// Returns the position axis of pair j, as types.hpp defines it; 0 if axes are summed.
+/// Returns the position axis of pair j, as vkrope.h defines it; 0 if axes are summed.
 std::uint32_t axis_turning(const Sections& sections, std::uint32_t j);
 
 /// cos and sin of a trial's angles by their definition, without the attention factor.

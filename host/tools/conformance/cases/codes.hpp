@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

@@ -13,7 +13,7 @@
 
 #include "conformance/cases/steps.hpp"
 #include "conformance/cases/tolerance.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

@@ -13,7 +13,7 @@
 
 #include "conformance/suite.hpp"
 #include "shell/words.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "conformance/cases/fields.hpp"
-#include "vkrope/types.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

@@ -12,14 +12,17 @@
 
 #include "conformance/shader_source/shader.hpp"
 #include "frequencies/table_entry.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::shader_source {
 
 /// Converts the attention factor to the constants that the host passes to vkrope_turn.
 inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
-    const Rotation rotation{
-        .head_dim = 2, .rotary_dim = 2, .inv_freq = {1.0}, .attention_factor = attention_factor};
+    Rotation rotation;
+    rotation.head_dim = 2;
+    rotation.rotary_dim = 2;
+    rotation.inv_freq = {1.0};
+    rotation.attention_factor = attention_factor;
     const Result<AnglePlan> plan = plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 1, 0);
     std::vector<float> numbers(plan.value.bytes / sizeof(float));
     if (numbers.size() < 8 || !fill_angles(rotation, plan.value, numbers.data(), plan.value.bytes))

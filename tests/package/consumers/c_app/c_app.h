@@ -9,8 +9,8 @@
 enum { head_dim = 4, pairs = head_dim / 2, position = 7 };
 static const double base = 10000.0;
 
-/* The rotation of the whole head row, half_split; the caller destroys it. */
-int make_rotation(vkrope_rotation** rotation);
+/* The rotation of the whole head row, half_split. */
+int make_rotation(vkrope_rope_params* rotation);
 
 /* A kernel, and where the device has no push descriptors an arena for `dispatches` dispatches; else
  * *arena stays as it is. */

@@ -7,7 +7,7 @@
 
 #include "c_app.h"
 
-static int check_table(const vkrope_rotation* rotation) {
+static int check_table(const vkrope_rope_params* rotation) {
     float table[position + 1][pairs][2];
     vkrope_error error;
     vkrope_angle_plan plan = {0};
@@ -47,28 +47,24 @@ static int check_model(void) {
         "\"rope_theta\": 10000.0,"
         " \"max_position_embeddings\": 2048}";
     vkrope_error error;
-    vkrope_rotation* rotation = NULL;
-    vkrope_rotation_info info = {0};
-    int good = succeeded(
-                   "vkrope_rotation_from_hf_config",
-                   vkrope_rotation_from_hf_config(json, strlen(json), NULL, &rotation, &error),
-                   &error) &&
-               succeeded("vkrope_rotation_get_info",
-                         vkrope_rotation_get_info(rotation, &info, &error), &error);
-    if (good &&
-        (info.head_dim != head_dim || info.inv_freq_count != pairs || info.inv_freq[0] != 1.0)) {
-        fprintf(stderr, "the model's rotation has head_dim %u and %zu frequencies\n", info.head_dim,
-                info.inv_freq_count);
+    vkrope_model* model = NULL;
+    const vkrope_rope_params* rotation = NULL;
+    int good = succeeded("vkrope_model_from_hf_config",
+                         vkrope_model_from_hf_config(json, strlen(json), NULL, &model, &error),
+                         &error);
+    if (good) rotation = vkrope_model_get_params(model);
+    if (good && (rotation->head_dim != head_dim || rotation->inv_freq_count != pairs ||
+                 rotation->inv_freq[0] != 1.0)) {
+        fprintf(stderr, "the model's rotation has head_dim %u and %zu frequencies\n",
+                rotation->head_dim, rotation->inv_freq_count);
         good = 0;
     }
     good = good && check_table(rotation);
-    vkrope_rotation_destroy(rotation);
+    vkrope_model_destroy(model);
     return good;
 }
 
 int use_frequencies(void) {
-    vkrope_rotation* rotation = NULL;
-    const int good = make_rotation(&rotation) && check_table(rotation) && check_model();
-    vkrope_rotation_destroy(rotation);
-    return good;
+    vkrope_rope_params rotation;
+    return make_rotation(&rotation) && check_table(&rotation) && check_model();
 }

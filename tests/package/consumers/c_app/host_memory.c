@@ -58,7 +58,7 @@ static int rotate_elsewhere(vkrope_host_rotation* work) {
 }
 
 int use_host_memory(vkrope_device* device) {
-    vkrope_rotation* rotation = NULL;
+    vkrope_rope_params rotation;
     vkrope_host_rotation* work = NULL;
     vkrope_error error;
     vkrope_host_shape shape = {
@@ -70,7 +70,7 @@ int use_host_memory(vkrope_device* device) {
     };
     const int good = make_rotation(&rotation) &&
                      succeeded("vkrope_host_rotation_create",
-                               vkrope_host_rotation_create(device, rotation, &shape, &work, &error),
+                               vkrope_host_rotation_create(device, &rotation, &shape, &work, &error),
                                &error) &&
                      rotate(work);
     vkrope_host_rotation_destroy(work);
@@ -80,9 +80,8 @@ int use_host_memory(vkrope_device* device) {
     const int moved =
         good &&
         succeeded("vkrope_host_rotation_create",
-                  vkrope_host_rotation_create(device, rotation, &shape, &work, &error), &error) &&
+                  vkrope_host_rotation_create(device, &rotation, &shape, &work, &error), &error) &&
         rotate_elsewhere(work);
     vkrope_host_rotation_destroy(work);
-    vkrope_rotation_destroy(rotation);
     return moved;
 }

@@ -14,21 +14,18 @@ int succeeded(const char* what, vkrope_result result, const vkrope_error* error)
     return 0;
 }
 
-int make_rotation(vkrope_rotation** rotation) {
+int make_rotation(vkrope_rope_params* rotation) {
+    static double inv_freq[pairs];
     vkrope_error error;
-    double inv_freq[pairs];
-    if (!succeeded("vkrope_default_inv_freq",
-                   vkrope_default_inv_freq(base, head_dim, inv_freq, &error), &error))
-        return 0;
-    const vkrope_rotation_info info = {
+    *rotation = (vkrope_rope_params){
         .pairing = VKROPE_HALF_SPLIT,
         .head_dim = head_dim,
         .rotary_dim = head_dim,
         .inv_freq = inv_freq,
         .inv_freq_count = pairs,
     };
-    return succeeded("vkrope_rotation_create", vkrope_rotation_create(&info, rotation, &error),
-                     &error);
+    return succeeded("vkrope_default_inv_freq",
+                     vkrope_default_inv_freq(base, head_dim, inv_freq, &error), &error);
 }
 
 int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,

@@ -82,7 +82,7 @@ static int make_own_kernel(struct work* w) {
     return make_kernel(&w->ref, &info, 2, &w->kernel, &w->arena);
 }
 
-static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
+static int make_table(struct work* w, vkrope_device* device, const vkrope_rope_params* rotation) {
     vkrope_error error;
     if (!succeeded("vkrope_plan_angles",
                    vkrope_plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, position + 1, 0,
@@ -181,15 +181,14 @@ static void destroy(struct work* w) {
 
 int use_own_commands(vkrope_device* device) {
     struct work w = {0};
-    vkrope_rotation* rotation = NULL;
+    vkrope_rope_params rotation;
     vkrope_error error;
     const int good =
         succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &w.ref, &error), &error) &&
         succeeded("vkrope_device_get_queue",
                   vkrope_device_get_queue(device, &w.family, &w.queue, &error), &error) &&
         load_functions(&w) && make_commands(&w) && make_own_kernel(&w) &&
-        make_rotation(&rotation) && make_table(&w, device, rotation) && rotate(&w, device);
+        make_rotation(&rotation) && make_table(&w, device, &rotation) && rotate(&w, device);
     destroy(&w);
-    vkrope_rotation_destroy(rotation);
     return good;
 }

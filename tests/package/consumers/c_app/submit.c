@@ -13,7 +13,7 @@ struct work {
     vkrope_buffer* row;
 };
 
-static int make(struct work* w, vkrope_device* device, const vkrope_rotation* rotation,
+static int make(struct work* w, vkrope_device* device, const vkrope_rope_params* rotation,
                 const float* row, size_t bytes) {
     vkrope_error error;
     vkrope_device_ref ref = {0};
@@ -74,13 +74,12 @@ static int rotate(struct work* w, vkrope_device* device, const float* row, size_
 int use_submit(vkrope_device* device) {
     const float row[head_dim] = {4, -3, 2, 1};
     struct work w = {0};
-    vkrope_rotation* rotation = NULL;
-    const int good = make_rotation(&rotation) && make(&w, device, rotation, row, sizeof row) &&
+    vkrope_rope_params rotation;
+    const int good = make_rotation(&rotation) && make(&w, device, &rotation, row, sizeof row) &&
                      rotate(&w, device, row, sizeof row);
     vkrope_buffer_destroy(w.row);
     vkrope_angle_table_destroy(w.table);
     vkrope_arena_destroy(w.arena);
     vkrope_kernel_destroy(w.kernel);
-    vkrope_rotation_destroy(rotation);
     return good;
 }

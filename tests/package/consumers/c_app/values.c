@@ -86,7 +86,7 @@ static int download(vkrope_buffer* buffer, void* target, size_t bytes) {
                      vkrope_buffer_download(buffer, target, bytes, 0, &error), &error);
 }
 
-static int make_table(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
+static int make_table(struct work* w, vkrope_device* device, const vkrope_rope_params* rotation) {
     vkrope_error error;
     const vkrope_angle_source source = VKROPE_ANGLES_FACTORED_TEXTURE;
     return succeeded("vkrope_angle_table_create",
@@ -105,7 +105,7 @@ static int is_same(const char* what, const float* row, const float* expected) {
     return 0;
 }
 
-static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* rotation) {
+static int rotate(struct work* w, vkrope_device* device, const vkrope_rope_params* rotation) {
     static const int32_t slots[sequences] = {2, -1,
                                              0}; /* -1: padding, whose K and V are stored nowhere */
     static const float before[head_dim] = {-1, -2, -3, -4};
@@ -141,8 +141,8 @@ static int rotate(struct work* w, vkrope_device* device, const vkrope_rotation* 
 
 int use_values(vkrope_device* device) {
     struct work w = {0};
-    vkrope_rotation* rotation = NULL;
-    const int good = make_rotation(&rotation) && rotate(&w, device, rotation);
+    vkrope_rope_params rotation;
+    const int good = make_rotation(&rotation) && rotate(&w, device, &rotation);
     vkrope_buffer_destroy(w.v_cache);
     vkrope_buffer_destroy(w.k_cache);
     vkrope_buffer_destroy(w.q);
@@ -151,6 +151,5 @@ int use_values(vkrope_device* device) {
     vkrope_angle_table_destroy(w.table);
     vkrope_arena_destroy(w.arena);
     vkrope_kernel_destroy(w.kernel);
-    vkrope_rotation_destroy(rotation);
     return good;
 }

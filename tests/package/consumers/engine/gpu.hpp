@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "vkrope/kernel.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace engine {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu.hpp"
-#include "vkrope/frequencies.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace engine {
 

@@ -64,12 +64,13 @@ func run() (string, error) {
 	var failed C.vkrope_error
 	json := C.CString(config)
 	defer C.free(unsafe.Pointer(json))
-	var rotation *C.vkrope_rotation
-	result := C.vkrope_rotation_from_hf_config(json, C.size_t(len(config)), nil, &rotation, &failed)
+	var model *C.vkrope_model
+	result := C.vkrope_model_from_hf_config(json, C.size_t(len(config)), nil, &model, &failed)
 	if err := check(result, &failed); err != nil {
 		return "", err
 	}
-	defer C.vkrope_rotation_destroy(rotation)
+	defer C.vkrope_model_destroy(model)
+	rotation := C.vkrope_model_get_params(model)
 	var device *C.vkrope_device
 	if err := check(C.vkrope_device_open(nil, &device, &failed), &failed); err != nil {
 		return "", err

@@ -2,8 +2,7 @@
 // my.hpp, so that the guide's blocks can be linked. Nothing here is run.
 #include "my.hpp"
 
-#include <vkrope/frequencies.hpp>
-#include <vkrope/kernel.hpp>
+#include <vkrope/vkrope.hpp>
 
 namespace my {
 

@@ -35,7 +35,7 @@ vkrope::Status read(std::string_view config_json, Model& model) {
     for (std::size_t n = 0; n < model.layers.size(); ++n) {
         const auto one = vkrope::from_hf_config(config_json, {.layer = int(n)});
         if (!one) return one.status;
-        model.layers[n].rotates = one->rotates;
+        model.layers[n].rotates = !one->no_rope;
     }
     return {};
 }

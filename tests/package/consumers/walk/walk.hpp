@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vkrope/kernel.hpp"
 #include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace walk {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rotates Q and K in host memory on the best Vulkan device, through the C interface.
 //
-// Each struct of vkrope.h begins with its size, so that a program may declare the fields up to the
-// last one that it sets: those behind it read as 0, which is their default.
+// Structs that the library makes stay behind their pointers; those that the program makes are
+// declared whole.
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::{null, null_mut};
 
@@ -53,20 +53,21 @@ struct HostShape {
 type Handle = *mut c_void;
 
 extern "C" {
-    fn vkrope_rotation_from_hf_config(
+    fn vkrope_model_from_hf_config(
         json: *const c_char,
         bytes: usize,
         query: *const c_void,
-        rotation: *mut Handle,
+        model: *mut Handle,
         error: *mut Error,
     ) -> i32;
-    fn vkrope_rotation_destroy(rotation: Handle);
+    fn vkrope_model_get_params(model: Handle) -> *const c_void;
+    fn vkrope_model_destroy(model: Handle);
     fn vkrope_device_open(options: *const c_void, device: *mut Handle, error: *mut Error) -> i32;
     fn vkrope_device_get_info(device: Handle, info: *mut DeviceInfo, error: *mut Error) -> i32;
     fn vkrope_device_destroy(device: Handle);
     fn vkrope_host_rotation_create(
         device: Handle,
-        rotation: Handle,
+        rotation: *const c_void,
         shape: *const HostShape,
         made: *mut Handle,
         error: *mut Error,
@@ -133,8 +134,8 @@ const TOKENS: usize = 5;
 const HEAD_DIM: usize = 64;
 
 fn run() -> Result<String, String> {
-    let rotation = make(vkrope_rotation_destroy, |made, error| unsafe {
-        vkrope_rotation_from_hf_config(CONFIG.as_ptr().cast(), CONFIG.len(), null(), made, error)
+    let model = make(vkrope_model_destroy, |made, error| unsafe {
+        vkrope_model_from_hf_config(CONFIG.as_ptr().cast(), CONFIG.len(), null(), made, error)
     })?;
     let device = make(vkrope_device_destroy, |made, error| unsafe {
         vkrope_device_open(null(), made, error)
@@ -160,7 +161,7 @@ fn run() -> Result<String, String> {
         v_head_dim: 0,
     };
     let work = make(vkrope_host_rotation_destroy, |made, error| unsafe {
-        vkrope_host_rotation_create(device.0, rotation.0, &shape, made, error)
+        vkrope_host_rotation_create(device.0, vkrope_model_get_params(model.0), &shape, made, error)
     })?;
     // [tokens, heads, head_dim]: pair j of each row is the point (1, 0).
     let row = |i: usize| {
