@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Drivers that do what they should not (bad_driver.cpp): none of it is a success, no temporary file
+# Drivers that do what they should not (../fault_layer): none of it is a success, no temporary file
 # stays behind, and no name of a device reaches a terminal or a report as it is. Further arguments:
 # the layer, vkrope-conformance, vkrope-bench or nothing.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
@@ -29,36 +29,36 @@ model_with '"rope_theta": 10000.0' >model.json
 works "$vkrope" make-input --shape 1,30,4,64 --out q.npy
 default_signals='env --default-signal' # who called may have some ignored
 $default_signals true 2>/dev/null || default_signals=
-rotate() { VKROPE_BAD_DRIVER=$1 $default_signals "$vkrope" rotate --model model.json --q q.npy \
+rotate() { VKROPE_FAULT=$1 $default_signals "$vkrope" rotate --model model.json --q q.npy \
     --out-q out.npy; }
-works rotate nothing
+works rotate none
 rm out.npy
 
 # A driver that ends the program, in whatever way, has not rotated anything.
 for status in 0 1 3; do
-    refuse 4 ended rotate "exit $status"
+    refuse 4 ended rotate "exit=$status"
 done
-refuse 4 ended rotate 'quick_exit 0'
+refuse 4 ended rotate quick_exit=0
 check=elements/k_has_types_of_its_own
 # conformance BEHAVIOUR WORDS: what the command says of such a driver; its report is written all the
 # same.
 conformance() {
     checks=$((checks + 1))
     code=0
-    VKROPE_BAD_DRIVER=$1 "$conformance" --filter $check --json report.json \
+    VKROPE_FAULT=$1 "$conformance" --filter $check --json report.json \
         >"$logs/out" 2>"$logs/err" || code=$?
     holds "a driver that does '$1' is a failure of the device: $code" [ "$code" = 4 ]
     holds "it says '$2'" says "error: $check: *$2" "$logs/err"
     holds 'the report says it' says "\"verdict_reason\": \"*$2" report.json
     rm -f report.json
 }
-conformance 'exit 0' 'exit code 4'
+conformance exit=0 'exit code 4'
 if [ -n "$bench" ]; then
     refuse 2 '' "$bench" --benchmark_format=xml
     # after the head of the table, so that stdout is not empty
-    for ending in 'exit 0' 'raise SEGV'; do
+    for ending in exit=0 raise=SEGV; do
         code=0
-        VKROPE_BAD_DRIVER=$ending "$bench" --benchmark_filter=empty/decode_b1/f16 \
+        VKROPE_FAULT=$ending "$bench" --benchmark_filter=empty/decode_b1/f16 \
             --benchmark_min_time=0.001 \
             --benchmark_out=run.json --html page.html >"$logs/out" 2>"$logs/err" || code=$?
         holds "a driver that does '$ending' is a failure of the device" [ "$code" = 4 ]
@@ -71,13 +71,13 @@ fi
 # A crash, also of the stack. The stack of another thread is beyond a handler: what is promised is
 # that it is not a success.
 for name in SEGV BUS FPE ABRT; do
-    refuse 4 crashed rotate "raise $name"
+    refuse 4 crashed rotate "raise=$name"
 done
-conformance 'raise SEGV' SIGSEGV
+conformance raise=SEGV SIGSEGV
 refuse 4 crashed rotate overflow
 # shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
-rotate thread_overflow >"$logs/out" 2>"$logs/err"
+rotate overflow=thread >"$logs/out" 2>"$logs/err"
 holds 'a thread without a stack for handlers is not a success' [ $? -gt 128 ] &&
     holds 'nor an output' [ ! -e out.npy ]
 rm -f .vkrope-*
@@ -85,7 +85,7 @@ rm -f .vkrope-*
 # Signals that ask a program to end: it ends as if nothing handled them, and leaves nothing behind.
 for name in HUP INT PIPE TERM XCPU; do
     code=0
-    rotate "raise $name" >"$logs/out" 2>"$logs/err" || code=$?
+    rotate "raise=$name" >"$logs/out" 2>"$logs/err" || code=$?
     holds "SIG$name ends the program: $code" [ "$(kill -l "$code")" = "$name" ]
     holds "SIG$name leaves nothing behind" [ -z "$(find . -name '.vkrope-*' -o -name out.npy)" ]
 done
@@ -101,8 +101,8 @@ harmless() {
             od -An -v -tu4 | awk '{ for (i = 1; i <= NF; i++) n += $i < 32 || ($i > 126 && $i < 160) } END { print n + 0 }')" = 0 ]
     done
 }
-VKROPE_BAD_DRIVER=name
-export VKROPE_BAD_DRIVER
+VKROPE_FAULT=hostile_name
+export VKROPE_FAULT
 works "$vkrope" devices
 harmless "$logs/out"
 works "$vkrope" devices --json

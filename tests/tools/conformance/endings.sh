@@ -74,32 +74,29 @@ END
 VK_LAYER_PATH=$PWD/layers
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_bad_driver
 export VK_LAYER_PATH VK_INSTANCE_LAYERS
-# bad_driver CODE BEHAVIOUR AT AFTER OPTION...
+# bad_driver CODE FAULT OPTION...
 bad_driver() {
     code_wanted=$1
-    behaviour=$2
-    place=$3
-    after=$4
-    shift 4
-    ends "$code_wanted" env VKROPE_BAD_DRIVER="$behaviour" VKROPE_BAD_DRIVER_AT="$place" \
-        VKROPE_BAD_DRIVER_AFTER="$after" "$tool" --timeout "$hang" \
+    fault=$2
+    shift 2
+    ends "$code_wanted" env VKROPE_FAULT="$fault" "$tool" --timeout "$hang" \
         --check-timeout "$((4 * hang))" "$@"
 }
-bad_driver 0 nothing submit 0 --filter 'algebra/*_computed'
+bad_driver 0 none --filter 'algebra/*_computed'
 # The first process measures what the device does before its first check, in five submissions.
-bad_driver 4 'raise SEGV' pipelines 9 --filter 'algebra/*'
+bad_driver 4 raise=SEGV@pipelines+9 --filter 'algebra/*'
 row error 'algebra/[a-z0-9_]*' 'SIGSEGV*in algebra/'
 row pass 'algebra/[a-z0-9_]*'
-bad_driver 4 lose submit 60 --filter '[ai][ln]*/*interleaved*'
+bad_driver 4 lose=@submit+60 --filter '[ai][ln]*/*interleaved*'
 holds 'a lost device is opened again' [ "$(grep -cF 'VK_ERROR_DEVICE_LOST' "$logs/out")" -ge 2 ]
 row pass '[a-z]*/[a-z0-9_]*'
-bad_driver 4 hang submit 20 --filter 'algebra/*_computed'
+bad_driver 4 hang=@submit+20 --filter 'algebra/*_computed'
 row error 'algebra/[a-z0-9_]*' "$((4 * hang)) seconds*in algebra/"
 # Nothing works at all: three groups say it, and the others are not waited for.
-bad_driver 4 'raise ABRT' pipelines 0 --filter '*half_split*'
+bad_driver 4 raise=ABRT@pipelines --filter '*half_split*'
 holds 'three groups have crashed' \
     [ "$(grep -c 'SIGABRT' "$logs/out")" = 3 ]
 # A driver that crashes before there is a device.
-bad_driver 4 'raise SEGV' instance 0
+bad_driver 4 raise=SEGV@instance
 holds 'the driver is named' says "${lavapipe##*/}*SIGSEGV" "$logs/err"
 finish

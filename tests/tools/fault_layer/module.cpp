@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace vkrope::lies {
+namespace vkrope::faults {
 namespace {
 
 constexpr std::size_t header_words = 5, bound_word = 3;
@@ -147,4 +147,4 @@ void Module::change_results(std::initializer_list<spv::Op> ops, const Change& wr
     }
 }
 
-}  // namespace vkrope::lies
+}  // namespace vkrope::faults

@@ -11,7 +11,7 @@
 #define SPV_ENABLE_UTILITY_CODE
 #include <spirv/unified1/spirv.hpp11>
 
-namespace vkrope::lies {
+namespace vkrope::faults {
 
 using Id = std::uint32_t;
 
@@ -84,4 +84,4 @@ class Module {
     std::vector<Instruction> declarations_;  // new ones, which come before the first function
 };
 
-}  // namespace vkrope::lies
+}  // namespace vkrope::faults

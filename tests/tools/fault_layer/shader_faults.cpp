@@ -2,10 +2,9 @@
 // A compiler that makes something else of a shader than it says.
 #include <algorithm>
 
-#include "lies.hpp"
-#include "shader_rewrites.hpp"
+#include "faults.hpp"
 
-namespace vkrope::lies {
+namespace vkrope::faults {
 namespace {
 
 using spv::Op;
@@ -228,7 +227,7 @@ void store_three_words(Module& module) {
     });
 }
 
-constexpr Lie all[] = {
+constexpr Fault all[] = {
     {"fsub_is_fadd", "executes OpFSub as OpFAdd", nullptr, fsub_is_fadd},
     {"contracts", "fuses a product with a sum in spite of NoContraction", nullptr, contract},
     {"low_precision", "computes products with 10 bits of fraction", nullptr, low_precision},
@@ -275,8 +274,8 @@ void unify_nan(Module& module) {
     });
 }
 
-std::span<const Lie> shader_lies() {
+std::span<const Fault> shader_faults() {
     return all;
 }
 
-}  // namespace vkrope::lies
+}  // namespace vkrope::faults

@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "descriptor_writes.hpp"
-#include "lies.hpp"
-#include "properties.hpp"
-#include "shader_rewrites.hpp"
+#include "faults.hpp"
 
-namespace vkrope::lies {
+namespace vkrope::faults {
 namespace {
 
-void fresh_memory_is_garbage(Functions& told) {
-    told.vkAllocateMemory = [](VkDevice device, const VkMemoryAllocateInfo* info,
-                               const VkAllocationCallbacks* allocator, VkDeviceMemory* made) {
+void fresh_memory_is_garbage(Functions& replaced) {
+    replaced.vkAllocateMemory = [](VkDevice device, const VkMemoryAllocateInfo* info,
+                                   const VkAllocationCallbacks* allocator, VkDeviceMemory* made) {
         const VkResult result = next.vkAllocateMemory(device, info, allocator, made);
         VkPhysicalDeviceMemoryProperties memory;
         next.vkGetPhysicalDeviceMemoryProperties(physical_device, &memory);
@@ -30,9 +27,9 @@ void fresh_memory_is_garbage(Functions& told) {
     };
 }
 
-void out_of_bounds_reads_0(Functions& told) {
-    told.vkCreateDevice = [](VkPhysicalDevice physical, const VkDeviceCreateInfo* given,
-                             const VkAllocationCallbacks* allocator, VkDevice* made) {
+void out_of_bounds_reads_0(Functions& replaced) {
+    replaced.vkCreateDevice = [](VkPhysicalDevice physical, const VkDeviceCreateInfo* given,
+                                 const VkAllocationCallbacks* allocator, VkDevice* made) {
         VkDeviceCreateInfo info = *given;
         VkPhysicalDeviceFeatures features = {};
         if (info.pEnabledFeatures != nullptr) features = *info.pEnabledFeatures;
@@ -42,33 +39,40 @@ void out_of_bounds_reads_0(Functions& told) {
     };
 }
 
-void small_storage_range(Functions& told) {
+void small_storage_range(Functions& replaced) {
     constexpr std::uint32_t range = 1 << 22;
-    change_properties(told, [](const Reported& reported) {
+    change_properties(replaced, [](const Reported& reported) {
         reported.properties.limits.maxStorageBufferRange = range;
     });
-    change_descriptors(told, [](DescriptorWrites& writes) {
+    change_descriptors(replaced, [](DescriptorWrites& writes) {
         for (VkDescriptorBufferInfo& buffer : writes.buffers()) {
             buffer.range = std::min(buffer.range, VkDeviceSize{range});
         }
     });
 }
 
-void coarse_offsets(Functions& told) {
-    change_properties(told, [](const Reported& reported) {
+/// As a driver may bind that reports less.
+void large_storage_range(Functions& replaced) {
+    change_properties(replaced, [](const Reported& reported) {
+        reported.properties.limits.maxStorageBufferRange = 0xffffffff;
+    });
+}
+
+void coarse_offsets(Functions& replaced) {
+    change_properties(replaced, [](const Reported& reported) {
         VkPhysicalDeviceLimits& limits = reported.properties.limits;
         limits.minStorageBufferOffsetAlignment = limits.minUniformBufferOffsetAlignment = 256;
     });
 }
 
-void four_storage_buffers(Functions& told) {
-    change_properties(told, [](const Reported& reported) {
+void four_storage_buffers(Functions& replaced) {
+    change_properties(replaced, [](const Reported& reported) {
         reported.properties.limits.maxPerStageDescriptorStorageBuffers = 4;
     });
 }
 
-void reports_no_float_controls(Functions& told) {
-    change_properties(told, [](const Reported& reported) {
+void reports_no_float_controls(Functions& replaced) {
+    change_properties(replaced, [](const Reported& reported) {
         VkPhysicalDeviceFloatControlsProperties* const controls = reported.float_controls;
         if (controls == nullptr) return;
         void* const chain = controls->pNext;
@@ -79,16 +83,17 @@ void reports_no_float_controls(Functions& told) {
 }
 
 /// Workgroups, batches and units are as for a GPU then.
-void is_a_gpu(Functions& told) {
-    change_properties(told, [](const Reported& reported) {
+void is_a_gpu(Functions& replaced) {
+    change_properties(replaced, [](const Reported& reported) {
         reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     });
 }
 
-constexpr Lie all[] = {
+constexpr Fault all[] = {
     {"fresh_memory_is_garbage", "gives memory that is full of NaN", fresh_memory_is_garbage},
     {"out_of_bounds_reads_0", "reads 0 outside of a buffer", out_of_bounds_reads_0},
     {"small_storage_range", "binds 4 MiB at once", small_storage_range},
+    {"large_storage_range", "binds 4 GiB at once", large_storage_range},
     {"coarse_offsets", "binds at multiples of 256 bytes", coarse_offsets},
     {"four_storage_buffers", "binds 4 storage buffers", four_storage_buffers},
     {"no_float_controls", "promises nothing of subnormals, rounding, infinities and zeros",
@@ -101,8 +106,8 @@ constexpr Lie all[] = {
 
 }  // namespace
 
-std::span<const Lie> liberties() {
+std::span<const Fault> variations() {
     return all;
 }
 
-}  // namespace vkrope::lies
+}  // namespace vkrope::faults

@@ -2,15 +2,12 @@
 // A driver that ignores barriers: two dispatches with a barrier between them run in the other
 // order, which is what may happen without one. Software devices run one command after the other, so
 // this file keeps a dispatch, with its state, until the next one has been recorded.
-#include "barrier_lie.hpp"
-
 #include <cstring>
 #include <optional>
-#include <vector>
 
-#include "descriptor_writes.hpp"
+#include "faults.hpp"
 
-namespace vkrope::lies {
+namespace vkrope::faults {
 namespace {
 
 /// What a dispatch needs.
@@ -50,37 +47,37 @@ void give_kept(VkCommandBuffer commands) {
 
 }  // namespace
 
-void barriers_ignored(Functions& told) {
-    told.vkCmdBindPipeline = [](VkCommandBuffer, VkPipelineBindPoint, VkPipeline pipeline) {
+void barriers_ignored(Functions& replaced) {
+    replaced.vkCmdBindPipeline = [](VkCommandBuffer, VkPipelineBindPoint, VkPipeline pipeline) {
         current.pipeline = pipeline;
     };
-    told.vkCmdPushConstants = [](VkCommandBuffer, VkPipelineLayout layout, VkShaderStageFlags,
-                                 std::uint32_t, std::uint32_t size, const void* values) {
+    replaced.vkCmdPushConstants = [](VkCommandBuffer, VkPipelineLayout layout, VkShaderStageFlags,
+                                     std::uint32_t, std::uint32_t size, const void* values) {
         current.layout = layout;
         current.push_constants.resize(size);
         std::memcpy(current.push_constants.data(), values, size);
     };
-    told.vkCmdBindDescriptorSets = [](VkCommandBuffer, VkPipelineBindPoint, VkPipelineLayout,
-                                      std::uint32_t, std::uint32_t, const VkDescriptorSet* sets,
-                                      std::uint32_t,
-                                      const std::uint32_t*) { current.set = sets[0]; };
-    told.vkCmdPushDescriptorSetKHR = [](VkCommandBuffer, VkPipelineBindPoint, VkPipelineLayout,
-                                        std::uint32_t, std::uint32_t count,
-                                        const VkWriteDescriptorSet* writes) {
+    replaced.vkCmdBindDescriptorSets = [](VkCommandBuffer, VkPipelineBindPoint, VkPipelineLayout,
+                                          std::uint32_t, std::uint32_t, const VkDescriptorSet* sets,
+                                          std::uint32_t,
+                                          const std::uint32_t*) { current.set = sets[0]; };
+    replaced.vkCmdPushDescriptorSetKHR = [](VkCommandBuffer, VkPipelineBindPoint, VkPipelineLayout,
+                                            std::uint32_t, std::uint32_t count,
+                                            const VkWriteDescriptorSet* writes) {
         current.set = VK_NULL_HANDLE;
         current.descriptors = DescriptorWrites(count, writes);
     };
-    told.vkCmdPipelineBarrier = [](VkCommandBuffer commands, VkPipelineStageFlags from,
-                                   VkPipelineStageFlags to, VkDependencyFlags flags,
-                                   std::uint32_t memory_count, const VkMemoryBarrier* memory,
-                                   std::uint32_t buffer_count, const VkBufferMemoryBarrier* buffers,
-                                   std::uint32_t image_count, const VkImageMemoryBarrier* images) {
-        barrier_since = true;
-        next.vkCmdPipelineBarrier(commands, from, to, flags, memory_count, memory, buffer_count,
-                                  buffers, image_count, images);
-    };
-    told.vkCmdDispatch = [](VkCommandBuffer commands, std::uint32_t x, std::uint32_t y,
-                            std::uint32_t z) {
+    replaced.vkCmdPipelineBarrier =
+        [](VkCommandBuffer commands, VkPipelineStageFlags from, VkPipelineStageFlags to,
+           VkDependencyFlags flags, std::uint32_t memory_count, const VkMemoryBarrier* memory,
+           std::uint32_t buffer_count, const VkBufferMemoryBarrier* buffers,
+           std::uint32_t image_count, const VkImageMemoryBarrier* images) {
+            barrier_since = true;
+            next.vkCmdPipelineBarrier(commands, from, to, flags, memory_count, memory, buffer_count,
+                                      buffers, image_count, images);
+        };
+    replaced.vkCmdDispatch = [](VkCommandBuffer commands, std::uint32_t x, std::uint32_t y,
+                                std::uint32_t z) {
         current.x = x;
         current.y = y;
         current.z = z;
@@ -93,10 +90,10 @@ void barriers_ignored(Functions& told) {
         }
         barrier_since = false;
     };
-    told.vkEndCommandBuffer = [](VkCommandBuffer commands) {
+    replaced.vkEndCommandBuffer = [](VkCommandBuffer commands) {
         give_kept(commands);
         return next.vkEndCommandBuffer(commands);
     };
 }
 
-}  // namespace vkrope::lies
+}  // namespace vkrope::faults

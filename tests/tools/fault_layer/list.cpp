@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Prints the faults of the layer, a line each: "fault", "program" (a fault that any program has to
+// bear) or "variation", its name, what it is.
+#include <cstdio>
+
+#include "faults.hpp"
+
+int main() {
+    using namespace vkrope::faults;
+    const std::pair<const char*, std::span<const Fault>> lists[] = {{"fault", shader_faults()},
+                                                                    {"fault", command_faults()},
+                                                                    {"fault", device_faults()},
+                                                                    {"program", program_faults()},
+                                                                    {"variation", variations()}};
+    for (const auto& [kind, faults] : lists) {
+        for (const Fault& one : faults) std::printf("%s\t%s\t%s\n", kind, one.name, one.what);
+    }
+}
