@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "split_call.hpp"
+#include "split_model.hpp"
 
 namespace vkrope::test::split {
 

@@ -3,7 +3,73 @@
 
 #include <algorithm>
 
+#include "kernel/geometry/finish.hpp"
+
 namespace vkrope::test::split {
+
+namespace {
+
+std::uint64_t or_packed(std::int64_t given, std::uint64_t packed) {
+    return given == 0 ? packed : std::uint64_t(given);
+}
+
+std::uint64_t head_elements(const Tensor& tensor, std::uint32_t head) {
+    if (tensor.head_stride == broadcast) return 0;
+    const std::uint64_t stride = or_packed(tensor.head_stride, D);
+    if (tensor.heads_per_group == 0) return head * stride;
+    return head / tensor.heads_per_group *
+               or_packed(tensor.group_stride, tensor.heads_per_group * stride) +
+           head % tensor.heads_per_group * stride;
+}
+
+/// Where a row of a tensor is, unless a cache has it.
+Byte place(const Tensor& tensor, std::uint32_t tokens, const Row& row) {
+    const std::uint64_t token = or_packed(tensor.token_stride, std::uint64_t{tensor.heads} * D);
+    const std::uint64_t elements = row.batch * or_packed(tensor.batch_stride, tokens * token) +
+                                   row.token * token;
+    return {tensor.where.buffer,
+            tensor.where.offset + (elements + head_elements(tensor, row.head)) * 2};
+}
+
+Byte place_in_cache(const Call& call, const Tensor& out, std::int64_t slot, std::uint32_t head) {
+    const PagedCache& rows = call.paged_cache;
+    const std::uint64_t line = or_packed(rows.row_stride, std::uint64_t{out.heads} * D);
+    const std::uint64_t page = or_packed(rows.page_stride, rows.page_size * line);
+    const std::uint64_t index = std::uint64_t(slot);
+    const std::uint64_t elements = index / rows.page_size * page + index % rows.page_size * line;
+    return {out.where.buffer, out.where.offset + (elements + head_elements(out, head)) * 2};
+}
+
+/// The destination of every row, except for those of an in-place V without a finish, which stay
+/// there; rows with slot -1 or a slot outside the cache have none.
+std::map<Byte, Row> destinations(const Scenario& scenario, const KernelInfo& info) {
+    const Call& call = scenario.call;
+    std::map<Byte, Row> rows;
+    for (const TensorIndex t : {Q, K, V}) {
+        const Tensor& out = call.out[t];
+        const bool in_place = out.where.buffer == call.in[t].where.buffer &&
+                              out.where.offset == call.in[t].where.offset;
+        if (t == V && in_place && !has_finish(info.tensor[V].ops)) continue;
+        for (Row row{.tensor = t}; row.batch < call.batch; ++row.batch) {
+            for (row.token = 0; row.token < call.tokens; ++row.token) {
+                for (row.head = 0; row.head < out.heads; ++row.head) {
+                    Byte at = place(out, call.tokens, row);
+                    if (t != Q && !scenario.slot_mapping.empty()) {
+                        const std::int64_t slot = scenario.slot_mapping[scenario.at(row)];
+                        if (slot < 0 ||
+                            slot >= std::int64_t{scenario.pages} * call.paged_cache.page_size)
+                            continue;
+                        at = place_in_cache(call, out, slot, row.head);
+                    }
+                    REQUIRE(rows.emplace(at, row).second);
+                }
+            }
+        }
+    }
+    return rows;
+}
+
+}  // namespace
 
 Model::Model(const Scenario& scenario, const Kernel& kernel)
     : scenario_(scenario), kernel_(kernel), rows_(destinations(scenario, kernel.info)),
@@ -129,7 +195,7 @@ void Model::visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::
     }
     token = {.batch = row.batch, .token = row.token};
     known = true;
-    REQUIRE(byte(in, from * 2, row_bytes) == place(input(call, row.which), call.tokens, row));
+    REQUIRE(byte(in, from * 2, row_bytes) == place(call.in[row.tensor], call.tokens, row));
     const std::int64_t batch_stride = call.positions.batch_stride == broadcast
                                           ? 0
                                           : call.positions.batch_stride;
@@ -151,10 +217,10 @@ void Model::check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scal
                          std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
                          std::uint32_t head, std::uint32_t heads) const {
     const Row& row = rows_.at(byte(out, to * 2, row_bytes));
-    const Finish& finish = finish_of(kernel_.info, row.which);
+    const Finish& finish = kernel_.info.tensor[row.tensor].ops;
     const Call& call = scenario_.call;
     const bool z_is_group = (push_.flags & shader::flag_z_is_group) != 0;
-    if (finish.norm.span == VKROPE_NORM_SPAN_TOKEN) REQUIRE(heads == output(call, row.which).heads);
+    if (finish.norm.span == VKROPE_NORM_SPAN_TOKEN) REQUIRE(heads == call.out[row.tensor].heads);
     if (finish.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL) {
         REQUIRE(push_.flags / shader::flag_first_head + (z_is_group ? z * heads : 0) + head ==
                 row.head);
@@ -166,7 +232,7 @@ void Model::check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scal
     }
     if (!finish.scale_tokens) return;
     const std::uint64_t word = offset(scales_offset) + index + (z_is_group ? 0 : z * push_.tokens);
-    const VkDescriptorBufferInfo& where = factors(call, row.which);
+    const VkDescriptorBufferInfo& where = call.scale_tokens[row.tensor];
     REQUIRE(byte(scales, word * 4, 4) == Byte{where.buffer, where.offset + scenario_.at(row) * 4});
 }
 

@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: MIT
-// A model of the shader: it reads bindings and push constants, and says which row each dispatch
-// reads, writes and counts.
+// A call, and where the contract of vkrope.h has its rows. A model of the shader is compared with
+// it: it reads bindings and push constants, and says which row each dispatch reads, writes and
+// counts.
 #pragma once
 
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "kernel/kernel_object.hpp"
-#include "split_call.hpp"
+#include "support/fake_vulkan/kernel_host.hpp"
 
 namespace vkrope::test::split {
+
+inline constexpr std::uint32_t D = 128, row_bytes = D * 2;
+
+struct Row {
+    TensorIndex tensor = Q;
+    std::uint32_t batch = 0, token = 0, head = 0;
+};
+
+using Byte = std::pair<VkBuffer, VkDeviceSize>;
+
+/// A call, and the content of the buffers that it reads.
+struct Scenario {
+    Call call;
+    std::vector<std::int64_t> slot_mapping = {};  ///< [batch, tokens]
+    std::vector<bool> outside_table = {};  ///< [batch, tokens]: whether the position is outside
+    std::uint32_t pages = 0;               ///< number of pages of the cache
+    std::size_t at(const Row& row) const {
+        return std::size_t{row.batch} * call.tokens + row.token;
+    }
+};
 
 /// The dispatches of one call: interface.h, Push.
 class Model {

@@ -6,7 +6,6 @@
 #include <random>
 
 #include "split_layouts.hpp"
-#include "split_model.hpp"
 
 namespace vkrope::test::split {
 
