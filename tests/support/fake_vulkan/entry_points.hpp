@@ -3,6 +3,7 @@
 // them up.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -15,10 +16,10 @@ using EntryPoints = std::map<std::string, PFN_vkVoidFunction>;
 
 EntryPoints global_entry_points();    // fake_instance.cpp
 EntryPoints instance_entry_points();  // fake_instance.cpp
-EntryPoints object_entry_points();    // fake_objects.cpp
 EntryPoints pipeline_entry_points();  // fake_pipelines.cpp
 EntryPoints memory_entry_points();    // fake_memory.cpp
 EntryPoints command_entry_points();   // fake_commands.cpp
+EntryPoints queue_entry_points();     // fake_queue.cpp
 
 template <class Function>
 PFN_vkVoidFunction entry_point(Function function) {
@@ -45,29 +46,57 @@ inline void check_device(VkDevice device, const char* entry) {
     fake().find(VK_OBJECT_TYPE_DEVICE, device, entry);
 }
 
-/// vkCreate* of a child of `device`; `describe` makes the Object.
-template <class Handle, class Describe>
-VkResult create_child(const char* entry, VkObjectType type, VkDevice device,
-                      const VkAllocationCallbacks* allocator, Handle* out,
-                      const Describe& describe) {
-    const Unobserved unobserved;
-    const VkResult result = fake().enter_fallible(entry);
-    *out = wrong_handle<Handle>();
-    if (result != VK_SUCCESS) return result;
-    check_device(device, entry);
-    const std::uint64_t handle = fake().create(type, number_of(device), allocator, describe());
-    if (handle == 0) return VK_ERROR_OUT_OF_HOST_MEMORY;
-    *out = reinterpret_cast<Handle>(std::uintptr_t(handle));
-    return VK_SUCCESS;
-}
+/// The name of an entry point, as an argument of a template.
+template <std::size_t length>
+struct Name {
+    consteval Name(const char (&of)[length]) { std::copy_n(of, length, text); }
+    char text[length] = {};
+};
 
-template <class Handle>
-void destroy_child(const char* entry, VkObjectType type, VkDevice device, Handle handle,
-                   const VkAllocationCallbacks* allocator) {
-    const Entered entered(entry);
-    check_device(device, entry);
-    fake().destroy(type, number_of(handle), allocator, entry);
-}
+/// Creation and destruction of children of a device, by the type of the function that creates them.
+template <class Create>
+struct Child;
+
+template <class Info, class Handle>
+struct Child<VkResult(VKAPI_PTR*)(VkDevice, const Info*, const VkAllocationCallbacks*, Handle*)> {
+    /// Of which nothing but their existence matters.
+    static Object plain(const Info&) { return {}; }
+
+    template <Name entry, VkObjectType type, Object (*describe)(const Info&)>
+    static VKAPI_ATTR VkResult VKAPI_CALL create(VkDevice device, const Info* info,
+                                                 const VkAllocationCallbacks* allocator,
+                                                 Handle* out) {
+        const Unobserved unobserved;
+        const VkResult result = fake().enter_fallible(entry.text);
+        *out = wrong_handle<Handle>();
+        if (result != VK_SUCCESS) return result;
+        check_device(device, entry.text);
+        const std::uint64_t handle = fake().create(type, number_of(device), allocator,
+                                                   describe(*info));
+        if (handle == 0) return VK_ERROR_OUT_OF_HOST_MEMORY;
+        *out = reinterpret_cast<Handle>(std::uintptr_t(handle));
+        return VK_SUCCESS;
+    }
+
+    template <Name entry, VkObjectType type>
+    static VKAPI_ATTR void VKAPI_CALL destroy(VkDevice device, Handle handle,
+                                              const VkAllocationCallbacks* allocator) {
+        const Entered entered(entry.text);
+        check_device(device, entry.text);
+        fake().destroy(type, number_of(handle), allocator, entry.text);
+    }
+};
+
+/// Two entry points: `describe` makes the object of a create info.
+#define VKROPE_CHILD(creates, destroys, type, describe)                                           \
+    {#creates,                                                                                    \
+     entry_point(Child<PFN_##creates>::create<#creates, VK_OBJECT_TYPE_##type, describe>)},       \
+    {                                                                                             \
+#destroys, entry_point(Child <PFN_##creates>::destroy <#destroys, VK_OBJECT_TYPE_##type>) \
+    }
+/// Two entry points, for objects of which nothing but their existence matters.
+#define VKROPE_PLAIN_CHILD(creates, destroys, type) \
+    VKROPE_CHILD(creates, destroys, type, Child<PFN_##creates>::plain)
 
 /// The two calls of an enumeration. `result` is the injected result.
 template <class Item>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Command buffers and the queue. Copies are executed at submission; dispatches are checked and
-// kept.
+// Command buffers. Copies are executed at submission;
+// dispatches are checked and kept.
 #include <algorithm>
 #include <cstring>
 
@@ -72,20 +72,6 @@ VKAPI_ATTR VkResult VKAPI_CALL end(VkCommandBuffer commands) {
     if (buffer && buffer->state != CommandState::recording)
         fake().fault("vkEndCommandBuffer: it is not recording");
     if (buffer) buffer->state = CommandState::executable;
-    return VK_SUCCESS;
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo* infos,
-                                      VkFence fence) {
-    const Unobserved unobserved;
-    if (const VkResult result = fake().enter_fallible("vkQueueSubmit"); result != VK_SUCCESS)
-        return result;
-    if (queue != the_queue) fake().fault("vkQueueSubmit: unknown queue");
-    const Object* object = fake().find(VK_OBJECT_TYPE_FENCE, fence, "vkQueueSubmit");
-    if (object && (object->signaled || object->pending))
-        fake().fault("vkQueueSubmit: the fence is signaled, or in use");
-    for (std::uint32_t i = 0; i < count; ++i)
-        fake().submit(infos[i].pCommandBuffers[0], number_of(fence));
     return VK_SUCCESS;
 }
 
@@ -321,7 +307,8 @@ VKAPI_ATTR void VKAPI_CALL end_label(VkCommandBuffer commands) {
 }  // namespace
 
 EntryPoints command_entry_points() {
-    return {{"vkAllocateCommandBuffers", entry_point(allocate)},
+    return {VKROPE_PLAIN_CHILD(vkCreateCommandPool, vkDestroyCommandPool, COMMAND_POOL),
+            {"vkAllocateCommandBuffers", entry_point(allocate)},
             {"vkBeginCommandBuffer", entry_point(begin)},
             {"vkCmdBeginDebugUtilsLabelEXT", entry_point(begin_label)},
             {"vkCmdBindDescriptorSets", entry_point(bind_sets)},
@@ -336,7 +323,6 @@ EntryPoints command_entry_points() {
             {"vkCmdResetQueryPool", entry_point(reset_queries)},
             {"vkCmdWriteTimestamp", entry_point(write_timestamp)},
             {"vkEndCommandBuffer", entry_point(end)},
-            {"vkQueueSubmit", entry_point(submit)},
             {"vkResetCommandPool", entry_point(reset_pool)}};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instance and physical device: the properties that the fake reports.
+// Instance and devices: the properties that the fake reports.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -270,6 +270,31 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
     return handle ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice device, const VkAllocationCallbacks* allocator) {
+    const Entered entered("vkDestroyDevice");
+    fake().destroy(VK_OBJECT_TYPE_DEVICE, number_of(device), allocator, "vkDestroyDevice");
+}
+
+VKAPI_ATTR void VKAPI_CALL get_device_queue(VkDevice device, std::uint32_t, std::uint32_t,
+                                            VkQueue* queue) {
+    const Entered entered("vkGetDeviceQueue");
+    check_device(device, "vkGetDeviceQueue");
+    *queue = the_queue;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice device,
+                                        const VkDebugUtilsObjectNameInfoEXT* info) {
+    const Unobserved unobserved;
+    if (const VkResult result = fake().enter_fallible("vkSetDebugUtilsObjectNameEXT");
+        result != VK_SUCCESS)
+        return result;
+    check_device(device, "vkSetDebugUtilsObjectNameEXT");
+    Object* object = fake().find(info->objectType, info->objectHandle,
+                                 "vkSetDebugUtilsObjectNameEXT");
+    if (object) object->name = info->pObjectName ? info->pObjectName : "";
+    return VK_SUCCESS;
+}
+
 bool of_debug_utils(const std::string& name) {
     return name.find("DebugUtils") != std::string::npos;
 }
@@ -283,9 +308,11 @@ bool enabled(const std::string& name) {
 
 PFN_vkVoidFunction find_device_entry(const char* name) {
     static const EntryPoints all = [] {
-        EntryPoints merged = object_entry_points();
-        for (const auto& more :
-             {pipeline_entry_points(), memory_entry_points(), command_entry_points()}) {
+        EntryPoints merged = {{"vkDestroyDevice", entry_point(destroy_device)},
+                              {"vkGetDeviceQueue", entry_point(get_device_queue)},
+                              {"vkSetDebugUtilsObjectNameEXT", entry_point(set_name)}};
+        for (const auto& more : {pipeline_entry_points(), memory_entry_points(),
+                                 command_entry_points(), queue_entry_points()}) {
             merged.insert(more.begin(), more.end());
         }
         return merged;

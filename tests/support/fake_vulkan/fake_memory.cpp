@@ -12,23 +12,12 @@ namespace {
 constexpr VkDeviceSize alignment = 64;
 constexpr std::uint32_t host_visible = 1;  // a memory type
 
-VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info,
-                                               const VkAllocationCallbacks* allocator,
-                                               VkDeviceMemory* memory) {
-    return create_child("vkAllocateMemory", VK_OBJECT_TYPE_DEVICE_MEMORY, device, allocator, memory,
-                        [&] {
-                            Object object;
-                            object.content.resize(info->allocationSize);
-                            object.usage = info->memoryTypeIndex;
-                            if (object.usage == host_visible && !fake().config.coherent)
-                                object.host_content.resize(info->allocationSize, std::byte{0xcd});
-                            return object;
-                        });
-}
-
-VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice device, VkDeviceMemory memory,
-                                       const VkAllocationCallbacks* allocator) {
-    destroy_child("vkFreeMemory", VK_OBJECT_TYPE_DEVICE_MEMORY, device, memory, allocator);
+Object memory_of(const VkMemoryAllocateInfo& info) {
+    Object made{.usage = info.memoryTypeIndex};
+    made.content.resize(info.allocationSize);
+    if (made.usage == host_visible && !fake().config.coherent)
+        made.host_content.resize(info.allocationSize, std::byte{0xcd});
+    return made;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL map_memory(VkDevice, VkDeviceMemory memory, VkDeviceSize offset,
@@ -86,57 +75,20 @@ VKAPI_ATTR VkResult VKAPI_CALL invalidate(VkDevice, std::uint32_t count,
                        &Object::host_content);
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_buffer(VkDevice device, const VkBufferCreateInfo* info,
-                                             const VkAllocationCallbacks* allocator,
-                                             VkBuffer* buffer) {
-    return create_child("vkCreateBuffer", VK_OBJECT_TYPE_BUFFER, device, allocator, buffer, [&] {
-        Object object;
-        object.bytes = info->size;
-        object.usage = info->usage;
-        return object;
-    });
+Object buffer_of(const VkBufferCreateInfo& info) {
+    return {.bytes = info.size, .usage = info.usage};
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_buffer(VkDevice device, VkBuffer buffer,
-                                          const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyBuffer", VK_OBJECT_TYPE_BUFFER, device, buffer, allocator);
+Object image_of(const VkImageCreateInfo& info) {
+    return {.bytes = VkDeviceSize{info.extent.width} * info.extent.height * 16,
+            .usage = info.usage};
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_image(VkDevice device, const VkImageCreateInfo* info,
-                                            const VkAllocationCallbacks* allocator,
-                                            VkImage* image) {
-    return create_child("vkCreateImage", VK_OBJECT_TYPE_IMAGE, device, allocator, image, [&] {
-        Object object;
-        object.bytes = VkDeviceSize{info->extent.width} * info->extent.height * 16;
-        object.usage = info->usage;
-        return object;
-    });
-}
-
-VKAPI_ATTR void VKAPI_CALL destroy_image(VkDevice device, VkImage image,
-                                         const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyImage", VK_OBJECT_TYPE_IMAGE, device, image, allocator);
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL create_image_view(VkDevice device, const VkImageViewCreateInfo* info,
-                                                 const VkAllocationCallbacks* allocator,
-                                                 VkImageView* view) {
-    return create_child("vkCreateImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, allocator, view,
-                        [&] {
-                            const Object* image = fake().find(VK_OBJECT_TYPE_IMAGE, info->image,
-                                                              "vkCreateImageView");
-                            if (image && image->memory == 0)
-                                fake().fault("vkCreateImageView: the image has no memory");
-                            Object made;
-                            if (image) made.memory = image->memory;
-                            if (image) made.memory_offset = image->memory_offset;
-                            return made;
-                        });
-}
-
-VKAPI_ATTR void VKAPI_CALL destroy_image_view(VkDevice device, VkImageView view,
-                                              const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyImageView", VK_OBJECT_TYPE_IMAGE_VIEW, device, view, allocator);
+Object image_view_of(const VkImageViewCreateInfo& info) {
+    const Object* image = fake().find(VK_OBJECT_TYPE_IMAGE, info.image, "vkCreateImageView");
+    if (!image) return {};
+    if (image->memory == 0) fake().fault("vkCreateImageView: the image has no memory");
+    return {.memory = image->memory, .memory_offset = image->memory_offset};
 }
 
 // Buffers may be in either type of memory, images only in device-local memory.
@@ -214,19 +166,15 @@ VKAPI_ATTR VkResult VKAPI_CALL bind_image2(VkDevice, std::uint32_t count,
 }  // namespace
 
 EntryPoints memory_entry_points() {
-    return {{"vkAllocateMemory", entry_point(allocate_memory)},
+    return {VKROPE_CHILD(vkAllocateMemory, vkFreeMemory, DEVICE_MEMORY, memory_of),
+            VKROPE_CHILD(vkCreateBuffer, vkDestroyBuffer, BUFFER, buffer_of),
+            VKROPE_CHILD(vkCreateImage, vkDestroyImage, IMAGE, image_of),
+            VKROPE_CHILD(vkCreateImageView, vkDestroyImageView, IMAGE_VIEW, image_view_of),
             {"vkBindBufferMemory", entry_point(bind_buffer)},
             {"vkBindBufferMemory2", entry_point(bind_buffer2)},
             {"vkBindImageMemory", entry_point(bind_image)},
             {"vkBindImageMemory2", entry_point(bind_image2)},
-            {"vkCreateBuffer", entry_point(create_buffer)},
-            {"vkCreateImage", entry_point(create_image)},
-            {"vkCreateImageView", entry_point(create_image_view)},
-            {"vkDestroyBuffer", entry_point(destroy_buffer)},
-            {"vkDestroyImage", entry_point(destroy_image)},
-            {"vkDestroyImageView", entry_point(destroy_image_view)},
             {"vkFlushMappedMemoryRanges", entry_point(flush)},
-            {"vkFreeMemory", entry_point(free_memory)},
             {"vkGetBufferMemoryRequirements", entry_point(buffer_requirements)},
             {"vkGetBufferMemoryRequirements2", entry_point(buffer_requirements2)},
             {"vkGetImageMemoryRequirements", entry_point(image_requirements)},

@@ -66,26 +66,15 @@ std::set<std::uint32_t> static_uses(const std::vector<std::uint32_t>& words) {
     return uses;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_shader_module(VkDevice device,
-                                                    const VkShaderModuleCreateInfo* info,
-                                                    const VkAllocationCallbacks* allocator,
-                                                    VkShaderModule* module) {
-    return create_child(
-        "vkCreateShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, allocator, module, [&] {
-            Object object;
-            object.words.assign(info->pCode, info->pCode + info->codeSize / sizeof *info->pCode);
-            if (info->codeSize % sizeof *info->pCode != 0)
-                fake().fault("vkCreateShaderModule: codeSize is not a multiple of 4");
-            check_words(object.words);
-            object.reads = static_uses(object.words);
-            fake().keep_shader(object.words);
-            return object;
-        });
-}
-
-VKAPI_ATTR void VKAPI_CALL destroy_shader_module(VkDevice device, VkShaderModule module,
-                                                 const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyShaderModule", VK_OBJECT_TYPE_SHADER_MODULE, device, module, allocator);
+Object shader_module_of(const VkShaderModuleCreateInfo& info) {
+    Object made;
+    made.words.assign(info.pCode, info.pCode + info.codeSize / sizeof *info.pCode);
+    if (info.codeSize % sizeof *info.pCode != 0)
+        fake().fault("vkCreateShaderModule: codeSize is not a multiple of 4");
+    check_words(made.words);
+    made.reads = static_uses(made.words);
+    fake().keep_shader(made.words);
+    return made;
 }
 
 std::uint32_t number_for(const std::vector<std::uint32_t>& words) {
@@ -111,30 +100,22 @@ std::vector<std::byte> stored(const Object& cache) {
 }
 
 // A driver may crash on data that it has not written.
-void read_stored(const VkPipelineCacheCreateInfo& info, Object& cache) {
+Object pipeline_cache_of(const VkPipelineCacheCreateInfo& info) {
     const auto* data = static_cast<const std::byte*>(info.pInitialData);
     const std::vector<std::byte> all(data, data + info.initialDataSize);
     fake().initial_cache_data.push_back(all);
-    if (all.empty()) return;
-    if (!fake().cache_data.contains(all))
-        return fake().fault("vkCreatePipelineCache: data that no vkGetPipelineCacheData returned");
+    Object made;
+    if (all.empty()) return made;
+    if (!fake().cache_data.contains(all)) {
+        fake().fault("vkCreatePipelineCache: data that no vkGetPipelineCacheData returned");
+        return made;
+    }
     for (std::size_t at = 16 + VK_UUID_SIZE; at < all.size(); at += sizeof(std::uint32_t)) {
         std::uint32_t number;
         std::memcpy(&number, all.data() + at, sizeof number);
-        cache.compiled.insert(number);
+        made.compiled.insert(number);
     }
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_cache(VkDevice device,
-                                                     const VkPipelineCacheCreateInfo* info,
-                                                     const VkAllocationCallbacks* allocator,
-                                                     VkPipelineCache* cache) {
-    return create_child("vkCreatePipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, allocator,
-                        cache, [&] {
-                            Object object;
-                            read_stored(*info, object);
-                            return object;
-                        });
+    return made;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL get_pipeline_cache_data(VkDevice device, VkPipelineCache cache,
@@ -158,12 +139,6 @@ VKAPI_ATTR VkResult VKAPI_CALL get_pipeline_cache_data(VkDevice device, VkPipeli
     *bytes = all.size();
     std::memcpy(data, all.data(), all.size());
     return VK_SUCCESS;
-}
-
-VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(VkDevice device, VkPipelineCache cache,
-                                                  const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyPipelineCache", VK_OBJECT_TYPE_PIPELINE_CACHE, device, cache,
-                  allocator);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipelineCache cache,
@@ -199,79 +174,40 @@ VKAPI_ATTR VkResult VKAPI_CALL create_compute_pipelines(VkDevice device, VkPipel
 
 VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice device, VkPipeline pipeline,
                                             const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyPipeline", VK_OBJECT_TYPE_PIPELINE, device, pipeline, allocator);
+    const Entered entered("vkDestroyPipeline");
+    check_device(device, "vkDestroyPipeline");
+    fake().destroy(VK_OBJECT_TYPE_PIPELINE, number_of(pipeline), allocator, "vkDestroyPipeline");
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_set_layout(VkDevice device,
-                                                 const VkDescriptorSetLayoutCreateInfo* info,
-                                                 const VkAllocationCallbacks* allocator,
-                                                 VkDescriptorSetLayout* layout) {
-    return create_child(
-        "vkCreateDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device, allocator,
-        layout, [&] {
-            Object object;
-            object.bindings.assign(info->pBindings, info->pBindings + info->bindingCount);
-            object.push_layout = (info->flags &
-                                  VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR) != 0;
-            const auto buffers = std::count_if(
-                object.bindings.begin(), object.bindings.end(), [](const auto& binding) {
-                    return binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-                });
-            if (buffers > fake().config.storage_buffers)
-                fake().fault("vkCreateDescriptorSetLayout: more storage buffers than offered");
-            return object;
+Object set_layout_of(const VkDescriptorSetLayoutCreateInfo& info) {
+    Object made;
+    made.bindings.assign(info.pBindings, info.pBindings + info.bindingCount);
+    made.push_layout = (info.flags & VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR) != 0;
+    const auto buffers = std::count_if(
+        made.bindings.begin(), made.bindings.end(), [](const auto& binding) {
+            return binding.descriptorType == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         });
+    if (buffers > fake().config.storage_buffers)
+        fake().fault("vkCreateDescriptorSetLayout: more storage buffers than offered");
+    return made;
 }
 
-VKAPI_ATTR void VKAPI_CALL destroy_set_layout(VkDevice device, VkDescriptorSetLayout layout,
-                                              const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyDescriptorSetLayout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, device,
-                  layout, allocator);
+Object pipeline_layout_of(const VkPipelineLayoutCreateInfo& info) {
+    fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, info.pSetLayouts[0],
+                "vkCreatePipelineLayout");
+    Object made{.layout = number_of(info.pSetLayouts[0])};
+    for (std::uint32_t i = 0; i < info.pushConstantRangeCount; ++i) {
+        const VkPushConstantRange& range = info.pPushConstantRanges[i];
+        made.push_bytes = std::max(made.push_bytes, range.offset + range.size);
+    }
+    if (made.push_bytes > 128)
+        fake().fault("vkCreatePipelineLayout: more push constants than offered");
+    return made;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL create_pipeline_layout(VkDevice device,
-                                                      const VkPipelineLayoutCreateInfo* info,
-                                                      const VkAllocationCallbacks* allocator,
-                                                      VkPipelineLayout* layout) {
-    return create_child(
-        "vkCreatePipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, allocator, layout, [&] {
-            fake().find(VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT, info->pSetLayouts[0],
-                        "vkCreatePipelineLayout");
-            Object object;
-            object.layout = number_of(info->pSetLayouts[0]);
-            for (std::uint32_t i = 0; i < info->pushConstantRangeCount; ++i) {
-                const VkPushConstantRange& range = info->pPushConstantRanges[i];
-                object.push_bytes = std::max(object.push_bytes, range.offset + range.size);
-            }
-            if (object.push_bytes > 128)
-                fake().fault("vkCreatePipelineLayout: more push constants than offered");
-            return object;
-        });
-}
-
-VKAPI_ATTR void VKAPI_CALL destroy_pipeline_layout(VkDevice device, VkPipelineLayout layout,
-                                                   const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyPipelineLayout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, device, layout,
-                  allocator);
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL create_descriptor_pool(VkDevice device,
-                                                      const VkDescriptorPoolCreateInfo* info,
-                                                      const VkAllocationCallbacks* allocator,
-                                                      VkDescriptorPool* pool) {
-    return create_child(
-        "vkCreateDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, allocator, pool, [&] {
-            Object object;
-            object.sets_left = info->maxSets;
-            object.pool_sizes.assign(info->pPoolSizes, info->pPoolSizes + info->poolSizeCount);
-            return object;
-        });
-}
-
-VKAPI_ATTR void VKAPI_CALL destroy_descriptor_pool(VkDevice device, VkDescriptorPool pool,
-                                                   const VkAllocationCallbacks* allocator) {
-    destroy_child("vkDestroyDescriptorPool", VK_OBJECT_TYPE_DESCRIPTOR_POOL, device, pool,
-                  allocator);
+Object descriptor_pool_of(const VkDescriptorPoolCreateInfo& info) {
+    return {.pool_sizes = {info.pPoolSizes, info.pPoolSizes + info.poolSizeCount},
+            .sets_left = info.maxSets};
 }
 
 // Takes the descriptors of a layout from the pool, from any of its entries with that type.
@@ -343,21 +279,21 @@ Descriptor descriptor_of(const VkWriteDescriptorSet& write) {
 }
 
 EntryPoints pipeline_entry_points() {
-    return {{"vkAllocateDescriptorSets", entry_point(allocate_sets)},
-            {"vkCreateComputePipelines", entry_point(create_compute_pipelines)},
-            {"vkCreateDescriptorPool", entry_point(create_descriptor_pool)},
-            {"vkCreateDescriptorSetLayout", entry_point(create_set_layout)},
-            {"vkCreatePipelineCache", entry_point(create_pipeline_cache)},
-            {"vkCreatePipelineLayout", entry_point(create_pipeline_layout)},
-            {"vkCreateShaderModule", entry_point(create_shader_module)},
-            {"vkGetPipelineCacheData", entry_point(get_pipeline_cache_data)},
-            {"vkDestroyDescriptorPool", entry_point(destroy_descriptor_pool)},
-            {"vkDestroyDescriptorSetLayout", entry_point(destroy_set_layout)},
-            {"vkDestroyPipeline", entry_point(destroy_pipeline)},
-            {"vkDestroyPipelineCache", entry_point(destroy_pipeline_cache)},
-            {"vkDestroyPipelineLayout", entry_point(destroy_pipeline_layout)},
-            {"vkDestroyShaderModule", entry_point(destroy_shader_module)},
-            {"vkUpdateDescriptorSets", entry_point(update_sets)}};
+    return {
+        VKROPE_CHILD(vkCreateDescriptorPool, vkDestroyDescriptorPool, DESCRIPTOR_POOL,
+                     descriptor_pool_of),
+        VKROPE_CHILD(vkCreateDescriptorSetLayout, vkDestroyDescriptorSetLayout,
+                     DESCRIPTOR_SET_LAYOUT, set_layout_of),
+        VKROPE_CHILD(vkCreatePipelineCache, vkDestroyPipelineCache, PIPELINE_CACHE,
+                     pipeline_cache_of),
+        VKROPE_CHILD(vkCreatePipelineLayout, vkDestroyPipelineLayout, PIPELINE_LAYOUT,
+                     pipeline_layout_of),
+        VKROPE_CHILD(vkCreateShaderModule, vkDestroyShaderModule, SHADER_MODULE, shader_module_of),
+        {"vkAllocateDescriptorSets", entry_point(allocate_sets)},
+        {"vkCreateComputePipelines", entry_point(create_compute_pipelines)},
+        {"vkDestroyPipeline", entry_point(destroy_pipeline)},
+        {"vkGetPipelineCacheData", entry_point(get_pipeline_cache_data)},
+        {"vkUpdateDescriptorSets", entry_point(update_sets)}};
 }
 
 }  // namespace vkrope::test
