@@ -219,81 +219,78 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
     check_no_faults();
 }
 
+namespace {
+
+/// Records a call that a kernel of this info takes.
+Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorArena* arena) {
+    const Owned<Kernel> kernel(create(host.ref, info).value);
+    REQUIRE(kernel);
+    Call call = kernel_call(host, 7, info.angles);
+    const AnglePlan cache = {
+        .source = info.angles, .bytes = 512 * 64 * 4, .pairs = 64, .rows = 512, .row_stride = 64};
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
+        call.angles.plan = &cache;
+        call.angles.buffer = call.angles.sin = {host.words, 4096, cache.bytes};
+    }
+    if (info.positions == VKROPE_POSITIONS_IDS) call.positions.ids = {host.words, 0, 28};
+    if (info.tensor[K].head_dim == 0) call.in[K] = call.out[K] = {};
+    if (info.tensor[V].head_dim != 0) call = with_v(host, call);
+    if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
+        call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * 4};
+    return record(host.commands, kernel.get(), with_finish(host, info, call), arena);
+}
+
+/// Of a kernel that is gone: the arena does not need it.
+Owned<DescriptorArena> arena_of(const KernelHost& host, const KernelInfo& info) {
+    const Owned<Kernel> kernel(create(host.ref, info).value);
+    REQUIRE(kernel);
+    Owned<DescriptorArena> arena(create_arena(kernel.get(), 16).value);
+    REQUIRE(arena);
+    return arena;
+}
+
+}  // namespace
+
 TEST_CASE(
     "an arena serves every kernel of its device; with few storage buffers, those that store no "
     "scales, those without a finish, or of one angle source") {
+    const KernelInfo factored = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE),
+                     computed = kernel_info(VKROPE_ANGLES_COMPUTED),
+                     finished = with_finish(factored,
+                                            full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
+                                                        VKROPE_NORM_PLACE_BEFORE));
+    KernelInfo alone = factored, scaled = factored;
+    alone.positions = VKROPE_POSITIONS_IDS;
+    alone.tensor[K] = {};
+    scaled.tensor[K].out = VKROPE_INT8;  // with a scale for each row of K
+    scaled.tensor[K].heads = 2;
+    scaled.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
     for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u}) {
-        KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
-        const Owned<Kernel> factored(
-            create(host.ref, kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE)).value);
-        const Owned<Kernel> direct(
-            create(host.ref, kernel_info(VKROPE_ANGLES_DIRECT_TEXTURE)).value);
-        const Owned<Kernel> computed(create(host.ref, kernel_info(VKROPE_ANGLES_COMPUTED)).value);
-        const Owned<PositionKernel> positions(create_positions(host.ref).value);
-        REQUIRE((factored && direct && computed && positions));
-        Owned<Kernel> first(create(host.ref, kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE)).value);
-        const Owned<DescriptorArena> arena(create_arena(first.get(), 16).value);
-        first.reset();  // the arena does not need it any more
-        REQUIRE(arena);
-        const bool all = storage_buffers >= 11;
         CAPTURE(storage_buffers);
-        const auto rotate = [&](const Owned<Kernel>& kernel, AngleSource source) {
-            return record(host.commands, kernel.get(), kernel_call(host, 7, source), arena.get());
+        const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
+        const auto served = [&](bool in_it) {
+            return in_it ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT;
         };
-        CHECK(rotate(factored, VKROPE_ANGLES_FACTORED_TEXTURE));
-        CHECK(rotate(direct, VKROPE_ANGLES_DIRECT_TEXTURE));
-        // The same source, with ids and without K.
-        KernelInfo alone = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE);
-        alone.positions = VKROPE_POSITIONS_IDS;
-        alone.tensor[K] = {};
-        const Owned<Kernel> with_ids(create(host.ref, alone).value);
-        Call by_ids = kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE);
-        by_ids.in[K] = by_ids.out[K] = {};
-        by_ids.positions.ids = {host.words, 0, 28};
-        CHECK(record(host.commands, with_ids.get(), by_ids, arena.get()));
-        if (storage_buffers >= 9) {  // and with V
-            const Owned<Kernel> values(
-                create(host.ref, with_v(kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE))).value);
-            const Call call = with_v(host, kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE));
-            CHECK(record(host.commands, values.get(), call, arena.get()));
-        }
-        const Status other = rotate(computed, VKROPE_ANGLES_COMPUTED);
-        CHECK(other.code == (all ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT));
-        if (!all) check_names(other.what, "18 " + std::to_string(storage_buffers));
+        const auto arena = arena_of(host, factored), of_finished = arena_of(host, finished);
+        CHECK(record_with(host, factored, arena.get()));
+        CHECK(record_with(host, kernel_info(VKROPE_ANGLES_DIRECT_TEXTURE), arena.get()));
+        CHECK(record_with(host, alone, arena.get()));
+        if (storage_buffers >= 9) CHECK(record_with(host, with_v(factored), arena.get()));
+        const Status other = record_with(host, computed, arena.get());
+        CHECK(other.code == served(storage_buffers >= 11));
+        if (!other) check_names(other.what, "18 " + std::to_string(storage_buffers));
+        const Owned<PositionKernel> positions(create_positions(host.ref).value);
+        REQUIRE(positions);
         PositionCall call{.tokens = 4};
         call.out = {host.words, 0, 16};
         CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
-              (all ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT));
+              served(storage_buffers >= 11));
         // Norms with parameters and factors of tokens: from one to the other, and back.
-        const KernelInfo info = with_finish(
-            kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE),
-            full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE));
-        const Owned<Kernel> finished(create(host.ref, info).value);
-        const Owned<DescriptorArena> of_finished(create_arena(finished.get(), 16).value);
-        REQUIRE(of_finished);
-        const Call steps = with_finish(host, info,
-                                       kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE));
-        const Code expected = storage_buffers >= 15 ? VKROPE_SUCCESS
-                                                    : VKROPE_ERROR_INVALID_ARGUMENT;
-        CHECK(record(host.commands, finished.get(), steps, of_finished.get()));
-        CHECK(record(host.commands, finished.get(), steps, arena.get()).code == expected);
-        CHECK(record(host.commands, computed.get(), kernel_call(host, 7, VKROPE_ANGLES_COMPUTED),
-                     of_finished.get())
-                  .code == expected);
-        // A scale for each row of K.
-        KernelInfo scaled = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE);
-        scaled.tensor[K].out = VKROPE_INT8;
-        scaled.tensor[K].heads = 2;
-        scaled.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
-        const Owned<Kernel> of_scales(create(host.ref, scaled).value);
-        const Owned<DescriptorArena> own_arena(create_arena(of_scales.get(), 16).value);
-        REQUIRE(own_arena);
-        Call with_scales = kernel_call(host, 7, VKROPE_ANGLES_FACTORED_TEXTURE);
-        with_scales.out[K].where.buffer = host.k_out;
-        with_scales.scales_out[K] = {host.words, 0xf0000, 7 * 2 * 4};
-        CHECK(record(host.commands, of_scales.get(), with_scales, own_arena.get()));
-        CHECK(record(host.commands, of_scales.get(), with_scales, arena.get()).code ==
-              (storage_buffers >= 18 ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_ARGUMENT));
+        CHECK(record_with(host, finished, of_finished.get()));
+        CHECK(record_with(host, finished, arena.get()).code == served(storage_buffers >= 15));
+        CHECK(record_with(host, computed, of_finished.get()).code == served(storage_buffers >= 15));
+        CHECK(record_with(host, scaled, arena_of(host, scaled).get()));
+        CHECK(record_with(host, scaled, arena.get()).code == served(storage_buffers >= 18));
         check_no_faults();
     }
 }
@@ -303,14 +300,11 @@ TEST_CASE(
     "binds V's two buffers besides") {
     // Q and K with ids, slots and the counter bind 7 storage buffers, to which a source adds none,
     // its table, or the caller's two.
-    const struct {
-        AngleSource angles;
-        std::uint32_t without_v;
-    } sources[] = {{VKROPE_ANGLES_FACTORED_TEXTURE, 7},
-                   {VKROPE_ANGLES_DIRECT_TEXTURE, 7},
-                   {VKROPE_ANGLES_COMPUTED, 7},
-                   {VKROPE_ANGLES_DIRECT_BUFFER, 8},
-                   {VKROPE_ANGLES_COS_SIN_CACHE, 9}};
+    const std::pair<AngleSource, std::uint32_t> sources[] = {{VKROPE_ANGLES_FACTORED_TEXTURE, 7},
+                                                             {VKROPE_ANGLES_DIRECT_TEXTURE, 7},
+                                                             {VKROPE_ANGLES_COMPUTED, 7},
+                                                             {VKROPE_ANGLES_DIRECT_BUFFER, 8},
+                                                             {VKROPE_ANGLES_COS_SIN_CACHE, 9}};
     for (const auto& [angles, without_v] : sources) {
         for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12;
              ++storage_buffers) {
@@ -321,38 +315,17 @@ TEST_CASE(
             KernelInfo by_ids = q_and_k, alone = q_and_k;
             by_ids.positions = VKROPE_POSITIONS_IDS;
             alone.tensor[K] = {};
-            AnglePlan plan = angle_plan(angles);
-            if (angles == VKROPE_ANGLES_COS_SIN_CACHE)
-                plan = {.source = angles,
-                        .bytes = 512 * 64 * 4,
-                        .pairs = 64,
-                        .rows = 512,
-                        .row_stride = 64};
-            const auto call_of = [&](const KernelInfo& info) {
-                Call call = kernel_call(host, 7, angles);
-                call.angles.plan = &plan;
-                if (angles == VKROPE_ANGLES_COS_SIN_CACHE)
-                    call.angles.buffer = call.angles.sin = {host.words, 4096, plan.bytes};
-                if (info.positions == VKROPE_POSITIONS_IDS)
-                    call.positions.ids = {host.words, 0, 28};
-                if (info.tensor[K].head_dim == 0) call.in[K] = call.out[K] = {};
-                return info.tensor[V].head_dim != 0 ? with_v(host, call) : call;
-            };
             const auto serves = [&](const KernelInfo& made_for, const KernelInfo& info) {
-                const Owned<Kernel> owner(create(host.ref, made_for).value),
-                    kernel(create(host.ref, info).value);
-                REQUIRE((owner && kernel));
-                const Owned<DescriptorArena> arena(create_arena(owner.get(), 4).value);
-                const Status status = record(host.commands, kernel.get(), call_of(info),
-                                             arena.get());
+                const Status status = record_with(host, info, arena_of(host, made_for).get());
                 if (!status) check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "arena");
                 return bool(status);
             };
             CHECK(serves(q_and_k, by_ids));
             CHECK(serves(q_and_k, alone) == (storage_buffers >= without_v));
             CHECK(serves(by_ids, alone) == (storage_buffers >= without_v));
-            if (storage_buffers >= without_v) {  // with fewer, V has its own dispatch, as a K, and
-                                                 // these kernels bind no more than without V
+            // With fewer, V has its own dispatch, as a K, and these kernels bind no more than
+            // without V.
+            if (storage_buffers >= without_v) {
                 CHECK(serves(q_and_k, with_v(q_and_k)) == (storage_buffers >= without_v + 2));
                 CHECK(serves(with_v(by_ids), with_v(q_and_k)) ==
                       (storage_buffers >= without_v + 1));
