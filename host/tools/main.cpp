@@ -9,8 +9,8 @@ namespace {
 ExitCode run(int argc, char** argv) {
     CommandLine vkrope("Rotary position embedding on Vulkan devices.", "vkrope",
                        VKROPE_PROJECT_VERSION);
-    for (const auto add : {add_devices, add_frequencies, add_explain, add_rotate, add_finish,
-                           add_check, add_make_input}) {
+    for (const auto add :
+         {add_devices, add_frequencies, add_explain, add_rotate, add_check, add_make_input}) {
         add(vkrope);
     }
     return vkrope.run(argc, argv);

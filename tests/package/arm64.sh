@@ -77,13 +77,13 @@ for dtype in f32 f16 bf16; do
     for type in q8_0 q4_0 e4m3fn; do
         set -- --model "$model" --k k.npy --store k=$type --hadamard k=64
         [ $type != e4m3fn ] || set -- "$@" --store-scale k=0.5
-        "$vkrope" finish "$@" --out-k here.npy >here.log 2>&1 || wrong "finish $* fails here"
-        on_arm64 vkrope finish "$@" --out-k arm64.npy --verify >arm64.log 2>&1 ||
-            { wrong "finish $*" && cat arm64.log; }
+        "$vkrope" rotate "$@" --out-k here.npy >here.log 2>&1 || wrong "rotate $* fails here"
+        on_arm64 vkrope rotate "$@" --out-k arm64.npy --verify >arm64.log 2>&1 ||
+            { wrong "rotate $*" && cat arm64.log; }
         if cmp here.npy arm64.npy; then
-            echo "finish $dtype $type: the same bytes"
+            echo "rotate $dtype $type: the same bytes"
         else
-            wrong "finish $*: other bytes"
+            wrong "rotate $*: other bytes"
         fi
     done
 done

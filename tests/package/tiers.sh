@@ -32,8 +32,7 @@ may_include tools/files \
 may_include tools/roof \
     "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
 may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
-may_include tools/finish "$tiers|(shell|files|roof|rotate|finish)/.*"
-may_include tools/check "$tiers|(shell|files|rotate|finish|check)/.*"
+may_include tools/check "$tiers|(shell|files|rotate|check)/.*"
 may_include tools/explain "$tiers|(shell|files|explain)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
 may_include tools/conformance "$tiers|(shell|files|conformance)/.*|$conformance"

@@ -116,20 +116,20 @@ void judge_tensors(const CheckOptions& options, CheckResult& result) {
     }
 }
 
-StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inputs,
+StepsResult judge_steps_of(const CheckOptions& options, const RotateInputs& inputs,
                            const Limits& limits) {
     constexpr OfEachTensor<const char*> names = {"--actual", "--actual-k", "--actual-v"};
-    const Rotation& rotation = inputs.rotate.rotation;
+    const Rotation& rotation = inputs.rotation;
     StepsEvidence evidence;
-    evidence.rotation = evidence_of(options, inputs.rotate);
+    evidence.rotation = evidence_of(options, inputs);
     StepsResult result;
     for (const TensorIndex which : every_tensor) {
-        const std::optional<TensorFile>& input = inputs.rotate.tensors[which];
+        const std::optional<TensorFile>& input = inputs.tensors[which];
         if (!input) {
             continue;
         }
         const StoreSteps& store = inputs.steps[which].store;
-        const std::optional<Element> stored = options.steps.store.types.of(which);
+        const std::optional<Element> stored = options.given.steps.types.of(which);
         JudgedSteps judged = {
             .actual = is_quantised(store.type)
                           ? read_codes(names[which], options.actual[which], *input, store)
@@ -149,7 +149,7 @@ StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inpu
                 .codes = {reinterpret_cast<const std::uint8_t*>(codes.data()), codes.size()},
                 .scales = {}};
             if (is_made(store.scale)) {
-                const StoreOptions& given = options.steps.store;
+                const StepOptions& given = options.given.steps;
                 evidence.stored->scales = read_made_scales(given.scale_options.names[which],
                                                            given.scale_files[which], *input);
             }
@@ -173,13 +173,8 @@ StepsResult judge_steps_of(const CheckOptions& options, const FinishInputs& inpu
 }
 
 /// Judges outputs of an engine that takes other steps beside the rotation.
-ExitCode check_steps(const CheckOptions& options) {
-    FinishOptions steps = options.steps;
-    steps.given = options.given;
-    steps.given.gain = VKROPE_GAIN_APPLY;  // the factor of the model, so that a missing one shows
-    const FinishInputs inputs = read_inputs(steps);
-    Limits limits;
-    limits.tolerance = options.tolerance.value_or(limits.tolerance);
+ExitCode check_steps(const CheckOptions& options, const RotateInputs& inputs,
+                     const Limits& limits) {
     const StepsResult result = judge_steps_of(options, inputs, limits);
     report(options, limits, result);
     const JudgedSteps* worst = nullptr;
@@ -197,18 +192,21 @@ ExitCode check_steps(const CheckOptions& options) {
 }
 
 ExitCode check_output(const CheckOptions& options) {
-    const auto& inputs = options.given.inputs;
-    check_tensors({{{"--q", inputs[Q], "--actual", options.actual[Q]},
-                    {"--k", inputs[K], "--actual-k", options.actual[K]},
-                    {"--v", inputs[V], "--actual-v", options.actual[V]}}});
-    if (asks_for_steps(options.steps) || !inputs[V].empty()) {
-        return check_steps(options);
-    }
+    const auto& files = options.given.inputs;
+    check_tensors({{{"--q", files[Q], "--actual", options.actual[Q]},
+                    {"--k", files[K], "--actual-k", options.actual[K]},
+                    {"--v", files[V], "--actual-v", options.actual[V]}}});
     RotateOptions given = options.given;
     given.gain = VKROPE_GAIN_APPLY;  // the factor of the model, so that a missing one shows
-    CheckResult result = {.inputs = read_inputs(given), .q = {}, .k = {}, .limits = {}};
-    result.limits.tolerance = options.tolerance.value_or(result.limits.tolerance);
-    result.limits.accepts_close = options.tolerance.has_value();
+    given.steps.of_model = given.steps.of_model || !files[V].empty();
+    RotateInputs inputs = read_inputs(given);
+    Limits limits;
+    limits.tolerance = options.tolerance.value_or(limits.tolerance);
+    limits.accepts_close = options.tolerance.has_value();
+    if (asks_for_steps(given.steps)) {
+        return check_steps(options, inputs, limits);
+    }
+    CheckResult result = {.inputs = std::move(inputs), .q = {}, .k = {}, .limits = limits};
     judge_tensors(options, result);
     report(options, result);
     const Judgement& worst = deciding(result).judgement;
@@ -229,7 +227,7 @@ void add_files(CommandLine& command, CheckOptions& options) {
                      "The engine's output for --q, .npy or .safetensors.");
     command.add_text("--actual-k", "FILE", options.actual[K], "The engine's output for --k.");
     command.add_text("--actual-v", "FILE", options.actual[V], "The engine's output for --v.");
-    options.steps.store.scale_options = {
+    given.steps.scale_options = {
         .names = {"--actual-scales", "--actual-k-scales", "--actual-v-scales"},
         .help = "The scales that the engine made for {}, .npy or .safetensors"};
     add_positions(command, given);
@@ -265,8 +263,7 @@ void add_check(CommandLine& vkrope) {
     add_model_options(command, options->given.model);
     add_files(command, *options);
     add_operation(command, *options);
-    add_steps(command, options->steps);
-    add_store(command, options->steps.store);
+    add_steps(command, options->given.steps);
     command.add_number(
         "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },
         "a number above 0 and below 1",

@@ -8,15 +8,13 @@
 
 #include "check/judge.hpp"
 #include "check/steps.hpp"
-#include "finish/finish.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
 
 struct CheckOptions {
-    RotateOptions given;  // input of the other engine: model, tensors, positions, operation
+    RotateOptions given;  // what the other engine was meant to do: model, tensors, operation, steps
     OfEachTensor<std::string> actual;  // paths of its outputs; empty: not given
-    FinishOptions steps;               // around the rotation; its `given` is not used
     std::optional<double> tolerance;
     bool json = false;
 };

@@ -91,25 +91,6 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
     return made;
 }
 
-Result<CopyRoof> CopyRoof::make(Device& device, const HostRotation::Buffers& buffers) {
-    std::vector<Copied> copies;
-    for (const auto& [from, to] : {std::pair{buffers.q_in, buffers.q_out},
-                                   {buffers.k_in, buffers.k_out},
-                                   {buffers.v_in, buffers.v_out}}) {
-        if (from.buffer == VK_NULL_HANDLE) continue;
-        if (from.buffer == to.buffer)
-            return {error(VKROPE_ERROR_INVALID_ARGUMENT,
-                          "buffers: a copy needs two separate buffers, not one in place"),
-                    {}};
-        copies.push_back({from, to});
-    }
-    if (copies.empty())
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "buffers: there is nothing to copy"), {}};
-    Result<CopyRoof> made = make(device);
-    if (made) made->aim(std::move(copies));
-    return made;
-}
-
 void CopyRoof::aim(std::vector<Copied> copies) {
     // 256 is the largest offset alignment that a device may ask for.
     const VkDeviceSize most = impl_->device->info().limits.maxStorageBufferRange / 256 * 256;

@@ -29,8 +29,6 @@ class CopyRoof {
 
     /// Compiles the shaders once, for any number of rotations.
     static Result<CopyRoof> make(Device& device);
-    /// For one rotation, out of place.
-    static Result<CopyRoof> make(Device& device, const HostRotation::Buffers& buffers);
 
     /// Sets the buffers to copy, which must stay valid until the next aim().
     void aim(std::vector<Copied> copies);

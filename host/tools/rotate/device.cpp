@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The second step of vkrope rotate: upload, rotate and time, download.
+#include <algorithm>
 
 #include "roof/copy_roof.hpp"
 #include "roof/median.hpp"
@@ -11,109 +12,8 @@
 namespace vkrope::tools {
 namespace {
 
-/// Treats an empty tensor as absent: there is nothing to bind.
-std::uint32_t heads_of(const std::optional<TensorFile>& tensor) {
-    return tensor && !tensor->array.data.empty() ? static_cast<std::uint32_t>(tensor->view.heads)
-                                                 : 0;
-}
-
-HostShape shape_of(const RotateOptions& options, const RotateInputs& inputs) {
-    HostShape shape;
-    shape.batch = inputs.batch;
-    shape.tokens = inputs.tokens;
-    const auto& tensors = inputs.tensors;
-    const auto head_dim_of = [](const std::optional<TensorFile>& tensor) {
-        return tensor ? static_cast<std::uint32_t>(tensor->view.head_dim) : 0;
-    };
-    shape.q_heads = heads_of(tensors[Q]);
-    shape.k_heads = heads_of(tensors[K]);
-    shape.v_heads = heads_of(tensors[V]);
-    shape.q_head_dim = head_dim_of(tensors[Q]);
-    shape.k_head_dim = head_dim_of(tensors[K]);
-    shape.v_head_dim = head_dim_of(tensors[V]);
-    shape.element = inputs.element;
-    shape.layout = options.layout;
-    shape.positions = inputs.positions.ids;
-    shape.axes = inputs.positions.axes;
-    shape.first_position = inputs.positions.first;
-    shape.angles = options.angles;
-    return shape;
-}
-
-std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device,
-                                         const HostRotation& rotation) {
-    if (!options.roof) {
-        return std::nullopt;
-    }
-    auto roof = value_of(bench::CopyRoof::make(device, rotation.buffers()), Subject::device,
-                         "--roof: ");
-    const Status status = roof.settle();
-    if (status.code == VKROPE_ERROR_NOT_SUPPORTED) {
-        return std::nullopt;
-    }
-    check(status, Subject::device, "--roof: ");
-    return roof;
-}
-
-void time_rotations(const RotateOptions& options, Device& device, HostRotation& rotation,
-                    Measured& measured) {
-    std::optional<bench::CopyRoof> roof = make_roof(options, device, rotation);
-    const Direction direction = options.inverse ? VKROPE_INVERSE : VKROPE_FORWARD;
-    std::vector<double> nanoseconds;
-    ProgressLine progress("rotating");
-    if (warms_up(options)) {
-        value_of(rotation.run(direction), Subject::device);
-    }
-    for (std::uint32_t repetition = 0; repetition < options.repetitions; ++repetition) {
-        progress.update(double(repetition) / options.repetitions);
-        if (roof) {
-            // The copy runs first, so that the final download gets the output of the rotation.
-            check(roof->round(), Subject::device, "--roof: ");
-        }
-        const auto time = value_of(rotation.run(direction), Subject::device);
-        if (time && *time > 0) {
-            nanoseconds.push_back(*time);
-        }
-    }
-    if (!nanoseconds.empty()) {
-        measured.nanoseconds = bench::median(nanoseconds);
-    }
-    if (roof) {
-        measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
-    }
-}
-
-void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device,
-                    Measured& measured) {
-    std::optional<ProgressLine> preparing(std::in_place, "preparing the table");
-    preparing->update(0);
-    HostRotation rotation = value_of(
-        HostRotation::make(device, inputs.rotation, shape_of(options, inputs)), Subject::device);
-    const OfEachTensor<std::size_t> expected = {rotation.q_bytes(), rotation.k_bytes(),
-                                                rotation.v_bytes()};
-    OfEachTensor<const void*> from = {};
-    OfEachTensor<void*> to = {};
-    for (const TensorIndex which : every_tensor) {
-        std::vector<std::byte>& output = measured.outputs[which];
-        if (expected[which] != output.size()) {
-            fail(ExitCode::device_failed, "the library expects {} bytes of {}, the file has {}",
-                 expected[which], tensor_names[which].name, output.size());
-        }
-        if (!output.empty()) {
-            from[which] = inputs.tensors[which]->array.data.data();
-            to[which] = output.data();
-        }
-    }
-    check(rotation.upload(from[Q], from[K], from[V]), Subject::device);
-    preparing.reset();
-    time_rotations(options, device, rotation, measured);
-    check(rotation.download(to[Q], to[K], to[V]), Subject::device);
-    measured.angles = rotation.angle_plan();
-}
-
-}  // namespace
-
-// Checked here rather than by HostRotation::make, because another angle source may help.
+/// Fails if the table of the angles that were asked for does not reach all positions on a device
+/// with these limits. Another source may.
 void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
                       const VkPhysicalDeviceLimits& limits) {
     const auto plan = plan_angles(inputs.rotation, options.angles,
@@ -135,6 +35,7 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
     }
 }
 
+/// Opens the device that was asked for.
 Device open_device(const RotateOptions& options) {
     DeviceOptions device_options;
     device_options.select = options.device;
@@ -143,23 +44,305 @@ Device open_device(const RotateOptions& options) {
     return value_of(Device::open(device_options), Subject::device);
 }
 
+/// A tensor on the device; an empty one is absent.
+struct Resident {
+    Tensor shape;  // without the buffer
+    Buffer in, out, scales;
+
+    Tensor at(const Buffer& buffer) const {
+        Tensor tensor = shape;
+        if (shape.heads != 0) {
+            tensor.where = buffer.whole();
+        }
+        return tensor;
+    }
+};
+
+Buffer buffer_of(Device& device, const void* data, std::size_t bytes) {
+    Buffer buffer = value_of(Buffer::make(device, std::max<std::size_t>(bytes, 4)),
+                             Subject::device);
+    if (data != nullptr && bytes > 0) {
+        check(buffer.upload(data, bytes), Subject::device);
+    }
+    return buffer;
+}
+
+Resident resident_of(Device& device, const TensorFile& tensor, std::size_t output_bytes,
+                     std::size_t scales_bytes) {
+    const reference::Tensor& view = tensor.view;
+    if (tensor.array.data.empty()) {
+        return {};
+    }
+    return {.shape = {.heads = static_cast<std::uint32_t>(view.heads),
+                      .token_stride = static_cast<std::int64_t>(view.token_stride),
+                      .head_stride = static_cast<std::int64_t>(view.head_stride),
+                      .batch_stride = static_cast<std::int64_t>(view.batch_stride)},
+            .in = buffer_of(device, tensor.array.data.data(), tensor.array.data.size()),
+            .out = buffer_of(device, nullptr, output_bytes),
+            .scales = scales_bytes == 0 ? Buffer{} : buffer_of(device, nullptr, scales_bytes)};
+}
+
+/// An empty tensor is absent: there is nothing to bind.
+bool has_rows(const RotateInputs& inputs, TensorIndex which) {
+    return inputs.tensors[which] && !inputs.tensors[which]->array.data.empty();
+}
+
+KernelInfo kernel_of(const RotateInputs& inputs, const Rotation& rotation, const AnglePlan& plan) {
+    const auto stored = [&](TensorIndex which) {
+        return has_rows(inputs, which) ? std::optional(inputs.element) : std::nullopt;
+    };
+    KernelInfo info = value_of(kernel_info(rotation, plan, stored(Q), stored(K)), Subject::device);
+    for (const TensorIndex which : every_tensor) {
+        if (!has_rows(inputs, which)) {
+            continue;
+        }
+        const reference::Tensor& view = inputs.tensors[which]->view;
+        const TensorSteps& steps = inputs.steps[which];
+        TensorInfo& tensor = info.tensor[which];
+        tensor.in = inputs.element;
+        tensor.out = steps.store.type;
+        tensor.head_dim = static_cast<std::uint32_t>(view.head_dim);
+        // A kernel that only rotates is for any number of heads.
+        const bool counted = steps.any() || is_quantised(steps.store.type);
+        tensor.heads = counted ? static_cast<std::uint32_t>(view.heads) : 0;
+        tensor.ops = steps.finish;
+    }
+    if (!inputs.positions.ids.empty() && inputs.positions.axes == 0) {
+        info.positions = VKROPE_POSITIONS_IDS;
+    }
+    info.two_parameter_sets = inputs.first_set_tokens != 0;
+    return info;
+}
+
+std::vector<float> parameters_of(const RotateInputs& inputs, const KernelInfo& info) {
+    const ParameterPlan plan = value_of(plan_parameters(info), Subject::device);
+    const std::size_t floats = plan.bytes / sizeof(float);
+    const std::size_t taken = info.two_parameter_sets ? sets : 1;
+    std::vector<float> parameters(taken * floats);
+    for (std::size_t set = 0; floats != 0 && set < taken; ++set) {
+        ParameterSources sources;
+        for (const TensorIndex which : every_tensor) {
+            const TensorSteps& steps = inputs.steps[which];
+            const OfEachParameter<ParameterFile>& files = steps.parameters[set];
+            const std::vector<float>& scales = steps.store.given_scales;
+            sources.tensor[which] = {
+                files[parameter_bias].source(), files[parameter_weight].source(),
+                files[parameter_norm_bias].source(),
+                scales.empty() ? ParameterSource{}
+                               : ParameterSource{scales.data(), VKROPE_F32, scales.size()}};
+        }
+        check(fill_parameters(plan, sources, &parameters[set * floats], plan.bytes),
+              Subject::device);
+    }
+    return parameters;
+}
+
+/// Everything that the commands refer to.
+struct Work {
+    OfEachTensor<Resident> tensors;
+    Buffer ids, parameters, scales;
+    AngleTable table;
+    Owned<Kernel> kernel;
+    Owned<DescriptorArena> arena;
+    Call call;
+};
+
+void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
+    const std::vector<std::int32_t>& ids = inputs.positions.ids;
+    if (ids.empty()) {
+        work.call.positions = {.first = inputs.positions.first, .batch_stride = broadcast};
+        return;
+    }
+    work.ids = buffer_of(device, ids.data(), ids.size() * sizeof(std::int32_t));
+    work.call.positions.ids = work.ids.whole();
+    if (ids.size() == inputs.tokens) {
+        work.call.positions.batch_stride = broadcast;
+    }
+}
+
+/// The kernel rotates at least one pair. That of a layer without RoPE has the angle 0, which leaves
+/// it as it is.
+Rotation rotation_of(const RotateInputs& inputs) {
+    Rotation rotation = inputs.rotation;
+    if (rotation.no_rope) {
+        rotation.no_rope = false;
+        rotation.rotary_dim = 2;
+        rotation.inv_freq = {0};
+        rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
+    }
+    if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM) {
+        rotation.sections = {};  // one position rotates all pairs
+    }
+    return rotation;
+}
+
+Work prepare(const RotateOptions& options, const RotateInputs& inputs, Device& device,
+             const Measured& measured) {
+    Work work;
+    const Rotation rotation = rotation_of(inputs);
+    work.table = value_of(
+        AngleTable::make(device, rotation, options.angles, largest_distance(inputs.positions) + 1),
+        Subject::device);
+    const KernelInfo info = kernel_of(inputs, rotation, work.table.plan());
+    work.kernel = value_of(own(create(device.ref(), info)), Subject::device);
+    Call& call = work.call;
+    call.batch = inputs.batch;
+    call.tokens = inputs.tokens;
+    call.first_set_tokens = inputs.first_set_tokens;
+    call.direction = options.inverse ? VKROPE_INVERSE : VKROPE_FORWARD;
+    for (const TensorIndex which : every_tensor) {
+        if (!has_rows(inputs, which)) {
+            continue;
+        }
+        Resident& tensor = work.tensors[which];
+        tensor = resident_of(device, *inputs.tensors[which], measured.outputs[which].size(),
+                             measured.scales[which].size() * sizeof(float));
+        call.in[which] = tensor.at(tensor.in);
+        call.out[which] = tensor.at(tensor.out);
+        if (!measured.scales[which].empty()) {
+            call.scales_out[which] = tensor.scales.whole();
+        }
+    }
+    place_positions(inputs, device, work);
+    if (const std::vector<float> floats = parameters_of(inputs, info); !floats.empty()) {
+        work.parameters = buffer_of(device, floats.data(), floats.size() * sizeof(float));
+        call.parameters = work.parameters.whole();
+    }
+    if (info.tensor[Q].ops.scale_tokens) {
+        work.scales = buffer_of(device, inputs.q_scale_tokens.data(),
+                                inputs.q_scale_tokens.size() * sizeof(float));
+        call.scale_tokens[Q] = work.scales.whole();
+    }
+    call.q_scale = info.tensor[Q].ops.scale_call ? inputs.q_scale : 1;
+    return work;
+}
+
+void make_arena(Device& device, Work& work) {
+    if (device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) {
+        return;
+    }
+    const std::uint64_t dispatched = value_of(dispatches(work.kernel.get(), work.call),
+                                              Subject::device);
+    if (dispatched > max_calls) {
+        fail(ExitCode::no_device, "it takes {} dispatches on this device, an arena holds {}",
+             dispatched, max_calls);
+    }
+    work.arena = value_of(
+        own(create_arena(work.kernel.get(),
+                         std::max(static_cast<std::uint32_t>(dispatched), std::uint32_t{1}))),
+        Subject::device);
+}
+
+std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device,
+                                         const Work& work) {
+    if (!options.roof) {
+        return std::nullopt;
+    }
+    std::vector<bench::Copied> copies;
+    for (const Resident& tensor : work.tensors) {
+        if (tensor.shape.heads != 0) {
+            copies.push_back({tensor.in.whole(), tensor.out.whole()});
+        }
+    }
+    auto roof = value_of(bench::CopyRoof::make(device), Subject::device, "--roof: ");
+    roof.aim(std::move(copies));
+    const Status status = roof.settle();
+    if (status.code == VKROPE_ERROR_NOT_SUPPORTED) {
+        return std::nullopt;
+    }
+    check(status, Subject::device, "--roof: ");
+    return roof;
+}
+
+void run(const RotateOptions& options, Device& device, Work& work, Measured& measured) {
+    work.call.angles = work.table.angles();  // which stays where it is from here on
+    make_arena(device, work);
+    std::optional<bench::CopyRoof> roof = make_roof(options, device, work);
+    const auto once = [&] {
+        reset(work.arena.get());
+        return value_of(device.submit([&work](VkCommandBuffer commands) {
+            return record(commands, work.kernel.get(), work.call, work.arena.get());
+        }),
+                        Subject::device);
+    };
+    std::vector<double> nanoseconds;
+    ProgressLine progress("rotating");
+    if (warms_up(options)) {
+        once();
+    }
+    for (std::uint32_t repetition = 0; repetition < options.repetitions; ++repetition) {
+        progress.update(double(repetition) / options.repetitions);
+        if (roof) {
+            // The copy runs first, so that the final download gets the output of the rotation.
+            check(roof->round(), Subject::device, "--roof: ");
+        }
+        const auto time = once();
+        if (time && *time > 0) {
+            nanoseconds.push_back(*time);
+        }
+    }
+    if (!nanoseconds.empty()) {
+        measured.nanoseconds = bench::median(std::move(nanoseconds));
+    }
+    if (roof) {
+        measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
+    }
+}
+
+void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device,
+                    Measured& measured) {
+    if (!inputs.rotation.no_rope) {
+        check_table_fits(options, inputs, measured.device.limits);
+    }
+    std::optional<ProgressLine> preparing(std::in_place, "preparing the table");
+    preparing->update(0);
+    Work work = prepare(options, inputs, device, measured);
+    preparing.reset();
+    run(options, device, work, measured);
+    for (const TensorIndex which : every_tensor) {
+        std::vector<std::byte>& output = measured.outputs[which];
+        if (!output.empty()) {
+            check(work.tensors[which].out.download(output.data(), output.size()), Subject::device);
+        }
+        std::vector<float>& scales = measured.scales[which];
+        if (!scales.empty()) {
+            check(work.tensors[which].scales.download(scales.data(), scales.size() * sizeof(float)),
+                  Subject::device);
+        }
+    }
+    measured.angles = work.table.plan();
+}
+
+}  // namespace
+
 Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs) {
     Device device = open_device(options);
     Measured measured;
     measured.device = device.info();
+    bool changes = !inputs.rotation.no_rope;  // false: the outputs are the inputs
     for (const TensorIndex which : every_tensor) {
         const std::optional<TensorFile>& tensor = inputs.tensors[which];
-        measured.outputs[which].resize(tensor ? tensor->array.data.size() : 0);
-        measured.bytes += 2 * std::uint64_t{measured.outputs[which].size()};
+        if (!tensor) {
+            continue;
+        }
+        const std::size_t bytes = tensor->array.data.size(),
+                          channels = bytes / element_bytes(inputs.element);
+        const TensorSteps& steps = inputs.steps[which];
+        changes = changes || steps.any() || steps.store.type != inputs.element;
+        measured.outputs[which].resize(steps.store.bytes(channels));
+        if (is_made(steps.store.scale)) {
+            measured.scales[which].resize(channels / tensor->view.head_dim);
+        }
+        measured.bytes += bytes + measured.outputs[which].size() +
+                          measured.scales[which].size() * sizeof(float);
     }
-    if (measured.bytes > 0 && inputs.rotation.no_rope) {
+    if (measured.bytes > 0 && !changes) {
         for (const TensorIndex which : every_tensor) {
             if (inputs.tensors[which]) {
                 measured.outputs[which] = inputs.tensors[which]->array.data;
             }
         }
     } else if (measured.bytes > 0) {
-        check_table_fits(options, inputs, measured.device.limits);
         rotate_tensors(options, inputs, device, measured);
     }
     if (options.roof && !measured.copy) {

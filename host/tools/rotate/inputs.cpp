@@ -252,6 +252,7 @@ RotateInputs read_inputs(const RotateOptions& options) {
                         "but the largest position is {}",
                         longest, largest_distance(inputs.positions)));
     }
+    read_steps(options, inputs);
     return inputs;
 }
 

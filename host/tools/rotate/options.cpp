@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of vkrope rotate that other commands have as well, and its output files.
+// The options of vkrope rotate, and its output files.
 #include "files/array_file.hpp"
 #include "files/model_options.hpp"
 #include "rotate/rotate.hpp"
@@ -18,6 +18,16 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
                                         file_of(options.inputs[which]));
         }
         output->check_distinct_from("--positions", file_of(options.positions));
+        output->check_distinct_from("--q-scale-tokens", file_of(options.steps.q_scale_tokens));
+        for (std::size_t set = 0; set < sets; ++set) {
+            for (const TensorIndex which : every_tensor) {
+                for (const Parameter parameter : every_parameter) {
+                    output->check_distinct_from(
+                        parameter_options[set][which][parameter],
+                        file_of(options.steps.parameters[set][which][parameter]));
+                }
+            }
+        }
         for (auto earlier = outputs.begin(); earlier != output; ++earlier) {
             std::error_code not_there_yet;
             if (output->target() == earlier->target() ||
@@ -71,7 +81,10 @@ void add_window(CommandLine& command, RotateOptions& options) {
                         std::uint32_t{65532}, "First rotated channel, instead of the model's.");
 }
 
-void add_tensor_files(CommandLine& command, RotateOptions& options, const char* v_output) {
+namespace {
+
+/// Adds --model and what belongs to it, --q, --k and --v, their outputs, and the positions.
+void add_tensor_files(CommandLine& command, RotateOptions& options) {
     add_model_options(command, options.model);
     const OfEachTensor<const char*> what_goes_in = {
         "The query tensor: FILE.npy, or FILE.safetensors:NAME.",
@@ -80,7 +93,7 @@ void add_tensor_files(CommandLine& command, RotateOptions& options, const char* 
         "are its own."};
     const OfEachTensor<const char*> what_comes_out = {"File for the rotated query tensor, .npy.",
                                                       "File for the rotated key tensor, .npy.",
-                                                      v_output};
+                                                      "File for the value tensor, .npy."};
     for (const TensorIndex which : every_tensor) {
         command.add_text(tensor_names[which].input_option, "FILE", options.inputs[which],
                          what_goes_in[which]);
@@ -92,6 +105,7 @@ void add_tensor_files(CommandLine& command, RotateOptions& options, const char* 
     add_positions(command, options);
 }
 
+/// Adds what says how the tensors are read and rotated.
 void add_operation(CommandLine& command, RotateOptions& options) {
     add_layout(command, options);
     command.add_choice("--dtype", options.dtype, elements,
@@ -106,8 +120,10 @@ void add_operation(CommandLine& command, RotateOptions& options) {
                      "Angles as float32 products, as Hugging Face transformers computes them; "
                      "--angles must be direct.");
     add_window(command, options);
+    command.add_flag("--inverse", options.inverse, "Rotate back.");
 }
 
+/// Adds what says where and how often it runs, and what is reported.
 void add_run(CommandLine& command, RotateOptions& options) {
     command
         .add_text("--device", "DEVICE", options.device,
@@ -122,7 +138,17 @@ void add_run(CommandLine& command, RotateOptions& options) {
     command.add_integer(
         "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
         "Runs to time after one warm-up run; the median is reported (1 without warm-up).");
+    command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
     command.add_flag("--json", options.json, "Write JSON.");
+}
+
+}  // namespace
+
+void add_options(CommandLine& command, RotateOptions& options) {
+    add_tensor_files(command, options);
+    add_operation(command, options);
+    add_steps(command, options.steps);
+    add_run(command, options);
 }
 
 }  // namespace vkrope::tools

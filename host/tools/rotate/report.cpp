@@ -6,6 +6,7 @@
 
 #include "rotate/rotate.hpp"
 #include "shell/device_text.hpp"
+#include "shell/finish_text.hpp"
 #include "shell/terminal.hpp"
 
 namespace vkrope::tools {
@@ -35,13 +36,49 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
+/// null: none.
+nlohmann::ordered_json store_scale_json(const StoreSteps& store) {
+    switch (store.scale) {
+        case VKROPE_STORE_SCALE_NONE: return nullptr;
+        case VKROPE_STORE_SCALE_MADE: return "row";
+        case VKROPE_STORE_SCALE_MADE_POWER_OF_TWO: return "row_power_of_two";
+        case VKROPE_STORE_SCALE_GIVEN_HEAD: return store.given_scales;
+        case VKROPE_STORE_SCALE_GIVEN: return store.given_scales.front();
+    }
+    return nullptr;
+}
+
+nlohmann::ordered_json codes_json(const std::optional<reference::CodesVerdict>& verdict) {
+    if (!verdict) {
+        return nullptr;
+    }
+    return {{"compared", verdict->codes},
+            {"with_one_possible_value", verdict->decided},
+            {"scales", verdict->scales},
+            {"wrong", verdict->wrong_codes + verdict->wrong_scales}};
+}
+
+/// The largest error as a share of what the contract allows; above 1 if it is none that counts.
+std::optional<double> share_of_bound(const Verification& verification, TensorIndex which) {
+    if (const auto& steps = verification.steps[which]) {
+        return steps->largest_share;
+    }
+    if (const auto& verdict = verification.verdicts[which]) {
+        const bool wrong = verdict->nan_mismatch || verdict->bits_changed;
+        return wrong ? std::numeric_limits<double>::infinity()
+                     : verdict->largest_error_u / verification.bound_u;
+    }
+    return std::nullopt;
+}
+
 nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verification& verification,
                                    TensorIndex which) {
     const std::optional<TensorFile>& tensor = inputs.tensors[which];
-    const std::optional<reference::Verdict>& verdict = verification.verdicts[which];
     if (!tensor) {
         return nullptr;
     }
+    const std::optional<reference::Verdict>& verdict = verification.verdicts[which];
+    const TensorSteps& steps = inputs.steps[which];
     nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
                                    {"dtype", word_for(elements, tensor->element)},
                                    {"elements", elements_of(tensor)}};
@@ -52,6 +89,17 @@ nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verificatio
         json["max_error_u"] = verdict ? nlohmann::ordered_json(verdict->largest_error_u)
                                       : nlohmann::ordered_json(nullptr);
     }
+    json.update({{"share_of_bound", or_null(share_of_bound(verification, which))},
+                 {"codes", codes_json(verification.codes[which])},
+                 {"bias", steps.finish.bias != VKROPE_PARAMETER_NONE},
+                 {"norm", norm_json(steps.finish.norm)},
+                 {"clip", steps.finish.clip},
+                 {"scale", which == Q ? inputs.q_scale : 1.0f},
+                 {"scale_tokens", steps.finish.scale_tokens != 0},
+                 {"hadamard", steps.finish.hadamard},
+                 {"store", word_for(stored_elements, steps.store.type)},
+                 {"store_scale", store_scale_json(steps.store)},
+                 {"scale_floor", steps.finish.scale_floor}});
     return json;
 }
 
@@ -93,6 +141,7 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const RotateInputs&
         {"q", tensor_json(inputs, verification, Q)},
         {"k", tensor_json(inputs, verification, K)},
         {"v", tensor_json(inputs, verification, V)},
+        {"first_set_tokens", inputs.first_set_tokens},
         {"bound_u", verification.bound_u},
         {"verified", verification.passed},
         {"verdict", verdict},
@@ -186,20 +235,68 @@ std::string model_text(const RotateInputs& inputs) {
 }
 
 std::string error_text(const RotateInputs& inputs, const Verification& verification) {
-    const auto error_of = [&verification](TensorIndex which) -> std::string {
+    bool in_u = false;
+    const auto error_of = [&](TensorIndex which) -> std::string {
+        if (const auto& codes = verification.codes[which]) {
+            return fmt::format(
+                "{} codes{} compared, {} with only one possible value", codes->codes,
+                codes->scales == 0 ? "" : fmt::format(" and {} scales", codes->scales),
+                codes->decided);
+        }
+        if (const auto& steps = verification.steps[which]) {
+            return fmt::format("{:.3g} of what the contract allows", steps->largest_share);
+        }
         const reference::Verdict& verdict = *verification.verdicts[which];
         if (which == V) {
             return verdict.bits_changed ? "changed" : "unchanged";
         }
+        in_u = true;
         return fmt::format("{:.3g} u", verdict.largest_error_u);
     };
-    return fmt::format("{}; the contract allows {} u{} (u = 2^-24 (|x0| + |x1|){})",
-                       of_tensors(inputs, error_of), verification.bound_u,
-                       inputs.element == VKROPE_F32 ? "" : " after rounding to nearest even",
-                       inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
+    const std::string errors = of_tensors(inputs, error_of);
+    return !in_u
+               ? errors
+               : fmt::format("{}; the contract allows {} u{} (u = 2^-24 (|x0| + |x1|){})", errors,
+                             verification.bound_u,
+                             inputs.element == VKROPE_F32 ? "" : " after rounding to nearest even",
+                             inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
 }
 
-/// At most ten lines.
+/// "q8_0", "int8 with scales of rows".
+std::string store_text(const StoreSteps& store) {
+    const std::string type = word_for(stored_elements, store.type);
+    switch (store.scale) {
+        case VKROPE_STORE_SCALE_NONE: return type;
+        case VKROPE_STORE_SCALE_MADE: return type + " with scales of rows";
+        case VKROPE_STORE_SCALE_MADE_POWER_OF_TWO:
+            return type + " with powers of two as scales of rows";
+        case VKROPE_STORE_SCALE_GIVEN_HEAD: return type + " times a scale of each head";
+        case VKROPE_STORE_SCALE_GIVEN:
+            return fmt::format("{} times {:g}", type, store.given_scales.front());
+    }
+    return type;
+}
+
+/// A line for each tensor that is more than rotated or moved.
+std::string steps_lines(const RotateInputs& inputs) {
+    std::string text;
+    for (const TensorIndex which : every_tensor) {
+        const TensorSteps& steps = inputs.steps[which];
+        if (inputs.tensors[which] && (steps.any() || steps.store.type != inputs.element)) {
+            text += row(
+                "steps",
+                fmt::format("{} to {}: {}", tensor_names[which].name, store_text(steps.store),
+                            steps_text(steps.finish, which != V && !inputs.rotation.no_rope)));
+        }
+    }
+    if (inputs.first_set_tokens != 0) {
+        text += row("weights", fmt::format("of the first {} tokens, and of the others",
+                                           inputs.first_set_tokens));
+    }
+    return text;
+}
+
+/// At most ten lines, and those of the steps.
 std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured, const Verification& verification) {
     std::string text = row("device", device_text(measured.device));
@@ -209,7 +306,7 @@ std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
     text += row("tensors",
                 fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of),
                             word_for(elements, inputs.element), word_for(layouts, options.layout)));
-    text += row("model", model_text(inputs));
+    text += row("model", model_text(inputs)) + steps_lines(inputs);
     text += row("angles",
                 fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source),
                             measured.angles.rows, bytes_text(measured.angles.bytes)));

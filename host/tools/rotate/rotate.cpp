@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line of vkrope rotate, and the order of its steps.
+// The command vkrope rotate, and the order of its steps.
 #include "rotate/rotate.hpp"
 
 #include <memory>
@@ -13,6 +13,47 @@
 namespace vkrope::tools {
 namespace {
 
+/// An array to write, of a tensor or of its made scales.
+struct Output {
+    OutputArray array;
+    TensorIndex which;
+    bool of_scales = false;
+};
+
+/// The outputs, and behind them the scales.
+std::vector<Output> outputs_of(const RotateOptions& options, const RotateInputs& inputs) {
+    std::vector<Output> outputs;
+    for (const bool of_scales : {false, true}) {
+        for (const TensorIndex which : every_tensor) {
+            const StoreSteps& store = inputs.steps[which].store;
+            if (!inputs.tensors[which] || (of_scales && !is_made(store.scale))) {
+                continue;
+            }
+            OutputArray array = {tensor_names[which].output_option, options.outputs[which],
+                                 npy_type(store.type), inputs.tensors[which]->array.header.shape};
+            if (of_scales) {
+                array.option = options.steps.scale_options.names[which];
+                array.path = options.steps.scale_files[which];
+                array.type = npy::Type::f4;
+                array.shape.pop_back();
+            } else if (is_quantised(store.type)) {
+                array.shape.back() = store.bytes(array.shape.back());
+            }
+            outputs.push_back({std::move(array), which, of_scales});
+        }
+    }
+    return outputs;
+}
+
+/// Scales [batch, tokens, heads] in the order of the tensor's layout.
+std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float>& scales) {
+    std::vector<float> ordered(scales.size());
+    for (std::uint64_t row = 0; row < scales.size(); ++row) {
+        ordered[scale_in_file(tensor.view, row)] = scales[row];
+    }
+    return ordered;
+}
+
 ExitCode rotate(const RotateOptions& options) {
     OfEachTensor<TensorPaths> paths;
     for (const TensorIndex which : every_tensor) {
@@ -21,14 +62,13 @@ ExitCode rotate(const RotateOptions& options) {
     }
     check_tensors(paths);
     const RotateInputs inputs = read_inputs(options);
+    const std::vector<Output> outputs = outputs_of(options, inputs);
     std::vector<OutputArray> arrays;
-    for (const TensorIndex which : every_tensor) {
-        if (inputs.tensors[which]) {
-            arrays.push_back({tensor_names[which].output_option, options.outputs[which],
-                              npy_type(inputs.element), inputs.tensors[which]->array.header.shape});
-        }
+    arrays.reserve(outputs.size());
+    for (const Output& output : outputs) {
+        arrays.push_back(output.array);
     }
-    std::vector<OutputFile> outputs = open_outputs(options, arrays);
+    std::vector<OutputFile> files = open_outputs(options, arrays);
     const Measured measured = rotate_on_device(options, inputs);
     const Verification verification = verify(options, inputs, measured);
     if (verification.asked_for && !verification.passed) {
@@ -36,13 +76,17 @@ ExitCode rotate(const RotateOptions& options) {
         fail(ExitCode::verification_failed, "verification failed, no output was written: {}",
              verification.failure);
     }
-    auto output = outputs.begin();
-    for (const TensorIndex which : every_tensor) {
-        if (inputs.tensors[which]) {
-            (output++)->write(measured.outputs[which]);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const TensorIndex which = outputs[i].which;
+        if (outputs[i].of_scales) {
+            const std::vector<float> scales = in_order_of(*inputs.tensors[which],
+                                                          measured.scales[which]);
+            files[i].write(std::as_bytes(std::span(scales)));
+        } else {
+            files[i].write(measured.outputs[which]);
         }
     }
-    OutputFile::publish(outputs);
+    OutputFile::publish(files);
     report(options, inputs, measured, verification);
     return ExitCode::success;
 }
@@ -51,13 +95,12 @@ ExitCode rotate(const RotateOptions& options) {
 
 void add_rotate(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(
-        "rotate", "Rotate query and key tensors of a model, and take its value tensor along.");
+        "rotate",
+        "Rotate query and key tensors of a model, and take its value tensor along. On request, do "
+        "all that a model does to them between projection and attention: bias, norm, clip, "
+        "rotation, scale, Hadamard transform, store.");
     const auto options = std::make_shared<RotateOptions>();
-    add_tensor_files(command, *options, "File for the value tensor, copied bit for bit, .npy.");
-    add_operation(command, *options);
-    command.add_flag("--inverse", options->inverse, "Rotate back.");
-    add_run(command, *options);
-    command.add_flag("--roof", options->roof, "Time plain copies of the same bytes as well.");
+    add_options(command, *options);
     command.on_run([options] { return rotate(*options); });
 }
 

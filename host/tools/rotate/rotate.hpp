@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Steps of vkrope rotate: read and check everything, rotate on the device, verify, report.
+// vkrope rotate in order: read and check everything, rotate on the device, verify, report.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,25 +10,12 @@
 #include "files/model_file.hpp"
 #include "files/tensor_file.hpp"
 #include "files/token_positions.hpp"
+#include "rotate/steps.hpp"
 #include "shell/command_line.hpp"
 #include "shell/output_file.hpp"
 #include "shell/words.hpp"
 
 namespace vkrope::tools {
-
-/// The tensors of a rotation, in the order in which they are read, written and reported. V is never
-/// rotated, only moved.
-template <class T>
-using OfEachTensor = std::array<T, std::size(every_tensor)>;
-
-/// The names of a tensor in reports and on the command line.
-struct TensorNames {
-    const char* name;
-    const char* input_option;
-    const char* output_option;
-};
-inline constexpr OfEachTensor<TensorNames> tensor_names = {
-    {{"Q", "--q", "--out-q"}, {"K", "--k", "--out-k"}, {"V", "--v", "--out-v"}}};
 
 struct RotateOptions {
     ModelOptions model;
@@ -47,16 +33,16 @@ struct RotateOptions {
     std::string pipeline_cache;  // a folder; empty: pipelines are not kept
     std::uint32_t repetitions = 1;
     bool verify = false, roof = false, json = false;
+    StepOptions steps;
 };
 
-/// Adds --model and what belongs to it, --q, --k and --v, their outputs, and the positions.
-void add_tensor_files(CommandLine& command, RotateOptions& options, const char* v_output);
+/// Options that `vkrope check` has too.
+void add_positions(CommandLine& command, RotateOptions& options);
+void add_layout(CommandLine& command, RotateOptions& options);
+void add_window(CommandLine& command, RotateOptions& options);
 
-/// Adds what says how the tensors are read and rotated: --layout, --gain, --angles and others.
-void add_operation(CommandLine& command, RotateOptions& options);
-
-/// Adds --device, --pipeline-cache, --verify, --repeat and --json.
-void add_run(CommandLine& command, RotateOptions& options);
+/// Adds the options of vkrope rotate.
+void add_options(CommandLine& command, RotateOptions& options);
 
 struct RotateInputs {
     Rotation rotation;  // of the model, with the changes of the command line and the rotary offsets
@@ -66,6 +52,10 @@ struct RotateInputs {
     Element element = VKROPE_F32;
     TokenPositions positions;
     std::optional<ModelFile> model = {};  // the model of the rotation
+    OfEachTensor<TensorSteps> steps;
+    std::vector<float> q_scale_tokens = {};  // [batch, tokens]; empty: none
+    float q_scale = 1;
+    std::uint32_t first_set_tokens = 0;  // 0: one set of parameters
 };
 
 /// The two options of a tensor and their paths; a path is empty if not given.
@@ -82,6 +72,13 @@ void check_tensors(const OfEachTensor<TensorPaths>& paths);
 /// Reads the files named by the options and checks everything that can be checked without a device.
 /// Throws Failure.
 RotateInputs read_inputs(const RotateOptions& options);
+
+/// Reads and checks the steps around the rotation of these tensors: those that the options ask for,
+/// and then those of the model as well. Throws Failure.
+void read_steps(const RotateOptions& options, RotateInputs& inputs);
+
+/// Checks the options of the store against the tensors. Throws Failure.
+OfEachTensor<StoreSteps> store_steps(const StepOptions& options, const RotateInputs& inputs);
 
 /// An array that a run writes.
 struct OutputArray {
@@ -101,16 +98,12 @@ struct CopySpeed {
     std::string shader;
 };
 
-/// Options that `vkrope check` has too.
-void add_positions(CommandLine& command, RotateOptions& options);
-void add_layout(CommandLine& command, RotateOptions& options);
-void add_window(CommandLine& command, RotateOptions& options);
-
 struct Measured {
     DeviceInfo device;
     AnglePlan angles;  // all zero if there was nothing to rotate
     OfEachTensor<std::vector<std::byte>> outputs;
-    std::optional<double> nanoseconds;  // median of one rotation
+    OfEachTensor<std::vector<float>> scales;  // made ones, [batch, tokens, heads]
+    std::optional<double> nanoseconds;        // median of one rotation
     std::optional<CopySpeed> copy;
     std::uint64_t bytes = 0;  // of all tensors, read and written
 };
@@ -124,31 +117,29 @@ inline bool warms_up(const RotateOptions& options) noexcept {
 /// Does everything that needs the device. Throws Failure.
 Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs);
 
-/// Opens the device that was asked for. Throws Failure.
-Device open_device(const RotateOptions& options);
-
-/// Fails if the table of the angles that were asked for does not reach all positions on a device
-/// with these limits.
-void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
-                      const VkPhysicalDeviceLimits& limits);
-
 /// The definition of what happens to a tensor; V is not rotated.
 reference::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
                                   TensorIndex which);
+
+/// The definition of the steps of a tensor.
+reference::Finish steps_of(const RotateInputs& inputs, TensorIndex which);
 
 /// The bound of the contract for rotated values, in units of u = 2^-24.
 double bound_of(const RotateOptions& options, const RotateInputs& inputs, const AnglePlan& angles);
 
 struct Verification {
-    OfEachTensor<std::optional<reference::Verdict>> verdicts;  // none: absent or not asked for
-    double bound_u = 0;  // error bound of the contract for Q and K
+    // At most one of a tensor; none: absent or not asked for.
+    OfEachTensor<std::optional<reference::Verdict>> verdicts;  // rotated or moved, and no more
+    OfEachTensor<std::optional<reference::FinishVerdict>> steps;
+    OfEachTensor<std::optional<reference::CodesVerdict>> codes;  // quantised
+    double bound_u = 0;  // error bound of the contract for rotated values
     bool asked_for = false;
     bool passed = false;  // asked for, and every value is within the contract
     std::string failure;  // if asked for and not passed: what was wrong, with the worst value
 };
 
-/// Compares the outputs with the definition of the operation, on the CPU. V is compared with its
-/// input bit for bit.
+/// Compares the outputs with the definition of the operation, on the CPU. A V without steps is
+/// compared with its input bit for bit.
 Verification verify(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured);
 

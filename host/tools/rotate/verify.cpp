@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The third step of vkrope rotate: compares every value with the definition of the operation.
+// The third step of vkrope rotate: compares every value with the definition of what was asked for.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <utility>
 
+#include "files/element_type.hpp"
 #include "rotate/definition.hpp"
 #include "rotate/rotate.hpp"
 #include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {
+
+constexpr reference::NormKind norm_kind(NormKind kind) noexcept {
+    return kind == VKROPE_NORM_RMS     ? reference::NormKind::rms
+           : kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
+                                       : reference::NormKind::none;
+}
 
 /// Says what breaks the contract; empty if nothing does.
 std::string breach(TensorIndex which, const reference::Verdict& verdict, double bound_u) {
@@ -24,6 +31,26 @@ std::string breach(TensorIndex which, const reference::Verdict& verdict, double 
     return what == nullptr ? ""
                            : fmt::format("{}: {} ({:.3g} u, allowed {} u): {}", name, what,
                                          verdict.largest_error_u, bound_u, verdict.worst);
+}
+
+std::string breach(TensorIndex which, const reference::FinishVerdict& verdict) {
+    const char* what = verdict.nan_mismatch
+                           ? "a value is NaN where the exact one is not, or the reverse"
+                       : verdict.bits_changed ? "a value that no step touches changed"
+                       : !verdict.right()     ? "a value is too far from the exact one"
+                                              : nullptr;
+    return what == nullptr
+               ? ""
+               : fmt::format("{}: {}: {}", tensor_names[which].name, what, verdict.worst);
+}
+
+std::string breach(TensorIndex which, const reference::CodesVerdict& verdict) {
+    return verdict.right() ? ""
+                           : fmt::format(
+                                 "{}: {} of {} codes and {} of {} scales do not "
+                                 "belong to any row within the error bound: {}",
+                                 tensor_names[which].name, verdict.wrong_codes, verdict.codes,
+                                 verdict.wrong_scales, verdict.scales, verdict.first_wrong);
 }
 
 }  // namespace
@@ -61,6 +88,34 @@ double bound_of(const RotateOptions& options, const RotateInputs& inputs, const 
     return error_bound(angles.source, factor) + (options.float32_angles && factor != 1 ? 1.5 : 0);
 }
 
+reference::Finish steps_of(const RotateInputs& inputs, TensorIndex which) {
+    const TensorSteps& given = inputs.steps[which];
+    const Norm& norm = given.finish.norm;
+    const auto& [first, second] = given.parameters;
+    reference::Finish steps;
+    steps.bias = first[parameter_bias].values();
+    steps.norm.kind = norm_kind(norm.kind);
+    steps.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+    steps.norm.after = norm.place == VKROPE_NORM_PLACE_AFTER;
+    steps.norm.eps = norm.eps;
+    steps.norm.weight = first[parameter_weight].values();
+    steps.norm.weight_offset = norm.weight_offset;
+    steps.norm.bias = first[parameter_norm_bias].values();
+    steps.clip = given.finish.clip;
+    steps.hadamard = given.finish.hadamard;
+    if (inputs.first_set_tokens != 0) {
+        steps.second = {.from_token = inputs.first_set_tokens,
+                        .bias = second[parameter_bias].values(),
+                        .weight = second[parameter_weight].values(),
+                        .norm_bias = second[parameter_norm_bias].values()};
+    }
+    if (which == Q) {
+        steps.scale = inputs.q_scale;
+        steps.scale_tokens.assign(inputs.q_scale_tokens.begin(), inputs.q_scale_tokens.end());
+    }
+    return steps;
+}
+
 Verification verify(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured) {
     Verification verification;
@@ -70,19 +125,44 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
         return verification;
     }
     for (const TensorIndex which : every_tensor) {
-        const std::optional<TensorFile>& tensor = inputs.tensors[which];
-        if (!tensor) {
+        if (!inputs.tensors[which]) {
             continue;
         }
-        ProgressLine progress(fmt::format("verifying {}", tensor_names[which].name));
-        const reference::Verdict verdict = reference::compare(
-            tensor->view, operation_of(options, inputs, which), tensor->array.data.data(),
-            measured.outputs[which].data(),
-            [&progress](double fraction) { progress.update(fraction); });
-        if (verification.failure.empty()) {
-            verification.failure = breach(which, verdict, verification.bound_u);
+        const TensorFile& tensor = *inputs.tensors[which];
+        const StoreSteps& store = inputs.steps[which].store;
+        const std::vector<std::byte>& output = measured.outputs[which];
+        const reference::Operation operation = operation_of(options, inputs, which);
+        const void* input = tensor.array.data.data();
+        ProgressLine line(fmt::format("verifying {}", tensor_names[which].name));
+        const auto progress = [&line](double fraction) { line.update(fraction); };
+        const auto keep = [&verification, which](auto& verdicts, const auto& verdict,
+                                                 const std::string& failure) {
+            verdicts[which] = verdict;
+            if (verification.failure.empty()) {
+                verification.failure = failure;
+            }
+        };
+        if (is_quantised(store.type)) {
+            const reference::CodesVerdict verdict = reference::compare_codes(
+                tensor.view, tensor.view, operation, steps_of(inputs, which), verification.bound_u,
+                input, quantised_store(store),
+                {reinterpret_cast<const std::uint8_t*>(output.data()), output.size()},
+                measured.scales[which], progress);
+            keep(verification.codes, verdict, breach(which, verdict));
+            continue;
         }
-        verification.verdicts[which] = verdict;
+        reference::Tensor out = tensor.view;
+        out.type = reference_type(store.type);
+        if (inputs.steps[which].any()) {
+            const reference::FinishVerdict verdict = reference::compare(
+                tensor.view, out, operation, steps_of(inputs, which), verification.bound_u, input,
+                output.data(), progress);
+            keep(verification.steps, verdict, breach(which, verdict));
+        } else {
+            const reference::Verdict verdict = reference::compare(tensor.view, out, operation,
+                                                                  input, output.data(), progress);
+            keep(verification.verdicts, verdict, breach(which, verdict, verification.bound_u));
+        }
     }
     verification.passed = verification.failure.empty();
     return verification;

@@ -10,7 +10,6 @@ void add_devices(CommandLine& vkrope);
 void add_frequencies(CommandLine& vkrope);
 void add_explain(CommandLine& vkrope);
 void add_rotate(CommandLine& vkrope);
-void add_finish(CommandLine& vkrope);
 void add_check(CommandLine& vkrope);
 void add_make_input(CommandLine& vkrope);
 

@@ -42,11 +42,12 @@ int32 0 1 2 | npy '<i4' '(3,)' >three_ids.npy
 int32 0 1 2 3 4 | npy '<i4' '(5,)' >ids.npy
 
 # Norms that the options leave open.
-given() { "$vkrope" finish --model "$@" --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy; }
+given() { "$vkrope" rotate --model "$@" --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy; }
 plain() { given plain.json "$@"; }
 advises 2 '--norm-eps: missing' plain --q-norm w.npy
 reached_by plain --q-norm w.npy --norm-eps 1e-6
-advises 2 '--q-norm: missing*weight' given qwen3.json
+advises 3 '--model:*--model-steps takes them' given qwen3.json
+advises 2 '--q-norm: missing*weight' given qwen3.json --model-steps
 advises 2 '--k-norm: missing*weight' given qwen3.json --q-norm w.npy
 reached_by given qwen3.json --q-norm w.npy --k-norm w.npy
 advises 2 '--q-norm-bias: missing*bias' given chameleon.json --q-norm w_q.npy
@@ -88,7 +89,7 @@ reached_by plain --scale-floor 1 --store-scale row --store int8 --out-q-scales s
     --out-k-scales t.npy
 advises 2 '--store-scale:*e4m3fn, e5m2 and int8' plain --store q=q8_0,k=int8 --store-scale q=2
 for type in e4m3fn e5m2 int8; do reached_by plain --store $type --store-scale q=2; done
-alone() { "$vkrope" finish --model plain.json --q q.npy --out-q oq.npy "$@"; }
+alone() { "$vkrope" rotate --model plain.json --q q.npy --out-q oq.npy "$@"; }
 advises 2 '--hadamard:*--k is missing' alone --hadamard llama.cpp
 reached_by alone --hadamard llama.cpp --k k.npy --out-k ok.npy
 advises 2 '--hadamard:*128*head_dim 64*multiple' plain --hadamard k=128

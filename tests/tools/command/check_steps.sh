@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope check` on the steps around the rotation: what `vkrope finish` makes is right, and a
+# `vkrope check` on the steps around the rotation: what `vkrope rotate` makes is right, and a
 # mistake in a norm, in V and in a store, which it makes on request, is named. (All mistakes:
 # judge_steps_test.cpp and judge_codes_test.cpp.)
 # shellcheck disable=SC2317 # functions that others call
@@ -18,7 +18,7 @@ tail -c 256 made.npy | npy '<f4' '(64,)' >w.npy
 
 # engine ARGUMENT...: what an engine makes of Q; judge ARGUMENT...: what it is taken for.
 engine() {
-    works "$vkrope" finish --model qwen3.json --q q.npy --out-q y.npy --q-norm w.npy "$@"
+    works "$vkrope" rotate --model qwen3.json --q q.npy --out-q y.npy --q-norm w.npy "$@"
 }
 judge() { "$vkrope" check --model qwen3.json --q q.npy --actual y.npy --q-norm w.npy "$@"; }
 # named MISTAKE COMMAND...: the check fails, and names the mistake.
@@ -53,7 +53,7 @@ engine --store int8 --store-scale 2 --verify $two
 engine
 # shellcheck disable=SC2086 # words
 named second_set_missing judge $two
-works "$vkrope" finish --model qwen3.json --q q.npy --out-q y.npy --q-norm w2.npy \
+works "$vkrope" rotate --model qwen3.json --q q.npy --out-q y.npy --q-norm w2.npy \
     --first-set-tokens 5 --second-q-norm w.npy
 # shellcheck disable=SC2086 # words
 named sets_exchanged judge $two
@@ -64,7 +64,7 @@ sed 's/"smollm3"/"llama4_text"/' nope.json >llama4.json
 steps='--q-norm w.npy --norm-eps 0.01 --q-scale 0.5 --first-position 9000'
 # shellcheck disable=SC2086 # words
 of_layer() {
-    works "$vkrope" finish --model nope.json --q q.npy --out-q y.npy --layer "$1" --verify $steps
+    works "$vkrope" rotate --model nope.json --q q.npy --out-q y.npy --layer "$1" --verify $steps
 }
 # shellcheck disable=SC2086 # words
 still() { "$vkrope" check --model nope.json --layer 1 --q q.npy --actual y.npy $steps; }
@@ -75,7 +75,7 @@ named rotated_without_rope still
 # Llama 4 scales by position where it does not rotate.
 tempered() { "$vkrope" "$@" --model llama4.json --q q.npy --layer 1 --clip 100 \
     --first-position 9000; }
-works tempered finish --out-q y.npy --verify
+works tempered rotate --out-q y.npy --verify
 works tempered check --actual y.npy
 named scale_missing tempered check --actual q.npy
 
@@ -89,7 +89,7 @@ named v_rotated check_v turned.npy
 works check_v v.npy
 
 # stored ARGUMENT...: a K that an engine has stored; judge_k ARGUMENT...: what it is taken for.
-stored() { works "$vkrope" finish --model llama.json --k k.npy --out-k codes.npy "$@"; }
+stored() { works "$vkrope" rotate --model llama.json --k k.npy --out-k codes.npy "$@"; }
 judge_k() { "$vkrope" check --model llama.json --k k.npy --actual-k codes.npy "$@"; }
 stored --store q4_0 --hadamard 64
 works judge_k --store q4_0 --hadamard 64

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every input of `vkrope finish` that is wrong is refused before a device is looked for, by an error
+# Every input of `vkrope rotate` that is wrong is refused before a device is looked for, by an error
 # that names it, and no file is left behind.
 # shellcheck disable=SC2317 # functions that others call
 . "$(dirname "$0")/check.sh"
@@ -19,14 +19,14 @@ zeros 512 | npy '<f8' '(64,)' >w_f8.npy
 zeros 4 >not_npy
 zeros 20 | npy '<f4' '(5,)' >scales.npy
 
-given() { "$vkrope" finish --model "$@" --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy; }
+given() { "$vkrope" rotate --model "$@" --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy; }
 plain() { given plain.json "$@"; }
 qwen3() { given qwen3.json "$@"; }
 
 # What belongs together.
-refuse 2 '--q*--k' "$vkrope" finish --model plain.json
-refuse 2 '--out-q*--q' "$vkrope" finish --model plain.json --q q.npy
-refuse 2 '--q-norm:' qwen3
+refuse 2 '--q*--k' "$vkrope" rotate --model plain.json
+refuse 2 '--out-q*--q' "$vkrope" rotate --model plain.json --q q.npy
+refuse 2 '--q-norm:' qwen3 --model-steps
 refuse 2 '--k-norm:' qwen3 --q-norm w.npy
 refuse 2 '--q-norm-bias:' given chameleon.json --q-norm w_q.npy
 refuse 2 '--norm-eps:' plain --q-norm w.npy
@@ -36,7 +36,7 @@ refuse 2 '--q-norm-bias:' plain --q-norm-bias w.npy
 refuse 2 '--q-norm-bias:*rms' plain --q-norm w.npy --q-norm-bias w.npy --norm-eps 1e-6
 refuse 2 '--v-norm:' plain --v-norm --norm-eps 1e-6
 refuse 2 '--v-bias:' plain --v-bias w.npy
-k_alone() { "$vkrope" finish --model plain.json --k k.npy --out-k ok.npy "$@"; }
+k_alone() { "$vkrope" rotate --model plain.json --k k.npy --out-k ok.npy "$@"; }
 refuse 2 '--q-norm:' k_alone --q-norm w.npy --norm-eps 1e-6
 refuse 2 '--q-scale:' k_alone --q-scale 2
 refuse 2 '--q-scale-tokens:' k_alone --q-scale-tokens scales.npy
@@ -67,12 +67,13 @@ for parts in x=f16 q=f16,q=f32 q=f16,k 'q=f16,' =f16 q=f16,,k=f16; do
     refuse 2 "--store:*'$parts'" plain --store $parts
 done
 refuse 2 '--store:*--v' plain --store v=q8_0
+refuse 2 '--roof:*Q*q8_0' plain --store q=q8_0 --roof
 refuse 2 '--hadamard:*--v' plain --hadamard q=64,v=64
 refuse 2 '--store-scale:*--v' plain --store int8 --store-scale v=2
 refuse 2 '--out-v-scales:*--v' plain --store int8 --out-v-scales s.npy
 refuse 2 "--hadamard:*128*'k.npy'*64" plain --hadamard k=128
 refuse 2 '--hadamard:*--k' \
-    "$vkrope" finish --model plain.json --q q.npy --out-q oq.npy --hadamard llama.cpp
+    "$vkrope" rotate --model plain.json --q q.npy --out-q oq.npy --hadamard llama.cpp
 zeros 1600 | npy '<f4' '(1, 5, 2, 40)' >narrow.npy
 refuse 2 "--store:*q5_1*'narrow.npy'*40" plain --v narrow.npy --out-v ov.npy --store v=q5_1
 for scale in 0 inf 1e-50 2x rows; do
@@ -108,9 +109,13 @@ refuse 5 "--q-bias:*'not_npy'" plain --q-bias not_npy
 
 # An output that is an input as well.
 refuse 2 "--out-q:*w.npy'" \
-    "$vkrope" finish --model plain.json --q q.npy --out-q ./w.npy --q-norm w.npy --norm-eps 1e-6
+    "$vkrope" rotate --model plain.json --q q.npy --out-q ./w.npy --q-norm w.npy --norm-eps 1e-6
 
-# Right inputs get as far as looking for a device.
+# Right inputs get as far as looking for a device. Without an option of a step there is the rotation
+# alone, and a note says what else the model has.
+expect 3 'note: --model:*rms norm*--model-steps' qwen3
+expect 3 '' plain
+holds 'no note where the model has no more' sh -c "! grep -q note: '$logs/err'"
 refuse 3 '' qwen3 --q-norm w.npy --k-norm w_k.npy
 refuse 3 '' plain --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
 refuse 3 '' rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6

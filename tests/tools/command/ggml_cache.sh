@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Caches of ggml's types by `vkrope finish` on lavapipe, beside caches of ggml's own CPU. The fifth
+# Caches of ggml's types by `vkrope rotate` on lavapipe, beside caches of ggml's own CPU. The fifth
 # argument is the program of ggml_cache.cpp; empty: ggml was not found.
 . "$(dirname "$0")/check.sh"
 need_lavapipe
@@ -13,7 +13,7 @@ works "$vkrope" make-input --shape 1,64,8,128 --seed 5 --out k.npy
 # raw BYTES FILE: what is behind the header.
 raw() { tail -c "$1" "$2"; }
 finished() { # FILE TYPE
-    works "$vkrope" finish --model llama.json --k k.npy --out-k "$1" --hadamard 128 --store "$2"
+    works "$vkrope" rotate --model llama.json --k k.npy --out-k "$1" --hadamard 128 --store "$2"
 }
 finished rows.npy f32
 raw 262144 k.npy >in.f32

@@ -194,7 +194,7 @@ rotated --tower vision --positions image.npy
 judged pass '' --tower vision --positions image.npy
 # shellcheck disable=SC2046 # one number each: 64 times 1.0
 int32 $(yes 1065353216 | head -n 64) | npy '<f4' '(64,)' >ones.npy
-works "$vkrope" finish --model model.json --tower vision --positions image.npy --k k.npy --v k.npy \
+works "$vkrope" rotate --model model.json --tower vision --positions image.npy --k k.npy --v k.npy \
     --k-norm ones.npy --out-k k_out.npy --out-v v_out.npy
 beside_v() {
     check --tower vision --positions image.npy --k k.npy --actual-k k_out.npy --v k.npy \

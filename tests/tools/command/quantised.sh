@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope finish` with quantised outputs on lavapipe: the bytes of rows worked out by hand, made
+# `vkrope rotate` with quantised outputs on lavapipe: the bytes of rows worked out by hand, made
 # scales and codes in the order of the file, and --verify behind norms and Hadamard transforms.
 # (random_blocks.sh holds SwiftShader to the same bytes.)
 # shellcheck disable=SC2317 # functions that others call
@@ -52,7 +52,7 @@ bytes_of() {
 stores() {
     types=$1
     shift
-    works "$vkrope" finish --model narrow.json --q q.npy --k k.npy --v v.npy --out-q q_out.npy \
+    works "$vkrope" rotate --model narrow.json --q q.npy --k k.npy --v v.npy --out-q q_out.npy \
         --out-k k_out.npy --out-v v_out.npy --store "$types" --verify "$@"
 }
 model_with '"head_dim": 32, "rope_theta": 10000.0' >narrow.json
@@ -107,7 +107,7 @@ holds 'a power of two above the quotient' cmp -s values expected
 # Rows behind norms and Hadamard transforms; most of their codes have one possible value.
 works "$vkrope" make-input --shape 1,1,4,64 --seed 1 --out q.npy
 works "$vkrope" make-input --shape 1,1,2,64 --seed 2 --out k.npy
-works "$vkrope" finish --model qwen3.json --q q.npy --k k.npy --out-q q_out.npy \
+works "$vkrope" rotate --model qwen3.json --q q.npy --k k.npy --out-q q_out.npy \
     --out-k k_out.npy --q-norm w.npy --k-norm w.npy --first-position 5 --hadamard q=64,k=32 \
     --store q=q5_1,k=int8 --store-scale k=row --out-k-scales k_scales.npy --verify --json
 holds 'verified' says '"verified": true'
@@ -124,7 +124,7 @@ holds 'the shape of the scales' grep -qa "'shape': (1, 1, 2)" k_scales.npy
 for scale in 1 2 4 8; do float $((127 * scale)) && zeros 124; done |
     npy '<f4' '(1, 2, 2, 32)' >v.npy
 works "$vkrope" make-input --shape 1,4,2,64 --seed 4 --out q2.npy
-works "$vkrope" finish --model llama.json --layout bhsd --q q2.npy --v v.npy --out-q q_out.npy \
+works "$vkrope" rotate --model llama.json --layout bhsd --q q2.npy --v v.npy --out-q q_out.npy \
     --out-v v_out.npy --store v=int8 --store-scale row --out-v-scales v_scales.npy --verify
 float 1 2 4 8 >expected
 values_of 16 v_scales.npy
@@ -135,7 +135,7 @@ holds 'each row by its own scale' cmp -s values expected
 
 # A scale for each head, 0.5 and 0.125: 63.5 is a tie, away from zero.
 int32 $((0x3f000000)) $((0x3e000000)) | npy '<f4' '(2,)' >heads.npy
-works "$vkrope" finish --model llama.json --layout bhsd --q q2.npy --v v.npy --out-q q_out.npy \
+works "$vkrope" rotate --model llama.json --layout bhsd --q q2.npy --v v.npy --out-q q_out.npy \
     --out-v v_out.npy --store v=int8 --store-scale v=heads.npy --verify
 for code in 64 127 64 127; do byte $code && repeat 31 0; done >expected
 values_of 128 v_out.npy
@@ -147,7 +147,7 @@ works "$vkrope" check --model llama.json --layout bhsd --q q2.npy --v v.npy --ac
 works "$vkrope" make-input --shape 2,7,4,64 --dtype f16 --seed 5 --out q.npy
 works "$vkrope" make-input --shape 2,7,2,64 --dtype f16 --seed 6 --out k.npy
 works "$vkrope" make-input --shape 2,7,2,64 --dtype f16 --seed 7 --out v.npy
-works "$vkrope" finish --model llama.json --q q.npy --k k.npy --v v.npy --out-q q_out.npy \
+works "$vkrope" rotate --model llama.json --q q.npy --k k.npy --v v.npy --out-q q_out.npy \
     --out-k k_out.npy --out-v v_out.npy --store q=f32,k=q8_0,v=q4_0 --hadamard llama.cpp \
     --verify --json
 holds 'Q is transformed as K is, and V' [ "$(number hadamard | tr '\n' ' ')" = '64 64 64 ' ]

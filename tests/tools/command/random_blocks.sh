@@ -16,7 +16,7 @@ stored() {
     type=$1
     v=$2
     shift 2
-    works "$vkrope" finish --model llama.json --k k.npy --out-k k_out.npy --v "$v" \
+    works "$vkrope" rotate --model llama.json --k k.npy --out-k k_out.npy --v "$v" \
         --out-v v_out.npy --store v="$type" "$@"
 }
 # right TYPE V CODES [ARGUMENT...]: V, of CODES codes, is stored and verified, and stored again by

@@ -9,7 +9,7 @@ PATH=$(dirname "$vkrope"):$PATH
 export PATH
 
 sed -n '/^## The command$/,/^## /s/^    //p' "$page" >"$logs/lines"
-for command in make-input devices explain rotate check finish; do
+for command in make-input devices explain rotate check; do
     holds "README.md has no line with $command" grep -q "^vkrope $command" "$logs/lines"
 done
 while IFS= read -r line <&3; do

@@ -25,9 +25,9 @@ refuse 3 '' "$vkrope" rotate --model model.json --q t.safetensors:b --out-q out.
 ln t.safetensors t.npy
 refuse 2 '--out-q:*t.npy*--q' "$vkrope" rotate --model model.json --q t.safetensors:b --out-q t.npy
 zeros 256 | tensors w:F32:64:256 >w.safetensors
-refuse 5 '--q-norm:*t.safetensors:a*(1,)*(64,)' "$vkrope" finish --model model.json --q q.npy \
+refuse 5 '--q-norm:*t.safetensors:a*(1,)*(64,)' "$vkrope" rotate --model model.json --q q.npy \
     --out-q out.npy --q-norm t.safetensors:a --norm-eps 1e-6
-refuse 3 '' "$vkrope" finish --model model.json --q q.npy --out-q out.npy --q-norm w.safetensors \
+refuse 3 '' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --q-norm w.safetensors \
     --norm-eps 1e-6
 int32 0 1 2 | tensors p:I32:3:12 >p.safetensors
 refuse 3 '' "$vkrope" rotate --model model.json --q q.npy --out-q out.npy --positions p.safetensors

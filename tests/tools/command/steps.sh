@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope finish`: norms, bias, clip and scale around the rotation, from the model and from the
+# `vkrope rotate`: norms, bias, clip and scale around the rotation, from the model and from the
 # options, verified against the definition; that nothing else changed; and that lavapipe and
 # SwiftShader give the same bits.
 # shellcheck disable=SC2317 # functions that others call
@@ -40,7 +40,7 @@ finished() {
     prefix=$1
     of=$2
     shift 2
-    works "$vkrope" finish --model "$of.json" --q q.npy --k k.npy --v v.npy \
+    works "$vkrope" rotate --model "$of.json" --q q.npy --k k.npy --v v.npy \
         --out-q "${prefix}q_out.npy" --out-k "${prefix}k_out.npy" --out-v "${prefix}v_out.npy" "$@"
 }
 # right MODEL ARGUMENT...: the steps are within the contract.
@@ -57,7 +57,7 @@ right llama
 holds 'V without steps keeps its bits' cmp -s v.npy v_out.npy
 right hunyuan --q-norm w.npy --k-norm w.npy --store f16
 has '"place": "after"'
-right ministral3
+right ministral3 --model-steps
 has '"scale_tokens": true'
 tensors f16
 right qwen3 --q-norm w.npy --k-norm w.npy
@@ -74,12 +74,22 @@ right chameleon --q-norm w_q.npy --k-norm w_k.npy --q-norm-bias w_q.npy --k-norm
 right llama --q-bias w_q.npy --k-bias w.npy --v-bias w_k.npy --clip 1 --q-scale 0.125 \
     --q-scale-tokens scales.npy --store f32
 
+# Backwards: the rotation, not the other steps.
+right qwen3 --q-norm w.npy --k-norm w.npy --inverse
+has '"direction": "inverse"'
+
 # A norm without a weight, of V alone.
 right llama --v-norm --norm-eps 1e-5 --pairing interleaved --first-position 100
 cp q_out.npy plain_q.npy
 works "$vkrope" rotate --model llama.json --pairing interleaved --first-position 100 --q q.npy \
     --out-q rotated_q.npy
 holds 'a tensor without steps is rotated with the same bits' cmp -s plain_q.npy rotated_q.npy
+
+# The report as text has the steps, and their error.
+finished '' qwen3 --q-norm w.npy --k-norm w.npy --verify
+holds 'the steps' says 'steps *Q to bf16: rms norm*rotation'
+holds 'the error' says 'error *Q * of what the contract allows'
+holds 'the verdict' says 'verdict *correct'
 
 # SwiftShader has the same bits.
 [ -n "$swiftshader" ] || skip 'VKROPE_SWIFTSHADER_ICD is empty: no second device'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `vkrope finish --verify` must detect a wrong code and a wrong scale. No healthy device makes one,
+// `vkrope rotate --verify` must detect a wrong code and a wrong scale. No healthy device makes one,
 // so these are made here, from what the definition gives for a V without steps.
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "files/element_type.hpp"
-#include "finish/finish.hpp"
+#include "rotate/rotate.hpp"
 #include "support/names.hpp"
 
 using namespace vkrope;
@@ -20,14 +20,14 @@ constexpr std::uint32_t rows = tokens * heads;
 
 /// V [1, 3, 2, 64], and its outputs as a device would give them.
 struct Stored {
-    FinishOptions options;
-    FinishInputs inputs;
-    MeasuredFinish measured;
+    RotateOptions options;
+    RotateInputs inputs;
+    Measured measured;
 
-    explicit Stored(StoreSteps store) {
-        options.given.verify = true;
-        inputs.rotate.batch = 1;
-        inputs.rotate.tokens = tokens;
+    explicit Stored(const StoreSteps& store) {
+        options.verify = true;
+        inputs.batch = 1;
+        inputs.tokens = tokens;
         inputs.steps[V].store = store;
         inputs.steps[V].finish.hadamard = store.hadamard;
         TensorFile v;
@@ -47,7 +47,7 @@ struct Stored {
         }
         const auto bytes = std::as_bytes(std::span(numbers));
         v.array.data.assign(bytes.begin(), bytes.end());
-        inputs.rotate.tensors[V] = v;
+        inputs.tensors[V] = v;
         for (std::size_t row = 0; row < rows; ++row) {
             add_row(store, row % heads, std::span(numbers).subspan(row * head_dim, head_dim));
         }
@@ -71,7 +71,7 @@ struct Stored {
         measured.outputs[V].insert(measured.outputs[V].end(), bytes.begin(), bytes.end());
     }
 
-    FinishVerification verified() const { return verify(options, inputs, measured); }
+    Verification verified() const { return verify(options, inputs, measured); }
 };
 
 const StoreSteps ways[] = {
@@ -89,16 +89,17 @@ const StoreSteps ways[] = {
 TEST_CASE("codes of the definition pass, and each is compared") {
     for (const StoreSteps& store : ways) {
         CAPTURE(int(store.type));
-        const FinishVerification verification = Stored(store).verified();
+        const Verification verification = Stored(store).verified();
         CHECK(verification.passed);
         CHECK(verification.failure == "");
         CHECK(verification.codes[V]->codes == rows * head_dim);
         CHECK(verification.codes[V]->decided == rows * head_dim);
         CHECK(!verification.verdicts[V]);
+        CHECK(!verification.steps[V]);
         CHECK(!verification.codes[K]);
     }
     Stored unverified(ways[0]);
-    unverified.options.given.verify = false;
+    unverified.options.verify = false;
     CHECK(!unverified.verified().passed);
     CHECK(!unverified.verified().codes[V]);
 }

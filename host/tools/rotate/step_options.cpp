@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// The options of the steps around a rotation.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "rotate/steps.hpp"
+#include "shell/finish_text.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr OfEachTensor<const char*> letters = {"q", "k", "v"};
+
+bool is_float(double number) {
+    return std::fabs(number) <= std::numeric_limits<float>::max();
+}
+
+/// Calls set(value, target) for "VALUE", or for each part of "q=VALUE,k=VALUE,v=VALUE".
+template <class T, class Set>
+void parse_for_tensors(const std::string& text, ForTensors<T>& target, const Set& set) {
+    if (text.find('=') == std::string::npos) {
+        set(text, target.all);
+        return;
+    }
+    for (std::size_t start = 0; start <= text.size();) {
+        const std::size_t end = std::min(text.find(',', start), text.size());
+        const std::string part = text.substr(start, end - start);
+        bool known = false;
+        for (const TensorIndex which : every_tensor) {
+            if (part.starts_with(std::string(letters[which]) + "=") && !target.named[which]) {
+                set(part.substr(2), target.named[which]);
+                known = true;
+            }
+        }
+        if (!known) {
+            throw BadValue(fmt::format(
+                "'{}' must be one value, or some of q=, k= and v= with a value each, once", text));
+        }
+        start = end + 1;
+    }
+}
+
+void add_types(CommandLine& command, StepOptions& options) {
+    std::string words;
+    for (const Choice<Element>& choice : stored_elements) {
+        words += (words.empty() ? "" : "|") + std::string(choice.word);
+    }
+    const auto parse = [&options, words](const std::string& text) {
+        parse_for_tensors(text, options.types,
+                          [&words](const std::string& word, std::optional<Element>& target) {
+                              for (const Choice<Element>& choice : stored_elements) {
+                                  if (word == choice.word) {
+                                      target = choice.value;
+                                      return;
+                                  }
+                              }
+                              refuse_choice(word, words);
+                          });
+    };
+    command.add_value(
+        "--store", words, parse,
+        "Type of the outputs (default: the input type). One for each tensor: "
+        "q=f16,k=q8_0,v=q4_0. Quantised ones are written as uint8, the bytes of a row "
+        "on the last axis.");
+}
+
+void add_hadamard(CommandLine& command, StepOptions& options) {
+    const auto parse = [&options](const std::string& text) {
+        if (text == "llama.cpp") {
+            options.hadamard_of_llama_cpp = true;
+            return;
+        }
+        parse_for_tensors(
+            text, options.hadamard,
+            [](const std::string& number, std::optional<std::uint32_t>& target) {
+                const auto block = parse_integer(number, std::uint32_t{2}, std::uint32_t{512});
+                if (!std::has_single_bit(block)) {
+                    throw BadValue(
+                        fmt::format("'{}' must be a power of two from 2 to 512", number));
+                }
+                target = block;
+            });
+    };
+    command.add_value(
+        "--hadamard", "N", parse,
+        "Multiply blocks of N channels by a Hadamard matrix before the store. One for "
+        "each tensor: q=N,k=N,v=N. llama.cpp: as llama.cpp does before it stores q8_0 "
+        "and the like.");
+}
+
+void add_scales(CommandLine& command, StepOptions& options) {
+    const auto parse = [&options](const std::string& text) {
+        parse_for_tensors(
+            text, options.scales, [](const std::string& value, std::optional<ScaleOption>& target) {
+                if (value == "row" || value == "row_power_of_two") {
+                    target = ScaleOption{.of_row = true, .power_of_two = value != "row"};
+                    return;
+                }
+                if (value.ends_with(".npy") || value.find(".safetensors:") != value.npos) {
+                    target = ScaleOption{.of_heads = value};
+                    return;
+                }
+                const double factor = parse_number(
+                    value,
+                    [](double x) {
+                        return static_cast<float>(std::min(std::fabs(x), 1e39)) != 0 &&
+                               std::fabs(x) <= std::numeric_limits<float>::max();
+                    },
+                    "row, row_power_of_two, a file, or a number other than 0 that a float holds");
+                target = ScaleOption{.factor = static_cast<float>(factor)};
+            });
+    };
+    command.add_value("--store-scale", "X", parse,
+                      "Factor of e4m3fn, e5m2 and int8 before they are stored (none). FILE.npy, or "
+                      "FILE.safetensors:NAME: float32, one for each head. row: make a scale for "
+                      "each row, which divides. row_power_of_two: the next power of two (UE8M0). "
+                      "One for each tensor: k=X,v=X.");
+    command.add_number(
+        "--scale-floor", options.scale_floor,
+        [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); },
+        "a number from 0 that a float holds", "Smallest scale that --store-scale row makes (0).");
+    for (const TensorIndex which : every_tensor) {
+        command.add_text(
+            options.scale_options.names[which], "FILE", options.scale_files[which],
+            fmt::format(fmt::runtime(options.scale_options.help), tensor_names[which].name) +
+                ": float32, the shape of the tensor without the last axis.");
+    }
+}
+
+/// The files of weights and biases.
+void add_parameters(CommandLine& command, StepOptions& options) {
+    constexpr OfEachParameter<const char*> help = {
+        "Added to {} before everything else, shaped as a weight.",
+        "Weight of {}'s norm, .npy or .safetensors: [head_dim], [heads, head_dim] or [heads * "
+        "head_dim]; f32, f16 or bf16.",
+        "Bias of {}'s layer norm, shaped as a weight."};
+    for (std::size_t set = 0; set < sets; ++set) {
+        if (set == 1) {
+            command.add_integer(
+                "--first-set-tokens", options.first_set_tokens, std::uint32_t{1},
+                std::numeric_limits<std::uint32_t>::max(),
+                "Tokens of each sequence that take the weights and biases above; the others take "
+                "the second ones, and where there is no second one the same.");
+        }
+        for (const TensorIndex which : every_tensor) {
+            for (const Parameter parameter : every_parameter) {
+                const char* option = parameter_options[set][which][parameter];
+                if (option == nullptr) {
+                    continue;
+                }
+                const std::string help_text =
+                    set == 1 ? fmt::format("{} of the other tokens.",
+                                           parameter_options[0][which][parameter])
+                             : fmt::format(fmt::runtime(help[parameter]), tensor_names[which].name);
+                command.add_text(option, "FILE", options.parameters[set][which][parameter],
+                                 help_text);
+            }
+        }
+    }
+}
+
+void add_norm(CommandLine& command, StepOptions& options) {
+    command.add_flag("--v-norm", options.v_norm, "Give V a norm without a weight.");
+    command.add_choice("--norm-kind", options.norm_kind, norm_kinds,
+                       "Kind of the norms (the model's, or rms).");
+    command.add_choice("--norm-span", options.norm_span, norm_spans,
+                       "What is one row: a head, or all heads of a token (the model's, or head).");
+    command.add_choice("--norm-place", options.norm_place, norm_places,
+                       "Before or after the rotation (the model's, or before).");
+    command.add_number(
+        "--norm-eps", options.norm_eps, [](double x) { return x >= 1e-20 && x <= 1; },
+        "a number from 1e-20 to 1", "Added inside the root (the model's).");
+    command.add_integer("--norm-offset", options.norm_offset, std::uint32_t{0}, std::uint32_t{1},
+                        "Added to every weight: 1 for Gemma (the model's, or 0).");
+}
+
+}  // namespace
+
+void add_steps(CommandLine& command, StepOptions& options) {
+    command.add_flag("--model-steps", options.of_model,
+                     "Take the model's norms, clip and factors of Q as well. With any option of a "
+                     "norm, bias, clip, scale, Hadamard transform or store they are taken, too.");
+    add_parameters(command, options);
+    add_norm(command, options);
+    command.add_number(
+        "--clip", options.clip, [](double x) { return x > 0 && is_float(x); },
+        "a number above 0 that a float holds",
+        "Clamp to -X to X, after a norm before the rotation (the model's).");
+    command.add_number(
+        "--q-scale", options.q_scale, [](double x) { return x != 0 && is_float(x); },
+        "a number other than 0 that a float holds", "Factor of Q, after rotation and norms (1).");
+    command.add_text("--q-scale-tokens", "FILE", options.q_scale_tokens,
+                     "A factor for each token of Q, .npy: float32 [tokens] or [batch, tokens] (by "
+                     "position, where the model has a formula).");
+    add_types(command, options);
+    add_hadamard(command, options);
+    add_scales(command, options);
+}
+
+bool asks_for_steps(const StepOptions& options) {
+    bool any = options.of_model || options.v_norm || options.first_set_tokens ||
+               !options.q_scale_tokens.empty() || options.q_scale != 1 || options.norm_kind ||
+               options.norm_span || options.norm_place || options.norm_eps || options.norm_offset ||
+               options.clip || options.types.given() || options.hadamard.given() ||
+               options.hadamard_of_llama_cpp || options.scales.given() || options.scale_floor;
+    for (const TensorIndex which : every_tensor) {
+        any = any || !options.scale_files[which].empty();
+        for (const Parameter parameter : every_parameter) {
+            any = any || !options.parameters[0][which][parameter].empty() ||
+                  !options.parameters[1][which][parameter].empty();
+        }
+    }
+    return any;
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+// The steps around a rotation, as far as they can be checked without a device. What the options
+// leave open comes from the model.
+#include <fmt/format.h>
+
+#include "files/array_file.hpp"
+#include "files/element_type.hpp"
+#include "rotate/rotate.hpp"
+#include "shell/finish_text.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+ParameterFile read_parameter(const char* option, const std::string& path,
+                             const TensorFile& tensor) {
+    ParameterFile parameter = {.array = read_array(option, path)};
+    const npy::Header& header = parameter.array.header;
+    if (!element_of(header.type)) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)", option,
+             path, npy::name(header.type));
+    }
+    using Shape = std::vector<std::uint64_t>;
+    const std::uint64_t heads = tensor.view.heads, head_dim = tensor.view.head_dim;
+    if (header.shape == Shape{head_dim}) {
+        parameter.shape = VKROPE_PARAMETER_CHANNEL;
+    } else if (header.shape == Shape{heads, head_dim} || header.shape == Shape{heads * head_dim}) {
+        parameter.shape = VKROPE_PARAMETER_HEAD_CHANNEL;
+    } else {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} '{}' needs ({},), ({}, {}) or ({},)",
+             option, path, npy::shape_text(header.shape), tensor.option, tensor.path, head_dim,
+             heads, head_dim, heads * head_dim);
+    }
+    return parameter;
+}
+
+/// The parameter of a tensor in the first set, or in the second: that of the file, shaped as the
+/// first, or the first itself.
+ParameterFile read_parameter_of(const StepOptions& options, std::size_t set, TensorIndex which,
+                                Parameter parameter, const TensorFile& tensor,
+                                const TensorSteps& steps) {
+    const char* option = parameter_options[set][which][parameter];
+    const std::string& path = options.parameters[set][which][parameter];
+    const ParameterFile& first = steps.parameters[0][parameter];
+    if (path.empty()) {
+        return first;
+    }
+    if (set == 0) {
+        return read_parameter(option, path, tensor);
+    }
+    const char* first_option = parameter_options[0][which][parameter];
+    if (first.shape == VKROPE_PARAMETER_NONE) {
+        fail(ExitCode::usage, "{}: there is no first one; {} gives it", option, first_option);
+    }
+    ParameterFile second = read_parameter(option, path, tensor);
+    if (second.shape != first.shape) {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} has {}", option, path,
+             npy::shape_text(second.array.header.shape), first_option,
+             npy::shape_text(first.array.header.shape));
+    }
+    return second;
+}
+
+/// The norm of a tensor, without the shapes of its parameters; none if it has none.
+std::optional<Norm> norm_of(const StepOptions& options, const ModelFinish& all, TensorIndex which) {
+    const Finish& model = all.tensor[which];
+    const bool asked_for = which == V ? options.v_norm
+                                      : !options.parameters[0][which][parameter_weight].empty();
+    const bool of_model = model.norm.kind != VKROPE_NORM_NONE;
+    if (!asked_for && !of_model) {
+        return std::nullopt;
+    }
+    Norm norm = model.norm;
+    norm.kind = options.norm_kind.value_or(of_model ? norm.kind : VKROPE_NORM_RMS);
+    norm.span = options.norm_span.value_or(norm.span);
+    norm.place = options.norm_place.value_or(norm.place);
+    norm.weight_offset = options.norm_offset.value_or(norm.weight_offset);
+    if (options.norm_eps) {
+        norm.eps = static_cast<float>(*options.norm_eps);
+    } else if (!of_model) {
+        const char* name = tensor_names[which].name;
+        fail(ExitCode::usage, "--norm-eps: missing; {}",
+             all.norms_known ? fmt::format("the model has no norm of {} that says it", name)
+                             : fmt::format("the model's norm of {} is not known", name));
+    }
+    return norm;
+}
+
+/// Checks that the norm has the parameters of the model's, and no others than its kind takes.
+void check_parameters(const StepOptions& options, const Norm& model, TensorIndex which,
+                      NormKind kind) {
+    const auto check_one = [&](Parameter parameter, ParameterShape of_model, const char* what) {
+        if (options.parameters[0][which][parameter].empty() && of_model != VKROPE_PARAMETER_NONE) {
+            fail(ExitCode::usage, "{}: missing; the model's norm of {} has a {}",
+                 parameter_options[0][which][parameter], tensor_names[which].name, what);
+        }
+    };
+    check_one(parameter_weight, model.weight, "weight");
+    check_one(parameter_norm_bias, model.bias, "bias");
+    if (!options.parameters[0][which][parameter_norm_bias].empty() && kind != VKROPE_NORM_LAYER) {
+        fail(ExitCode::usage, "{}: only a layer norm has a bias; --norm-kind is rms",
+             parameter_options[0][which][parameter_norm_bias]);
+    }
+}
+
+/// Sets the norm of a tensor, without the shapes of its parameters.
+void set_norm(const StepOptions& options, const ModelFinish& all, TensorIndex which,
+              Finish& finish) {
+    const std::optional<Norm> norm = norm_of(options, all, which);
+    if (norm) {
+        check_parameters(options, all.tensor[which].norm, which, norm->kind);
+        finish.norm = *norm;
+        if (options.parameters[0][which][parameter_weight].empty()) {
+            finish.norm.weight_offset = 0;
+        }
+        return;
+    }
+    if (which != V && !all.norms_known) {
+        print_warning(fmt::format("{} gets no norm: whether the model has one is not known",
+                                  tensor_names[which].name));
+    }
+    if (!options.parameters[0][which][parameter_norm_bias].empty()) {
+        fail(ExitCode::usage, "{}: {} has no norm; {} gives it one",
+             parameter_options[0][which][parameter_norm_bias], tensor_names[which].name,
+             parameter_options[0][which][parameter_weight]);
+    }
+}
+
+/// Reads the parameters of a tensor, whose norm is known.
+void read_parameters(const StepOptions& options, TensorIndex which, const TensorFile& tensor,
+                     TensorSteps& steps) {
+    for (std::size_t set = 0; set < sets; ++set) {
+        for (const Parameter parameter : every_parameter) {
+            steps.parameters[set][parameter] = read_parameter_of(options, set, which, parameter,
+                                                                 tensor, steps);
+        }
+    }
+    steps.finish.bias = steps.parameters[0][parameter_bias].shape;
+    steps.finish.norm.weight = steps.parameters[0][parameter_weight].shape;
+    steps.finish.norm.bias = steps.parameters[0][parameter_norm_bias].shape;
+}
+
+/// The number of tokens that take the first set; 0: there is only one.
+std::uint32_t first_set_tokens(const StepOptions& options, const RotateInputs& inputs) {
+    bool any = false;
+    for (const TensorIndex which : every_tensor) {
+        for (const std::string& path : options.parameters[1][which]) {
+            any = any || (inputs.tensors[which] && !path.empty());
+        }
+    }
+    if (any != options.first_set_tokens.has_value()) {
+        fail(ExitCode::usage, "--first-set-tokens: {}",
+             any ? "missing; there is a second set of weights or biases"
+                 : "there is no second set; --second-q-norm and the like give one");
+    }
+    if (any && *options.first_set_tokens >= inputs.tokens) {
+        fail(ExitCode::usage,
+             "--first-set-tokens: {}; it must be below the {} tokens, so that each set has some",
+             *options.first_set_tokens, inputs.tokens);
+    }
+    return options.first_set_tokens.value_or(0);
+}
+
+/// The options of a tensor that is not given have no meaning.
+void check_absent(const StepOptions& options, TensorIndex which) {
+    const char* given = which == V && options.v_norm          ? "--v-norm"
+                        : options.types.named[which]          ? "--store"
+                        : options.hadamard.named[which]       ? "--hadamard"
+                        : options.scales.named[which]         ? "--store-scale"
+                        : !options.scale_files[which].empty() ? options.scale_options.names[which]
+                                                              : nullptr;
+    for (std::size_t set = 0; set < sets; ++set) {
+        for (const Parameter parameter : every_parameter) {
+            if (given == nullptr && !options.parameters[set][which][parameter].empty()) {
+                given = parameter_options[set][which][parameter];
+            }
+        }
+    }
+    if (given == nullptr && which == Q) {
+        given = options.q_scale != 1              ? "--q-scale"
+                : !options.q_scale_tokens.empty() ? "--q-scale-tokens"
+                                                  : nullptr;
+    }
+    if (given != nullptr) {
+        fail(ExitCode::usage, "{}: {} is missing", given, tensor_names[which].input_option);
+    }
+}
+
+/// Options of norms have no meaning if no tensor has one.
+void check_norm_options(const StepOptions& options, const OfEachTensor<TensorSteps>& steps) {
+    for (const TensorIndex which : every_tensor) {
+        if (steps[which].finish.norm.kind != VKROPE_NORM_NONE) {
+            return;
+        }
+    }
+    const char* given = options.norm_kind     ? "--norm-kind"
+                        : options.norm_span   ? "--norm-span"
+                        : options.norm_place  ? "--norm-place"
+                        : options.norm_eps    ? "--norm-eps"
+                        : options.norm_offset ? "--norm-offset"
+                                              : nullptr;
+    if (given != nullptr) {
+        fail(ExitCode::usage, "{}: no tensor has a norm; --q-norm, --k-norm or --v-norm gives one",
+             given);
+    }
+}
+
+std::vector<float> read_scales(const std::string& path, const RotateInputs& inputs) {
+    const npy::Array array = read_array("--q-scale-tokens", path);
+    using Shape = std::vector<std::uint64_t>;
+    const bool shared = array.header.shape == Shape{inputs.tokens};
+    if (array.header.type != npy::Type::f4 ||
+        (!shared && array.header.shape != Shape{inputs.batch, inputs.tokens})) {
+        fail(ExitCode::bad_file,
+             "--q-scale-tokens: '{}' has shape {} of {}; the tensors need ({},) or ({}, {}) of <f4",
+             path, npy::shape_text(array.header.shape), npy::name(array.header.type), inputs.tokens,
+             inputs.batch, inputs.tokens);
+    }
+    std::vector<float> scales(std::size_t{inputs.batch} * inputs.tokens);
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+        const std::size_t at = shared ? i % inputs.tokens : i;
+        std::memcpy(&scales[i], array.data.data() + at * sizeof(float), sizeof(float));
+    }
+    return scales;
+}
+
+/// The factors by position of a model that has a formula for them.
+std::vector<float> scales_by_position(const RotateInputs& inputs) {
+    const std::vector<std::int64_t> positions = expanded(inputs.positions, inputs.batch,
+                                                         inputs.tokens);
+    const std::vector<std::int32_t> narrow(positions.begin(), positions.end());
+    std::vector<float> scales(narrow.size());
+    check(query_scales(inputs.rotation.finish.query_scale, narrow.data(), narrow.size(),
+                       scales.data()),
+          Subject::model_file, "--q-scale-tokens: ");
+    return scales;
+}
+
+/// The model's steps, if any step was asked for; else there are none, and a note says what the
+/// model has.
+ModelFinish model_steps(const RotateOptions& options, const RotateInputs& inputs) {
+    const ModelFinish& model = inputs.rotation.finish;
+    if (asks_for_steps(options.steps)) {
+        return model;
+    }
+    bool any = inputs.tensors[Q] && model.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
+    for (const TensorIndex which : every_tensor) {
+        const Finish& steps = model.tensor[which];
+        any = any ||
+              (inputs.tensors[which] && (steps.norm.kind != VKROPE_NORM_NONE || steps.clip != 0));
+    }
+    if (any) {
+        print_note(
+            fmt::format("--model: '{}' has more steps than the rotation ({}); --model-steps "
+                        "takes them",
+                        options.model.path, model_steps_text(inputs.rotation)));
+    }
+    ModelFinish none;
+    none.norms_known = true;
+    return none;
+}
+
+}  // namespace
+
+ParameterSource ParameterFile::source() const noexcept {
+    if (shape == VKROPE_PARAMETER_NONE) {
+        return {};
+    }
+    const Element element = *element_of(array.header.type);
+    return {array.data.data(), element, array.data.size() / element_bytes(element)};
+}
+
+std::vector<double> ParameterFile::values() const {
+    const ParameterSource from = source();
+    std::vector<double> values;
+    for (std::size_t i = 0; i < from.count; ++i) {
+        std::uint32_t bits = 0;
+        const std::uint32_t bytes = element_bytes(from.element);
+        std::memcpy(&bits, static_cast<const std::byte*>(from.data) + i * bytes, bytes);
+        values.push_back(reference::widen(reference_type(from.element), bits));
+    }
+    return values;
+}
+
+bool TensorSteps::any() const noexcept {
+    return finish.bias != VKROPE_PARAMETER_NONE || finish.norm.kind != VKROPE_NORM_NONE ||
+           finish.clip != 0 || finish.scale_call || finish.scale_tokens || finish.hadamard != 0;
+}
+
+void read_steps(const RotateOptions& options, RotateInputs& inputs) {
+    const StepOptions& given = options.steps;
+    const ModelFinish model = model_steps(options, inputs);
+    for (const TensorIndex which : every_tensor) {
+        TensorSteps& steps = inputs.steps[which];
+        if (!inputs.tensors[which]) {
+            check_absent(given, which);
+            continue;
+        }
+        steps.finish.clip = static_cast<float>(given.clip.value_or(model.tensor[which].clip));
+        set_norm(given, model, which, steps.finish);
+        read_parameters(given, which, *inputs.tensors[which], steps);
+    }
+    check_norm_options(given, inputs.steps);
+    inputs.first_set_tokens = first_set_tokens(given, inputs);
+    if (inputs.tensors[Q]) {
+        inputs.q_scale = static_cast<float>(given.q_scale);
+        inputs.steps[Q].finish.scale_call = inputs.q_scale != 1;
+        if (!given.q_scale_tokens.empty()) {
+            inputs.q_scale_tokens = read_scales(given.q_scale_tokens, inputs);
+        } else if (model.query_scale.kind != VKROPE_QUERY_SCALING_NONE) {
+            inputs.q_scale_tokens = scales_by_position(inputs);
+        }
+        inputs.steps[Q].finish.scale_tokens = !inputs.q_scale_tokens.empty();
+    }
+    const OfEachTensor<StoreSteps> stores = store_steps(given, inputs);
+    for (const TensorIndex which : every_tensor) {
+        TensorSteps& steps = inputs.steps[which];
+        steps.store = stores[which];
+        steps.finish.hadamard = steps.store.hadamard;
+        steps.finish.store_scale = steps.store.scale;
+        steps.finish.scale_floor = steps.store.scale_floor;
+        if (options.roof && inputs.tensors[which] &&
+            steps.store.bytes(1024) != element_bytes(inputs.element) * 1024) {
+            fail(ExitCode::usage,
+                 "--roof: {} is stored as {}; a copy is of outputs that are as large as their "
+                 "inputs",
+                 tensor_names[which].name, word_for(stored_elements, steps.store.type));
+        }
+    }
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// The steps around a rotation: bias, norms, clip, scale, Hadamard transform and store, as options
+// and as read from files.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "files/tensor_file.hpp"
+#include "reference/finish.hpp"
+#include "reference/quantise_verdict.hpp"
+#include "shell/command_line.hpp"
+#include "vkrope/vkrope.hpp"
+
+namespace vkrope::tools {
+
+/// The tensors of a rotation, in the order in which they are read, written and reported. V is never
+/// rotated.
+template <class T>
+using OfEachTensor = std::array<T, std::size(every_tensor)>;
+
+/// The names of a tensor in reports and on the command line.
+struct TensorNames {
+    const char* name;
+    const char* input_option;
+    const char* output_option;
+};
+inline constexpr OfEachTensor<TensorNames> tensor_names = {
+    {{"Q", "--q", "--out-q"}, {"K", "--k", "--out-k"}, {"V", "--v", "--out-v"}}};
+
+/// What a file gives each channel of a tensor, or each channel of each head.
+enum Parameter : std::size_t { parameter_bias, parameter_weight, parameter_norm_bias };
+inline constexpr Parameter every_parameter[] = {parameter_bias, parameter_weight,
+                                                parameter_norm_bias};
+template <class T>
+using OfEachParameter = std::array<T, std::size(every_parameter)>;
+
+/// The option of each such file, [first or second set][tensor][parameter]; null: there is none.
+/// The second set is that of the tokens from first_set_tokens on.
+inline constexpr std::size_t sets = 2;
+inline constexpr OfEachTensor<OfEachParameter<const char*>> parameter_options[sets] = {
+    {{{"--q-bias", "--q-norm", "--q-norm-bias"},
+      {"--k-bias", "--k-norm", "--k-norm-bias"},
+      {"--v-bias", nullptr, nullptr}}},
+    {{{"--second-q-bias", "--second-q-norm", "--second-q-norm-bias"},
+      {"--second-k-bias", "--second-k-norm", "--second-k-norm-bias"},
+      {"--second-v-bias", nullptr, nullptr}}}};
+
+/// A value for all tensors, or one for each that is named: "q8_0", "k=q8_0,v=q4_0".
+template <class T>
+struct ForTensors {
+    std::optional<T> all;
+    OfEachTensor<std::optional<T>> named;
+
+    std::optional<T> of(TensorIndex which) const { return named[which] ? named[which] : all; }
+    bool given() const { return all || named[Q] || named[K] || named[V]; }
+};
+
+/// A factor that is given, a file with one for each head, or a scale that is made for each row.
+struct ScaleOption {
+    bool of_row = false, power_of_two = false;
+    float factor = 1;
+    std::string of_heads = {};  // path; empty: the other two
+};
+
+/// The options of files with made scales, and what their help says of them.
+struct ScaleFileOptions {
+    OfEachTensor<const char*> names = {"--out-q-scales", "--out-k-scales", "--out-v-scales"};
+    const char* help = "File for the scales made for {}, .npy";
+};
+
+struct StepOptions {
+    bool of_model = false;  // the model's too, if none of the others is given
+    OfEachTensor<OfEachParameter<std::string>> parameters[sets];  // paths; empty: not given
+    std::optional<std::uint32_t> first_set_tokens;
+    bool v_norm = false;  // a norm without weight
+    // Instead of the model's.
+    std::optional<NormKind> norm_kind;
+    std::optional<NormSpan> norm_span;
+    std::optional<NormPlace> norm_place;
+    std::optional<double> norm_eps;
+    std::optional<std::uint32_t> norm_offset;
+    std::optional<double> clip;
+    double q_scale = 1;
+    std::string q_scale_tokens;
+    // How the outputs are stored.
+    ForTensors<Element> types;
+    ForTensors<std::uint32_t> hadamard;
+    bool hadamard_of_llama_cpp = false;
+    ForTensors<ScaleOption> scales;
+    std::optional<double> scale_floor;
+    ScaleFileOptions scale_options;
+    OfEachTensor<std::string> scale_files;  // paths; empty: not given
+};
+
+/// Adds the options of norms, bias, clip, scale and store.
+void add_steps(CommandLine& command, StepOptions& options);
+
+/// True if one of these options was given.
+bool asks_for_steps(const StepOptions& options);
+
+/// A weight or bias in a file; its shape fits the tensor.
+struct ParameterFile {
+    npy::Array array = {};
+    ParameterShape shape = VKROPE_PARAMETER_NONE;
+
+    ParameterSource source() const noexcept;
+    std::vector<double> values() const;
+};
+
+/// How one tensor is stored.
+struct StoreSteps {
+    Element type = VKROPE_F32;
+    std::uint32_t hadamard = 0;  // channels of a block; 0: none
+    StoreScale scale = VKROPE_STORE_SCALE_NONE;
+    std::vector<float> given_scales = {};  // one, or one for each head
+    float scale_floor = 0;
+
+    std::uint64_t bytes(std::uint64_t channels) const noexcept {
+        return channels / block_channels(type) * element_bytes(type);
+    }
+};
+
+/// The steps of one tensor, as the kernel takes them, and their parameters.
+struct TensorSteps {
+    Finish finish;
+    OfEachParameter<ParameterFile> parameters[sets];  // the second one only if there are two
+    StoreSteps store;
+
+    /// False if the tensor is only rotated, or only moved.
+    bool any() const noexcept;
+};
+
+/// The definition of a quantised output.
+reference::QuantisedStore quantised_store(const StoreSteps& steps);
+
+/// Where the scale of row `row` of [batch, tokens, heads] is in a file with the tensor's layout.
+std::uint64_t scale_in_file(const reference::Tensor& view, std::uint64_t row) noexcept;
+
+}  // namespace vkrope::tools

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// How vkrope rotate stores its outputs: the options, checked against the tensors.
+#include <cmath>
+
+#include "files/array_file.hpp"
+#include "files/element_type.hpp"
+#include "rotate/rotate.hpp"
+#include "shell/terminal.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+bool takes_scale(Element type) {
+    return is_quantised(type) && block_channels(type) == 1;
+}
+
+void check_head_dim(const TensorFile& tensor, const StoreSteps& steps) {
+    const std::uint64_t head_dim = tensor.view.head_dim;
+    if (head_dim % block_channels(steps.type) != 0) {
+        fail(ExitCode::usage,
+             "--store: blocks of {} have {} channels; {} '{}' has head_dim {}, which must be a "
+             "multiple",
+             word_for(stored_elements, steps.type), block_channels(steps.type), tensor.option,
+             tensor.path, head_dim);
+    }
+    if (steps.hadamard != 0 && head_dim % steps.hadamard != 0) {
+        fail(ExitCode::usage,
+             "--hadamard: blocks have {} channels; {} '{}' has head_dim {}, which must be a "
+             "multiple",
+             steps.hadamard, tensor.option, tensor.path, head_dim);
+    }
+}
+
+void choose_hadamard(const StepOptions& options, const RotateInputs& inputs,
+                     OfEachTensor<StoreSteps>& steps) {
+    if (!options.hadamard_of_llama_cpp) {
+        for (const TensorIndex which : every_tensor) {
+            steps[which].hadamard = options.hadamard.of(which).value_or(0);
+        }
+        return;
+    }
+    if (!inputs.tensors[K]) {
+        fail(ExitCode::usage,
+             "--hadamard: llama.cpp transforms Q as the type of K demands, and --k is missing");
+    }
+    const auto head_dim = [&inputs](TensorIndex which) {
+        return inputs.tensors[which]
+                   ? static_cast<std::uint32_t>(inputs.tensors[which]->view.head_dim)
+                   : 0;
+    };
+    const auto in_blocks = [&steps](TensorIndex which) {
+        return block_channels(steps[which].type) != 1;
+    };
+    const HadamardBlocks blocks = hadamard_of_llama_cpp(head_dim(K), in_blocks(K), head_dim(V),
+                                                        in_blocks(V));
+    steps[Q].hadamard = steps[K].hadamard = blocks.q_and_k;
+    steps[V].hadamard = blocks.v;
+    if (blocks.q_and_k == 0 && blocks.v == 0) {
+        print_note(
+            "--hadamard: llama.cpp transforms nothing here; it does so for a K or V of q8_0 and "
+            "the like whose head_dim is a multiple of 64");
+    }
+}
+
+/// A factor for each head of the tensor.
+std::vector<float> read_head_scales(const std::string& path, const TensorFile& tensor) {
+    std::vector<float> scales = read_floats("--store-scale", path, {tensor.view.heads},
+                                            fmt::format("{} '{}'", tensor.option, tensor.path),
+                                            "head");
+    for (std::size_t head = 0; head < scales.size(); ++head) {
+        if (!std::isfinite(scales[head]) || scales[head] == 0) {
+            fail(ExitCode::bad_file,
+                 "--store-scale: '{}' has {} for head {}; it must be finite "
+                 "and not 0",
+                 path, scales[head], head);
+        }
+    }
+    return scales;
+}
+
+void choose_scale(const StepOptions& options, TensorIndex which, const TensorFile& tensor,
+                  StoreSteps& steps) {
+    const char* name = tensor_names[which].name;
+    const std::optional<ScaleOption> scale = options.scales.of(which);
+    if (options.scales.named[which] && !takes_scale(steps.type)) {
+        fail(ExitCode::usage,
+             "--store-scale: {} is stored as {}; only e4m3fn, e5m2 and int8 take a scale", name,
+             word_for(stored_elements, steps.type));
+    }
+    if (scale && takes_scale(steps.type)) {
+        if (!scale->of_heads.empty()) {
+            steps.scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
+            steps.given_scales = read_head_scales(scale->of_heads, tensor);
+        } else if (scale->of_row) {
+            steps.scale = scale->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
+                                              : VKROPE_STORE_SCALE_MADE;
+            steps.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
+            if (scale->power_of_two && steps.scale_floor > 0x1p127f) {
+                fail(ExitCode::usage,
+                     "--scale-floor: {} is above 2^127, the largest power of two that a float "
+                     "holds",
+                     steps.scale_floor);
+            }
+        } else {
+            steps.scale = VKROPE_STORE_SCALE_GIVEN;
+            steps.given_scales = {scale->factor};
+        }
+    }
+    const bool made = is_made(steps.scale);
+    if (made == options.scale_files[which].empty()) {
+        if (made) {
+            fail(ExitCode::usage, "{}: missing; --store-scale row makes scales of {}",
+                 options.scale_options.names[which], name);
+        }
+        fail(ExitCode::usage,
+             "{}: no scales are made of {}; --store-scale row makes them of "
+             "e4m3fn, e5m2 and int8",
+             options.scale_options.names[which], name);
+    }
+}
+
+}  // namespace
+
+std::uint64_t scale_in_file(const reference::Tensor& view, std::uint64_t row) noexcept {
+    const std::uint64_t token = row / view.heads;
+    const std::uint64_t channel = token / view.tokens * view.batch_stride +
+                                  token % view.tokens * view.token_stride +
+                                  row % view.heads * view.head_stride;
+    return channel / view.head_dim;
+}
+
+reference::QuantisedStore quantised_store(const StoreSteps& steps) {
+    return {.type = reference_store(steps.type),
+            .given = steps.given_scales,
+            .made = is_made(steps.scale),
+            .floor = steps.scale_floor,
+            .power_of_two = steps.scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO};
+}
+
+OfEachTensor<StoreSteps> store_steps(const StepOptions& options, const RotateInputs& inputs) {
+    OfEachTensor<StoreSteps> steps;
+    for (const TensorIndex which : every_tensor) {
+        steps[which].type = options.types.of(which).value_or(inputs.element);
+    }
+    choose_hadamard(options, inputs, steps);
+    bool any_scale = false, any_made = false;
+    for (const TensorIndex which : every_tensor) {
+        if (inputs.tensors[which]) {
+            check_head_dim(*inputs.tensors[which], steps[which]);
+            choose_scale(options, which, *inputs.tensors[which], steps[which]);
+            any_scale = any_scale || steps[which].scale != VKROPE_STORE_SCALE_NONE;
+            any_made = any_made || is_made(steps[which].scale);
+        }
+    }
+    if (options.scales.all && !any_scale) {
+        fail(ExitCode::usage,
+             "--store-scale: only e4m3fn, e5m2 and int8 take a scale; --store gives no tensor "
+             "one of them");
+    }
+    if (options.scale_floor && !any_made) {
+        fail(ExitCode::usage, "--scale-floor: no scales are made; --store-scale row makes them");
+    }
+    return steps;
+}
+
+}  // namespace vkrope::tools
