@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "check/others.hpp"
 #include "files/array_file.hpp"
-#include "files/model_options.hpp"
 #include "shell/command_line.hpp"
 #include "shell/commands.hpp"
 #include "shell/terminal.hpp"
@@ -66,14 +66,46 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
     return scales;
 }
 
-/// The evidence that is common to both tensors.
-Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
+/// Reads the output that the engine made of a tensor.
+TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
+                       TensorIndex which) {
+    const char* option = options.output_options[which];
+    const std::string& path = options.outputs[which];
+    const TensorFile& input = *inputs.tensors[which];
+    const StoreSteps& store = inputs.steps[which].store;
+    if (is_quantised(store.type)) {
+        return read_codes(option, path, input, store);
+    }
+    TensorFile actual = read_actual(option, path, input, options.layout);
+    const std::optional<Element> stored = options.steps.types.of(which);
+    if (stored && actual.element != *stored) {
+        fail(ExitCode::bad_file, "{}: '{}' has elements {}; --store has {}", option, path,
+             word_for(stored_elements, actual.element), word_for(stored_elements, *stored));
+    }
+    return actual;
+}
+
+/// The codes of a quantised output, and the scales that the engine made for them.
+StoredOutput stored_output(const RotateOptions& options, const RotateInputs& inputs,
+                           TensorIndex which, const TensorFile& actual) {
+    const StoreSteps& store = inputs.steps[which].store;
+    const std::vector<std::byte>& codes = actual.array.data;
+    return {.store = quantised_store(store),
+            .codes = {reinterpret_cast<const std::uint8_t*>(codes.data()), codes.size()},
+            .scales = is_made(store.scale) ? read_made_scales(options.steps.scale_options[which],
+                                                              options.steps.scale_files[which],
+                                                              *inputs.tensors[which])
+                                           : std::vector<float>()};
+}
+
+/// The evidence that is common to all tensors.
+Evidence evidence_of(const RotateOptions& options, const RotateInputs& inputs) {
     const Rotation& rotation = inputs.rotation;
     Evidence evidence;
     evidence.operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
-    evidence.operation.inverse = options.given.inverse;
+    evidence.operation.inverse = options.inverse;
     set_angles(rotation, evidence.operation);
-    switch (options.given.gain) {
+    switch (options.gain) {
         case VKROPE_GAIN_APPLY: break;
         case VKROPE_GAIN_OMIT: evidence.operation.gain = reference::Gain::omit; break;
         case VKROPE_GAIN_DIVIDE_OUT: evidence.operation.gain = reference::Gain::divide_out; break;
@@ -82,176 +114,77 @@ Evidence evidence_of(const CheckOptions& options, const RotateInputs& inputs) {
     evidence.further = further_axes(rotation, inputs.positions, inputs.batch, inputs.tokens);
     evidence.base = rotation.base;
     evidence.softmax_scale = rotation.softmax_scale;
-    evidence.others = other_rotations(*inputs.model, options.given.model, rotation);
+    evidence.others = other_rotations(*inputs.model, options.model, rotation);
     evidence.yarn = yarn_scalings(*inputs.model, rotation);
     return evidence;
 }
 
-void judge_tensors(const CheckOptions& options, CheckResult& result) {
-    Evidence evidence = evidence_of(options, result.inputs);
-    const Rotation& rotation = result.inputs.rotation;
-    const auto judged_by = [&](const char* option, const std::string& path, const TensorFile& input,
-                               std::uint64_t offset, std::uint64_t other_offset) {
-        Judged judged = {.actual = read_actual(option, path, input, options.given.layout),
-                         .judgement = {}};
-        evidence.in = input.view;
-        evidence.out = judged.actual.view;
-        evidence.input = input.array.data.data();
-        evidence.output = judged.actual.array.data.data();
-        evidence.operation.rotary_offset = offset;
-        evidence.other_offset = other_offset;
-        ProgressLine progress(fmt::format("checking {}", option));
-        judged.judgement = judge(evidence, result.limits,
-                                 [&progress](double fraction) { progress.update(fraction); });
-        return judged;
-    };
-    const auto& tensors = result.inputs.tensors;
-    if (tensors[Q]) {
-        result.q = judged_by("--actual", options.actual[Q], *tensors[Q], rotation.q_rotary_offset,
-                             rotation.k_rotary_offset);
-    }
-    if (tensors[K]) {
-        result.k = judged_by("--actual-k", options.actual[K], *tensors[K], rotation.k_rotary_offset,
-                             rotation.q_rotary_offset);
-    }
-}
-
-StepsResult judge_steps_of(const CheckOptions& options, const RotateInputs& inputs,
-                           const Limits& limits) {
-    constexpr OfEachTensor<const char*> names = {"--actual", "--actual-k", "--actual-v"};
+void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, bool with_steps,
+                   CheckResult& result) {
     const Rotation& rotation = inputs.rotation;
-    StepsEvidence evidence;
-    evidence.rotation = evidence_of(options, inputs);
-    StepsResult result;
+    StepsEvidence all;
+    all.rotation = evidence_of(options, inputs);
+    Evidence& evidence = all.rotation;
     for (const TensorIndex which : every_tensor) {
         const std::optional<TensorFile>& input = inputs.tensors[which];
         if (!input) {
             continue;
         }
-        const StoreSteps& store = inputs.steps[which].store;
-        const std::optional<Element> stored = options.given.steps.types.of(which);
-        JudgedSteps judged = {
-            .actual = is_quantised(store.type)
-                          ? read_codes(names[which], options.actual[which], *input, store)
-                          : read_actual(names[which], options.actual[which], *input,
-                                        options.given.layout),
-            .judgement = {}};
-        if (stored && judged.actual.element != *stored) {
-            fail(ExitCode::bad_file, "{}: '{}' has elements {}; --store has {}", names[which],
-                 options.actual[which], word_for(stored_elements, judged.actual.element),
-                 word_for(stored_elements, *stored));
-        }
-        evidence.stored.reset();
-        if (is_quantised(store.type)) {
-            const std::vector<std::byte>& codes = judged.actual.array.data;
-            evidence.stored = {
-                .store = quantised_store(store),
-                .codes = {reinterpret_cast<const std::uint8_t*>(codes.data()), codes.size()},
-                .scales = {}};
-            if (is_made(store.scale)) {
-                const StepOptions& given = options.given.steps;
-                evidence.stored->scales = read_made_scales(given.scale_options.names[which],
-                                                           given.scale_files[which], *input);
+        Judged judged = {.actual = read_output(options, inputs, which), .judgement = {}};
+        evidence.in = input->view;
+        evidence.out = judged.actual.view;
+        evidence.input = input->array.data.data();
+        evidence.output = judged.actual.array.data.data();
+        evidence.operation.rotary_offset = which == Q ? rotation.q_rotary_offset
+                                                      : rotation.k_rotary_offset;
+        evidence.other_offset = which == Q ? rotation.k_rotary_offset : rotation.q_rotary_offset;
+        ProgressLine line(fmt::format("checking {}", options.output_options[which]));
+        const auto progress = [&line](double fraction) { line.update(fraction); };
+        if (with_steps) {
+            all.steps = steps_of(inputs, which);
+            all.rotates = which != V;
+            all.stored.reset();
+            if (is_quantised(inputs.steps[which].store.type)) {
+                all.stored = stored_output(options, inputs, which, judged.actual);
             }
+            judged.judgement = judge_steps(all, result.limits, progress);
+        } else {
+            judged.judgement = judge(evidence, result.limits, progress);
         }
-        evidence.rotation.in = input->view;
-        evidence.rotation.out = judged.actual.view;
-        evidence.rotation.input = input->array.data.data();
-        evidence.rotation.output = judged.actual.array.data.data();
-        evidence.rotation.operation.rotary_offset = which == Q ? rotation.q_rotary_offset
-                                                               : rotation.k_rotary_offset;
-        evidence.rotation.other_offset = which == Q ? rotation.k_rotary_offset
-                                                    : rotation.q_rotary_offset;
-        evidence.steps = steps_of(inputs, which);
-        evidence.rotates = which != V;
-        ProgressLine progress(fmt::format("checking {}", names[which]));
-        judged.judgement = judge_steps(evidence, limits,
-                                       [&progress](double fraction) { progress.update(fraction); });
-        result[which] = std::move(judged);
+        result.tensors[which] = std::move(judged);
     }
-    return result;
 }
 
-/// Judges outputs of an engine that takes other steps beside the rotation.
-ExitCode check_steps(const CheckOptions& options, const RotateInputs& inputs,
-                     const Limits& limits) {
-    const StepsResult result = judge_steps_of(options, inputs, limits);
-    report(options, limits, result);
-    const JudgedSteps* worst = nullptr;
-    for (const std::optional<JudgedSteps>& judged : result) {
-        if (judged && (worst == nullptr || judged->judgement.outcome > worst->judgement.outcome)) {
-            worst = &*judged;
-        }
-    }
-    const Outcome outcome = worst->judgement.outcome;
-    if (outcome == Outcome::pass || (outcome == Outcome::close && options.tolerance)) {
+ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
+    // Read with the factor of the model, so that a missing one shows.
+    const Gain gain = std::exchange(options.gain, VKROPE_GAIN_APPLY);
+    options.steps.of_model = options.steps.of_model || !options.inputs[V].empty();
+    const RotateInputs inputs = read_inputs(options);
+    options.gain = gain;
+    CheckResult result;
+    result.limits.tolerance = tolerance.value_or(result.limits.tolerance);
+    result.limits.accepts_close = tolerance.has_value();
+    judge_tensors(options, inputs, asks_for_steps(options.steps), result);
+    report(result, options.json);
+    const Judged& worst = *result.tensors[result.deciding()];
+    const Outcome outcome = worst.judgement.outcome;
+    if (outcome == Outcome::pass || (outcome == Outcome::close && tolerance)) {
         return ExitCode::success;
     }
-    fail(ExitCode::verification_failed, "{}: {}", worst->actual.option,
-         worst->judgement.right.worst);
-}
-
-ExitCode check_output(const CheckOptions& options) {
-    const auto& files = options.given.inputs;
-    check_tensors({{{"--q", files[Q], "--actual", options.actual[Q]},
-                    {"--k", files[K], "--actual-k", options.actual[K]},
-                    {"--v", files[V], "--actual-v", options.actual[V]}}});
-    RotateOptions given = options.given;
-    given.gain = VKROPE_GAIN_APPLY;  // the factor of the model, so that a missing one shows
-    given.steps.of_model = given.steps.of_model || !files[V].empty();
-    RotateInputs inputs = read_inputs(given);
-    Limits limits;
-    limits.tolerance = options.tolerance.value_or(limits.tolerance);
-    limits.accepts_close = options.tolerance.has_value();
-    if (asks_for_steps(given.steps)) {
-        return check_steps(options, inputs, limits);
-    }
-    CheckResult result = {.inputs = std::move(inputs), .q = {}, .k = {}, .limits = limits};
-    judge_tensors(options, result);
-    report(options, result);
-    const Judgement& worst = deciding(result).judgement;
-    const bool tolerated = worst.outcome == Outcome::close && options.tolerance;
-    if (worst.outcome == Outcome::pass || tolerated) {
-        return ExitCode::success;
-    }
-    fail(ExitCode::verification_failed, "{}: {}", deciding(result).actual.option, worst.breach);
-}
-
-void add_files(CommandLine& command, CheckOptions& options) {
-    RotateOptions& given = options.given;
-    command.add_text("--q", "FILE", given.inputs[Q],
-                     "The query tensor before the rotation: FILE.npy, or FILE.safetensors:NAME.");
-    command.add_text("--k", "FILE", given.inputs[K], "The key tensor before the rotation.");
-    command.add_text("--v", "FILE", given.inputs[V], "The value tensor.");
-    command.add_text("--actual", "FILE", options.actual[Q],
-                     "The engine's output for --q, .npy or .safetensors.");
-    command.add_text("--actual-k", "FILE", options.actual[K], "The engine's output for --k.");
-    command.add_text("--actual-v", "FILE", options.actual[V], "The engine's output for --v.");
-    given.steps.scale_options = {
-        .names = {"--actual-scales", "--actual-k-scales", "--actual-v-scales"},
-        .help = "The scales that the engine made for {}, .npy or .safetensors"};
-    add_positions(command, given);
-}
-
-void add_operation(CommandLine& command, CheckOptions& options) {
-    RotateOptions& given = options.given;
-    add_layout(command, given);
-    command.add_choice("--dtype", given.dtype, elements,
-                       "Element type that --q and --k must have (as in their files; <u2 is bf16).");
-    command.add_flag("--inverse", given.inverse, "The engine was meant to rotate back (inverse).");
-    command.add_choice(
-        "--gain", given.gain, gains,
-        "What the engine was meant to do with the model's attention factor (apply).");
-    add_window(command, given);
+    fail(ExitCode::verification_failed, "{}: {}", worst.actual.option, worst.judgement.breach);
 }
 
 }  // namespace
 
-const Judged& deciding(const CheckResult& result) {
-    if (!result.q || !result.k) {
-        return result.q ? *result.q : *result.k;
+TensorIndex CheckResult::deciding() const {
+    const auto outcome_of = [this](TensorIndex which) {
+        return tensors[which] ? tensors[which]->judgement.outcome : Outcome::pass;
+    };
+    TensorIndex worst = tensors[Q] ? Q : K;
+    for (const TensorIndex which : every_tensor) {
+        worst = outcome_of(which) > outcome_of(worst) ? which : worst;
     }
-    return result.k->judgement.outcome > result.q->judgement.outcome ? *result.k : *result.q;
+    return worst;
 }
 
 void add_check(CommandLine& vkrope) {
@@ -259,19 +192,24 @@ void add_check(CommandLine& vkrope) {
         "check",
         "Judge another engine's rotation, the norms and other steps around it, and its quantised "
         "store, and name the mistake that explains it; needs no device.");
-    const auto options = std::make_shared<CheckOptions>();
-    add_model_options(command, options->given.model);
-    add_files(command, *options);
-    add_operation(command, *options);
-    add_steps(command, options->given.steps);
+    struct Options {
+        RotateOptions given;  // what the engine was meant to do; the outputs are its own
+        std::optional<double> tolerance;
+    };
+    const auto options = std::make_shared<Options>();
+    RotateOptions& given = options->given;
+    given.output_options = {"--actual", "--actual-k", "--actual-v"};
+    given.output_help = "The engine's output of {}, .npy or .safetensors.";
+    given.steps.scale_options = {"--actual-scales", "--actual-k-scales", "--actual-v-scales"};
+    given.steps.scale_help = "The scales that the engine made for {}, .npy or .safetensors";
+    add_operation(command, given);
     command.add_number(
         "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },
         "a number above 0 and below 1",
         "Tolerance, as a share of |x0| + |x1|: an output within it passes. Without it, an output "
         "within 0.01 is called close but does not pass. Of codes, this share times the largest "
         "code, at most a quarter, may be one off.");
-    command.add_flag("--json", options->json, "Write JSON.");
-    command.on_run([options] { return check_output(*options); });
+    command.on_run([options] { return check_output(options->given, options->tolerance); });
 }
 
 }  // namespace vkrope::tools

@@ -254,9 +254,7 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
         right, [&](double fraction) { report(fraction / 2); });
     const Match of_right = judge.measured(verdict);
     Judgement judgement;
-    judgement.max_error_u = of_right.max_error_u;
-    judgement.share_within = of_right.share_within;
-    judgement.changes_rest = of_right.changes_rest;
+    judgement.right = of_right;
     judgement.elements = verdict.elements;
     judgement.breach = judge.breach(verdict);
     const Trial sample = sampled(right, limits.sampled_elements);

@@ -40,22 +40,31 @@ struct Evidence {
     const reference::Finish* steps = nullptr;  // around the rotation; null: none
 };
 
-/// The comparison of an output with one known mistake.
+/// The comparison of an output with the definition, or with one known mistake.
 struct Match {
     std::string
         mistake;  // "swapped_pairing", or two of them: "swapped_pairing + attention_factor_missing"
     std::string meaning;      // "pairs are half_split instead of interleaved, or the reverse"
-    double max_error_u = 0;   // infinite if an output is NaN and should not be, or the reverse
     double share_within = 0;  // share of the elements within the bound
-    double share_close = 0;   // share of the elements within the tolerance
+    bool explains = false;    // all elements are within the bound
+    bool nearly = false;      // all elements are within the tolerance
+    bool precision = false;   // not another operation, but the correct one in other arithmetic
+    bool measured = false;    // a value of the mistake was read from the output
+    std::string worst = {};   // as Verdict::worst; empty if it explains
+    // Of a rotation alone.
+    double max_error_u = 0;  // infinite if an output is NaN and should not be, or the reverse
+    double share_close = 0;  // share of the elements within the tolerance
     bool changes_rest =
         false;  // a channel outside the window is not what it should be, which no error in u shows
-    bool explains = false;   // all elements are within the bound
-    bool nearly = false;     // all elements are within the tolerance
-    bool precision = false;  // not another operation, but the correct one in other arithmetic
-    bool measured = false;   // a value of the mistake was read from the output
-    std::string
-        where;  // if tried only on the wrong rows, where these are; empty: tried on everything
+    std::string where = {};  // if tried only on the wrong rows, where these are; empty: tried on
+                             // everything
+    /// With other steps: largest |actual - exact|, as a share of the largest |exact| of the same
+    /// head row. Infinite if one of the two is NaN. Of a quantised output, the largest distance of
+    /// a code from what it may be, as a share of the largest code, or of a scale, as a share of the
+    /// scale. Such an output is nearly right if scales are within the tolerance, no code is more
+    /// than one off, and the share of codes that are is at most min(0.25, tolerance * the largest
+    /// code).
+    double largest_error = 0;
 };
 
 enum class Outcome {
@@ -90,23 +99,23 @@ struct Lone {
 
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
-    double max_error_u = 0;      // against the correct operation
-    double share_within = 0;     // of the correct operation
-    bool changes_rest = false;   // as Match::changes_rest
+    Match right;                 // against the correct operation
+    std::vector<Match> matches;  // best first
     std::uint64_t elements = 0;  // all elements: the number compared with the correct operation
+    std::string breach;          // what was wrong and where; empty: nothing
+    /// The pairs whose errors rounding cannot explain: see odd_pairs(). If there are any, the
+    /// output is never close.
+    std::vector<std::size_t> odd_pairs;
+    std::uint64_t pairs = 0;  // of a row
+    bool with_steps = false;  // other steps were judged as well; else the following is known
+    bool quantised = false;   // only with steps
     std::uint64_t sampled =
         0;  // minimum compared with each mistake; one that explains these was compared with all
-    std::string breach;  // what was wrong and where; empty: nothing
     std::optional<Lone>
         lone;  // set if no mistake explains everything and the wrong elements share a region
     std::uint64_t rows = 0, wrong_rows = 0;
     std::string wrong_in;  // the sequences, tokens and heads of these rows: "token 3, heads 1,
                            // 4-7"; empty: each has some
-    /// The pairs whose errors rounding cannot explain: see odd_pairs(). If there are any, the
-    /// output is never close.
-    std::vector<std::size_t> odd_pairs;
-    std::uint64_t pairs = 0;     // of a row
-    std::vector<Match> matches;  // best first
 };
 
 /// How many matches a report shows.

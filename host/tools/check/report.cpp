@@ -15,6 +15,17 @@
 namespace vkrope::tools {
 namespace {
 
+/// Returns the word of the report, "pass".
+const char* word_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::pass: return "pass";
+        case Outcome::close: return "close";
+        case Outcome::mistake: return "mistake";
+        case Outcome::unexplained: break;
+    }
+    return "unexplained";
+}
+
 // As JSON.
 
 /// Null if not finite: JSON has no infinity.
@@ -42,13 +53,18 @@ std::vector<std::string> blind_spots(const Judgement& judgement) {
 nlohmann::ordered_json matches_json(const Judgement& judgement) {
     nlohmann::ordered_json matches = nlohmann::ordered_json::array();
     for (const Match& match : shown(judgement)) {
-        matches.push_back({{"mistake", match.mistake},
-                           {"meaning", match.meaning},
-                           {"where", match.where.empty() ? nlohmann::ordered_json(nullptr)
-                                                         : nlohmann::ordered_json(match.where)},
-                           {"max_error_u", number(match.max_error_u)},
-                           {"share_within", match.share_within},
-                           {"explains", match.explains}});
+        nlohmann::ordered_json json = {{"mistake", match.mistake},
+                                       {"meaning", match.meaning},
+                                       {"share_within", match.share_within},
+                                       {"explains", match.explains}};
+        if (judgement.with_steps) {
+            json["largest_error"] = number(match.largest_error);
+        } else {
+            json["where"] = match.where.empty() ? nlohmann::ordered_json(nullptr)
+                                                : nlohmann::ordered_json(match.where);
+            json["max_error_u"] = number(match.max_error_u);
+        }
+        matches.push_back(std::move(json));
     }
     return matches;
 }
@@ -78,41 +94,76 @@ nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
             {"error_u", lone->error_u ? number(*lone->error_u) : nlohmann::ordered_json(nullptr)}};
 }
 
+/// The pairs that hold everything wrong, or null.
+nlohmann::ordered_json pairs_json(const std::vector<std::size_t>& odd_pairs) {
+    return odd_pairs.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(odd_pairs);
+}
+
 nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
     if (!judged) {
         return nullptr;
     }
     const Judgement& judgement = judged->judgement;
-    return {{"verdict", word_of(judgement.outcome)},
-            {"max_error_u", number(judgement.max_error_u)},
-            {"share_within", judgement.share_within},
-            {"dtype", word_for(elements, judged->actual.element)},
-            {"elements", judgement.elements},
-            {"sampled", judgement.sampled},
-            {"breach", judgement.breach},
-            {"rows", judgement.rows},
-            {"wrong_rows", judgement.wrong_rows},
-            {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr)
-                                                    : nlohmann::ordered_json(judgement.wrong_in)},
-            {"only_wrong", lone_json(judgement.lone)},
-            {"wrong_pairs", pairs_json(judgement.odd_pairs)},
-            {"cannot_show", blind_spots(judgement)},
-            {"matches", matches_json(judgement)}};
+    nlohmann::ordered_json json = {{"verdict", word_of(judgement.outcome)},
+                                   {"share_within", judgement.right.share_within},
+                                   {"dtype", word_for(stored_elements, judged->actual.element)},
+                                   {"elements", judgement.elements},
+                                   {"breach", judgement.breach},
+                                   {"wrong_pairs", pairs_json(judgement.odd_pairs)},
+                                   {"cannot_show", blind_spots(judgement)},
+                                   {"matches", matches_json(judgement)}};
+    if (judgement.with_steps) {
+        json["largest_error"] = number(judgement.right.largest_error);
+    } else {
+        json.update(
+            {{"max_error_u", number(judgement.right.max_error_u)},
+             {"sampled", judgement.sampled},
+             {"rows", judgement.rows},
+             {"wrong_rows", judgement.wrong_rows},
+             {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr)
+                                                     : nlohmann::ordered_json(judgement.wrong_in)},
+             {"only_wrong", lone_json(judgement.lone)}});
+    }
+    return json;
 }
 
 nlohmann::ordered_json json_of(const CheckResult& result) {
-    const Judged& worst = deciding(result);
-    return {{"verdict", word_of(worst.judgement.outcome)},
-            {"max_error_u", number(worst.judgement.max_error_u)},
-            {"bound_u", result.limits.bound_u},
-            {"tolerance", result.limits.tolerance},
-            {"tensor", &worst == (result.q ? &*result.q : nullptr) ? "q" : "k"},
-            {"matches", matches_json(worst.judgement)},
-            {"q", tensor_json(result.q)},
-            {"k", tensor_json(result.k)}};
+    constexpr OfEachTensor<const char*> keys = {"q", "k", "v"};
+    const TensorIndex which = result.deciding();
+    const Judgement& worst = result.tensors[which]->judgement;
+    nlohmann::ordered_json json = {
+        {"verdict", word_of(worst.outcome)},
+        {"max_error_u",
+         worst.with_steps ? nlohmann::ordered_json(nullptr) : number(worst.right.max_error_u)},
+        {"bound_u", result.limits.bound_u},
+        {"tolerance", result.limits.tolerance},
+        {"tensor", keys[which]},
+        {"matches", matches_json(worst)}};
+    for (const TensorIndex each : every_tensor) {
+        json[keys[each]] = tensor_json(result.tensors[each]);
+    }
+    return json;
 }
 
 // As text.
+
+/// Returns a share as text, rounded down: only 1 is "100.00 %".
+std::string percent(double share) {
+    return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
+}
+
+/// Says in a line which pairs hold everything wrong; empty if there are none.
+std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pairs) {
+    if (odd_pairs.empty()) {
+        return "";
+    }
+    std::vector<bool> wrong(pairs);
+    for (const std::size_t pair : odd_pairs) {
+        wrong[pair] = true;
+    }
+    return fmt::format("   no rounding explains the errors in {} of {}\n",
+                       ranges_text("pair", wrong), pairs);
+}
 
 std::string error_text(double max_error_u) {
     return std::isfinite(max_error_u) ? fmt::format("{:.4g} u", max_error_u) : "not a number";
@@ -126,32 +177,65 @@ std::string error_text(double max_error_u, bool changes_rest) {
     return changes_rest ? "outside window" : error_text(max_error_u);
 }
 
-std::string match_line(const Match& match) {
-    return fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
-                       error_text(match.max_error_u, match.changes_rest),
-                       percent(match.share_within), match.meaning);
+/// The largest error of a match, in the unit of the judgement.
+std::string error_of(const Judgement& judgement, const Match& match) {
+    return judgement.with_steps ? fmt::format("{:.2g}", match.largest_error)
+                                : error_text(match.max_error_u, match.changes_rest);
 }
 
 std::string finding(const Judgement& judgement, const Limits& limits) {
+    const Match& right = judgement.right;
+    const std::string in_u = fmt::format("{:.2g} of |x0| + |x1|", right.max_error_u * 0x1p-24);
     switch (judgement.outcome) {
         case Outcome::pass:
-            return fmt::format("all {} values are within {} u", judgement.elements, limits.bound_u);
+            return judgement.quantised    ? "all codes and scales belong to a row within the error "
+                                            "of f32 arithmetic"
+                   : judgement.with_steps ? "all values are within the error of f32 arithmetic"
+                                          : fmt::format("all {} values are within {} u",
+                                                        judgement.elements, limits.bound_u);
         case Outcome::close:
-            return fmt::format(
-                "the operation is right, but not exact: it is correct to {:.2g} of |x0| + |x1|, {} "
-                "where {} u are allowed",
-                judgement.max_error_u * 0x1p-24, error_text(judgement.max_error_u), limits.bound_u);
+            return judgement.with_steps
+                       ? "the steps are right, but in other arithmetic"
+                       : fmt::format(
+                             "the operation is right, but not exact: it is correct to {}, {} where "
+                             "{} u are allowed",
+                             in_u, error_text(right.max_error_u), limits.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
+            const std::string nearly = judgement.with_steps
+                                           ? "in other arithmetic"
+                                           : fmt::format("to {:.2g} of |x0| + |x1|",
+                                                         match.max_error_u * 0x1p-24);
             return fmt::format("{}: {} ({})", name_of(match), match.meaning,
-                               match.explains ? "exactly"
-                                              : fmt::format("to {:.2g} of |x0| + |x1|",
-                                                            match.max_error_u * 0x1p-24));
+                               match.explains ? "exactly" : nearly);
         }
         case Outcome::unexplained: break;
     }
     return fmt::format("no known mistake explains the output; {} of its values are right",
-                       percent(judgement.share_within));
+                       percent(right.share_within));
+}
+
+/// How much is wrong, in a line.
+std::string error_line(const Judgement& judgement, const Limits& limits) {
+    const Match& right = judgement.right;
+    const std::string share = percent(right.share_within);
+    if (judgement.quantised) {
+        return fmt::format(
+            "   {} of the codes and scales of {} values are possible; the largest distance is "
+            "{:.2g} of the largest code or of a scale\n",
+            share, judgement.elements, right.largest_error);
+    }
+    if (judgement.with_steps) {
+        return fmt::format(
+            "   {} of {} values are within the error of f32 arithmetic; the largest error is "
+            "{:.2g} of its row\n",
+            share, judgement.elements, right.largest_error);
+    }
+    return judgement.outcome == Outcome::pass
+               ? fmt::format("   error {}\n", error_text(right.max_error_u))
+               : fmt::format("   error {}, {} of {} values within {} u\n",
+                             error_text(right.max_error_u, right.changes_rest), share,
+                             judgement.elements, limits.bound_u);
 }
 
 /// Describes the region that contains everything wrong.
@@ -186,7 +270,7 @@ std::string lone_text(const std::optional<Lone>& lone) {
 std::string wrong_text(const Judgement& judgement) {
     const bool explained = judgement.outcome == Outcome::mistake &&
                            judgement.matches.front().where.empty();
-    if (explained || judgement.wrong_rows == judgement.rows) {
+    if (judgement.with_steps || explained || judgement.wrong_rows == judgement.rows) {
         return "";
     }
     return fmt::format("   {} of {} rows are wrong{}\n", judgement.wrong_rows, judgement.rows,
@@ -216,27 +300,21 @@ std::string blind_text(const Judgement& judgement) {
                        fmt::join(names.begin(), names.begin() + std::ptrdiff_t(named), ", "), more);
 }
 
-std::string text_of(const char* name, const std::optional<Judged>& judged, const Limits& limits) {
-    if (!judged) {
-        return "";
-    }
-    const Judgement& judgement = judged->judgement;
-    std::string text = verdict_line(name, *judged, limits);
+std::string text_of(const char* name, const Judged& judged, const Limits& limits) {
+    const Judgement& judgement = judged.judgement;
+    std::string text = verdict_line(name, judged, limits) + error_line(judgement, limits);
     if (judgement.outcome == Outcome::pass) {
-        return text + fmt::format("   error {}\n", error_text(judgement.max_error_u)) +
-               blind_text(judgement);
+        return text + blind_text(judgement);
     }
-    text += fmt::format("   error {}, {} of {} values within {} u\n",
-                        error_text(judgement.max_error_u, judgement.changes_rest),
-                        percent(judgement.share_within), judgement.elements, limits.bound_u);
     text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
     text += odd_text(judgement.odd_pairs, judgement.pairs);
     text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first",
                         "largest error", "within");
     for (const Match& match : shown(judgement)) {
-        text += match_line(match);
+        text += fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
+                            error_of(judgement, match), percent(match.share_within), match.meaning);
     }
-    if (judgement.sampled < judgement.elements) {
+    if (!judgement.with_steps && judgement.sampled < judgement.elements) {
         text += fmt::format(
             "  compared on {} of {} values, evenly spread over heads, tokens and sequences, and on "
             "all where they fit\n",
@@ -247,44 +325,22 @@ std::string text_of(const char* name, const std::optional<Judged>& judged, const
 
 }  // namespace
 
-nlohmann::ordered_json pairs_json(const std::vector<std::size_t>& odd_pairs) {
-    return odd_pairs.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(odd_pairs);
-}
-
-std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pairs) {
-    if (odd_pairs.empty()) {
-        return "";
-    }
-    std::vector<bool> wrong(pairs);
-    for (const std::size_t pair : odd_pairs) {
-        wrong[pair] = true;
-    }
-    return fmt::format("   no rounding explains the errors in {} of {}\n",
-                       ranges_text("pair", wrong), pairs);
-}
-
-std::string percent(double share) {
-    return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
-}
-
-const char* word_of(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::pass: return "pass";
-        case Outcome::close: return "close";
-        case Outcome::mistake: return "mistake";
-        case Outcome::unexplained: break;
-    }
-    return "unexplained";
-}
-
-void report(const CheckOptions& options, const CheckResult& result) {
-    if (options.json) {
+void report(const CheckResult& result, bool as_json) {
+    if (as_json) {
         write_json(json_of(result));
         return;
     }
-    write_output(text_of("Q", result.q, result.limits) + text_of("K", result.k, result.limits) +
-                 "u = 2^-24 (|x0| + |x1|) times the attention factor; 16-bit outputs after "
-                 "rounding to nearest even\n");
+    std::string text;
+    bool in_u = false;
+    for (const TensorIndex which : every_tensor) {
+        if (const std::optional<Judged>& judged = result.tensors[which]) {
+            text += text_of(tensor_names[which].name, *judged, result.limits);
+            in_u = in_u || !judged->judgement.with_steps;
+        }
+    }
+    write_output(text + (!in_u ? ""
+                               : "u = 2^-24 (|x0| + |x1|) times the attention factor; 16-bit "
+                                 "outputs after rounding to nearest even\n"));
 }
 
 }  // namespace vkrope::tools

@@ -305,15 +305,15 @@ int largest_code(reference::Store type) {
     return 1;
 }
 
-StepsMatch match_of_codes(const StepsEvidence& evidence, const Candidate& candidate,
-                          const Limits& limits, const std::function<void(double)>& progress) {
+Match match_of_codes(const StepsEvidence& evidence, const Candidate& candidate,
+                     const Limits& limits, const std::function<void(double)>& progress) {
     const reference::CodesVerdict verdict = compare_stored(
         *evidence.stored, candidate.store, candidate.trial, candidate.steps, limits.bound_u,
         evidence.rotation.input, progress);
     const std::uint64_t all = verdict.codes + verdict.scales,
                         wrong = verdict.wrong_codes + verdict.wrong_scales;
     const int largest = largest_code(candidate.store.store.type);
-    StepsMatch match;
+    Match match;
     match.mistake = candidate.name;
     match.meaning = candidate.meaning;
     match.share_within = all == 0 ? 1 : 1 - double(wrong) / double(all);
@@ -328,8 +328,8 @@ StepsMatch match_of_codes(const StepsEvidence& evidence, const Candidate& candid
     return match;
 }
 
-StepsMatch match_of(const StepsEvidence& evidence, const Candidate& candidate, const Limits& limits,
-                    const std::function<void(double)>& progress = {}) {
+Match match_of(const StepsEvidence& evidence, const Candidate& candidate, const Limits& limits,
+               const std::function<void(double)>& progress = {}) {
     if (evidence.stored) {
         return match_of_codes(evidence, candidate, limits, progress);
     }
@@ -340,7 +340,7 @@ StepsMatch match_of(const StepsEvidence& evidence, const Candidate& candidate, c
         trial.in, trial.out, operation, candidate.steps, limits.bound_u,
         elements_from(given.input, trial.first_in, trial.in.type),
         elements_from(given.output, trial.first_out, trial.out.type), progress);
-    StepsMatch match;
+    Match match;
     match.mistake = candidate.name;
     match.meaning = candidate.meaning;
     match.share_within = verdict.elements == 0 ? 1
@@ -354,16 +354,16 @@ StepsMatch match_of(const StepsEvidence& evidence, const Candidate& candidate, c
 
 /// What a match has missed: of codes the share that is wrong, since most mistakes move some code by
 /// one; else the largest error.
-double missed(const StepsMatch& match, bool quantised) {
+double missed(const Match& match, bool quantised) {
     return quantised ? 1 - match.share_within : match.largest_error;
 }
 
-Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& matches, bool quantised,
+Outcome outcome_of(const Match& right, const std::vector<Match>& matches, bool quantised,
                    bool no_rounding) {
     if (right.explains) {
         return Outcome::pass;
     }
-    const StepsMatch* best = matches.empty() ? nullptr : &matches.front();
+    const Match* best = matches.empty() ? nullptr : &matches.front();
     if (best != nullptr && best->explains) {
         return Outcome::mistake;
     }
@@ -382,32 +382,34 @@ Outcome outcome_of(const StepsMatch& right, const std::vector<StepsMatch>& match
 
 }  // namespace
 
-StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
-                           const std::function<void(double)>& progress) {
-    StepsJudgement judgement;
+Judgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
+                      const std::function<void(double)>& progress) {
+    Judgement judgement;
     const reference::Tensor& in = evidence.rotation.in;
     judgement.elements = in.batch * in.tokens * in.heads * in.head_dim;
+    judgement.with_steps = true;
     judgement.quantised = evidence.stored.has_value();
     const Candidate right = right_of(evidence);
     judgement.right = match_of(evidence, right, limits, progress);
-    std::vector<StepsMatch>& matches = judgement.matches;
-    const auto any = [&matches](bool StepsMatch::*good) {
-        return std::any_of(matches.begin(), matches.end(), [good](const StepsMatch& match) {
+    judgement.breach = judgement.right.worst;
+    std::vector<Match>& matches = judgement.matches;
+    const auto any = [&matches](bool Match::*good) {
+        return std::any_of(matches.begin(), matches.end(), [good](const Match& match) {
             return match.*good && !match.precision && !match.measured;
         });
     };
     for (const Candidate& candidate : candidates_of(evidence)) {
-        if (candidate.measured && (judgement.right.explains || any(&StepsMatch::explains))) {
+        if (candidate.measured && (judgement.right.explains || any(&Match::explains))) {
             continue;
         }
         const Candidate part = sampled(candidate, limits.sampled_elements);
-        StepsMatch match = match_of(evidence, part, limits);
+        Match match = match_of(evidence, part, limits);
         if ((match.explains || match.nearly) && part.trial.in.tokens != in.tokens) {
             match = match_of(evidence, candidate, limits);  // on all elements, before reporting it
         }
         match.precision = candidate.precision;
         match.measured = candidate.measured;
-        if (!match.measured || match.explains || (match.nearly && !any(&StepsMatch::nearly))) {
+        if (!match.measured || match.explains || (match.nearly && !any(&Match::nearly))) {
             matches.push_back(std::move(match));
         }
     }
@@ -415,8 +417,8 @@ StepsJudgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
         judgement.odd_pairs = odd_pairs(around(evidence), limits.bound_u, judgement.pairs);
     }
     const bool no_rounding = !judgement.odd_pairs.empty();
-    std::stable_sort(matches.begin(), matches.end(), [&](const StepsMatch& a, const StepsMatch& b) {
-        const auto rank = [&](const StepsMatch& match) {
+    std::stable_sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) {
+        const auto rank = [&](const Match& match) {
             return std::tuple(match.explains, match.nearly && !(no_rounding && match.precision),
                               -missed(match, judgement.quantised), match.share_within,
                               -match.largest_error);

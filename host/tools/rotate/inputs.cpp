@@ -191,23 +191,26 @@ void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tens
     }
 }
 
-}  // namespace
-
-void check_tensors(const OfEachTensor<TensorPaths>& paths) {
-    if (paths[Q].input.empty() && paths[K].input.empty()) {
+/// Checks that Q or K is given, and that each given tensor has both files.
+void check_tensors(const RotateOptions& options) {
+    if (options.inputs[Q].empty() && options.inputs[K].empty()) {
         fail(ExitCode::usage, "--q and --k are missing; give at least one of them");
     }
-    for (const TensorPaths& tensor : paths) {
-        if (tensor.input.empty() != tensor.output.empty()) {
-            const bool no_input = tensor.input.empty();
-            fail(ExitCode::usage, "{} is missing; {} needs it",
-                 no_input ? tensor.input_option : tensor.output_option,
-                 no_input ? tensor.output_option : tensor.input_option);
+    for (const TensorIndex which : every_tensor) {
+        const bool no_input = options.inputs[which].empty();
+        if (no_input != options.outputs[which].empty()) {
+            const char* input = tensor_names[which].input_option;
+            const char* output = options.output_options[which];
+            fail(ExitCode::usage, "{} is missing; {} needs it", no_input ? input : output,
+                 no_input ? output : input);
         }
     }
 }
 
+}  // namespace
+
 RotateInputs read_inputs(const RotateOptions& options) {
+    check_tensors(options);
     Model model = load_model(options.model);
     RotateInputs inputs;
     const Rotation rotation = rotation_of(options, model.rotation);

@@ -58,7 +58,21 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options,
     return outputs;
 }
 
-void add_positions(CommandLine& command, RotateOptions& options) {
+void add_operation(CommandLine& command, RotateOptions& options) {
+    add_model_options(command, options.model);
+    const OfEachTensor<const char*> what_goes_in = {
+        "The query tensor before the rotation: FILE.npy, or FILE.safetensors:NAME.",
+        "The key tensor before the rotation, .npy or .safetensors.",
+        "The value tensor, .npy or .safetensors; it is never rotated, and its heads and head_dim "
+        "are its own."};
+    for (const TensorIndex which : every_tensor) {
+        command.add_text(tensor_names[which].input_option, "FILE", options.inputs[which],
+                         what_goes_in[which]);
+    }
+    for (const TensorIndex which : every_tensor) {
+        command.add_text(options.output_options[which], "FILE", options.outputs[which],
+                         fmt::format(fmt::runtime(options.output_help), tensor_names[which].name));
+    }
     const Option positions = command.add_text("--positions", "FILE", options.positions,
                                               "Positions, .npy: int32 or int64, [tokens], [batch, "
                                               "tokens] or [axes, batch, tokens].");
@@ -66,89 +80,20 @@ void add_positions(CommandLine& command, RotateOptions& options) {
         .add_integer("--first-position", options.first_position, INT32_MIN, INT32_MAX,
                      "Position of the first token of every sequence (0).")
         .excludes(positions);
-}
-
-void add_layout(CommandLine& command, RotateOptions& options) {
     command.add_choice(
         "--layout", options.layout, layouts,
         "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-}
-
-void add_window(CommandLine& command, RotateOptions& options) {
+    command.add_choice("--dtype", options.dtype, elements,
+                       "Element type that all tensors must have (as in their files; <u2 is bf16).");
     command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
                         "Channels of a head of Q and of K, instead of the model's.");
     command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},
                         std::uint32_t{65532}, "First rotated channel, instead of the model's.");
-}
-
-namespace {
-
-/// Adds --model and what belongs to it, --q, --k and --v, their outputs, and the positions.
-void add_tensor_files(CommandLine& command, RotateOptions& options) {
-    add_model_options(command, options.model);
-    const OfEachTensor<const char*> what_goes_in = {
-        "The query tensor: FILE.npy, or FILE.safetensors:NAME.",
-        "The key tensor, .npy or .safetensors.",
-        "The value tensor, .npy or .safetensors; it is never rotated, and its heads and head_dim "
-        "are its own."};
-    const OfEachTensor<const char*> what_comes_out = {"File for the rotated query tensor, .npy.",
-                                                      "File for the rotated key tensor, .npy.",
-                                                      "File for the value tensor, .npy."};
-    for (const TensorIndex which : every_tensor) {
-        command.add_text(tensor_names[which].input_option, "FILE", options.inputs[which],
-                         what_goes_in[which]);
-    }
-    for (const TensorIndex which : every_tensor) {
-        command.add_text(tensor_names[which].output_option, "FILE", options.outputs[which],
-                         what_comes_out[which]);
-    }
-    add_positions(command, options);
-}
-
-/// Adds what says how the tensors are read and rotated.
-void add_operation(CommandLine& command, RotateOptions& options) {
-    add_layout(command, options);
-    command.add_choice("--dtype", options.dtype, elements,
-                       "Element type that all tensors must have (as in their files; <u2 is bf16).");
+    command.add_flag("--inverse", options.inverse, "Rotate back.");
     command.add_choice("--gain", options.gain, gains,
                        "What to do with the model's attention factor (apply).");
-    command.add_choice(
-        "--angles", options.angles, angle_sources,
-        "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
-        "computed).");
-    command.add_flag("--float32-angles", options.float32_angles,
-                     "Angles as float32 products, as Hugging Face transformers computes them; "
-                     "--angles must be direct.");
-    add_window(command, options);
-    command.add_flag("--inverse", options.inverse, "Rotate back.");
-}
-
-/// Adds what says where and how often it runs, and what is reported.
-void add_run(CommandLine& command, RotateOptions& options) {
-    command
-        .add_text("--device", "DEVICE", options.device,
-                  "Index, UUID or part of the name of the device (the best one).")
-        .from_environment("VKROPE_DEVICE");
-    command
-        .add_text("--pipeline-cache", "FOLDER", options.pipeline_cache,
-                  "Keep compiled pipelines in this folder for later runs (none are kept).")
-        .from_environment("VKROPE_PIPELINE_CACHE");
-    command.add_flag("--verify", options.verify,
-                     "Compare every value with the definition; write nothing if one is wrong.");
-    command.add_integer(
-        "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
-        "Runs to time after one warm-up run; the median is reported (1 without warm-up).");
-    command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
-    command.add_flag("--json", options.json, "Write JSON.");
-}
-
-}  // namespace
-
-void add_options(CommandLine& command, RotateOptions& options) {
-    add_tensor_files(command, options);
-    add_operation(command, options);
     add_steps(command, options.steps);
-    add_run(command, options);
+    command.add_flag("--json", options.json, "Write JSON.");
 }
 
 }  // namespace vkrope::tools

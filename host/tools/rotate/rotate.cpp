@@ -29,10 +29,10 @@ std::vector<Output> outputs_of(const RotateOptions& options, const RotateInputs&
             if (!inputs.tensors[which] || (of_scales && !is_made(store.scale))) {
                 continue;
             }
-            OutputArray array = {tensor_names[which].output_option, options.outputs[which],
+            OutputArray array = {options.output_options[which], options.outputs[which],
                                  npy_type(store.type), inputs.tensors[which]->array.header.shape};
             if (of_scales) {
-                array.option = options.steps.scale_options.names[which];
+                array.option = options.steps.scale_options[which];
                 array.path = options.steps.scale_files[which];
                 array.type = npy::Type::f4;
                 array.shape.pop_back();
@@ -54,13 +54,32 @@ std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float
     return ordered;
 }
 
+/// Where angles come from, where and how often it runs, and what is reported.
+void add_run(CommandLine& command, RotateOptions& options) {
+    command.add_choice(
+        "--angles", options.angles, angle_sources,
+        "Where the shader takes cos and sin from (factored_texture; from position 2^22 on, "
+        "computed).");
+    command.add_flag("--float32-angles", options.float32_angles,
+                     "Angles as float32 products, as Hugging Face transformers computes them; "
+                     "--angles must be direct.");
+    command
+        .add_text("--device", "DEVICE", options.device,
+                  "Index, UUID or part of the name of the device (the best one).")
+        .from_environment("VKROPE_DEVICE");
+    command
+        .add_text("--pipeline-cache", "FOLDER", options.pipeline_cache,
+                  "Keep compiled pipelines in this folder for later runs (none are kept).")
+        .from_environment("VKROPE_PIPELINE_CACHE");
+    command.add_flag("--verify", options.verify,
+                     "Compare every value with the definition; write nothing if one is wrong.");
+    command.add_integer(
+        "--repeat", options.repetitions, std::uint32_t{1}, std::uint32_t{1000},
+        "Runs to time after one warm-up run; the median is reported (1 without warm-up).");
+    command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
+}
+
 ExitCode rotate(const RotateOptions& options) {
-    OfEachTensor<TensorPaths> paths;
-    for (const TensorIndex which : every_tensor) {
-        const auto& [name, input_option, output_option] = tensor_names[which];
-        paths[which] = {input_option, options.inputs[which], output_option, options.outputs[which]};
-    }
-    check_tensors(paths);
     const RotateInputs inputs = read_inputs(options);
     const std::vector<Output> outputs = outputs_of(options, inputs);
     std::vector<OutputArray> arrays;
@@ -100,7 +119,8 @@ void add_rotate(CommandLine& vkrope) {
         "all that a model does to them between projection and attention: bias, norm, clip, "
         "rotation, scale, Hadamard transform, store.");
     const auto options = std::make_shared<RotateOptions>();
-    add_options(command, *options);
+    add_operation(command, *options);
+    add_run(command, *options);
     command.on_run([options] { return rotate(*options); });
 }
 

@@ -20,7 +20,9 @@ namespace vkrope::tools {
 struct RotateOptions {
     ModelOptions model;
     OfEachTensor<std::string> inputs, outputs;  // paths; empty: not given
-    std::string positions;                      // path; empty: not given
+    OfEachTensor<const char*> output_options = {"--out-q", "--out-k", "--out-v"};
+    const char* output_help = "File for the output of {}, .npy.";
+    std::string positions;  // path; empty: not given
     Layout layout = VKROPE_LAYOUT_BSHD;
     std::optional<Element> dtype;
     std::optional<std::int32_t> first_position;
@@ -36,13 +38,8 @@ struct RotateOptions {
     StepOptions steps;
 };
 
-/// Options that `vkrope check` has too.
-void add_positions(CommandLine& command, RotateOptions& options);
-void add_layout(CommandLine& command, RotateOptions& options);
-void add_window(CommandLine& command, RotateOptions& options);
-
-/// Adds the options of vkrope rotate.
-void add_options(CommandLine& command, RotateOptions& options);
+/// Adds the files, and what was done to their tensors.
+void add_operation(CommandLine& command, RotateOptions& options);
 
 struct RotateInputs {
     Rotation rotation;  // of the model, with the changes of the command line and the rotary offsets
@@ -57,17 +54,6 @@ struct RotateInputs {
     float q_scale = 1;
     std::uint32_t first_set_tokens = 0;  // 0: one set of parameters
 };
-
-/// The two options of a tensor and their paths; a path is empty if not given.
-struct TensorPaths {
-    const char* input_option = nullptr;
-    std::string_view input;
-    const char* output_option = nullptr;
-    std::string_view output;
-};
-
-/// Checks that Q or K is given, and that each given tensor has both files. Throws Failure.
-void check_tensors(const OfEachTensor<TensorPaths>& paths);
 
 /// Reads the files named by the options and checks everything that can be checked without a device.
 /// Throws Failure.

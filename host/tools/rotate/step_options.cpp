@@ -121,10 +121,9 @@ void add_scales(CommandLine& command, StepOptions& options) {
         [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); },
         "a number from 0 that a float holds", "Smallest scale that --store-scale row makes (0).");
     for (const TensorIndex which : every_tensor) {
-        command.add_text(
-            options.scale_options.names[which], "FILE", options.scale_files[which],
-            fmt::format(fmt::runtime(options.scale_options.help), tensor_names[which].name) +
-                ": float32, the shape of the tensor without the last axis.");
+        command.add_text(options.scale_options[which], "FILE", options.scale_files[which],
+                         fmt::format(fmt::runtime(options.scale_help), tensor_names[which].name) +
+                             ": float32, the shape of the tensor without the last axis.");
     }
 }
 

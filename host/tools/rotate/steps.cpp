@@ -168,7 +168,7 @@ void check_absent(const StepOptions& options, TensorIndex which) {
                         : options.types.named[which]          ? "--store"
                         : options.hadamard.named[which]       ? "--hadamard"
                         : options.scales.named[which]         ? "--store-scale"
-                        : !options.scale_files[which].empty() ? options.scale_options.names[which]
+                        : !options.scale_files[which].empty() ? options.scale_options[which]
                                                               : nullptr;
     for (std::size_t set = 0; set < sets; ++set) {
         for (const Parameter parameter : every_parameter) {

@@ -25,10 +25,9 @@ using OfEachTensor = std::array<T, std::size(every_tensor)>;
 struct TensorNames {
     const char* name;
     const char* input_option;
-    const char* output_option;
 };
 inline constexpr OfEachTensor<TensorNames> tensor_names = {
-    {{"Q", "--q", "--out-q"}, {"K", "--k", "--out-k"}, {"V", "--v", "--out-v"}}};
+    {{"Q", "--q"}, {"K", "--k"}, {"V", "--v"}}};
 
 /// What a file gives each channel of a tensor, or each channel of each head.
 enum Parameter : std::size_t { parameter_bias, parameter_weight, parameter_norm_bias };
@@ -65,12 +64,6 @@ struct ScaleOption {
     std::string of_heads = {};  // path; empty: the other two
 };
 
-/// The options of files with made scales, and what their help says of them.
-struct ScaleFileOptions {
-    OfEachTensor<const char*> names = {"--out-q-scales", "--out-k-scales", "--out-v-scales"};
-    const char* help = "File for the scales made for {}, .npy";
-};
-
 struct StepOptions {
     bool of_model = false;  // the model's too, if none of the others is given
     OfEachTensor<OfEachParameter<std::string>> parameters[sets];  // paths; empty: not given
@@ -91,7 +84,9 @@ struct StepOptions {
     bool hadamard_of_llama_cpp = false;
     ForTensors<ScaleOption> scales;
     std::optional<double> scale_floor;
-    ScaleFileOptions scale_options;
+    OfEachTensor<const char*> scale_options = {"--out-q-scales", "--out-k-scales",
+                                               "--out-v-scales"};
+    const char* scale_help = "File for the scales made for {}, .npy";
     OfEachTensor<std::string> scale_files;  // paths; empty: not given
 };
 

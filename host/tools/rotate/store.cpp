@@ -110,12 +110,12 @@ void choose_scale(const StepOptions& options, TensorIndex which, const TensorFil
     if (made == options.scale_files[which].empty()) {
         if (made) {
             fail(ExitCode::usage, "{}: missing; --store-scale row makes scales of {}",
-                 options.scale_options.names[which], name);
+                 options.scale_options[which], name);
         }
         fail(ExitCode::usage,
              "{}: no scales are made of {}; --store-scale row makes them of "
              "e4m3fn, e5m2 and int8",
-             options.scale_options.names[which], name);
+             options.scale_options[which], name);
     }
 }
 

@@ -26,7 +26,7 @@ named() {
     mistake=$1
     shift
     expect 1 '--actual' "$@"
-    holds "$mistake is named" says "mistake: $mistake "
+    holds "$mistake is named" says "mistake: $mistake: "
 }
 
 engine

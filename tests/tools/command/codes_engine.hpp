@@ -142,7 +142,7 @@ inline Output output_of(const Engine& engine, const Row& values, std::size_t row
     return output;
 }
 
-inline StepsJudgement judged(const Row& values, const Output& output,
+inline Judgement judged(const Row& values, const Output& output,
                              const reference::QuantisedStore& store,
                              const reference::Finish& steps = {}, std::uint64_t batch = 1,
                              const Limits& limits = {}) {

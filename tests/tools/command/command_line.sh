@@ -8,7 +8,7 @@ llama=$models/llama-3.2-1b.json
 
 works "$vkrope" --version
 holds 'version' says 'vkrope [0-9]*.[0-9]*.[0-9]*'
-for command in '' devices frequencies explain rotate finish check make-input; do
+for command in '' devices frequencies explain rotate check make-input; do
     # shellcheck disable=SC2086 # no word for none
     works "$vkrope" $command --help
     holds "help of '$command' on stdout" [ -s "$logs/out" ]

@@ -203,7 +203,7 @@ beside_v() {
 works beside_v v_out.npy
 holds 'V is not rotated' says 'V  pass'
 expect 1 '--actual-v: ' beside_v k_out.npy
-holds 'V was rotated' says 'V  mistake: v_rotated '
+holds 'V was rotated' says 'V  mistake: v_rotated: '
 cp yarn.json model.json
 
 # Angles in float32, far out: wrong by more than the bound, and close enough for those who

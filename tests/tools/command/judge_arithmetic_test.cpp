@@ -132,8 +132,8 @@ TEST_CASE("an engine that computes in 16 bits throughout is close, and no more t
     Case made(changed([](Engine& e) { e.rounded = to_bf16; }));
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::close);
-    CHECK(judgement.max_error_u * 0x1p-24 > 1e-3);
-    CHECK(judgement.max_error_u * 0x1p-24 < 1e-2);
+    CHECK(judgement.right.max_error_u * 0x1p-24 > 1e-3);
+    CHECK(judgement.right.max_error_u * 0x1p-24 < 1e-2);
     made.limits.tolerance = 1e-3;
     CHECK(made.judged().outcome == Outcome::unexplained);
     // The same engine with a mistake is not close, but the mistake is found despite the noise.

@@ -72,7 +72,7 @@ TEST_CASE("positions on several axes: right, and each mistake is named") {
         CAPTURE(model.sections.axes);
         const Judgement judgement = model.made([](Engine&) {}).judged();
         CHECK(judgement.outcome == Outcome::pass);
-        CHECK(judgement.max_error_u <= 1.0);
+        CHECK(judgement.right.max_error_u <= 1.0);
         for (const Match& match : judgement.matches) {
             CAPTURE(match.mistake);
             CHECK(match.explains == (match.mistake == "subnormals_flushed"));

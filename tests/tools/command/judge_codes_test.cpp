@@ -14,7 +14,7 @@ using namespace vkrope::tools::codes;
 
 namespace {
 
-void check_named(const std::string& mistake, const StepsJudgement& judgement) {
+void check_named(const std::string& mistake, const Judgement& judgement) {
     CAPTURE(mistake);
     REQUIRE(!judgement.matches.empty());
     CHECK(judgement.outcome == Outcome::mistake);
@@ -22,7 +22,7 @@ void check_named(const std::string& mistake, const StepsJudgement& judgement) {
     CHECK(judgement.matches.front().explains);
 }
 
-void check_passes(const StepsJudgement& judgement) {
+void check_passes(const Judgement& judgement) {
     CHECK(judgement.outcome == Outcome::pass);
     CHECK(judgement.right.share_within == 1);
 }
@@ -103,12 +103,12 @@ TEST_CASE("other arithmetic") {
         return judged(values, output_of({.type = Store::q8_0, .nearest = nearest}, noisy),
                       {Store::q8_0}, {}, 1, limits);
     };
-    const StepsJudgement close = engine(half_away);
+    const Judgement close = engine(half_away);
     CHECK(close.outcome == Outcome::close);
     CHECK(close.right.share_within > 0.99);
     CHECK(close.right.share_within < 1);
     // Half of the codes are one off, which is not arithmetic.
-    const StepsJudgement truncated = engine(toward_zero);
+    const Judgement truncated = engine(toward_zero);
     CHECK(truncated.outcome == Outcome::mistake);
     CHECK(truncated.matches.front().mistake == "truncated");
     CHECK(!truncated.matches.front().explains);
@@ -125,7 +125,7 @@ TEST_CASE("a d of zero with the other sign is close") {
     Output output = output_of({.type = Store::q8_0}, values);
     output.codes[1] = 0x80;
     std::fill_n(output.codes.begin() + 2, 32, std::uint8_t{0});
-    const StepsJudgement judgement = judged(values, output, {Store::q8_0});
+    const Judgement judgement = judged(values, output, {Store::q8_0});
     CHECK(judgement.outcome == Outcome::close);
     CHECK(judgement.right.largest_error == 0);
 }
@@ -169,7 +169,7 @@ TEST_CASE("the scale of codes") {
             scale = 1 / scale;
         }
         // 1 / (1 / scale) is the scale for most of them only.
-        const StepsJudgement inverted = judged(values, output, right);
+        const Judgement inverted = judged(values, output, right);
         CHECK(inverted.outcome == Outcome::mistake);
         CHECK(inverted.matches.front().mistake == "scale_inverted");
         CHECK(inverted.matches.front().nearly);

@@ -147,8 +147,8 @@ inline void check_named(const char* name, Case made) {
     CHECK(judgement.matches.front().mistake == name);
     CHECK(judgement.matches.front().explains);
     CHECK(judgement.matches.front().share_within == 1);
-    CHECK(judgement.max_error_u > made.limits.bound_u);
-    CHECK(judgement.share_within < 1);
+    CHECK(judgement.right.max_error_u > made.limits.bound_u);
+    CHECK(judgement.right.share_within < 1);
     CHECK(judgement.breach != "");
     // No other mistake explains the data as well.
     CHECK((judgement.matches.size() > 1 && !judgement.matches[1].explains));

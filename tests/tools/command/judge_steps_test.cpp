@@ -154,7 +154,7 @@ reference::Finish definition_of(const Engine& right) {
 }
 
 /// What is said of an engine, where another one is right.
-StepsJudgement judged(const Engine& right, const Engine& engine) {
+Judgement judged(const Engine& right, const Engine& engine) {
     const std::vector<std::byte> in = stored(input, right.type),
                                  out = stored(engine.run(), right.type);
     StepsEvidence evidence;
@@ -184,12 +184,12 @@ using Change = std::function<void(Engine&)>;
 /// The right engine passes, one with the change is named, and nothing else explains it.
 void check_named(const std::string& mistake, const Engine& right, const Change& change) {
     CAPTURE(mistake);
-    const StepsJudgement passes = judged(right, right);
+    const Judgement passes = judged(right, right);
     CHECK(passes.outcome == Outcome::pass);
     CHECK(passes.right.share_within == 1);
     Engine engine = right;
     change(engine);
-    const StepsJudgement judgement = judged(right, engine);
+    const Judgement judgement = judged(right, engine);
     REQUIRE(judgement.matches.size() > 1);
     CHECK(judgement.outcome == Outcome::mistake);
     CHECK(judgement.matches[0].mistake == mistake);
@@ -299,7 +299,7 @@ TEST_CASE("errors that sit in a few pairs are no rounding") {
     const Engine right = {.norm = Kind::rms, .weighs = true};
     Engine slower = right;
     slower.last_frequency *= 1.5;
-    const StepsJudgement judgement = judged(right, slower);
+    const Judgement judgement = judged(right, slower);
     CHECK(judgement.right.largest_error < 0.01);
     CHECK(judgement.outcome == Outcome::unexplained);
     CHECK(judgement.odd_pairs == std::vector<std::size_t>{pairs - 1});
@@ -314,7 +314,7 @@ TEST_CASE("V") {
 TEST_CASE("what is tried of the steps is what the tests above make") {
     const auto tried = [](const Engine& right) {
         std::set<std::string> names;
-        for (const StepsMatch& match : judged(right, right).matches) {
+        for (const Match& match : judged(right, right).matches) {
             names.insert(match.mistake);
         }
         return names;

@@ -19,8 +19,8 @@ using namespace vkrope;
 TEST_CASE("a right output passes, and no mistake explains it") {
     const Judgement judgement = Case(Engine()).judged();
     CHECK(judgement.outcome == Outcome::pass);
-    CHECK(judgement.max_error_u <= 1.0);  // rounded once
-    CHECK(judgement.share_within == 1);
+    CHECK(judgement.right.max_error_u <= 1.0);  // rounded once
+    CHECK(judgement.right.share_within == 1);
     CHECK(judgement.elements == count);
     CHECK(judgement.sampled == count);
     CHECK(judgement.breach == "");
@@ -44,7 +44,7 @@ TEST_CASE("the bound belongs to the widest source of angles, and is no wider") {
         made.out[at] = float(exact + error * 0x1p-24 * 1.25 * 4);
         const double stored = std::fabs(double(made.out[at]) - exact) / (0x1p-24 * 1.25 * 4);
         const Judgement judgement = made.judged();
-        CHECK(judgement.max_error_u == doctest::Approx(stored).epsilon(1e-6));
+        CHECK(judgement.right.max_error_u == doctest::Approx(stored).epsilon(1e-6));
         CHECK((judgement.outcome == Outcome::pass) == (stored <= 6));
         CHECK(judgement.outcome == (error < 6 ? Outcome::pass : Outcome::close));
     }
@@ -267,7 +267,7 @@ TEST_CASE("what no mistake explains is said to be unexplained") {
         CHECK(judgement.breach != "");
         CHECK(!judgement.matches.front().explains);
     }
-    CHECK(std::isinf(not_a_number.judged().max_error_u));
+    CHECK(std::isinf(not_a_number.judged().right.max_error_u));
 }
 
 TEST_CASE("mistakes are tried on a sample, and accused after all has been compared") {

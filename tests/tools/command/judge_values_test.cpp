@@ -299,7 +299,7 @@ TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
         const Engine engine = changed([&](Engine& e) { e.inv_freq[odd.pair] *= 1 + odd.share; });
         Case made(engine);
         const Judgement judgement = made.judged();
-        CHECK(judgement.max_error_u * 0x1p-24 < made.limits.tolerance);
+        CHECK(judgement.right.max_error_u * 0x1p-24 < made.limits.tolerance);
         CHECK(judgement.outcome == Outcome::unexplained);
         CHECK(judgement.odd_pairs == std::vector<std::size_t>{odd.pair});
         CHECK(judgement.pairs == pairs);
@@ -358,7 +358,7 @@ TEST_CASE("a few pairs whose errors the others do not have are no rounding, at a
         Case made = made_at(each.first, inv_freq, each.float32);
         made.limits.accepts_close = true;
         const Judgement judgement = made.judged();
-        CHECK(judgement.max_error_u * 0x1p-24 < made.limits.tolerance);
+        CHECK(judgement.right.max_error_u * 0x1p-24 < made.limits.tolerance);
         CHECK(judgement.outcome == Outcome::unexplained);
         CHECK(judgement.odd_pairs == each.odd);
     }
