@@ -5,11 +5,11 @@
 #include <cstring>
 #include <vkrope/vkrope.hpp>
 
+#include "cli/failure.hpp"
 #include "layer.hpp"
 #include "reference/element.hpp"
 #include "reference/quantise.hpp"
 #include "runtime/device_impl.hpp"
-#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 

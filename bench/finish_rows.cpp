@@ -3,9 +3,9 @@
 // rotation, Hadamard transforms, and the store of K and V.
 #include <memory>
 
+#include "cli/words.hpp"
 #include "finish_layer.hpp"
 #include "rows.hpp"
-#include "shell/words.hpp"
 
 namespace vkrope::bench {
 namespace {

@@ -6,9 +6,9 @@
 #include <ctime>
 #include <optional>
 
+#include "cli/failure.hpp"
 #include "rows.hpp"
 #include "runtime/device_impl.hpp"
-#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "cli/failure.hpp"
 #include "kernel/dispatch_sequence.hpp"
-#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 namespace {

@@ -9,15 +9,15 @@
 #include <cstring>
 #include <ctime>
 
+#include "cli/command_line.hpp"
+#include "cli/device_text.hpp"
+#include "cli/failure.hpp"
+#include "cli/output_file.hpp"
+#include "cli/program.hpp"
+#include "cli/signals.hpp"
+#include "cli/terminal.hpp"
 #include "report.hpp"
 #include "rows.hpp"
-#include "shell/command_line.hpp"
-#include "shell/device_text.hpp"
-#include "shell/failure.hpp"
-#include "shell/output_file.hpp"
-#include "shell/program.hpp"
-#include "shell/signals.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::bench {
 namespace {

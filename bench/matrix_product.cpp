@@ -4,9 +4,9 @@
 #include <bit>
 #include <cmath>
 
+#include "cli/failure.hpp"
 #include "divide_up.hpp"
 #include "interface.h"
-#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "files/svg.hpp"
+#include "io/svg.hpp"
 
 namespace vkrope::bench {
 namespace {

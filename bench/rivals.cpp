@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "cli/failure.hpp"
 #include "divide_up.hpp"
 #include "interface.h"
-#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 namespace {

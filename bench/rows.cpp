@@ -3,11 +3,11 @@
 
 #include <chrono>
 
+#include "cli/failure.hpp"
+#include "cli/terminal.hpp"
+#include "cli/words.hpp"
 #include "rivals.hpp"
 #include "runtime/device_impl.hpp"
-#include "shell/failure.hpp"
-#include "shell/terminal.hpp"
-#include "shell/words.hpp"
 
 namespace vkrope::bench {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/failure.hpp"
 #include "layer.hpp"
 #include "rivals.hpp"
-#include "shell/failure.hpp"
 
 namespace vkrope::bench {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The command "vkrope": selects the subcommand.
-#include "shell/commands.hpp"
-#include "shell/program.hpp"
+#include "cli/commands.hpp"
+#include "cli/program.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -26,16 +26,16 @@ may_include reference 'reference/.*'
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
 reference='oracle|turns|finish|element|quantise|quantise_verdict|code_edges'
 tiers="vkrope/.*|divide_up\.hpp|reference/($reference)\.hpp"
-may_include tools/shell "$tiers|shell/.*"
-may_include tools/files \
-    "$tiers|(shell|files)/.*|model/(gguf/model|hf/config|json_document)\.hpp"
+may_include tools/cli "$tiers|cli/.*"
+may_include tools/io \
+    "$tiers|(cli|io)/.*|model/(gguf/model|hf/config|json_document)\.hpp"
 may_include tools/roof \
     "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
-may_include tools/rotate "$tiers|(shell|files|roof|rotate)/.*"
-may_include tools/check "$tiers|(shell|files|rotate|check)/.*"
-may_include tools/explain "$tiers|(shell|files|explain)/.*"
+may_include tools/rotate "$tiers|(cli|io|roof|rotate)/.*"
+may_include tools/check "$tiers|(cli|io|rotate|check)/.*"
+may_include tools/explain "$tiers|(cli|io|explain)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
-may_include tools/conformance "$tiers|(shell|files|conformance)/.*|$conformance"
+may_include tools/conformance "$tiers|(cli|io|conformance)/.*|$conformance"
 
 # Vulkan Memory Allocator is known to one file; JSON to one tier; exceptions never leave a header
 # of ours.

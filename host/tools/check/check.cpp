@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "check/others.hpp"
-#include "files/array_file.hpp"
-#include "shell/command_line.hpp"
-#include "shell/commands.hpp"
-#include "shell/terminal.hpp"
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/terminal.hpp"
+#include "io/array_file.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check/judge.hpp"
-#include "files/model_file.hpp"
+#include "io/model_file.hpp"
 
 namespace vkrope::tools {
 

@@ -9,8 +9,8 @@
 
 #include "check/check.hpp"
 #include "check/where.hpp"
-#include "shell/terminal.hpp"
-#include "shell/words.hpp"
+#include "cli/terminal.hpp"
+#include "cli/words.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/command.hpp"
 
+#include "cli/command_line.hpp"
 #include "conformance/isolation/worker.hpp"
 #include "conformance/options.hpp"
-#include "shell/command_line.hpp"
 
 namespace vkrope::conformance {
 namespace {

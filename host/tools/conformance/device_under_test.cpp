@@ -6,8 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "cli/device_text.hpp"
 #include "conformance/suite.hpp"
-#include "shell/device_text.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "shell/output_file.hpp"
-#include "shell/signals.hpp"
+#include "cli/output_file.hpp"
+#include "cli/signals.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "cli/program.hpp"
 #include "conformance/command.hpp"
-#include "shell/program.hpp"
 
 int main(int argc, char** argv) {
     using namespace vkrope;

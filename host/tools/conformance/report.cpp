@@ -5,9 +5,9 @@
 #include <ctime>
 #include <filesystem>
 
+#include "cli/device_text.hpp"
+#include "cli/terminal.hpp"
 #include "conformance/reports/input_file.hpp"
-#include "shell/device_text.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::conformance {
 namespace {

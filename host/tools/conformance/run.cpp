@@ -7,6 +7,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/output_file.hpp"
+#include "cli/program.hpp"
+#include "cli/terminal.hpp"
 #include "conformance/cases/suite.hpp"
 #include "conformance/interrupt.hpp"
 #include "conformance/isolation/bench_run.hpp"
@@ -19,9 +22,6 @@
 #include "conformance/reports/waivers.hpp"
 #include "conformance/selection.hpp"
 #include "conformance/shell_word.hpp"
-#include "shell/output_file.hpp"
-#include "shell/program.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::conformance {
 namespace {

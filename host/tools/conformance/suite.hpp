@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
 
 namespace vkrope::conformance {
 

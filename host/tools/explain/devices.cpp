@@ -4,9 +4,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "shell/commands.hpp"
-#include "shell/device_text.hpp"
-#include "shell/terminal.hpp"
+#include "cli/commands.hpp"
+#include "cli/device_text.hpp"
+#include "cli/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -10,11 +10,11 @@
 #include <numbers>
 #include <utility>
 
-#include "files/model_options.hpp"
-#include "shell/command_line.hpp"
-#include "shell/commands.hpp"
-#include "shell/output_file.hpp"
-#include "shell/terminal.hpp"
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/output_file.hpp"
+#include "cli/terminal.hpp"
+#include "io/model_options.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -7,13 +7,13 @@
 #include <numbers>
 #include <vector>
 
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/finish_text.hpp"
+#include "cli/terminal.hpp"
 #include "explain/explain.hpp"
 #include "explain/matrix.hpp"
-#include "files/model_options.hpp"
-#include "shell/command_line.hpp"
-#include "shell/commands.hpp"
-#include "shell/finish_text.hpp"
-#include "shell/terminal.hpp"
+#include "io/model_options.hpp"
 
 namespace vkrope::tools {
 namespace {

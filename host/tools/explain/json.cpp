@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/finish_text.hpp"
+#include "cli/words.hpp"
 #include "explain/explain.hpp"
-#include "files/model_file.hpp"
-#include "shell/finish_text.hpp"
-#include "shell/words.hpp"
+#include "io/model_file.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "files/npy.hpp"
+#include "cli/command_line.hpp"
+#include "cli/failure.hpp"
+#include "cli/output_file.hpp"
+#include "io/npy.hpp"
 #include "reference/oracle.hpp"
-#include "shell/command_line.hpp"
-#include "shell/failure.hpp"
-#include "shell/output_file.hpp"
 
 namespace vkrope::tools {
 namespace {

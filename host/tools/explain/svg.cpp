@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // vkrope explain, as a picture.
-#include "files/svg.hpp"
+#include "io/svg.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <numbers>
 #include <utility>
 
+#include "cli/words.hpp"
 #include "explain/explain.hpp"
-#include "shell/words.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "cli/finish_text.hpp"
 #include "explain/explain.hpp"
-#include "files/model_file.hpp"
-#include "shell/finish_text.hpp"
+#include "io/model_file.hpp"
 
 namespace vkrope::tools {
 namespace {

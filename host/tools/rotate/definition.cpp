@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "files/model_file.hpp"
+#include "io/model_file.hpp"
 
 namespace vkrope::tools {
 

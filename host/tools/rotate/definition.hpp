@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "files/token_positions.hpp"
+#include "io/token_positions.hpp"
 #include "reference/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 

@@ -2,12 +2,12 @@
 // The second step of vkrope rotate: upload, rotate and time, download.
 #include <algorithm>
 
+#include "cli/device_text.hpp"
+#include "cli/failure.hpp"
+#include "cli/terminal.hpp"
 #include "roof/copy_roof.hpp"
 #include "roof/median.hpp"
 #include "rotate/rotate.hpp"
-#include "shell/device_text.hpp"
-#include "shell/failure.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

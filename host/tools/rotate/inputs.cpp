@@ -2,9 +2,9 @@
 // The first step of vkrope rotate: everything that can be checked without a device.
 #include <algorithm>
 
+#include "cli/failure.hpp"
+#include "cli/terminal.hpp"
 #include "rotate/rotate.hpp"
-#include "shell/failure.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -3,11 +3,11 @@
 #include <memory>
 #include <sstream>
 
-#include "files/element_type.hpp"
-#include "files/npy.hpp"
-#include "shell/command_line.hpp"
-#include "shell/commands.hpp"
-#include "shell/output_file.hpp"
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/output_file.hpp"
+#include "io/element_type.hpp"
+#include "io/npy.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The options of vkrope rotate, and its output files.
-#include "files/array_file.hpp"
-#include "files/model_options.hpp"
+#include "cli/command_line.hpp"
+#include "cli/output_file.hpp"
+#include "io/array_file.hpp"
+#include "io/model_options.hpp"
 #include "rotate/rotate.hpp"
-#include "shell/command_line.hpp"
-#include "shell/output_file.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/device_text.hpp"
+#include "cli/finish_text.hpp"
+#include "cli/terminal.hpp"
 #include "rotate/rotate.hpp"
-#include "shell/device_text.hpp"
-#include "shell/finish_text.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <memory>
 
-#include "files/element_type.hpp"
-#include "shell/command_line.hpp"
-#include "shell/commands.hpp"
-#include "shell/output_file.hpp"
-#include "shell/terminal.hpp"
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/output_file.hpp"
+#include "cli/terminal.hpp"
+#include "io/element_type.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "files/model_file.hpp"
-#include "files/tensor_file.hpp"
-#include "files/token_positions.hpp"
+#include "cli/command_line.hpp"
+#include "cli/output_file.hpp"
+#include "cli/words.hpp"
+#include "io/model_file.hpp"
+#include "io/tensor_file.hpp"
+#include "io/token_positions.hpp"
 #include "rotate/steps.hpp"
-#include "shell/command_line.hpp"
-#include "shell/output_file.hpp"
-#include "shell/words.hpp"
 
 namespace vkrope::tools {
 

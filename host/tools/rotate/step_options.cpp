@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "cli/finish_text.hpp"
 #include "rotate/steps.hpp"
-#include "shell/finish_text.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -3,11 +3,11 @@
 // leave open comes from the model.
 #include <fmt/format.h>
 
-#include "files/array_file.hpp"
-#include "files/element_type.hpp"
+#include "cli/finish_text.hpp"
+#include "cli/terminal.hpp"
+#include "io/array_file.hpp"
+#include "io/element_type.hpp"
 #include "rotate/rotate.hpp"
-#include "shell/finish_text.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

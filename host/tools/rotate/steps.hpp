@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "files/tensor_file.hpp"
+#include "cli/command_line.hpp"
+#include "io/tensor_file.hpp"
 #include "reference/finish.hpp"
 #include "reference/quantise_verdict.hpp"
-#include "shell/command_line.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {

@@ -2,10 +2,10 @@
 // How vkrope rotate stores its outputs: the options, checked against the tensors.
 #include <cmath>
 
-#include "files/array_file.hpp"
-#include "files/element_type.hpp"
+#include "cli/terminal.hpp"
+#include "io/array_file.hpp"
+#include "io/element_type.hpp"
 #include "rotate/rotate.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <utility>
 
-#include "files/element_type.hpp"
+#include "cli/terminal.hpp"
+#include "io/element_type.hpp"
 #include "rotate/definition.hpp"
 #include "rotate/rotate.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

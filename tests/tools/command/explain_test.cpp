@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "files/svg.hpp"
+#include "io/svg.hpp"
 #include "support/names.hpp"
 
 using namespace vkrope;

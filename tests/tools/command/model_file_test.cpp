@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A model's file is read once, for all queries: here it is deleted before the queries. And whose
 // heads are counted.
-#include "files/model_file.hpp"
+#include "io/model_file.hpp"
 
 #include <doctest/doctest.h>
 

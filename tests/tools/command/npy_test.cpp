@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The .npy reader trusts nothing: every invalid file is an error with a reason, and files of the
 // writer match the format byte for byte.
-#include "files/npy.hpp"
+#include "io/npy.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

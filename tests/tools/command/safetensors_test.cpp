@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The reader of safetensors files trusts nothing: every file that breaks a rule of the format is an
 // error with a reason, and what it accepts is what the file says.
-#include "files/safetensors.hpp"
+#include "io/safetensors.hpp"
 
 #include <doctest/doctest.h>
 
 #include <fstream>
 #include <string>
 
-#include "files/array_file.hpp"
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
+#include "io/array_file.hpp"
 #include "support/names.hpp"
 
 using namespace vkrope;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "files/element_type.hpp"
+#include "io/element_type.hpp"
 #include "rotate/rotate.hpp"
 #include "support/names.hpp"
 

@@ -10,7 +10,7 @@
 #include "conformance/cases/codes.hpp"
 #include "conformance/cases/description.hpp"
 #include "conformance/cases/tensor.hpp"
-#include "files/element_type.hpp"
+#include "io/element_type.hpp"
 #include "reference/finish.hpp"
 #include "reference/quantise.hpp"
 

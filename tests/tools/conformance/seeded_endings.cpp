@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include "cli/program.hpp"
 #include "conformance/builtin/trial.hpp"
 #include "conformance/command.hpp"
-#include "shell/program.hpp"
 
 namespace {
 

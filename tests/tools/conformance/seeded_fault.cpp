@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Tests the report of vkrope-conformance with a suite in which one check passes and the others must
 // not.
+#include "cli/program.hpp"
 #include "conformance/builtin/trial.hpp"
 #include "conformance/command.hpp"
-#include "shell/program.hpp"
 
 namespace {
 

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <map>
 
+#include "cli/program.hpp"
 #include "conformance/builtin/builtin.hpp"
 #include "kernel/geometry/finish.hpp"
 #include "kernel/plan.hpp"
-#include "shell/program.hpp"
 #include "support/fake_vulkan/fake_vulkan.hpp"
 #include "variants.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // .npy files. Files that were read are written and read again.
-#include "files/npy.hpp"
+#include "io/npy.hpp"
 
 #include "fuzz.hpp"
 

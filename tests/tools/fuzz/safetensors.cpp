@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The header of a .safetensors file.
-#include "files/safetensors.hpp"
+#include "io/safetensors.hpp"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 // byte, and to slots.
 #include <limits>
 
+#include "cli/words.hpp"
 #include "conformance/builtin/finish_scene.hpp"
 #include "reference/code_edges.hpp"
-#include "shell/words.hpp"
 
 namespace vkrope::conformance {
 namespace {

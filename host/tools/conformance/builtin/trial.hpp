@@ -9,10 +9,10 @@
 //   the counter       has grown by one for each token whose position or slot is out of range
 #pragma once
 
+#include "cli/words.hpp"
 #include "conformance/builtin/arrangement.hpp"
 #include "conformance/builtin/check.hpp"
 #include "conformance/builtin/element_array.hpp"
-#include "shell/words.hpp"
 
 namespace vkrope::conformance {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "conformance/suite.hpp"
-#include "files/element_type.hpp"
+#include "io/element_type.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "files/element_type.hpp"
+#include "io/element_type.hpp"
 #include "reference/oracle.hpp"
 #include "reference/quantise.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "conformance/cases/codes.hpp"
 #include "conformance/suite.hpp"
-#include "files/element_type.hpp"
+#include "io/element_type.hpp"
 
 namespace vkrope::conformance {
 namespace {

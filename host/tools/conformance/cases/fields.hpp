@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "cli/words.hpp"
 #include "conformance/suite.hpp"
-#include "shell/words.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "files/element_type.hpp"
+#include "io/element_type.hpp"
 
 namespace vkrope::conformance {
 namespace {

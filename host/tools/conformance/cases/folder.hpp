@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "conformance/cases/description.hpp"
-#include "files/npy.hpp"
+#include "io/npy.hpp"
 
 namespace vkrope::conformance {
 

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "shell/finish_text.hpp"
+#include "cli/finish_text.hpp"
 
 namespace vkrope::conformance {
 namespace {

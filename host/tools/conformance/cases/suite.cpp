@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <map>
 
+#include "cli/output_file.hpp"
 #include "conformance/cases/compare.hpp"
 #include "conformance/cases/run.hpp"
 #include "conformance/shell_word.hpp"
-#include "files/element_type.hpp"
-#include "shell/output_file.hpp"
+#include "io/element_type.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/failure.hpp"
 #include "conformance/isolation/worker.hpp"
 #include "conformance/reports/input_file.hpp"
-#include "shell/failure.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -16,8 +16,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli/failure.hpp"
 #include "conformance/interrupt.hpp"
-#include "shell/failure.hpp"
 
 extern char** environ;
 

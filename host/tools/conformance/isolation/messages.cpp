@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "shell/terminal.hpp"
+#include "cli/terminal.hpp"
 
 namespace vkrope::conformance {
 

@@ -13,10 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/signals.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
 #include "conformance/isolation/messages.hpp"
-#include "shell/signals.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What the command makes of reports that are there already.
+#include "cli/output_file.hpp"
+#include "cli/terminal.hpp"
 #include "conformance/options.hpp"
 #include "conformance/reports/compare.hpp"
 #include "conformance/reports/input_file.hpp"
 #include "conformance/reports/page.hpp"
-#include "shell/output_file.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::conformance {
 

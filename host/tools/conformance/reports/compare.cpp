@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include "cli/terminal.hpp"
 #include "conformance/reports/bench_rows.hpp"
 #include "conformance/suite.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "files/svg.hpp"
-#include "shell/terminal.hpp"
+#include "cli/terminal.hpp"
+#include "io/svg.hpp"
 
 namespace vkrope::conformance::html {
 namespace {

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <fstream>
 
+#include "cli/failure.hpp"
 #include "conformance/report.hpp"
 #include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/page.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
-#include "shell/failure.hpp"
 
 namespace vkrope::conformance {
 namespace {

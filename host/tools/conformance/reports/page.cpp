@@ -9,7 +9,7 @@
 #include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/html.hpp"
 #include "conformance/suite.hpp"
-#include "files/svg.hpp"
+#include "io/svg.hpp"
 
 namespace vkrope::conformance {
 namespace {

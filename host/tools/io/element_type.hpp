@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "files/npy.hpp"
+#include "io/npy.hpp"
 #include "reference/oracle.hpp"
 #include "reference/quantise.hpp"
 #include "vkrope/vkrope.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "files/npy.hpp"
+#include "io/npy.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "files/npy_dict.hpp"
+#include "io/npy_dict.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // The subcommands of vkrope: each adds its options and its action to the command line.
 #pragma once
 
-#include "shell/command_line.hpp"
+#include "cli/command_line.hpp"
 
 namespace vkrope::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
 
 namespace vkrope::tools {
 namespace {

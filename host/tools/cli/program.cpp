@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "shell/program.hpp"
+#include "cli/program.hpp"
 
 #include <exception>
 #include <new>
 #include <stdexcept>
 
-#include "shell/signals.hpp"
-#include "shell/terminal.hpp"
+#include "cli/signals.hpp"
+#include "cli/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

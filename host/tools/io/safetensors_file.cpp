@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "files/safetensors.hpp"
+#include "io/safetensors.hpp"
 
 namespace vkrope::safetensors {
 namespace {

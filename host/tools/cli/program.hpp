@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
 
 namespace vkrope::tools {
 

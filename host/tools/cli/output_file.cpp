@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shell/output_file.hpp"
+#include "cli/output_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include <cstring>
 #include <utility>
 
-#include "shell/failure.hpp"
-#include "shell/signals.hpp"
+#include "cli/failure.hpp"
+#include "cli/signals.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shell/finish_text.hpp"
+#include "cli/finish_text.hpp"
 
 #include <fmt/format.h>
 

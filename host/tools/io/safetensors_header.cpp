@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "files/npy.hpp"
-#include "files/safetensors.hpp"
+#include "io/npy.hpp"
+#include "io/safetensors.hpp"
 
 namespace vkrope::safetensors {
 namespace {

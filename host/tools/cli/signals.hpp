@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
 
 namespace vkrope::tools {
 

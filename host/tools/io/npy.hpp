@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "files/npy_dict.hpp"
+#include "io/npy_dict.hpp"
 
 namespace vkrope::npy {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "shell/command_line.hpp"
+#include "cli/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <sstream>
 
-#include "shell/terminal.hpp"
+#include "cli/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

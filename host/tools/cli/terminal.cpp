@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shell/terminal.hpp"
+#include "cli/terminal.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "files/npy.hpp"
+#include "io/npy.hpp"
 
 namespace vkrope::tools {
 

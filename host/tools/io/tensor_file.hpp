@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "files/npy.hpp"
+#include "io/npy.hpp"
 #include "reference/oracle.hpp"
 #include "vkrope/runtime.hpp"
 

@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "shell/failure.hpp"
-#include "shell/words.hpp"
+#include "cli/failure.hpp"
+#include "cli/words.hpp"
 
 namespace CLI {
 class App;

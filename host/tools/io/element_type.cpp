@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "files/element_type.hpp"
+#include "io/element_type.hpp"
 
 namespace vkrope::tools {
 namespace {

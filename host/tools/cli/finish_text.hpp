@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "shell/words.hpp"
+#include "cli/words.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {

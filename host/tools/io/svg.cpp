@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "files/svg.hpp"
+#include "io/svg.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "files/token_positions.hpp"
+#include "io/token_positions.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "files/array_file.hpp"
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
+#include "io/array_file.hpp"
 
 namespace vkrope::tools {
 namespace {

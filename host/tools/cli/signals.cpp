@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shell/signals.hpp"
+#include "cli/signals.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "shell/output_file.hpp"
+#include "cli/output_file.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "files/model_file.hpp"
+#include "io/model_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/failure.hpp"
+#include "cli/terminal.hpp"
 #include "model/json_document.hpp"
-#include "shell/failure.hpp"
-#include "shell/terminal.hpp"
 
 namespace vkrope::tools {
 namespace {

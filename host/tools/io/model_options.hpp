@@ -2,8 +2,8 @@
 // The options that select a model and the part of it that a command uses.
 #pragma once
 
-#include "files/model_file.hpp"
-#include "shell/command_line.hpp"
+#include "cli/command_line.hpp"
+#include "io/model_file.hpp"
 
 namespace vkrope::tools {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "files/array_file.hpp"
+#include "io/array_file.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
-#include "files/safetensors.hpp"
-#include "shell/failure.hpp"
+#include "cli/failure.hpp"
+#include "io/safetensors.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "files/tensor_file.hpp"
+#include "io/tensor_file.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "files/array_file.hpp"
-#include "files/element_type.hpp"
-#include "shell/failure.hpp"
-#include "shell/words.hpp"
+#include "cli/failure.hpp"
+#include "cli/words.hpp"
+#include "io/array_file.hpp"
+#include "io/element_type.hpp"
 
 namespace vkrope::tools {
 namespace {

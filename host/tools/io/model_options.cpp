@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "files/model_options.hpp"
+#include "io/model_options.hpp"
 
 #include "vkrope/vkrope.hpp"
 

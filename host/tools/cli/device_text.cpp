@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "shell/device_text.hpp"
+#include "cli/device_text.hpp"
 
 #include <fmt/format.h>
 
-#include "shell/terminal.hpp"
+#include "cli/terminal.hpp"
 
 namespace vkrope::tools {
 
