@@ -72,9 +72,10 @@ advises 2 '--v-norm: --v is missing' plain --v-norm --norm-eps 1e-6
 reached_by plain --v-norm --norm-eps 1e-6 --v k.npy --out-v ov.npy
 advises 2 '--v-bias: --v is missing' plain --v-bias w.npy
 reached_by plain --v-bias w.npy --v k.npy --out-v ov.npy
-advises 5 '--q-norm:*needs (64,), (4, 64)' plain --q-norm w_k.npy --norm-eps 1e-6
+advises 5 "--q-norm:*'w_k.npy'*(2, 64)*needs (64,), (4, 64)*(256,)" \
+    plain --q-norm w_k.npy --norm-eps 1e-6
 for shape in w.npy w_q.npy; do reached_by plain --q-norm $shape --norm-eps 1e-6; done
-advises 5 '--q-scale-tokens:*need (5,)' plain --q-scale-tokens w.npy
+advises 5 "--q-scale-tokens:*'w.npy'*(64,)*need (5,)*(1, 5)" plain --q-scale-tokens w.npy
 reached_by plain --q-scale-tokens five.npy
 
 # Stores and their scales.
@@ -87,12 +88,13 @@ reached_by plain --out-q-scales s.npy --out-k-scales t.npy --store-scale row --s
 advises 2 '--scale-floor:*--store-scale row makes them' plain --scale-floor 1
 reached_by plain --scale-floor 1 --store-scale row --store int8 --out-q-scales s.npy \
     --out-k-scales t.npy
-advises 2 '--store-scale:*e4m3fn, e5m2 and int8' plain --store q=q8_0,k=int8 --store-scale q=2
+advises 2 '--store-scale:*Q*q8_0*e4m3fn, e5m2 and int8' \
+    plain --store q=q8_0,k=int8 --store-scale q=2
 for type in e4m3fn e5m2 int8; do reached_by plain --store $type --store-scale q=2; done
 alone() { "$vkrope" rotate --model plain.json --q q.npy --out-q oq.npy "$@"; }
 advises 2 '--hadamard:*--k is missing' alone --hadamard llama.cpp
 reached_by alone --hadamard llama.cpp --k k.npy --out-k ok.npy
-advises 2 '--hadamard:*128*head_dim 64*multiple' plain --hadamard k=128
+advises 2 "--hadamard:*128*'k.npy'*head_dim 64*multiple" plain --hadamard k=128
 reached_by plain --hadamard k=64
 
 # Tensors and positions.

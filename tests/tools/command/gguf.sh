@@ -59,8 +59,8 @@ judged 1 'mistake: swapped_pairing' llama3 --pairing half_split
 for model in unknown.gguf told.json; do
     works "$vkrope" rotate --model $model --pairing interleaved --q q.npy --out-q q_out.npy --verify
     works "$vkrope" check --model $model --pairing interleaved --q q.npy --actual q_out.npy
-    works "$vkrope" rotate --model $model --pairing interleaved --q q.npy --out-q q_out.npy --verify \
-        --model-steps
+    works "$vkrope" rotate --model $model --pairing interleaved --q q.npy --out-q q_out.npy \
+        --verify --model-steps
 done
 rotated llama3
 rotated lfm2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every input of `vkrope rotate` that is wrong is refused before a device is looked for, by an error
-# that names it, and no file is left behind.
+# Every option of the steps around a rotation that is wrong is refused before a device is looked
+# for, by an error that names it, and no file is left behind. (What an error advises: advice.sh.)
 # shellcheck disable=SC2317 # functions that others call
 . "$(dirname "$0")/check.sh"
 no_driver
@@ -9,7 +9,6 @@ no_driver
 model_with '"rope_theta": 10000.0' >plain.json
 model_with '"rope_theta": 10000.0' |
     sed 's/"llama"/"qwen3"/; s/"hidden_size"/"head_dim": 64, &/' >qwen3.json
-model_with '"rope_theta": 10000.0' | sed 's/"llama"/"chameleon"/' >chameleon.json
 works "$vkrope" make-input --shape 1,5,4,64 --out q.npy
 works "$vkrope" make-input --shape 1,5,2,64 --out k.npy
 zeros 256 | npy '<f4' '(64,)' >w.npy
@@ -24,18 +23,6 @@ plain() { given plain.json "$@"; }
 qwen3() { given qwen3.json "$@"; }
 
 # What belongs together.
-refuse 2 '--q*--k' "$vkrope" rotate --model plain.json
-refuse 2 '--out-q*--q' "$vkrope" rotate --model plain.json --q q.npy
-refuse 2 '--q-norm:' qwen3 --model-steps
-refuse 2 '--k-norm:' qwen3 --q-norm w.npy
-refuse 2 '--q-norm-bias:' given chameleon.json --q-norm w_q.npy
-refuse 2 '--norm-eps:' plain --q-norm w.npy
-refuse 2 '--norm-place:' plain --norm-place after
-refuse 2 '--norm-eps:' plain --norm-eps 1e-6
-refuse 2 '--q-norm-bias:' plain --q-norm-bias w.npy
-refuse 2 '--q-norm-bias:*rms' plain --q-norm w.npy --q-norm-bias w.npy --norm-eps 1e-6
-refuse 2 '--v-norm:' plain --v-norm --norm-eps 1e-6
-refuse 2 '--v-bias:' plain --v-bias w.npy
 k_alone() { "$vkrope" rotate --model plain.json --k k.npy --out-k ok.npy "$@"; }
 refuse 2 '--q-norm:' k_alone --q-norm w.npy --norm-eps 1e-6
 refuse 2 '--q-scale:' k_alone --q-scale 2
@@ -71,9 +58,6 @@ refuse 2 '--roof:*Q*q8_0' plain --store q=q8_0 --roof
 refuse 2 '--hadamard:*--v' plain --hadamard q=64,v=64
 refuse 2 '--store-scale:*--v' plain --store int8 --store-scale v=2
 refuse 2 '--out-v-scales:*--v' plain --store int8 --out-v-scales s.npy
-refuse 2 "--hadamard:*128*'k.npy'*64" plain --hadamard k=128
-refuse 2 '--hadamard:*--k' \
-    "$vkrope" rotate --model plain.json --q q.npy --out-q oq.npy --hadamard llama.cpp
 zeros 1600 | npy '<f4' '(1, 5, 2, 40)' >narrow.npy
 refuse 2 "--store:*q5_1*'narrow.npy'*40" plain --v narrow.npy --out-v ov.npy --store v=q5_1
 for scale in 0 inf 1e-50 2x rows; do
@@ -84,9 +68,6 @@ refuse 5 "--store-scale:*'three.npy'*(3,)*(2,)" plain --store k=int8 --store-sca
 int32 $((0x3f800000)) 0 | npy '<f4' '(2,)' >zero.npy
 refuse 5 "--store-scale:*'zero.npy'*0*1" plain --store k=int8 --store-scale k=zero.npy
 refuse 5 "--store-scale:*'absent.npy'" plain --store k=int8 --store-scale k=absent.npy
-refuse 2 '--store-scale:' plain --store-scale 2
-refuse 2 '--store-scale:*Q*q8_0' plain --store q=q8_0,k=int8 --store-scale q=2
-refuse 2 '--out-q-scales:' plain --store int8 --store-scale row
 refuse 2 '--out-k-scales:' plain --store int8 --store-scale 2 --out-k-scales s.npy
 refuse 2 '--scale-floor:' plain --store int8 --store-scale 2 --scale-floor 1
 refuse 2 '--scale-floor:*2^127' plain --store int8 --store-scale k=row_power_of_two \
@@ -101,10 +82,8 @@ refuse 2 "--out-q-scales:*'s.safetensors'" \
 
 # Parameters.
 refuse 5 "--q-norm:*'missing.npy'" plain --q-norm missing.npy --norm-eps 1e-6
-refuse 5 "--q-norm:*'w_k.npy'*(2, 64)*(64,)*(4, 64)*(256,)" plain --q-norm w_k.npy --norm-eps 1e-6
 refuse 5 "--k-bias:*'w_q.npy'*(4, 64)*(64,)*(2, 64)*(128,)" plain --k-bias w_q.npy
 refuse 5 "--q-norm:*'w_f8.npy'*<f8" plain --q-norm w_f8.npy --norm-eps 1e-6
-refuse 5 "--q-scale-tokens:*'w.npy'*(64,)*(5,)*(1, 5)" plain --q-scale-tokens w.npy
 refuse 5 "--q-bias:*'not_npy'" plain --q-bias not_npy
 
 # An output that is an input as well.
