@@ -188,7 +188,8 @@ Interval interval_of(const Approximate& channel) {
     const auto rounded = [](long double value) {
         return widen(Type::f32, narrow(Type::f32, value));
     };
-    if (channel.error == 0) {  // a sum would lose the sign of a zero
+    // A sum would lose the sign of a zero, and an infinity has no neighbours to be close to.
+    if (channel.error == 0 || std::isinf(channel.value)) {
         return {rounded(channel.value), rounded(channel.value)};
     }
     return {rounded(channel.value - channel.error), rounded(channel.value + channel.error)};

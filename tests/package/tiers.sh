@@ -22,10 +22,14 @@ may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/model\.hpp"
 may_include runtime "$shared|runtime/.*|vkrope/runtime\.hpp"
 [ ! -d c ] || may_include c "$shared|c/.*|vkrope/(model|runtime)\.hpp"
 may_include reference 'reference/.*'
+may_include verify 'reference/.*|verify/.*|vkrope/(vkrope\.h|runtime\.hpp)'
+for file in operation.hpp definition.hpp definition.cpp compare.hpp compare.cpp; do
+    may_include "verify/$file" 'reference/.*|verify/(operation|definition|compare)\.hpp|vkrope/vkrope\.h'
+done
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-reference='oracle|turns|finish|element|quantise|quantise_verdict|code_edges'
-tiers="vkrope/.*|divide_up\.hpp|reference/($reference)\.hpp"
+reference='oracle|turns|rows|finish|element|quantise|quantise_verdict|code_edges'
+tiers="vkrope/.*|divide_up\.hpp|reference/($reference)\.hpp|verify/.*"
 may_include tools/cli "$tiers|cli/.*"
 may_include tools/io \
     "$tiers|(cli|io)/.*|model/(gguf/model|hf/config|json_document)\.hpp"

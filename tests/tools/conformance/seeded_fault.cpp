@@ -13,11 +13,11 @@ using namespace vkrope::conformance;
 /// The device is correct, but is compared with other frequencies.
 void another_frequency(DeviceUnderTest& device, Findings& findings) {
     Trial trial = trial_of(VKROPE_F32, 8, 4);
-    trial.first = 1;
+    trial.call.positions.first = 1;
     const Rotated right = run(device, trial, findings);
     trial.inv_freq = {1, 0.1, 0.01, 0.002};
     const Rotated other = run(device, trial, findings);
-    findings.hold(right.q == other.q, "seeded: other frequencies give different bits");
+    findings.hold(right.rows[Q] == other.rows[Q], "seeded: other frequencies give different bits");
 }
 
 std::vector<Group> groups(Level level) {

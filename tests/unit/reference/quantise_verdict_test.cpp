@@ -40,7 +40,10 @@ CodesVerdict judged(const QuantisedStore& store, const Row& exact, double error,
     std::vector<Approximate> row;
     for (const float x : exact) {
         const bool finite = std::isfinite(x);
-        row.push_back({x, finite ? static_cast<long double>(error) * std::fabs(x) : 0});
+        // As a rotation has it: an infinity has an infinite error, which says nothing.
+        row.push_back({x, finite          ? static_cast<long double>(error) * std::fabs(x)
+                          : std::isinf(x) ? INFINITY
+                                          : 0});
     }
     CodesVerdict verdict;
     compare_row(store, store.given.empty() ? 1 : store.given[0], row, got.bytes, got.scale, "",

@@ -36,10 +36,10 @@ Trial at(const std::vector<std::int64_t>& positions, const Way& way, const Bytes
     Trial trial = trial_of(VKROPE_F32, head_dim, tokens, way.pairing);
     trial.shape.q_per_group = heads;
     trial.info.angles = way.source;
-    trial.table_rows = static_cast<std::uint32_t>(way.farthest() + 1);
+    trial.max_position = static_cast<std::uint32_t>(way.farthest() + 1);
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = positions;
-    trial.q = q;
+    trial.rows[Q] = q;
     return trial;
 }
 
@@ -88,9 +88,10 @@ void add_way(Checks& checks, const Way& way) {
             for (std::int64_t& position : sum) {
                 position += q;
             }
-            const Bytes once = run(device, at(p, way, x), findings).q;
-            const Bytes twice = run(device, at(std::vector(tokens, q), way, once), findings).q;
-            const Bytes together = run(device, at(sum, way, x), findings).q;
+            const Bytes once = run(device, at(p, way, x), findings).rows[Q];
+            const Bytes twice =
+                run(device, at(std::vector(tokens, q), way, once), findings).rows[Q];
+            const Bytes together = run(device, at(sum, way, x), findings).rows[Q];
             hold_close(twice, together, x, way, 2 * std::sqrt(2.0) + 1, "R(p) R(q) = R(p + q)",
                        findings);
             findings.hold(once != twice, "a rotation by {} positions changes nothing", q);
@@ -100,17 +101,17 @@ void add_way(Checks& checks, const Way& way) {
         const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 93);
         const std::vector<std::int64_t> p = random_positions(tokens, -way.farthest(),
                                                              way.farthest(), 94);
-        const Bytes once = run(device, at(p, way, x), findings).q;
+        const Bytes once = run(device, at(p, way, x), findings).rows[Q];
         Trial back = at(p, way, once);
-        back.direction = VKROPE_INVERSE;
-        const Bytes undone = run(device, back, findings).q;
+        back.call.direction = VKROPE_INVERSE;
+        const Bytes undone = run(device, back, findings).rows[Q];
         hold_close(undone, x, x, way, 2 * std::sqrt(2.0), "the inverse of a rotation undoes it",
                    findings);
         Trial negative = at(p, way, once);
         for (std::int64_t& position : negative.ids) {
             position = -position;
         }
-        findings.hold(run(device, negative, findings).q == undone,
+        findings.hold(run(device, negative, findings).rows[Q] == undone,
                       "the inverse at p and forward at -p have different bits");
     });
     checks.add("norm_" + name, [=](DeviceUnderTest& device, Findings& findings) {
@@ -118,7 +119,7 @@ void add_way(Checks& checks, const Way& way) {
         const Bytes y =
             run(device, at(random_positions(tokens, -way.farthest(), way.farthest(), 96), way, x),
                 findings)
-                .q;
+                .rows[Q];
         const std::vector<float> before = floats(x), after = floats(y);
         for (std::size_t row = 0; row < before.size() / head_dim; ++row) {
             const double was = length(before, row), is = length(after, row);
@@ -132,12 +133,12 @@ void add_way(Checks& checks, const Way& way) {
             trial.info.angles = way.source;
             trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids.assign(tokens, 0);
-            trial.q = random_elements(element, q_elements(trial), 97);
-            const Bytes y = run(device, trial, findings).q;
-            for (std::size_t i = 0; i < q_elements(trial); ++i) {
-                findings.hold(value(element, y, i) == value(element, trial.q, i),
+            trial.rows[Q] = random_elements(element, elements_of(trial, Q), 97);
+            const Bytes y = run(device, trial, findings).rows[Q];
+            for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {
+                findings.hold(value(element, y, i) == value(element, trial.rows[Q], i),
                               "{} {} comes back as {}", name_of(element),
-                              value(element, trial.q, i), value(element, y, i));
+                              value(element, trial.rows[Q], i), value(element, y, i));
             }
         }
     });

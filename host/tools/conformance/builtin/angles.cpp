@@ -55,7 +55,7 @@ std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, s
 /// others are random.
 Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint32_t part) {
     Trial trial = from_source(source, element, pairing);
-    trial.table_rows = max_rows;
+    trial.max_position = max_rows;
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = far_positions(source, tokens, part);
     const std::vector<std::int64_t> special = special_positions(source);
@@ -78,8 +78,8 @@ void add_far(Checks& checks, AngleSource source) {
                                     {VKROPE_GAIN_APPLY, VKROPE_GAIN_OMIT, VKROPE_GAIN_DIVIDE_OUT}) {
                                    for (const double factor : factors) {
                                        Trial trial = far_trial(source, element, pairing, part++);
-                                       trial.direction = direction;
-                                       trial.gain = gain;
+                                       trial.call.direction = direction;
+                                       trial.call.gain = gain;
                                        trial.attention_factor = factor;
                                        run(device, trial, findings);
                                    }
@@ -90,7 +90,7 @@ void add_far(Checks& checks, AngleSource source) {
     }
     checks.add(name + "_special_positions", [=](DeviceUnderTest& device, Findings& findings) {
         Trial trial = from_source(source, VKROPE_F32);
-        trial.table_rows = max_rows;
+        trial.max_position = max_rows;
         trial.info.positions = VKROPE_POSITIONS_IDS;
         trial.ids = special_positions(source);
         trial.shape.tokens = static_cast<std::uint32_t>(trial.ids.size());
@@ -103,7 +103,7 @@ void add_far(Checks& checks, AngleSource source) {
         Trial trial = far_trial(source, VKROPE_F32, VKROPE_HALF_SPLIT, 3);
         const std::int64_t edge = source == VKROPE_ANGLES_COMPUTED ? std::int64_t{1} << 31
                                                                    : std::int64_t{max_rows};
-        trial.ids_64 = true;
+        trial.call.positions.int64 = true;
         trial.ids[1] = edge;
         trial.ids[4] = source == VKROPE_ANGLES_COMPUTED ? -edge - 1 : -edge;
         const Rotated rotated = run(device, trial, findings);
@@ -120,7 +120,7 @@ void add_far(Checks& checks, AngleSource source) {
                     trial.info.angles = source;
                     trial.info.positions = VKROPE_POSITIONS_IDS;
                     trial.shape.q_per_group = 2;
-                    trial.table_rows = max_rows;
+                    trial.max_position = max_rows;
                     trial.ids = far_positions(source, 64, 51);
                     trial.inv_freq.resize(pairs);
                     check(default_inv_freq(base, 2 * pairs, trial.inv_freq.data()));
@@ -167,16 +167,17 @@ void add_far(Checks& checks, AngleSource source) {
         for (const Element element : elements) {
             for (const Pairing pairing : pairings) {
                 Trial trial = far_trial(source, element, pairing, 6);
-                trial.q = random_elements(element, q_elements(trial), 53);
+                trial.rows[Q] = random_elements(element, elements_of(trial, Q), 53);
                 const std::uint32_t quiet = element == VKROPE_F32   ? 0x7fc00000
                                             : element == VKROPE_F16 ? 0x7e00
                                                                     : 0x7fc0;
-                for (std::size_t i = 0; i < q_elements(trial); ++i) {
+                for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {
                     const std::size_t row = i / head_dim, channel = i % head_dim,
                                       offset = trial.info.tensor[Q].rotary_offset;
                     const bool outside = channel < offset || channel >= offset + rotary_dim;
                     if (outside || channel - offset == row % rotary_dim) {
-                        store(element, trial.q, i, quiet | static_cast<std::uint32_t>(1 + i % 61));
+                        store(element, trial.rows[Q], i,
+                              quiet | static_cast<std::uint32_t>(1 + i % 61));
                     }
                 }
                 run(device, trial, findings);
@@ -194,16 +195,16 @@ void add_table_sizes(Checks& checks) {
                        trial.attention_factor = 1.1386;
                        trial.info.positions = VKROPE_POSITIONS_IDS;
                        trial.ids = random_positions(tokens, -99, 99, 54);
-                       trial.table_rows = 100;
+                       trial.max_position = 100;
                        const Rotated small = run(device, trial, findings);
                        const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
                                            source == VKROPE_ANGLES_DIRECT_BUFFER;
                        for (const std::uint32_t rows :
                             {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
-                           trial.table_rows = rows;
+                           trial.max_position = rows;
                            const Rotated large = run(device, trial, findings);
                            findings.hold(
-                               small.q == large.q && small.k == large.k,
+                               same_bits(small, large),
                                "a table for {} positions gives different bits than one for 100",
                                rows);
                        }
@@ -216,14 +217,14 @@ void add_table_sizes(Checks& checks) {
         for (const double factor : factors) {
             Trial trial = from_source(VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_F32);
             trial.attention_factor = factor;
-            trial.table_rows = 1 << 17;
+            trial.max_position = 1 << 17;
             trial.info.positions = VKROPE_POSITIONS_IDS;
             const auto same = [&] {
                 trial.info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
                 const Rotated factored = run(device, trial, findings);
                 trial.info.angles = VKROPE_ANGLES_DIRECT_TEXTURE;
                 const Rotated direct = run(device, trial, findings);
-                return factored.q == direct.q && factored.k == direct.k;
+                return same_bits(factored, direct);
             };
             trial.ids = random_positions(tokens, -2047, 2047, 55);
             findings.hold(same(),
@@ -253,12 +254,12 @@ void add_float32_product(Checks& checks) {
                     Trial trial = from_source(
                         source, pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16, pairing);
                     trial.attention_factor = factor;
-                    trial.table_rows = 1 << 17;
+                    trial.max_position = 1 << 17;
                     trial.info.positions = VKROPE_POSITIONS_IDS;
                     trial.ids = random_positions(tokens, -131071, 131071, 57);
                     const Rotated exact = run(device, trial, findings);
                     trial.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
-                    findings.hold(run(device, trial, findings).q != exact.q,
+                    findings.hold(run(device, trial, findings).rows[Q] != exact.rows[Q],
                                   "a float32 product gives the same bits as the exact one");
                 }
             }
@@ -276,21 +277,21 @@ void add_errors_by_position(Checks& checks) {
                 Trial trial = trial_of(VKROPE_F32, 64, 4);
                 trial.info.angles = source;
                 trial.shape.q_per_group = 4;
-                trial.first = (std::int64_t{1} << log2) - 1;
-                const std::int64_t last = trial.first + trial.shape.tokens - 1;
+                trial.call.positions.first = (1 << log2) - 1;
+                const std::int64_t last = std::int64_t{trial.call.positions.first} + 3;
                 const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
                                     source == VKROPE_ANGLES_DIRECT_BUFFER;
                 if (source != VKROPE_ANGLES_COMPUTED && last >= (direct ? 1 << 13 : 1 << 21)) {
                     break;  // a table that long would be large
                 }
-                trial.table_rows = static_cast<std::uint32_t>(
+                trial.max_position = static_cast<std::uint32_t>(
                     std::min<std::int64_t>(last + 1, std::int64_t{1} << 30));
                 Findings found;
                 run(device, trial, found);
                 const Outcome outcome = found.outcome();
                 findings.hold(!found.wrong(), "{}", outcome.reason);
                 findings.measure_u(outcome.max_u.value_or(0));
-                curve.points.emplace_back(trial.first, outcome.max_u.value_or(0));
+                curve.points.emplace_back(trial.call.positions.first, outcome.max_u.value_or(0));
             }
             findings.add_curve(std::move(curve));
         }
@@ -312,7 +313,7 @@ void add_angles(Checks& checks) {
                                device, from_source(VKROPE_ANGLES_DIRECT_BUFFER, element, pairing),
                                findings);
                            findings.hold(
-                               texture.q == buffer.q && texture.k == buffer.k,
+                               same_bits(texture, buffer),
                                "angles from a buffer give different bits than from a texture");
                        }
                    });
@@ -320,13 +321,13 @@ void add_angles(Checks& checks) {
     checks.add("texture_that_folds", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = from_source(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_F32);
         trial.info.positions = VKROPE_POSITIONS_IDS;
-        trial.table_rows = 3 * device.info().limits.maxImageDimension2D + 5;
-        trial.ids = random_positions(tokens, -std::int64_t{trial.table_rows} - 9,
-                                     trial.table_rows + 9, 43);
+        trial.max_position = 3 * device.info().limits.maxImageDimension2D + 5;
+        trial.ids = random_positions(tokens, -std::int64_t{trial.max_position} - 9,
+                                     trial.max_position + 9, 43);
         const Rotated texture = run(device, trial, findings);
         trial.info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
         const Rotated buffer = run(device, trial, findings);
-        findings.hold(texture.q == buffer.q && texture.k == buffer.k,
+        findings.hold(same_bits(texture, buffer),
                       "angles from a buffer give different bits than from a texture");
     });
     checks.add("cos_sin_cache_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
@@ -335,7 +336,7 @@ void add_angles(Checks& checks) {
         Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32);
         add_cos_sin_cache(trial, VKROPE_F32, rotary_dim / 2, true);
         const Rotated callers = run(device, trial, findings);
-        findings.hold(ours.q == callers.q && ours.k == callers.k,
+        findings.hold(same_bits(ours, callers),
                       "a cos_sin_cache with our values gives different bits");
     });
     for (const Element table : elements) {
@@ -348,7 +349,7 @@ void add_angles(Checks& checks) {
                                trial.info.positions = VKROPE_POSITIONS_IDS;
                                trial.ids = random_positions(tokens, -9, 72,
                                                             44);  // some are out of range
-                               trial.direction = direction;
+                               trial.call.direction = direction;
                                add_cos_sin_cache(trial, table, stride, false);
                                run(device, trial, findings);
                            }

@@ -18,7 +18,7 @@ constexpr double yarn_factor = 1.2079441541679836;  // 0.1 ln 8 + 1
 Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
     Trial trial = trial_of(element, 16, 512, pairing);
     trial.shape.q_per_group = 4;
-    trial.table_rows = 1 << 17;
+    trial.max_position = 1 << 17;
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = random_positions(512, -131071, 131071, seed);
     const std::int64_t special[] = {0, 1, -1, 131071, -131071, 65536};
@@ -32,7 +32,7 @@ template <class Visit>
 void each_pair(const Trial& trial, Visit visit) {
     const std::uint32_t D = trial.info.tensor[Q].head_dim, pairs = trial.info.rotary_dim / 2;
     const bool half = trial.info.pairing == VKROPE_HALF_SPLIT;
-    for (std::size_t row = 0; row < q_elements(trial) / D; ++row) {
+    for (std::size_t row = 0; row < elements_of(trial, Q) / D; ++row) {
         for (std::size_t j = 0; j < pairs; ++j) {
             const std::size_t first = row * D + (half ? j : 2 * j);
             visit(row / trial.shape.q_heads(), j, first, first + (half ? pairs : 1));
@@ -43,7 +43,7 @@ void each_pair(const Trial& trial, Visit visit) {
 /// Pairs that a rotation turns onto an axis: the two products nearly cancel, and only rounding
 /// error is left.
 Bytes cancelling(const Trial& trial, Element element) {
-    Bytes q = random_elements(element, q_elements(trial), trial.seed + 7);
+    Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 7);
     const shader_source::Angles angles(inv_freq_of(trial), trial.attention_factor);
     each_pair(trial, [&](std::size_t token, std::size_t j, std::size_t first, std::size_t second) {
         const CosSin angle = angles.at(trial.info.angles, trial.ids[token], j);
@@ -58,7 +58,7 @@ Bytes cancelling(const Trial& trial, Element element) {
 
 /// Members of each pair that differ by up to 2^`spread`.
 Bytes unequal(const Trial& trial, Element element, int spread) {
-    Bytes q = random_elements(element, q_elements(trial), trial.seed + 8);
+    Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 8);
     std::mt19937 random(trial.seed);
     each_pair(trial, [&](std::size_t, std::size_t, std::size_t first, std::size_t second) {
         const int exponent = static_cast<int>(random() % static_cast<unsigned>(spread));
@@ -71,7 +71,7 @@ Bytes unequal(const Trial& trial, Element element, int spread) {
 
 /// Random values with `specials` in some places, at most one per pair.
 Bytes with_specials(const Trial& trial, Element element, const std::vector<float>& specials) {
-    Bytes q = random_elements(element, q_elements(trial), trial.seed + 9);
+    Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 9);
     std::mt19937 random(trial.seed);
     each_pair(trial, [&](std::size_t, std::size_t, std::size_t first, std::size_t second) {
         const std::size_t member = random() % 2 == 0 ? first : second;
@@ -84,10 +84,10 @@ Bytes with_specials(const Trial& trial, Element element, const std::vector<float
 
 /// All values below 2^-120: operands, products and sums that are subnormal in f32.
 Bytes tiny(const Trial& trial, Element element) {
-    Bytes q = random_elements(element, q_elements(trial), trial.seed + 10);
+    Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 10);
     std::mt19937 random(trial.seed);
     const int deepest = element == VKROPE_F16 ? 24 : 150, from = element == VKROPE_F16 ? 10 : 120;
-    for (std::size_t i = 0; i < q_elements(trial); ++i) {
+    for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {
         const int exponent = from +
                              static_cast<int>(random() % static_cast<unsigned>(deepest - from));
         set(element, q, i, std::ldexp(static_cast<long double>(value(element, q, i)), -exponent));
@@ -97,9 +97,9 @@ Bytes tiny(const Trial& trial, Element element) {
 
 /// Values near the largest, whose sum may overflow.
 Bytes huge(const Trial& trial, Element element) {
-    Bytes q(q_elements(trial) * element_bytes(element));
+    Bytes q(elements_of(trial, Q) * element_bytes(element));
     std::mt19937 random(trial.seed);
-    for (std::size_t i = 0; i < q_elements(trial); ++i) {
+    for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {
         const long double largest = element == VKROPE_F16 ? 65504 : 0x1.fep127L;
         const long double x = largest * (static_cast<long double>(random()) / 0x1p33L + 0.5L);
         set(element, q, i, random() % 2 == 0 ? x : -x);
@@ -118,7 +118,7 @@ void add_values(Checks& checks, const char* name, Fill values) {
                 for (const Pairing pairing : pairings) {
                     Trial trial = far_positions(element, pairing, 11);
                     trial.info.angles = source;
-                    trial.q = values(trial, element);
+                    trial.rows[Q] = values(trial, element);
                     run(device, trial, findings);
                 }
             }
@@ -155,10 +155,10 @@ void hold_promises(DeviceUnderTest& device, Findings& findings) {
 
 void add_arithmetic(Checks& checks) {
     add_values(checks, "random", [](const Trial& trial, Element element) {
-        return random_elements(element, q_elements(trial), trial.seed);
+        return random_elements(element, elements_of(trial, Q), trial.seed);
     });
     add_values(checks, "random_bits", [](const Trial& trial, Element element) {
-        return random_bits(element, q_elements(trial), trial.seed);
+        return random_bits(element, elements_of(trial, Q), trial.seed);
     });
     add_values(checks, "cancellation", cancelling);
     add_values(checks, "unequal_members", [](const Trial& trial, Element element) {
@@ -173,8 +173,8 @@ void add_arithmetic(Checks& checks) {
         return with_specials(trial, element, {NAN, -NAN});
     });
     add_values(checks, "signed_zeros", [](const Trial& trial, Element element) {
-        Bytes q(q_elements(trial) * element_bytes(element));
-        for (std::size_t i = 0; i < q_elements(trial); ++i) {
+        Bytes q(elements_of(trial, Q) * element_bytes(element));
+        for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {
             set(element, q, i, i % 3 == 0 || i % 7 == 0 ? -0.0L : 0.0L);
         }
         return q;
@@ -187,8 +187,8 @@ void add_arithmetic(Checks& checks) {
                            for (const Element element : elements) {
                                Trial trial = far_positions(element, VKROPE_HALF_SPLIT, 12);
                                trial.attention_factor = yarn_factor;
-                               trial.direction = direction;
-                               trial.gain = gain.value;
+                               trial.call.direction = direction;
+                               trial.call.gain = gain.value;
                                run(device, trial, findings);
                            }
                        });
@@ -198,7 +198,7 @@ void add_arithmetic(Checks& checks) {
     checks.add("inverse", [](DeviceUnderTest& device, Findings& findings) {
         for (const Element element : elements) {
             Trial trial = far_positions(element, VKROPE_INTERLEAVED, 13);
-            trial.direction = VKROPE_INVERSE;
+            trial.call.direction = VKROPE_INVERSE;
             run(device, trial, findings);
         }
     });
@@ -210,9 +210,9 @@ void add_arithmetic(Checks& checks) {
                     for (const Pairing pairing : pairings) {
                         Trial trial = far_positions(element, pairing, seed);
                         run(device, trial, findings);
-                        trial.q = cancelling(trial, element);
+                        trial.rows[Q] = cancelling(trial, element);
                         run(device, trial, findings);
-                        trial.q = random_bits(element, q_elements(trial), seed);
+                        trial.rows[Q] = random_bits(element, elements_of(trial, Q), seed);
                         run(device, trial, findings);
                     }
                 }
@@ -225,7 +225,7 @@ void add_arithmetic(Checks& checks) {
             for (const Element element : elements) {
                 Trial trial = trial_of(element, 4, 4096);
                 trial.shape.q_per_group = 8;
-                trial.table_rows = 1 << 20;
+                trial.max_position = 1 << 20;
                 trial.info.positions = VKROPE_POSITIONS_IDS;
                 trial.ids = random_positions(4096, -1048575, 1048575, 14);
                 run(device, trial, findings);

@@ -55,12 +55,12 @@ inline constexpr NamedArrangement widest_first[] = {{"16 bytes", Arrangement::bs
                                                     {"words", Arrangement::odd_pairs},
                                                     {"elements", Arrangement::odd_offsets}};
 
-/// Q has groups * q_per_group heads, K has one head per group.
+/// Q has groups * q_per_group heads, K and V have one head per group.
 struct Shape {
     std::uint32_t batch = 1, tokens = 1, groups = 1, q_per_group = 1;
-    std::uint32_t own_v_heads = 0;  // 0: same as K
+    std::uint32_t own_q_heads = 0, own_v_heads = 0;  // 0: as the groups say
 
-    std::uint32_t q_heads() const { return groups * q_per_group; }
+    std::uint32_t q_heads() const { return own_q_heads == 0 ? groups * q_per_group : own_q_heads; }
     std::uint32_t v_heads() const { return own_v_heads == 0 ? groups : own_v_heads; }
     std::uint32_t rows() const { return batch * tokens; }
 };

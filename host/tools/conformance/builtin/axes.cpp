@@ -19,7 +19,7 @@ Trial with_sections(const Sections& sections, Element element, Pairing pairing,
     trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
     trial.info.sections = sections;
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 1, .q_per_group = 3};
-    trial.table_rows = rows_covered;
+    trial.max_position = rows_covered;
     trial.ids = random_positions(std::size_t{sections.axes} * trial.shape.rows(), 1 - rows_covered,
                                  rows_covered - 1, sections.axes);
     return trial;
@@ -79,7 +79,7 @@ void add_axes(Checks& checks) {
             Trial trial = with_sections({.axes = 3, .pairs = {6, 7, 7}}, VKROPE_F16,
                                         VKROPE_HALF_SPLIT, VKROPE_ANGLES_FACTORED_TEXTURE);
             const std::size_t rows = trial.shape.rows();
-            trial.ids_64 = wide;
+            trial.call.positions.int64 = wide;
             trial.ids[rows + 1] = rows_covered;       // the second axis of token 1
             trial.ids[2 * rows + 4] = -rows_covered;  // the third of token 4
             trial.ids[5] = wide ? (std::int64_t{1} << 32) + 1 : INT32_MIN;

@@ -14,7 +14,7 @@ void hold_chain(DeviceUnderTest& device, Element element, Pairing pairing, bool 
                 Findings& findings) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.shape.q_per_group = heads;
-    const Bytes input = random_elements(element, q_elements(trial), 131);
+    const Bytes input = random_elements(element, elements_of(trial, Q), 131);
     const Bytes poison(input.size(), std::byte{0xa5});
     Rotation rotation;
     rotation.pairing = pairing;

@@ -20,10 +20,10 @@ Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) 
     Trial trial = trial_of(in, 2 * pairs, 1);
     trial.info.tensor[Q].out = out;
     trial.shape.batch = rows;
-    trial.table_rows = 1;
-    trial.q.resize(q_elements(trial) * element_bytes(in));
+    trial.max_position = 1;
+    trial.rows[Q].resize(elements_of(trial, Q) * element_bytes(in));
     for (std::size_t i = 0; i < bits.size(); ++i) {
-        store(in, trial.q, i / pairs * 2 * pairs + i % pairs, bits[i]);
+        store(in, trial.rows[Q], i / pairs * 2 * pairs + i % pairs, bits[i]);
     }
     return trial;
 }
@@ -47,10 +47,10 @@ void hold_identity(DeviceUnderTest& device, const Trial& trial,
     const bool flushes = device.traits().flushes_subnormals;
     for (std::size_t i = 0; i < bits.size(); ++i) {
         const std::size_t at = i / 64 * 128 + i % 64;
-        const float x = value(in, trial.q, at);
-        const std::uint32_t got = stored(out, rotated.q, at),
+        const float x = value(in, trial.rows[Q], at);
+        const std::uint32_t got = stored(out, rotated.rows[Q], at),
                             want = reference::narrow(type_of(out), static_cast<long double>(x));
-        const float y = value(out, rotated.q, at);
+        const float y = value(out, rotated.rows[Q], at);
         const bool may_be_zero = flushes && x != 0 &&
                                  std::fabs(x) < std::numeric_limits<float>::min();
         findings.hold(std::isnan(x) ? std::isnan(y) : got == want || (may_be_zero && y == 0),
@@ -104,9 +104,9 @@ RoundedTwice rounded_twice(Element element) {
     RoundedTwice found = {.trial = trial_of(VKROPE_F32, 16, 8), .once = {}};
     Trial& trial = found.trial;
     trial.info.tensor[Q].out = element;
-    trial.first = 1;
+    trial.call.positions.first = 1;
     trial.inv_freq.assign(8, 1);  // no angle is so small that one product is negligible
-    trial.q.resize(q_elements(trial) * sizeof(float));
+    trial.rows[Q].resize(elements_of(trial, Q) * sizeof(float));
     const reference::Type type = type_of(element);
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
                         dropped = element == VKROPE_F16 ? 13 : 16;
@@ -114,7 +114,7 @@ RoundedTwice rounded_twice(Element element) {
     std::mt19937 random(8);
     for (std::uint32_t i = 0; i < trial.shape.tokens * pairs; ++i) {
         const std::uint32_t token = i / pairs, pair = i % pairs;
-        const CosSin angle = angles.at(trial.info.angles, trial.first + token, pair);
+        const CosSin angle = angles.at(trial.info.angles, trial.call.positions.first + token, pair);
         const std::size_t first = std::size_t{token} * 2 * pairs + pair, second = first + pairs;
         while (true) {
             // Exponents are close together, so that double holds the exact sum; both signs occur,
@@ -123,10 +123,10 @@ RoundedTwice rounded_twice(Element element) {
                 const auto bits = static_cast<std::uint32_t>(random());
                 return (bits & 0x807fffffu) | (127 - bits % 8) << 23;
             };
-            store(VKROPE_F32, trial.q, first, member());
-            store(VKROPE_F32, trial.q, second, member());
-            const float a = value(VKROPE_F32, trial.q, first) * angle.cos,
-                        b = value(VKROPE_F32, trial.q, second) * angle.sin;
+            store(VKROPE_F32, trial.rows[Q], first, member());
+            store(VKROPE_F32, trial.rows[Q], second, member());
+            const float a = value(VKROPE_F32, trial.rows[Q], first) * angle.cos,
+                        b = value(VKROPE_F32, trial.rows[Q], second) * angle.sin;
             const float sum = a - b;
             const double exact = double{a} - double{b};
             const bool tie = (std::bit_cast<std::uint32_t>(sum) & ((1u << dropped) - 1)) ==
@@ -161,8 +161,8 @@ void add_elements(Checks& checks) {
                            trial.info.tensor[Q].out = out;
                            trial.info.tensor[K] = trial.info.tensor[Q];
                            trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
-                           trial.q = random_bits(in, q_elements(trial), 5);
-                           trial.k = random_elements(in, q_elements(trial), 6);
+                           trial.rows[Q] = random_bits(in, elements_of(trial, Q), 5);
+                           trial.rows[K] = random_elements(in, elements_of(trial, Q), 6);
                            each_conversion(device, trial,
                                            [&](const Trial& each) { run(device, each, findings); });
                        });
@@ -197,7 +197,7 @@ void add_elements(Checks& checks) {
                 const Rotated rotated = run(device, trial, findings);
                 const std::uint32_t pairs = trial.info.rotary_dim / 2;
                 for (std::size_t i = 0; i < of.once.size(); ++i) {
-                    const std::uint32_t got = stored(element, rotated.q,
+                    const std::uint32_t got = stored(element, rotated.rows[Q],
                                                      i / pairs * 2 * pairs + i % pairs);
                     findings.hold(
                         got != of.once[i],

@@ -4,7 +4,7 @@
 // slots.
 #include <limits>
 
-#include "conformance/builtin/finish_scene.hpp"
+#include "conformance/builtin/every_way.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -58,11 +58,9 @@ constexpr RowShape row_shapes[] = {{usual_head_dim, 128, 0, VKROPE_HALF_SPLIT},
                                    {10, 4, 2, VKROPE_HALF_SPLIT},
                                    {7, 4, 1, VKROPE_INTERLEAVED}};
 
-void set_shape(Scene& scene, const RowShape& shape) {
-    scene.head_dim = shape.head_dim;
-    scene.rotary_dim = shape.rotary_dim;
-    scene.rotary_offset = shape.rotary_offset;
-    scene.pairing = shape.pairing;
+Trial of_shape(Element in, Element out, const RowShape& shape) {
+    return three_alike(in, out, shape.head_dim, shape.rotary_dim, shape.rotary_offset,
+                       shape.pairing);
 }
 
 /// Rows of zeros, of the largest numbers, of subnormals, with an infinity and with a NaN.
@@ -85,10 +83,12 @@ void hold_extremes(DeviceUnderTest& device, NormKind kind, Findings& findings) {
         add_row(largest, -largest);
         add_row(1e30f, 2);
     }
-    Scene scene = {.head_dim = head_dim, .rotary_dim = 4, .rotary_offset = 6};
-    scene.q.norm = scene.k.norm = scene.v.norm = norm_of(kind, head, before, none, 0);
-    scene.values = bytes_of(rows);
-    hold(device, scene, findings);
+    Trial trial = three_alike(VKROPE_F32, VKROPE_F32, head_dim, 4, 6);
+    for (TensorInfo& info : trial.info.tensor) {
+        info.ops.norm = norm_of(kind, head, before, none, 0);
+    }
+    fill_rows(trial, bytes_of(rows));
+    run_every_way(device, trial, findings);
 }
 
 }  // namespace
@@ -102,12 +102,11 @@ void add_finishes(Checks& checks) {
                     // Each type has a row shape of its own beside the usual one.
                     const auto own = 1 + static_cast<std::size_t>(element);
                     for (const std::size_t shape : {std::size_t{0}, own}) {
-                        Scene scene = {.in = element, .out = element};
-                        set_shape(scene, row_shapes[shape]);
-                        scene.q.norm = named.q;
-                        scene.k.norm = named.k;
-                        scene.v.norm = named.v;
-                        hold(device, scene, findings);
+                        Trial trial = of_shape(element, element, row_shapes[shape]);
+                        trial.info.tensor[Q].ops.norm = named.q;
+                        trial.info.tensor[K].ops.norm = named.k;
+                        trial.info.tensor[V].ops.norm = named.v;
+                        run_every_way(device, trial, findings);
                     }
                 },
                 element == named.quick ? Level::quick : Level::full);
@@ -115,21 +114,23 @@ void add_finishes(Checks& checks) {
     }
     checks.add("bias_clip_and_scale", [](DeviceUnderTest& device, Findings& findings) {
         for (const std::size_t shape : {0, 2}) {
-            Scene scene = {.in = VKROPE_BF16, .out = VKROPE_F32, .q_scale = 0.3f};
-            set_shape(scene, row_shapes[shape]);
-            scene.q = {.bias = each_head, .clip = 2.5f, .scale = 0.7f, .scale_call = true};
-            scene.k = {.bias = channel, .clip = 2.5f, .scale_tokens = true};
-            scene.v = {.bias = each_head, .clip = 2.5f, .scale = -3};
-            hold(device, scene, findings);
+            Trial trial = of_shape(VKROPE_BF16, VKROPE_F32, row_shapes[shape]);
+            trial.call.q_scale = 0.3f;
+            trial.info.tensor[Q].ops = {
+                .bias = each_head, .clip = 2.5f, .scale = 0.7f, .scale_call = true};
+            trial.info.tensor[K].ops = {.bias = channel, .clip = 2.5f, .scale_tokens = true};
+            trial.info.tensor[V].ops = {.bias = each_head, .clip = 2.5f, .scale = -3};
+            run_every_way(device, trial, findings);
         }
     });
     checks.add("all_steps", [](DeviceUnderTest& device, Findings& findings) {
-        Scene scene = {.in = VKROPE_F16, .out = VKROPE_F32, .q_scale = 0.125f};
-        set_shape(scene, row_shapes[0]);
-        scene.q = {.bias = channel, .clip = 1.5f, .scale_call = true, .scale_tokens = true};
-        scene.q.norm = norm_of(rms, head, before, channel, 1);
-        scene.k.norm = norm_of(rms, token, after, each_head, 0);
-        hold(device, scene, findings);
+        Trial trial = of_shape(VKROPE_F16, VKROPE_F32, row_shapes[0]);
+        trial.call.q_scale = 0.125f;
+        trial.info.tensor[Q].ops = {
+            .bias = channel, .clip = 1.5f, .scale_call = true, .scale_tokens = true};
+        trial.info.tensor[Q].ops.norm = norm_of(rms, head, before, channel, 1);
+        trial.info.tensor[K].ops.norm = norm_of(rms, token, after, each_head, 0);
+        run_every_way(device, trial, findings);
     });
     checks.add("extreme_rows_rms", [](DeviceUnderTest& device, Findings& findings) {
         hold_extremes(device, rms, findings);

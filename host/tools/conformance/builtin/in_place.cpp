@@ -27,12 +27,12 @@ void add_in_place(Checks& checks) {
                                    trial.shape = {
                                        .batch = 2, .tokens = 9, .groups = 3, .q_per_group = 1};
                                    trial.in = trial.out = arrangement;
-                                   trial.first = -4;
-                                   trial.q = random_bits(element, q_elements(trial), 61);
+                                   trial.call.positions.first = -4;
+                                   trial.rows[Q] = random_bits(element, elements_of(trial, Q), 61);
                                    const Rotated apart = run(device, trial, findings);
                                    trial.in_place = true;
                                    const Rotated in_place = run(device, trial, findings);
-                                   findings.hold(apart.q == in_place.q && apart.k == in_place.k,
+                                   findings.hold(same_bits(apart, in_place),
                                                  "in place gives different bits than out of place");
                                }
                            });
@@ -47,7 +47,7 @@ void add_in_place(Checks& checks) {
             trial.info.tensor[K] = trial.info.tensor[Q];
             trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids = {1, 40, -40, 39, -39, INT32_MAX};
-            trial.table_rows = 40;
+            trial.max_position = 40;
             trial.in_place = in_place;
             trial.shape.q_per_group = 5;
             run(device, trial, findings);

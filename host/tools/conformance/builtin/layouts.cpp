@@ -13,21 +13,22 @@ Trial small(Element element, std::uint32_t head_dim, bool flat) {
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = flat ? Shape{.batch = 1, .tokens = 6, .groups = 2, .q_per_group = 2}
                        : Shape{.batch = 2, .tokens = 3, .groups = 2, .q_per_group = 2};
-    trial.first = 7;
+    trial.call.positions.first = 7;
     return trial;
 }
 
 void hold_pair(DeviceUnderTest& device, Element element, std::uint32_t head_dim, Arrangement in,
                Arrangement out, Findings& findings) {
     Trial trial = small(element, head_dim, in == Arrangement::thd || out == Arrangement::thd);
-    trial.q = random_bits(element, q_elements(trial), 21);
-    trial.k = random_elements(element, q_elements(trial), 22);
+    trial.rows[Q] = random_bits(element, elements_of(trial, Q), 21);
+    trial.rows[K] = random_elements(element, elements_of(trial, Q), 22);
     const Rotated packed = run(device, trial, findings);
     trial.in = in;
     trial.out = out;
     const Rotated placed = run(device, trial, findings);
-    findings.hold(placed.q == packed.q, "Q has different bits here than in packed rows");
-    findings.hold(placed.k == packed.k || in == Arrangement::broadcast,
+    findings.hold(placed.rows[Q] == packed.rows[Q],
+                  "Q has different bits here than in packed rows");
+    findings.hold(placed.rows[K] == packed.rows[K] || in == Arrangement::broadcast,
                   "K has different bits here than in packed rows");
 }
 
@@ -61,9 +62,9 @@ void add_layouts(Checks& checks) {
                        for (const std::uint32_t page_size : {1u, 16u}) {
                            Trial trial = small(VKROPE_F16, 32, false);
                            trial.info.scatter_kv = true;
-                           trial.page_size = page_size;
+                           trial.call.paged_cache.page_size = page_size;
                            trial.pages_by_head = by_head;
-                           trial.slots_64 = page_size == 1;
+                           trial.call.paged_cache.int64 = page_size == 1;
                            run(device, trial, findings);
                        }
                    });

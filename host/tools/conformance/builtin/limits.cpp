@@ -73,7 +73,7 @@ void add_limits(Checks& checks) {
                     cut.dispatches > whole.dispatches,
                     "the call took {} dispatches, but it had to be cut, and whole takes {}",
                     cut.dispatches, whole.dispatches);
-                findings.hold(cut.q == whole.q && cut.k == whole.k,
+                findings.hold(same_bits(cut, whole),
                               "cut into {} dispatches, the call gives different bits",
                               cut.dispatches);
                 if (right && findings.wrong()) {
@@ -99,7 +99,7 @@ void add_limits(Checks& checks) {
                     apart.dispatches == 2,
                     "Q and K took {} dispatches, but with 4 storage buffers each needs its own",
                     apart.dispatches);
-                findings.hold(whole.q == apart.q && whole.k == apart.k,
+                findings.hold(same_bits(whole, apart),
                               "Q and K apart from each other have different bits");
             }
         }
@@ -118,7 +118,7 @@ void add_limits(Checks& checks) {
             }
             Trial trial = trial_of(VKROPE_F32, 128, static_cast<std::uint32_t>(range / row + 100));
             trial.shape.q_per_group = 32;
-            trial.table_rows = 1 << 14;
+            trial.max_position = 1 << 14;
             trial.in_place = true;
             const Rotated cut = run(device, trial, findings);
             findings.hold(cut.dispatches > 1, "one dispatch took more than the device binds");

@@ -79,9 +79,9 @@ Trial near_trial(const Access& access, Along along) {
     Trial trial = trial_of(access.element, head_dim, 1);
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = shape_along(along);
-    trial.first = 3;
-    trial.q = random_elements(access.element, q_elements(trial), 101);
-    trial.k = random_elements(access.element, q_elements(trial), 102);
+    trial.call.positions.first = 3;
+    trial.rows[Q] = random_elements(access.element, elements_of(trial, Q), 101);
+    trial.rows[K] = random_elements(access.element, elements_of(trial, Q), 102);
     return trial;
 }
 
@@ -142,9 +142,9 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     rotation.inv_freq = inv_freq_of(trial);
     rotation.sections = trial.info.sections;
     const AngleTable table = value_of(
-        AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
+        AngleTable::make(device.device(), rotation, trial.info.angles, trial.max_position));
     call.call.angles = table.angles();
-    call.call.positions = {.first = static_cast<std::int32_t>(trial.first),
+    call.call.positions = {.first = static_cast<std::int32_t>(trial.call.positions.first),
                            .batch_stride = broadcast};
     call.call.in[Q] = tensor(in, false);
     call.call.out[Q] = tensor(out, false);
@@ -177,8 +177,10 @@ void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t f
     for (const Along along : {Along::tokens, Along::batch, Along::heads}) {
         const Trial trial = near_trial(access, along);
         const Rotated rotated = run(device, trial, findings);
-        const Rows near = {
-            .q = trial.q, .k = trial.k, .rotated_q = rotated.q, .rotated_k = rotated.k};
+        const Rows near = {.q = trial.rows[Q],
+                           .k = trial.rows[K],
+                           .rotated_q = rotated.rows[Q],
+                           .rotated_k = rotated.rows[K]};
         for (std::uint32_t bit = first_bit; bit <= last_bit; ++bit) {
             const std::uint64_t far = std::uint64_t{1} << bit;
             Buffer& out = in_place ? in : apart;

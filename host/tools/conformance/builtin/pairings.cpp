@@ -15,7 +15,7 @@ Trial two_tensors(Element element, Pairing pairing, std::uint32_t head_dim,
     trial.info.tensor[Q].rotary_offset = offset;
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = {.batch = 2, .tokens = tokens, .groups = 2, .q_per_group = 3};
-    trial.first = 3;
+    trial.call.positions.first = 3;
     return trial;
 }
 
@@ -34,7 +34,7 @@ void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim
                         Trial trial = two_tensors(element, pairing, head_dim, rotary_dim, offset);
                         trial.info.mapping = mapping;
                         const Rotated rotated = run(device, trial, findings);
-                        findings.hold(!first || (first->q == rotated.q && first->k == rotated.k),
+                        findings.hold(!first || same_bits(*first, rotated),
                                       "the other mapping of the work gives different bits");
                         first = rotated;
                     }
@@ -69,8 +69,8 @@ void add_pairings(Checks& checks) {
                        for (const Element element : elements) {
                            Trial trial = two_tensors(element, pairing, 40, 24, 4);
                            trial.info.pairing_out = other;
-                           trial.table_rows = 6;  // positions 3 to 7: the last two are out of
-                                                  // range, but still written in the other pairing
+                           trial.max_position = 6;  // positions 3 to 7: the last two are out of
+                                                    // range, but still written in the other pairing
                            run(device, trial, findings);
                        }
                    });
@@ -119,7 +119,7 @@ void add_pairings(Checks& checks) {
             for (std::uint32_t count = 1; count <= 300; ++count) {
                 Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 32, 32, 0);
                 trial.shape.tokens = count;
-                trial.table_rows = 512;
+                trial.max_position = 512;
                 run(device, trial, findings);
             }
         },
@@ -131,7 +131,7 @@ void add_pairings(Checks& checks) {
         trial.shape = {.batch = 1, .tokens = 1030, .groups = 1, .q_per_group = 7};
         trial.in = trial.out = Arrangement::odd_offsets;  // one element at a time
         trial.in_place = true;
-        trial.table_rows = 4096;
+        trial.max_position = 4096;
         trial.info.mapping = VKROPE_MAPPING_GPU;
         run(device, trial, findings);
     });
@@ -140,12 +140,12 @@ void add_pairings(Checks& checks) {
         [](DeviceUnderTest& device, Findings& findings) {
             Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 32, 16);
             trial.shape = {.batch = 1, .tokens = 4100, .groups = 1, .q_per_group = 19};
-            trial.table_rows = 1 << 13;
+            trial.max_position = 1 << 13;
             trial.info.mapping = VKROPE_MAPPING_GPU;
             const Rotated four = run(device, trial, findings);
             trial.info.mapping = VKROPE_MAPPING_CPU;
             const Rotated all = run(device, trial, findings);
-            findings.hold(four.q == all.q && four.k == all.k,
+            findings.hold(same_bits(four, all),
                           "the other mapping of the work gives different bits");
         },
         Level::full);

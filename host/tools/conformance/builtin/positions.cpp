@@ -139,20 +139,20 @@ void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findi
 }  // namespace
 
 void add_positions(Checks& checks) {
-    for (const std::int64_t first :
+    for (const std::int32_t first :
          {0, 5, -3, -60, 40}) {  // the last two go beyond the table of 64 rows
         checks.add(fmt::format("implicit_from_{}", first),
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
-                       trial.first = first;
+                       trial.call.positions.first = first;
                        run(device, trial, findings);
                    });
     }
     checks.add("implicit_each_sequence_further_on",
                [](DeviceUnderTest& device, Findings& findings) {
                    Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
-                   trial.first = -20;
-                   trial.batch_step = 33;
+                   trial.call.positions.first = -20;
+                   trial.call.positions.batch_stride = 33;
                    run(device, trial, findings);
                });
     for (const bool wide : {false, true}) {
@@ -161,7 +161,7 @@ void add_positions(Checks& checks) {
                    [=](DeviceUnderTest& device, Findings& findings) {
                        Trial trial = two_sequences(50, VKROPE_POSITIONS_IDS);
                        trial.ids = random_positions(100, -63, 63, 31);
-                       trial.ids_64 = wide;
+                       trial.call.positions.int64 = wide;
                        run(device, trial, findings);
                    });
         checks.add(fmt::format("ids_of_{}_bits_outside", bits),
@@ -172,7 +172,7 @@ void add_positions(Checks& checks) {
                                trial.info.tensor[K].in = trial.info.tensor[K].out = element;
                            trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
                                         1, -1, 2,  100, -100, 3, 65535,   4};
-                           trial.ids_64 = wide;
+                           trial.call.positions.int64 = wide;
                            if (wide) {  // their low words are in range
                                trial.ids[1] = (std::int64_t{1} << 32) + 5;
                                trial.ids[5] = (std::int64_t{1} << 32) - 7;

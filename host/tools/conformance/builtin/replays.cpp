@@ -124,16 +124,16 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
     const auto of_replay = [&](int replay) {
         Trial of = trial;
         const auto seed = static_cast<std::uint32_t>(fresh ? replay : 0);
-        of.q = random_elements(element, q_elements(of), 70 + seed);
+        of.rows[Q] = random_elements(element, elements_of(of, Q), 70 + seed);
         of.ids = random_positions(tokens, -70, 70, 80 + seed);  // some are out of range
         return of;
     };
     Trial first = of_replay(0);
-    const Bytes expected = run(device, first, findings).q;
+    const Bytes expected = run(device, first, findings).rows[Q];
 
-    const std::size_t size = first.q.size();
+    const std::size_t size = first.rows[Q].size();
     const Bytes poison(size, std::byte{0xa5});
-    Buffer in = device.upload(first.q.data(), size), out = device.upload(poison.data(), size);
+    Buffer in = device.upload(first.rows[Q].data(), size), out = device.upload(poison.data(), size);
     Buffer ids = device.upload(poison.data(), tokens * 4);
     Rotation rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
@@ -141,7 +141,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
     check(default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()));
     rotation.sections = trial.info.sections;
     const AngleTable table = value_of(
-        AngleTable::make(device.device(), rotation, trial.info.angles, trial.table_rows));
+        AngleTable::make(device.device(), rotation, trial.info.angles, trial.max_position));
     Buffer& result = in_place ? in : out;
     DeviceUnderTest::KernelCall call = {.info = trial.info, .call = {.tokens = tokens}};
     call.call.in[Q] = {.where = in.whole(), .heads = heads};
@@ -152,7 +152,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
     for (int replay = 0; replay < replays; ++replay) {
         const Trial of = of_replay(replay);
         const std::vector<std::int32_t> narrow(of.ids.begin(), of.ids.end());
-        check(in.upload(of.q.data(), size));
+        check(in.upload(of.rows[Q].data(), size));
         check(ids.upload(narrow.data(), narrow.size() * 4));
         if (!in_place) {
             check(out.upload(poison.data(), size));
@@ -160,7 +160,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
         recording.replay();
         Bytes got(size);
         device.download(result, got.data(), size);
-        findings.hold(got == (fresh ? run(device, of, findings).q : expected),
+        findings.hold(got == (fresh ? run(device, of, findings).rows[Q] : expected),
                       "replay {} gives different bits than a rotation of its own", replay);
     }
 }

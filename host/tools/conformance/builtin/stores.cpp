@@ -3,9 +3,9 @@
 // byte, and to slots.
 #include <limits>
 
-#include "cli/words.hpp"
-#include "conformance/builtin/finish_scene.hpp"
+#include "conformance/builtin/every_way.hpp"
 #include "reference/code_edges.hpp"
+#include "verify/definition.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -21,8 +21,7 @@ Bytes extreme_rows(Element out) {
             rows.push_back(c % 4 == 1 ? fill : (static_cast<float>(c) - 16) * 0.5f);
         }
     }
-    const auto store = reference::Store(static_cast<std::uint32_t>(out) -
-                                        static_cast<std::uint32_t>(VKROPE_E4M3FN));
+    const reference::Store store = verify::store_of(out);
     const std::vector<float> edges = reference::code_edges(
         store, 1.25f * reference::largest_for_ties(store), false);
     rows.insert(rows.end(), edges.begin(), edges.end());
@@ -39,45 +38,41 @@ void add_stores(Checks& checks) {
         const bool scaled = block_channels(element) == 1;
         checks.add(name, [=, out = element](DeviceUnderTest& device, Findings& findings) {
             // The 20 rows of V, which nothing turns, have room for all.
-            Scene scene = {.out = out, .head_dim = 64, .rotary_dim = 2};
-            scene.values = extreme_rows(out);
-            scene.k.store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE;
-            hold(device, scene, findings);
+            Trial trial = three_alike(VKROPE_F32, out, 64, 2);
+            fill_rows(trial, extreme_rows(out));
+            Finish &k = trial.info.tensor[K].ops, &v = trial.info.tensor[V].ops;
+            k.store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE;
+            run_every_way(device, trial, findings);
             if (scaled) {
-                scene.k.store_scale = scene.v.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
-                hold(device, scene, findings);
+                k.store_scale = v.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
+                run_every_way(device, trial, findings);
             }
         });
         // Types differ in their codes alone: one with a scale a row and one of blocks is enough.
         checks.add(
             fmt::format("{}_in_every_way", name),
             [=, out = element](DeviceUnderTest& device, Findings& findings) {
-                Scene scene = {.in = VKROPE_F16,
-                               .out = out,
-                               .head_dim = usual_head_dim,
-                               .rotary_dim = usual_head_dim};
-                scene.q = {
+                Trial trial = three_alike(VKROPE_F16, out, usual_head_dim, usual_head_dim);
+                trial.info.tensor[Q].ops = {
                     .hadamard = 128,
                     .store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_NONE};
-                scene.k = {
+                trial.info.tensor[K].ops = {
                     .hadamard = 32,
                     .store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE};
-                scene.v = {.store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN_HEAD
-                                                 : VKROPE_STORE_SCALE_NONE};
-                scene.k.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
-                hold(device, scene, findings);
+                trial.info.tensor[V].ops = {.store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN_HEAD
+                                                                  : VKROPE_STORE_SCALE_NONE};
+                trial.info.tensor[K].ops.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
+                run_every_way(device, trial, findings);
             },
             element == VKROPE_INT8 || element == VKROPE_Q5_1 ? Level::quick : Level::full);
     }
     checks.add("hadamard", [](DeviceUnderTest& device, Findings& findings) {
         for (const auto& [head_dim, block] : {std::pair{96u, 32u}, {10u, 2u}, {512u, 512u}}) {
-            Scene scene = {.in = VKROPE_BF16,
-                           .out = VKROPE_F32,
-                           .head_dim = head_dim,
-                           .rotary_dim = 4,
-                           .rotary_offset = 2};
-            scene.q.hadamard = scene.k.hadamard = scene.v.hadamard = block;
-            hold(device, scene, findings);
+            Trial trial = three_alike(VKROPE_BF16, VKROPE_F32, head_dim, 4, 2);
+            for (TensorInfo& info : trial.info.tensor) {
+                info.ops.hadamard = block;
+            }
+            run_every_way(device, trial, findings);
         }
     });
 }

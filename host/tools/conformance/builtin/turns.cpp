@@ -17,7 +17,7 @@ Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t
     trial.info.angles = source;
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.shape = {.batch = 2, .tokens = 7, .groups = groups, .q_per_group = 2};
-    trial.table_rows = rows_covered;
+    trial.max_position = rows_covered;
     trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered, rows_covered - 1, 61);
     trial.attention_factor = 1.1386;
     return trial;
@@ -52,7 +52,7 @@ void add_phases_of(Checks& checks, AngleSource source) {
                 if (element == VKROPE_F16) {
                     trial = two_tensors(element, 64, 16, pairing);
                     trial.info.angles = source;
-                    trial.table_rows = rows_covered;
+                    trial.max_position = rows_covered;
                     trial.info.positions = VKROPE_POSITIONS_IDS;
                     trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered,
                                                  rows_covered - 1, 63);
@@ -65,10 +65,10 @@ void add_phases_of(Checks& checks, AngleSource source) {
                 }
                 add_phases(trial, 65);
                 for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                    trial.direction = direction;
+                    trial.call.direction = direction;
                     run(device, trial, findings);
                 }
-                trial.gain = VKROPE_GAIN_DIVIDE_OUT;
+                trial.call.gain = VKROPE_GAIN_DIVIDE_OUT;
                 run(device, trial, findings);
             }
         });
@@ -102,38 +102,38 @@ void add_phases_of(Checks& checks, AngleSource source) {
         findings.hold(!has_counter(device, trial.info) || rotated.outside == ids.size() - covered,
                       "{} tokens are counted as outside", rotated.outside);
     });
-    checks.add("phase_" + name + "_of_0_changes_no_bit",
-               [=](DeviceUnderTest& device, Findings& findings) {
-                   Trial trial = turned(VKROPE_F32, VKROPE_INTERLEAVED, source);
-                   for (std::int64_t& position : trial.ids) position = std::abs(position);
-                   const Rotated without = run(device, trial, findings);
-                   add_phases(trial, 68);
-                   const Rotated with = run(device, trial, findings);
-                   trial.phase.assign(trial.phase.size(), 0.0);
-                   const Rotated zero = run(device, trial, findings);
-                   findings.hold(without.q == zero.q && without.k == zero.k,
-                                 "phases of 0 give different bits from no phases");
-                   findings.hold(with.q != zero.q, "phases change no bit");
-               });
+    checks.add("phase_" + name + "_of_0_changes_no_bit", [=](DeviceUnderTest& device,
+                                                             Findings& findings) {
+        Trial trial = turned(VKROPE_F32, VKROPE_INTERLEAVED, source);
+        for (std::int64_t& position : trial.ids) position = std::abs(position);
+        const Rotated without = run(device, trial, findings);
+        add_phases(trial, 68);
+        const Rotated with = run(device, trial, findings);
+        trial.phase.assign(trial.phase.size(), 0.0);
+        const Rotated zero = run(device, trial, findings);
+        findings.hold(same_bits(without, zero), "phases of 0 give different bits from no phases");
+        findings.hold(with.rows[Q] != zero.rows[Q], "phases change no bit");
+    });
 }
 
 void add_sums(Checks& checks) {
     for (const std::uint32_t axes : {2u, 3u, 8u}) {
         for (const bool phase : {false, true}) {
-            checks.add(
-                fmt::format("sum_of_{}_axes{}", axes, phase ? "_with_a_phase" : ""),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    for (const Element element : elements) {
-                        Trial trial = turned(element, pairing_of(element, phase),
-                                             VKROPE_ANGLES_COMPUTED);
-                        set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
-                        if (phase) add_phases(trial, 69);
-                        trial.direction = element == VKROPE_F16 ? VKROPE_INVERSE : VKROPE_FORWARD;
-                        trial.info.mapping = element == VKROPE_BF16 ? VKROPE_MAPPING_GPU
-                                                                    : VKROPE_MAPPING_AUTOMATIC;
-                        run(device, trial, findings);
-                    }
-                });
+            checks.add(fmt::format("sum_of_{}_axes{}", axes, phase ? "_with_a_phase" : ""),
+                       [=](DeviceUnderTest& device, Findings& findings) {
+                           for (const Element element : elements) {
+                               Trial trial = turned(element, pairing_of(element, phase),
+                                                    VKROPE_ANGLES_COMPUTED);
+                               set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
+                               if (phase) add_phases(trial, 69);
+                               trial.call.direction = element == VKROPE_F16 ? VKROPE_INVERSE
+                                                                            : VKROPE_FORWARD;
+                               trial.info.mapping = element == VKROPE_BF16
+                                                        ? VKROPE_MAPPING_GPU
+                                                        : VKROPE_MAPPING_AUTOMATIC;
+                               run(device, trial, findings);
+                           }
+                       });
         }
     }
     checks.add("sum_in_units_of_8", [](DeviceUnderTest& device, Findings& findings) {
@@ -162,13 +162,13 @@ void add_sums(Checks& checks) {
         std::copy(frequencies.begin(), frequencies.end(),
                   trial.inv_freq.begin() + static_cast<std::ptrdiff_t>(pairs));
         const Rotated sum = run(device, trial, findings);
-        findings.hold(one.q == sum.q && one.k == sum.k,
+        findings.hold(same_bits(one, sum),
                       "a sum in which one axis moves gives different bits from that axis alone");
     });
     checks.add("sum_with_one_axis_outside", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = turned(VKROPE_F16, VKROPE_HALF_SPLIT, VKROPE_ANGLES_COMPUTED);
         set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 3});
-        trial.ids_64 = true;
+        trial.call.positions.int64 = true;
         trial.ids[2 * trial.shape.rows() + 4] = std::int64_t{1} << 32;
         trial.ids[1] = -(std::int64_t{1} << 31) - 1;
         const Rotated rotated = run(device, trial, findings);
@@ -224,7 +224,7 @@ void add_head_groups(Checks& checks) {
                     trial.info.mapping = mapping;
                     trial.info.scatter_kv = true;
                     trial.info.tensor[V] = {.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 48};
-                    trial.page_size = 4;
+                    trial.call.paged_cache.page_size = 4;
                     trial.pages_by_head = by_head;
                     Trial without = trial;
                     without.info.tensor[V] = {};
@@ -264,8 +264,7 @@ void add_head_groups(Checks& checks) {
         trial.limits = {.workgroups_x = 3, .workgroups_y = 1, .workgroups_z = 3};
         const Rotated parts = run(device, trial, findings);
         findings.hold(parts.dispatches > whole.dispatches, "the call was not split");
-        findings.hold(parts.q == whole.q && parts.k == whole.k,
-                      "a call in parts gives different bits");
+        findings.hold(same_bits(parts, whole), "a call in parts gives different bits");
     });
     checks.add(
         "head_groups_alike_have_the_bits_of_one", [](DeviceUnderTest& device, Findings& findings) {
@@ -277,7 +276,7 @@ void add_head_groups(Checks& checks) {
             for (int i = 0; i < 4; ++i)
                 trial.inv_freq.insert(trial.inv_freq.end(), inv_freq.begin(), inv_freq.end());
             const Rotated four = run(device, trial, findings);
-            findings.hold(one.q == four.q && one.k == four.k,
+            findings.hold(same_bits(one, four),
                           "four head groups with one set of frequencies give different bits");
         });
 }
@@ -288,7 +287,7 @@ void add_channels(Checks& checks) {
         trial.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
         trial.info.channel_angles = true;
         trial.info.positions = VKROPE_POSITIONS_IDS;
-        trial.ids = random_positions(trial.shape.rows(), -2, trial.table_rows + 1, 75);
+        trial.ids = random_positions(trial.shape.rows(), -2, trial.max_position + 1, 75);
         return trial;
     };
     for (const Element table : elements) {
@@ -297,18 +296,18 @@ void add_channels(Checks& checks) {
                        [=](DeviceUnderTest& device, Findings& findings) {
                            for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
                                Trial trial = channels(table, pairing, 24);
-                               trial.direction = direction;
+                               trial.call.direction = direction;
                                add_cos_sin_cache(trial, table, 24, false);
                                run(device, trial, findings);
                                trial = channels(VKROPE_F16, pairing, 64);
-                               trial.direction = direction;
+                               trial.call.direction = direction;
                                trial.info.mapping = pairing_of(table, false) == pairing
                                                         ? VKROPE_MAPPING_GPU
                                                         : VKROPE_MAPPING_CPU;
                                add_cos_sin_cache(trial, table, 67, false);
                                run_each_access(device, trial, findings);
                                trial = channels(VKROPE_F32, pairing, 64);
-                               trial.direction = direction;
+                               trial.call.direction = direction;
                                add_cos_sin_cache(trial, table, 64, false);
                                run(device, trial, findings);
                            }
@@ -329,13 +328,13 @@ void add_channels(Checks& checks) {
             for (const Pairing pairing : pairings) {
                 for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
                     Trial trial = channels(VKROPE_F32, pairing, 40);
-                    trial.direction = direction;
+                    trial.call.direction = direction;
                     add_cos_sin_cache(trial, VKROPE_F32, 40, true);
                     const Rotated of_channels = run(device, trial, findings);
                     trial.info.channel_angles = false;
                     add_cos_sin_cache(trial, VKROPE_F32, 20, true);
                     const Rotated of_pairs = run(device, trial, findings);
-                    findings.hold(of_channels.q == of_pairs.q && of_channels.k == of_pairs.k,
+                    findings.hold(same_bits(of_channels, of_pairs),
                                   "a table of channels with our values gives different bits");
                 }
             }

@@ -17,7 +17,7 @@ void add_few_storage_buffers(Checks& checks) {
                         }
                         for (const NamedArrangement& rows : widest_first) {
                             Trial trial = whole_rows(element, mapping);
-                            trial.v = values_of(element, v_elements(trial), 33);
+                            trial.rows[V] = values_of(element, elements_of(trial, V), 33);
                             trial.in = trial.out = rows.value;
                             const Rotated whole = run(device, trial, findings);
                             trial.limits = {.storage_buffers = storage_buffers};
@@ -26,12 +26,11 @@ void add_few_storage_buffers(Checks& checks) {
                                           "the call took {} dispatches, but with {} storage "
                                           "buffers it needs {}",
                                           apart.dispatches, storage_buffers, most);
-                            findings.hold(
-                                apart.q == whole.q && apart.k == whole.k && apart.v == whole.v,
-                                "with {} storage buffers, the call gives different bits",
-                                storage_buffers);
+                            findings.hold(same_bits(apart, whole),
+                                          "with {} storage buffers, the call gives different bits",
+                                          storage_buffers);
                             trial.only_v = true;
-                            findings.hold(run(device, trial, findings).v == whole.v,
+                            findings.hold(run(device, trial, findings).rows[V] == whole.rows[V],
                                           "V alone in the call has different bits");
                         }
                     }
@@ -59,15 +58,15 @@ void add_cuts(Checks& checks) {
                     trial.info.positions = paged ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT;
                     trial.info.scatter_kv = paged;
                     trial.shape.tokens = 160;
-                    trial.table_rows = 200;
-                    trial.first = -70;
+                    trial.max_position = 200;
+                    trial.call.positions.first = -70;
                     trial.ids = random_positions(trial.shape.rows(), -205, 205,
                                                  34);  // some are outside
                     trial.in = Arrangement::packed_qkv;
-                    trial.page_size = 16;
+                    trial.call.paged_cache.page_size = paged ? 16 : 0;
                     for (const std::uint32_t v_heads : {0u, 5u}) {
                         trial.shape.own_v_heads = v_heads;
-                        trial.v = values_of(VKROPE_F16, v_elements(trial), 35);
+                        trial.rows[V] = values_of(VKROPE_F16, elements_of(trial, V), 35);
                         trial.limits = {};
                         const Rotated whole = run(device, trial, findings);
                         trial.limits = limits;
@@ -76,7 +75,7 @@ void add_cuts(Checks& checks) {
                             cut.dispatches > whole.dispatches,
                             "the call took {} dispatches, but it had to be cut, and whole takes {}",
                             cut.dispatches, whole.dispatches);
-                        findings.hold(cut.q == whole.q && cut.k == whole.k && cut.v == whole.v,
+                        findings.hold(same_bits(cut, whole),
                                       "cut into {} dispatches, the call gives different bits",
                                       cut.dispatches);
                     }

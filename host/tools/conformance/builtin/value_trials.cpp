@@ -35,7 +35,7 @@ Trial three_tensors(Element element, std::uint32_t head_dim, std::uint32_t rotar
     trial.info.tensor[V] = {.in = element, .out = element, .head_dim = head_dim};
     trial.info.mapping = mapping;
     trial.shape = {.batch = 2, .tokens = 5, .groups = 3, .q_per_group = 2};
-    trial.first = 3;
+    trial.call.positions.first = 3;
     return trial;
 }
 
@@ -48,7 +48,7 @@ Trial partial_rows(Element element, Mapping mapping) {
 }
 
 Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings) {
-    trial.v = values_of(trial.info.tensor[V].in, v_elements(trial), 31);
+    trial.rows[V] = values_of(trial.info.tensor[V].in, elements_of(trial, V), 31);
     const Rotated rotated = run(device, trial, findings);
     const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_kv);
     const std::uint64_t others = trial.only_v ? 0 : 1;

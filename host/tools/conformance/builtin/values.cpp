@@ -13,8 +13,7 @@ void split(DeviceUnderTest& device, Trial trial, Findings& findings) {
     const Rotated apart = run_as(device, trial, Dispatch::of_k, findings);
     trial.in_place = true;
     const Rotated in_place = run_as(device, trial, Dispatch::of_k, findings);
-    findings.hold(apart.q == in_place.q && apart.k == in_place.k && apart.v == in_place.v,
-                  "in place gives different bits");
+    findings.hold(same_bits(apart, in_place), "in place gives different bits");
 }
 
 void add_splits(Checks& checks) {
@@ -167,8 +166,8 @@ void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& fi
         if (page_size == 1 && by_head && !joins) {
             continue;  // pages of one row have the stride of packed rows, which both caches share
         }
-        trial.page_size = page_size;
-        trial.slots_64 = page_size == 1;
+        trial.call.paged_cache.page_size = page_size;
+        trial.call.paged_cache.int64 = page_size == 1;
         for (const Arrangement rows :
              {Arrangement::packed_qkv, Arrangement::odd_pairs, Arrangement::odd_offsets}) {
             trial.in = trial.out = rows;
@@ -274,10 +273,10 @@ void add_conversions(Checks& checks) {
                     trial.info.tensor[V].out = out;
                     trial.shape = {
                         .batch = 1, .tokens = (1u << 16) / 32, .groups = 1, .q_per_group = 1};
-                    trial.table_rows = trial.shape.tokens + 3;
-                    trial.v.resize(v_elements(trial) * element_bytes(in));
+                    trial.max_position = trial.shape.tokens + 3;
+                    trial.rows[V].resize(elements_of(trial, V) * element_bytes(in));
                     for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
-                        store(in, trial.v, bits, bits);
+                        store(in, trial.rows[V], bits, bits);
                     }
                     run(device, trial, findings);
                 },
@@ -311,7 +310,7 @@ void add_several_heads(Checks& checks) {
                 trial.info.tensor[K].heads = trial.info.tensor[V].heads = groups;
             }
             trial.in = trial.out = Arrangement::odd_offsets;
-            trial.table_rows = 2048;
+            trial.max_position = 2048;
             run_as(device, trial, Dispatch::of_k, findings);
         });
     }

@@ -32,7 +32,7 @@ void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
         if (in_place) {
             trial.in_place = true;
             const Rotated same_place = run(device, trial, findings);
-            findings.hold(apart.q == same_place.q && apart.k == same_place.k,
+            findings.hold(same_bits(apart, same_place),
                           "{} at a time, in place gives different bits", rows.name);
         }
     }
@@ -45,7 +45,7 @@ Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t aroun
     trial.info.tensor[Q].rotary_offset = around / 2;
     trial.info.tensor[K] = trial.info.tensor[Q];
     trial.shape = {.batch = 2, .tokens = 5, .groups = 2, .q_per_group = 1};
-    trial.first = 3;
+    trial.call.positions.first = 3;
     return trial;
 }
 
@@ -54,11 +54,11 @@ void turn_by_axes(Trial& trial, Turn turn) {
     trial.info.sections = sections_for(turn, trial.info.rotary_dim / 2);
     const std::int64_t lowest = trial.info.angles == VKROPE_ANGLES_COS_SIN_CACHE
                                     ? 0
-                                    : 1 - std::int64_t{trial.table_rows};
-    trial.ids = random_positions(std::size_t{3} * trial.shape.rows(), lowest, trial.table_rows - 1,
-                                 91);
+                                    : 1 - std::int64_t{trial.max_position};
+    trial.ids = random_positions(std::size_t{3} * trial.shape.rows(), lowest,
+                                 trial.max_position - 1, 91);
     trial.ids[trial.shape.rows() + 2] =
-        trial.table_rows;  // the third token is out of range on its second axis
+        trial.max_position;  // the third token is out of range on its second axis
 }
 
 }  // namespace vkrope::conformance

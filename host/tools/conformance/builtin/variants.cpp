@@ -156,8 +156,9 @@ void add_pages(Checks& checks) {
                                                           ? VKROPE_POSITIONS_IDS
                                                           : VKROPE_POSITIONS_IMPLICIT;
                                trial.ids = random_positions(trial.shape.rows(), -70, 70, 94);
-                               trial.page_size = 4;
-                               trial.pages_by_head = trial.slots_64 = by_head;
+                               trial.call.paged_cache.page_size = 4;
+                               trial.pages_by_head = by_head;
+                               trial.call.paged_cache.int64 = by_head;
                                run_each_access(device, trial, findings);
                            }
                        });

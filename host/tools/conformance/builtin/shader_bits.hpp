@@ -6,27 +6,19 @@
 #pragma once
 
 #include "conformance/builtin/check.hpp"
-#include "conformance/builtin/trial_oracle.hpp"
 #include "conformance/shader_source/angles.hpp"
-#include "reference/oracle.hpp"
+#include "verify/definition.hpp"
 
 namespace vkrope::conformance {
 
-struct Trial;
-
-class Definition {
+class ShaderBits {
    public:
-    /// positions  [axes, batch, tokens]
-    Definition(const Trial& trial, const std::vector<std::int64_t>& positions, bool flushes);
+    /// Of the operation, which must outlive it.
+    ShaderBits(const verify::Operation& operation, bool flushes);
 
-    /// Compares every element of an output, and measures its distance from the exact value. Returns
-    /// the number of tokens whose position is not covered.
-    ///
-    /// before  what was where the output is now
-    std::uint64_t hold(const reference::Operation& operation, const reference::Tensor& in,
-                       const reference::Tensor& out, const std::byte* input,
-                       const std::byte* before, const std::byte* output, char name,
-                       Findings& findings) const;
+    /// Compares every element of an output, unless it has steps beside the rotation, and measures
+    /// its distance from the exact value.
+    void hold(TensorIndex which, const verify::Bytes& after, Findings& findings) const;
 
    private:
     /// Where a pair of a token is; `pair` counts [head groups, pairs].
@@ -43,15 +35,13 @@ class Definition {
     CosSin cos_sin(const Turn& turn) const;
 
     /// With the direction.
-    CosSin directed(const reference::Operation& operation, const Turn& turn) const;
+    CosSin directed(const Turn& turn) const;
 
-    const Trial& trial_;
-    const std::vector<std::int64_t>& positions_;
+    const verify::Operation& operation_;
     bool flushes_;
-    std::vector<double> inv_freq_;
+    std::vector<std::int64_t> positions_;
     std::vector<std::uint32_t> axis_ = {};  // position axis of each pair
     shader_source::Angles angles_;
-    ExactAngles exact_;
 };
 
 }  // namespace vkrope::conformance

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "conformance/builtin/definition.hpp"
+#include "conformance/builtin/shader_bits.hpp"
 
 #include <array>
 #include <bit>
@@ -8,17 +8,11 @@
 #include <limits>
 
 #include "conformance/builtin/symptoms.hpp"
-#include "conformance/builtin/trial.hpp"
+#include "reference/rows.hpp"
+#include "reference/turns.hpp"
 
 namespace vkrope::conformance {
 namespace {
-
-std::uint32_t load(reference::Type type, const std::byte* elements, std::uint64_t index) {
-    const std::size_t bytes = reference::bytes_of(type);
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, elements + index * bytes, bytes);
-    return bits;
-}
 
 bool is_subnormal(float x) {
     return x != 0 && std::fabs(x) < std::numeric_limits<float>::min();
@@ -47,68 +41,47 @@ long double spacing(reference::Type type, long double exact) {
                       std::max(exact == 0 ? lowest : std::ilogb(exact), lowest) - fraction_bits);
 }
 
-struct Pair {
-    std::uint64_t in[2], out[2];
-};
-
-std::vector<Pair> pairs_of(const reference::Operation& operation) {
-    std::vector<reference::Window> windows = operation.windows;
-    if (windows.empty()) {
-        windows.push_back({0, operation.inv_freq.size() / operation.head_groups});
-    }
-    std::vector<Pair> pairs;
-    for (const reference::Window& window : windows) {
-        const std::uint64_t start = operation.rotary_offset + window.offset;
-        for (std::uint64_t j = 0; j < window.pairs; ++j) {
-            Pair pair;
-            for (const std::uint64_t member : {0, 1}) {
-                const auto channel = [&](bool interleaved) {
-                    return start + (interleaved ? 2 * j + member : j + member * window.pairs);
-                };
-                pair.in[member] = channel(operation.interleaved);
-                pair.out[member] = channel(
-                    operation.interleaved_out.value_or(operation.interleaved));
-            }
-            pairs.push_back(pair);
-        }
-    }
-    return pairs;
-}
-
 }  // namespace
 
-Definition::Definition(const Trial& trial, const std::vector<std::int64_t>& positions, bool flushes)
-    : trial_(trial), positions_(positions), flushes_(flushes), inv_freq_(inv_freq_of(trial)),
-      angles_(inv_freq_, trial.attention_factor,
-              {.phase = trial.phase,
-               .head_groups = head_groups_of(trial.info),
-               .axes = summed_axes(trial.info.sections)}),
-      exact_(trial, positions) {
-    for (std::uint32_t j = 0; j < trial.info.rotary_dim / 2; ++j) {
-        axis_.push_back(axis_turning(trial.info.sections, j));
+ShaderBits::ShaderBits(const verify::Operation& operation, bool flushes)
+    : operation_(operation), flushes_(flushes), positions_(verify::positions_of(operation)),
+      angles_(operation.inv_freq, operation.attention_factor,
+              {.phase = operation.phase,
+               .head_groups = head_groups_of(operation.info),
+               .axes = summed_axes(operation.info.sections)}) {
+    for (std::uint32_t j = 0; j < operation.info.rotary_dim / 2; ++j) {
+        axis_.push_back(verify::axis_of(operation.info.sections, j));
     }
 }
 
-std::int64_t Definition::position(const Turn& turn) const {
-    return positions_[axis_[turn.pair % axis_.size()] * trial_.shape.rows() + turn.token] +
+std::int64_t ShaderBits::position(const Turn& turn) const {
+    return positions_[axis_[turn.pair % axis_.size()] * verify::tokens_of(operation_) +
+                      turn.token] +
            turn.further;
 }
 
-CosSin Definition::cos_sin(const Turn& turn) const {
-    const KernelInfo& info = trial_.info;
+CosSin ShaderBits::cos_sin(const Turn& turn) const {
+    const KernelInfo& info = operation_.info;
+    const double attention_factor = operation_.attention_factor;
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         const auto member = static_cast<std::size_t>(turn.member);
         const std::size_t column = !info.channel_angles ? turn.pair
                                    : info.pairing == VKROPE_HALF_SPLIT
                                        ? turn.pair + member * axis_.size()
                                        : 2 * turn.pair + member;
-        const std::size_t at = static_cast<std::size_t>(position(turn)) * trial_.row_stride +
+        const std::size_t at = static_cast<std::size_t>(position(turn)) * operation_.row_stride +
                                column;
-        return {value(info.table, trial_.cos, at), value(info.table, trial_.sin, at)};
+        const reference::Type type = verify::type_of(info.table);
+        const auto in_table = [&](const VkDescriptorBufferInfo& table) {
+            return reference::widen(type, reference::load(&operation_.memory[table.offset],
+                                                          reference::bytes_of(type), at));
+        };
+        return {in_table(operation_.call.angles.buffer), in_table(operation_.call.angles.sin)};
     }
-    if (trial_.precision == VKROPE_ANGLE_PRECISION_FLOAT32) {
-        const reference::CosSin exact = float32_cos_sin(position(turn), inv_freq_[turn.pair]);
-        const auto factor = static_cast<float>(trial_.attention_factor);
+    if (operation_.precision == VKROPE_ANGLE_PRECISION_FLOAT32) {
+        const reference::CosSin exact = verify::float32_cos_sin(position(turn),
+                                                                operation_.inv_freq[turn.pair]);
+        const auto factor = static_cast<float>(attention_factor);
         return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
     }
     if (info.sections.order != VKROPE_SECTIONS_SUM) {
@@ -116,40 +89,53 @@ CosSin Definition::cos_sin(const Turn& turn) const {
     }
     std::array<std::int64_t, max_axes> positions = {};
     for (std::uint32_t axis = 0; axis < info.sections.axes; ++axis) {
-        positions[axis] = positions_[axis * trial_.shape.rows() + turn.token] + turn.further;
+        positions[axis] = positions_[axis * verify::tokens_of(operation_) + turn.token] +
+                          turn.further;
     }
     return angles_.sum_at(positions, turn.pair);
 }
 
-CosSin Definition::directed(const reference::Operation& operation, const Turn& turn) const {
+CosSin ShaderBits::directed(const Turn& turn) const {
     const CosSin forward = cos_sin(turn);
-    if (!operation.inverse) {
+    if (operation_.call.direction != VKROPE_INVERSE) {
         return forward;
     }
     // The matrix of the pair is transposed.
     Turn other = turn;
     other.member = 1 - turn.member;
-    return {forward.cos, trial_.info.channel_angles ? -cos_sin(other).sin : -forward.sin};
+    return {forward.cos, operation_.info.channel_angles ? -cos_sin(other).sin : -forward.sin};
 }
 
-std::uint64_t Definition::hold(const reference::Operation& operation, const reference::Tensor& in,
-                               const reference::Tensor& out, const std::byte* input,
-                               const std::byte* before, const std::byte* output, char name,
-                               Findings& findings) const {
-    const std::vector<Pair> pairs = pairs_of(operation);
-    const bool callers = trial_.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
+void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Findings& findings) const {
+    if (!verify::has(operation_, which)) {
+        return;
+    }
+    const verify::Definition definition = verify::definition_of(operation_, which, flushes_);
+    if (definition.store || reference::has_steps(definition.steps)) {
+        return;
+    }
+    const reference::Tensor &in = definition.in, &out = definition.out;
+    const reference::Operation& operation = definition.rotation;
+    const KernelInfo& info = operation_.info;
+    const std::byte* input = &operation_.memory[operation_.call.in[which].where.offset];
+    const std::uint64_t out_byte = operation_.call.out[which].where.offset;
+    const std::byte *before = &operation_.memory[out_byte], *output = &after[out_byte];
+    const auto load = [](reference::Type type, const std::byte* start, std::uint64_t index) {
+        return reference::load(start, reference::bytes_of(type), index);
+    };
+    const std::vector<reference::Pair> pairs = reference::pairs_of(operation);
+    const bool callers = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     // The contract does not fix the bits of a factor that is not in the table; the reference checks
     // its error bound.
-    const bool bits_known = trial_.gain == VKROPE_GAIN_APPLY || trial_.attention_factor == 1;
-    const std::uint64_t rows = in.batch * in.tokens;
-    std::vector<std::uint64_t> from(rows * in.heads);
+    const bool bits_known = operation_.call.gain == VKROPE_GAIN_APPLY ||
+                            operation_.attention_factor == 1;
+    std::vector<std::uint64_t> from(in.batch * in.tokens * in.heads);
     reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) { from[row] = first; });
     std::vector<bool> rotated(in.head_dim);
-    for (const Pair& pair : pairs) {
+    for (const reference::Pair& pair : pairs) {
         rotated[pair.in[0]] = rotated[pair.in[1]] = true;
     }
 
-    std::uint64_t uncovered = 0;
     struct Angle {
         CosSin rounded[2];  // for each member
         reference::CosSin exact;
@@ -159,21 +145,19 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
     bool covered = true;
     const auto turn_to = [&](std::uint64_t next) {
         token = next;
-        covered = true;
-        for (std::uint32_t a = 0; a < std::max(trial_.info.sections.axes, 1u); ++a) {
-            covered = covered && covers(trial_, positions_[a * rows + token]);
-        }
-        uncovered += covered ? 0 : 1;
+        covered = verify::is_covered(operation_, positions_, token);
         for (std::size_t j = 0; covered && j < angles.size(); ++j) {
-            const CosSin rounded = directed(operation, {.token = token, .pair = j});
-            const CosSin second = trial_.info.channel_angles
-                                      ? directed(operation,
-                                                 {.token = token, .pair = j, .member = 1})
+            const CosSin rounded = directed({.token = token, .pair = j});
+            const CosSin second = info.channel_angles
+                                      ? directed({.token = token, .pair = j, .member = 1})
                                       : rounded;
-            const reference::CosSin exact = exact_.at(token, j);
-            const long double factor = trial_.attention_factor;
-            const float sign = operation.inverse ? -1 : 1;
-            angles[j] = {{rounded, second}, {factor * exact.cos, sign * factor * exact.sin}};
+            angles[j] = {{rounded, second}, {}};
+            if (!callers) {
+                const auto exact = verify::exact_cos_sin(operation_, positions_, token, j);
+                const long double factor = operation_.attention_factor;
+                const float sign = operation.inverse ? -1 : 1;
+                angles[j].exact = {factor * exact.cos, sign * factor * exact.sin};
+            }
         }
     };
 
@@ -207,7 +191,7 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
         };
         const std::size_t group = row % in.heads / (in.heads / operation.head_groups);
         for (std::size_t j = 0; j < pairs.size(); ++j) {
-            const Pair& pair = pairs[j];
+            const reference::Pair& pair = pairs[j];
             const float x0 = x(pair.in[0]), x1 = x(pair.in[1]);
             const Angle& angle = angles[group * pairs.size() + j];
             for (const std::size_t member : {0, 1}) {
@@ -225,9 +209,9 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
                                              [&](std::int64_t further) -> std::optional<CosSin> {
                                                  const Turn turn = {token, group * pairs.size() + j,
                                                                     int(member), further};
-                                                 if (!covers(trial_, position(turn)))
+                                                 if (!verify::covers(operation_, position(turn)))
                                                      return std::nullopt;
-                                                 return directed(operation, turn);
+                                                 return directed(turn);
                                              }};
                     });
                 }
@@ -252,12 +236,11 @@ std::uint64_t Definition::hold(const reference::Operation& operation, const refe
             }
         }
     });
-    findings.hold(wrong.empty(), "{}: {}", name, wrong);
+    findings.hold(wrong.empty(), "{}: {}", "QKV"[which], wrong);
     if (!callers && bits_known) {
         findings.measure_error(error);
         findings.measure_ulp(ulp);
     }
-    return uncovered;
 }
 
 }  // namespace vkrope::conformance

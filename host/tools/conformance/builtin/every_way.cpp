@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/builtin/every_way.hpp"
+
+#include <cstring>
+
+#include "conformance/builtin/layout.hpp"
+#include "reference/quantise.hpp"
+#include "verify/definition.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+/// What a quantised type makes of the rows of one tensor.
+struct Quantised {
+    Bytes codes;
+    std::vector<float> scales;  // made ones
+};
+
+/// rows   f32, before the store
+/// given  scales; empty: none
+Quantised quantised(const TensorInfo& info, const std::vector<float>& given, std::uint32_t heads,
+                    const Bytes& rows) {
+    const reference::Store store = verify::store_of(info.out);
+    Quantised all;
+    std::vector<float> row(info.head_dim);
+    const std::size_t row_bytes = row.size() * sizeof(float);
+    for (std::size_t i = 0; i < rows.size() / row_bytes; ++i) {
+        std::memcpy(row.data(), &rows[i * row_bytes], row_bytes);
+        std::vector<std::uint8_t> codes;
+        if (block_channels(info.out) != 1) {
+            codes = reference::quantise_blocks(store, row);
+        } else if (is_made(info.ops.store_scale)) {
+            reference::MadeRow made = reference::quantise_made(
+                store, row, info.ops.scale_floor,
+                info.ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
+            codes = std::move(made.codes);
+            all.scales.push_back(made.scale);
+        } else {
+            const float factor = given.empty() ? 1 : given[i % heads % given.size()];
+            codes = reference::quantise_given(store, row, factor);
+        }
+        const Bytes stored = bytes_of(codes);
+        all.codes.insert(all.codes.end(), stored.begin(), stored.end());
+    }
+    return all;
+}
+
+void hold_codes(DeviceUnderTest& device, const Trial& trial, const Rotated& stored,
+                Findings& findings) {
+    Trial plain = trial;
+    for (TensorInfo& info : plain.info.tensor) {
+        info.out = VKROPE_F32;
+        info.ops.store_scale = VKROPE_STORE_SCALE_NONE;
+        info.ops.scale_floor = 0;
+    }
+    const Rotated floats = run(device, plain, findings);
+    const verify::Operation operation = laid_out(trial, false);
+    for (const TensorIndex which : every_tensor) {
+        const Quantised expected = quantised(operation.info.tensor[which],
+                                             operation.parameters[which].store_scale,
+                                             operation.call.in[which].heads, floats.rows[which]);
+        const Bytes& codes = stored.rows[which];
+        std::size_t differing = 0;
+        for (std::size_t at = 0; at < std::min(codes.size(), expected.codes.size()); ++at) {
+            differing += codes[at] != expected.codes[at];
+        }
+        findings.hold(codes.size() == expected.codes.size() && differing == 0,
+                      "{}: {} of {} bytes differ from the definition", "QKV"[which], differing,
+                      codes.size());
+        findings.hold(stored.scales[which] == expected.scales,
+                      "{}: a scale is not the one of the definition", "QKV"[which]);
+    }
+}
+
+}  // namespace
+
+Trial three_alike(Element in, Element out, std::uint32_t head_dim, std::uint32_t rotary_dim,
+                  std::uint32_t rotary_offset, Pairing pairing) {
+    Trial trial = trial_of(in, head_dim, 5, pairing);
+    trial.info.rotary_dim = rotary_dim;
+    trial.info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
+    trial.shape = {.batch = 2, .tokens = 5, .groups = 2, .own_q_heads = 3};
+    for (TensorInfo& info : trial.info.tensor) {
+        info = {in, out, head_dim, rotary_offset};
+        info.heads = trial.shape.groups;
+    }
+    trial.info.tensor[V].rotary_offset = 0;
+    trial.info.tensor[Q].heads = trial.shape.own_q_heads;
+    trial.call.positions.first = 9;
+    trial.max_position = 14;
+    return trial;
+}
+
+void fill_rows(Trial& trial, const Bytes& values) {
+    for (const TensorIndex which : every_tensor) {
+        Bytes& rows = trial.rows[which];
+        rows.resize(elements_of(trial, which) * element_bytes(trial.info.tensor[which].in));
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows[i] = values[i % values.size()];
+        }
+    }
+}
+
+void run_every_way(DeviceUnderTest& device, Trial trial, Findings& findings) {
+    const bool quantised = is_quantised(trial.info.tensor[Q].out);
+    trial.info.mapping = VKROPE_MAPPING_CPU;
+    const Rotated first = run(device, trial, findings);
+    if (quantised) {
+        hold_codes(device, trial, first, findings);
+    }
+    const auto same = [&](const char* what, const auto& change) {
+        Trial way = trial;
+        change(way);
+        findings.hold(same_bits(run(device, way, findings), first), "{} gives different bits",
+                      what);
+    };
+    const auto mapped = [](Mapping mapping, std::uint32_t lead) {
+        return [mapping, lead](Trial& way) {
+            way.info.mapping = mapping;
+            way.lead = lead;
+        };
+    };
+    same("the mapping of GPUs", mapped(VKROPE_MAPPING_GPU, 0));
+    if (trial.info.tensor[Q].head_dim == usual_head_dim) {  // other kernels, or other accesses
+        same("a tensor that starts in the middle of 16 bytes", mapped(VKROPE_MAPPING_GPU, 2));
+        same("the same on a processor", mapped(VKROPE_MAPPING_CPU, 2));
+        if (quantised) {
+            same("an output that starts at any byte", mapped(VKROPE_MAPPING_GPU, 3));
+        }
+        same("a cache", [](Trial& way) {
+            way.info.scatter_kv = true;
+            for (std::int64_t row = way.shape.rows(); row-- > 0;) {
+                way.slots.push_back(row);
+            }
+        });
+    }
+    if (trial.info.tensor[Q].in == trial.info.tensor[Q].out) {
+        same("in place", [](Trial& way) { way.in_place = true; });
+    }
+}
+
+}  // namespace vkrope::conformance

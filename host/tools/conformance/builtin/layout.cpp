@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/builtin/layout.hpp"
+
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "verify/definition.hpp"
+
+namespace vkrope::conformance {
+namespace {
+
+using Random = std::mt19937_64;
+
+/// Pieces separated by guard zones, initially random bytes.
+class Memory {
+   public:
+    explicit Memory(std::uint64_t seed) : random_(seed) {}
+
+    /// Returns the start of a new piece: a multiple of 16, with guard bytes before and after it.
+    VkDescriptorBufferInfo take(std::uint64_t size) {
+        constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
+        const std::uint64_t start = (bytes.size() + guard + 15) / 16 * 16,
+                            end = (start + size + guard + 15) / 16 * 16;
+        for (std::uint64_t at = bytes.size(); at < end; at += sizeof(std::uint64_t)) {
+            const std::uint64_t word = random_();
+            bytes.resize(at + sizeof word);  // ends are multiples of 16
+            std::memcpy(&bytes[at], &word, sizeof word);
+        }
+        return {VK_NULL_HANDLE, start, size};
+    }
+
+    VkDescriptorBufferInfo put(const Bytes& content) {
+        const VkDescriptorBufferInfo piece = take(content.size());
+        std::copy(content.begin(), content.end(),
+                  bytes.begin() + static_cast<std::ptrdiff_t>(piece.offset));
+        return piece;
+    }
+
+    VkDescriptorBufferInfo put(const std::vector<std::int64_t>& numbers, bool wide) {
+        return put(wide ? bytes_of(numbers)
+                        : bytes_of(std::vector<std::int32_t>(numbers.begin(), numbers.end())));
+    }
+
+    Bytes bytes;
+
+   private:
+    Random random_;
+};
+
+/// Distinct rows for most tokens, in random order; some slots are -1 or out of range.
+std::vector<std::int64_t> random_slots(std::uint64_t count, std::uint32_t tokens, Random& random) {
+    const auto rows = static_cast<std::int64_t>(count);
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        slots[i] = static_cast<std::int64_t>(i);
+    }
+    std::shuffle(slots.begin(), slots.end(), random);
+    slots.resize(tokens);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        slots[i] = i % 5 == 1 ? -1 : i % 7 == 3 ? rows + static_cast<std::int64_t>(i) : slots[i];
+    }
+    return slots;
+}
+
+/// The tensor in a piece of memory that starts at `byte`.
+Tensor tensor_at(const Placed& placed, Element element, std::uint64_t byte) {
+    Tensor tensor = tensor_of(placed, {}, 0);
+    tensor.where = {VK_NULL_HANDLE, byte + verify::stored_bytes(element, placed.first),
+                    verify::stored_bytes(element, span_of(placed.rows))};
+    tensor.buffer_size = 0;
+    return tensor;
+}
+
+/// Places the inputs or the outputs in one piece if their elements have the same size, else in one
+/// piece per element size with the places of the others left free.
+void place(const Trial& trial, bool output, Memory& memory, Tensor (&tensors)[3]) {
+    const TensorInfo(&info)[3] = trial.info.tensor;
+    Piece piece = arrange(output ? trial.out : trial.in, trial.shape,
+                          std::max(info[Q].head_dim, 1u), std::max(info[K].head_dim, 1u),
+                          info[V].head_dim);
+    Placed* const placed[] = {&piece.q, &piece.k, &piece.v};
+    std::map<std::size_t, std::uint64_t> pieces;  // keyed by the bytes of an element
+    for (const TensorIndex which : every_tensor) {
+        if (info[which].head_dim == 0) {
+            continue;
+        }
+        const Element element = output ? info[which].out : info[which].in;
+        const auto [found, is_new] = pieces.try_emplace(element_bytes(element));
+        if (is_new) {
+            found->second = memory
+                                .take(verify::stored_bytes(
+                                    element, (piece.elements + trial.lead + 31) / 32 * 32))
+                                .offset;
+        }
+        placed[which]->first += std::uint64_t{trial.lead} * block_channels(element);
+        tensors[which] = tensor_at(*placed[which], element, found->second);
+    }
+}
+
+/// Places K and V in pages.
+void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& call) {
+    const KernelInfo& info = trial.info;
+    const auto pages = [&](TensorIndex which, std::uint64_t heads) {
+        return arrange_pages(trial.shape, heads, info.tensor[which].head_dim,
+                             call.paged_cache.page_size, trial.pages_by_head);
+    };
+    const auto take = [&](const Placed& placed, TensorIndex which) {
+        const Element element = info.tensor[which].out;
+        const std::uint64_t lead = std::uint64_t{trial.lead} * block_channels(element);
+        Placed led = placed;
+        led.first += lead;
+        const std::uint64_t bytes = verify::stored_bytes(element, lead + span_of(placed.rows));
+        call.out[which] = tensor_at(led, element, memory.take(bytes).offset);
+    };
+    call.paged_cache.page_size = std::max(call.paged_cache.page_size, 1u);
+    const Placed k = pages(K, trial.shape.groups);
+    const reference::Cache& cache = *k.rows.cache;
+    const std::vector<std::int64_t> slots = trial.slots.empty()
+                                                ? random_slots(cache.pages * cache.page_size,
+                                                               trial.shape.rows(), random)
+                                                : trial.slots;
+    if (trial.pages_by_head) {
+        call.paged_cache.page_stride = static_cast<std::int64_t>(cache.page_stride);
+        call.paged_cache.row_stride = static_cast<std::int64_t>(cache.row_stride);
+    }
+    if (info.tensor[K].head_dim > 0) {
+        take(k, K);
+    }
+    if (info.tensor[V].head_dim > 0) {
+        Placed v = pages(V, trial.shape.v_heads());
+        if (trial.pages_by_head) {  // both caches share the strides of pages and rows
+            v.rows.head_stride = k.rows.head_stride;
+            v.rows.cache->page_stride = cache.page_stride;
+            v.rows.cache->row_stride = cache.row_stride;
+        }
+        take(v, V);
+    }
+    call.paged_cache.slot_mapping = memory.put(slots, call.paged_cache.int64 != 0);
+}
+
+/// Writes packed rows to an input.
+void fill(verify::Operation& operation, TensorIndex which, const Bytes& rows) {
+    const reference::Tensor in = verify::rows_of(operation, which, false);
+    const std::size_t size = reference::bytes_of(in.type), bytes = in.head_dim * size;
+    std::byte* const start = &operation.memory[operation.call.in[which].where.offset];
+    reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
+        const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads
+                                                         : row;  // broadcast: head 0
+        std::memcpy(start + first * size, &rows[source * bytes], bytes);
+    });
+}
+
+/// Random weights, biases and scales, as many as the kernel wants.
+void add_parameters(verify::Operation& operation) {
+    const ParameterPlan plan = value_of(plan_parameters(operation.info));
+    std::uint32_t seed = 700;
+    for (const TensorIndex which : every_tensor) {
+        const auto fill_up = [&seed](const ParameterItem& item, std::vector<float>& numbers) {
+            const Bytes random = random_elements(VKROPE_F32, item.count, ++seed);
+            if (numbers.empty()) {
+                numbers.resize(item.count);
+                std::memcpy(numbers.data(), random.data(), random.size());
+            }
+        };
+        const TensorParameters& of = plan.tensor[which];
+        verify::Parameters& parameters = operation.parameters[which];
+        fill_up(of.bias, parameters.bias);
+        fill_up(of.weight, parameters.weight);
+        fill_up(of.norm_bias, parameters.norm_bias);
+        fill_up(of.store_scale, parameters.store_scale);
+    }
+}
+
+/// A factor for each token, some of them below 1.
+std::vector<float> token_scales(std::uint32_t tokens) {
+    std::vector<float> scales;
+    for (std::uint32_t i = 0; i < tokens; ++i) {
+        scales.push_back(0.75f + 0.125f * static_cast<float>(i));
+    }
+    return scales;
+}
+
+}  // namespace
+
+verify::Operation laid_out(const Trial& trial, bool counts) {
+    verify::Operation operation = trial;
+    const KernelInfo& info = operation.info;
+    Call& call = operation.call;
+    const Shape& shape = trial.shape;
+    call.batch = shape.batch;
+    call.tokens = shape.tokens;
+    operation.inv_freq = inv_freq_of(trial);
+    add_parameters(operation);
+    Random random(trial.seed);
+    Memory memory(random());
+    place(trial, false, memory, call.in);
+    if (trial.in_place) {
+        std::copy(std::begin(call.in), std::end(call.in), call.out);
+    } else {
+        place(trial, true, memory, call.out);
+    }
+    if (info.scatter_kv) {
+        place_in_pages(trial, memory, random, call);
+    }
+    if (info.positions != VKROPE_POSITIONS_IMPLICIT) {
+        const bool wide = call.positions.int64 != 0;
+        call.positions = {.ids = memory.put(trial.ids, wide), .int64 = wide};
+    }
+    if (counts) {
+        call.out_of_range = memory.take(sizeof(std::uint32_t));
+    }
+    if (!trial.cos.empty()) {
+        call.angles.buffer = memory.put(trial.cos);
+        call.angles.sin = memory.put(trial.sin);
+    }
+    for (const TensorIndex which : every_tensor) {
+        const Finish& ops = info.tensor[which].ops;
+        if (ops.scale_tokens) {
+            call.scale_tokens[which] = memory.put(bytes_of(token_scales(shape.rows())));
+        }
+        if (is_made(ops.store_scale)) {
+            const bool paged = info.scatter_kv && which != Q;
+            const std::uint64_t rows = paged ? call.paged_cache.page_size +
+                                                   4 * std::uint64_t{shape.rows()}
+                                             : shape.rows();
+            call.scales_out[which] = memory.take(rows * call.in[which].heads * sizeof(float));
+        }
+    }
+    operation.memory = std::move(memory.bytes);
+    auto seed = static_cast<std::uint32_t>(random());
+    for (const TensorIndex which : every_tensor) {
+        if (trial.only_v && which != V) {
+            call.in[which] = call.out[which] = {};
+        } else if (info.tensor[which].head_dim > 0) {
+            const Bytes& rows = trial.rows[which];
+            fill(operation, which,
+                 rows.empty()
+                     ? random_elements(info.tensor[which].in, elements_of(trial, which), seed)
+                     : rows);
+        }
+        ++seed;
+    }
+    return operation;
+}
+
+}  // namespace vkrope::conformance

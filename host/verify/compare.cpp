@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "verify/compare.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "reference/quantise_verdict.hpp"
+
+namespace vkrope::verify {
+namespace {
+
+constexpr char names[] = {'Q', 'K', 'V'};
+
+std::size_t row_bytes_of(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    return stored_bytes(info.out, info.head_dim);
+}
+
+bool makes_scales(const Operation& operation, vkrope_tensor_index which) {
+    return has(operation, which) &&
+           operation.info.tensor[which].ops.store_scale >= VKROPE_STORE_SCALE_MADE;
+}
+
+/// What is wrong with one tensor; empty: nothing.
+std::string problem_of(const Operation& operation, vkrope_tensor_index which, const Bytes& after,
+                       bool flushes, std::optional<double>& largest_error_u) {
+    const Definition of = definition_of(operation, which, flushes);
+    const std::byte* input = operation.memory.data() + operation.call.in[which].where.offset;
+    const std::byte* output = after.data() + operation.call.out[which].where.offset;
+    const double bound_u = bound_of(operation);
+    if (of.store) {
+        const std::vector<float> scales = made_scales(operation, which, after);
+        const reference::CodesVerdict verdict = reference::compare_codes(
+            of.in, of.out, of.rotation, of.steps, bound_u, input, *of.store,
+            {reinterpret_cast<const std::uint8_t*>(output), operation.call.out[which].where.range},
+            scales);
+        return verdict.right() ? "" : verdict.first_wrong;
+    }
+    if (reference::has_steps(of.steps)) {
+        const reference::FinishVerdict verdict = reference::compare(
+            of.in, of.out, of.rotation, of.steps, bound_u, input, output);
+        return verdict.right()
+                   ? ""
+                   : std::to_string(verdict.within) + " of " + std::to_string(verdict.elements) +
+                         " values are within the contract: " + verdict.worst;
+    }
+    const reference::Verdict verdict = reference::compare(of.in, of.out, of.rotation, input,
+                                                          output);
+    largest_error_u = std::max(largest_error_u.value_or(0), verdict.largest_error_u);
+    if (verdict.nan_mismatch) {
+        return "NaN but the exact value is not NaN, or the reverse: " + verdict.worst;
+    }
+    if (verdict.bits_changed) {
+        return "a channel that is not rotated has changed: " + verdict.worst;
+    }
+    if (!(verdict.largest_error_u <= bound_u)) {
+        return "the error is " + std::to_string(verdict.largest_error_u) +
+               " u, but the contract allows " + std::to_string(bound_u) + " u: " + verdict.worst;
+    }
+    return {};
+}
+
+/// The first byte that has changed and is no part of an output; the size if there is none.
+std::size_t stray_byte(const Operation& operation, const Bytes& after) {
+    const Bytes& before = operation.memory;
+    Bytes rest = after;
+    const auto leave_out = [&](std::size_t first, std::size_t bytes) {
+        std::copy_n(&before[first], bytes, &rest[first]);
+    };
+    if (operation.call.out_of_range.range != 0) {
+        leave_out(operation.call.out_of_range.offset, sizeof(std::uint32_t));
+    }
+    for (const vkrope_tensor_index which : every_tensor) {
+        if (!has(operation, which)) {
+            continue;
+        }
+        const reference::Tensor out = rows_of(operation, which, true);
+        each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
+            leave_out(byte, row_bytes_of(operation, which));
+            if (makes_scales(operation, which)) {
+                leave_out(operation.call.scales_out[which].offset +
+                              *scale_of(operation, which, out, row) * sizeof(float),
+                          sizeof(float));
+            }
+        });
+    }
+    const auto stray = std::mismatch(rest.begin(), rest.end(), before.begin()).first;
+    return static_cast<std::size_t>(stray - rest.begin());
+}
+
+}  // namespace
+
+void each_stored_row(const Operation& operation, vkrope_tensor_index which,
+                     const std::function<void(std::uint64_t row, std::size_t byte)>& visit) {
+    reference::each_row(rows_of(operation, which, true),
+                        [&](std::uint64_t row, std::uint64_t first) {
+                            visit(row, byte_of(operation, which, first));
+                        });
+}
+
+Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after) {
+    if (!has(operation, which)) {
+        return {};
+    }
+    const std::size_t bytes = row_bytes_of(operation, which);
+    Bytes packed(tokens_of(operation) * operation.call.out[which].heads * bytes);
+    each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
+        std::copy_n(&after[byte], bytes, &packed[row * bytes]);
+    });
+    return packed;
+}
+
+std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
+                               const Bytes& after) {
+    if (!makes_scales(operation, which)) {
+        return {};
+    }
+    const reference::Tensor out = rows_of(operation, which, true);
+    std::vector<float> scales(tokens_of(operation) * out.heads);
+    for (std::size_t row = 0; row < scales.size(); ++row) {
+        if (const auto at = scale_of(operation, which, out, row)) {
+            std::memcpy(&scales[row],
+                        &after[operation.call.scales_out[which].offset + *at * sizeof(float)],
+                        sizeof(float));
+        }
+    }
+    return scales;
+}
+
+Verdict compare(const Operation& operation, const Bytes& after, bool flushes) {
+    Verdict verdict;
+    const auto wrong = [&verdict](const std::string& problem) {
+        if (verdict.problem.empty()) {
+            verdict.problem = problem;
+        }
+    };
+    if (const std::size_t stray = stray_byte(operation, after); stray != after.size()) {
+        wrong("byte " + std::to_string(stray) +
+              " of the buffer has changed, which belongs to no row of the output");
+    }
+    for (const vkrope_tensor_index which : every_tensor) {
+        if (!has(operation, which) || operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
+            continue;
+        }
+        const std::string problem = problem_of(operation, which, after, flushes,
+                                               verdict.largest_error_u);
+        if (!problem.empty()) {
+            wrong(std::string(1, names[which]) + ": " + problem);
+        }
+    }
+    if (operation.call.out_of_range.range != 0) {
+        std::uint32_t count[2] = {};
+        const std::size_t at = operation.call.out_of_range.offset;
+        std::memcpy(&count[0], &operation.memory[at], sizeof count[0]);
+        std::memcpy(&count[1], &after[at], sizeof count[1]);
+        const std::uint32_t grown = count[1] - count[0], expected = tokens_out_of_range(operation);
+        if (grown != expected) {
+            wrong("the counter has grown by " + std::to_string(grown) + " where " +
+                  std::to_string(expected) + " tokens are outside");
+        }
+    }
+    return verdict;
+}
+
+}  // namespace vkrope::verify

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+#include "verify/definition.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "reference/rows.hpp"
+
+namespace vkrope::verify {
+namespace {
+
+/// Stands for every position that is not covered.
+constexpr std::int64_t beyond = std::int64_t{1} << 40;
+
+/// A stride in `unit`s of what it counts.
+std::uint64_t stride_of(std::int64_t given, std::uint64_t packed) {
+    return given == 0 ? packed : given == VKROPE_BROADCAST ? 0 : static_cast<std::uint64_t>(given);
+}
+
+std::int64_t integer_at(const Operation& operation, const VkDescriptorBufferInfo& where, bool wide,
+                        std::uint64_t index) {
+    if (wide) {
+        std::int64_t number = 0;
+        std::memcpy(&number, &operation.memory[where.offset + index * 8], 8);
+        return number;
+    }
+    std::int32_t number = 0;
+    std::memcpy(&number, &operation.memory[where.offset + index * 4], 4);
+    return number;
+}
+
+std::vector<double> doubles(const std::vector<float>& floats) {
+    return {floats.begin(), floats.end()};
+}
+
+std::uint32_t head_groups_of(const Operation& operation) {
+    return std::max(operation.info.head_groups, 1u);
+}
+
+std::uint32_t summed_axes_of(const Operation& operation) {
+    const vkrope_sections& sections = operation.info.sections;
+    return sections.order == VKROPE_SECTIONS_SUM ? sections.axes : 1;
+}
+
+/// The pages that the range of an output holds.
+std::uint64_t pages_of(const Operation& operation, vkrope_tensor_index which,
+                       const reference::Tensor& rows, const reference::Cache& cache) {
+    const vkrope_element element = operation.info.tensor[which].out;
+    const std::uint64_t block = is_quantised(element) ? reference::block_channels(store_of(element))
+                                                      : 1;
+    const std::uint64_t channels = operation.call.out[which].where.range /
+                                   stored_bytes(element, block) * block;
+    const std::uint64_t page = (cache.page_size - 1) * cache.row_stride +
+                               (rows.heads - 1) * rows.head_stride + rows.head_dim;
+    return channels < page ? 0 : (channels - page) / cache.page_stride + 1;
+}
+
+reference::Cache cache_of(const Operation& operation, const reference::Tensor& rows) {
+    const vkrope_paged_cache& paged = operation.call.paged_cache;
+    reference::Cache cache;
+    cache.page_size = std::max(paged.page_size, 1u);
+    cache.row_stride = stride_of(paged.row_stride, rows.heads * rows.head_dim);
+    cache.page_stride = stride_of(paged.page_stride, cache.page_size * cache.row_stride);
+    const std::uint64_t of_sequence = stride_of(paged.batch_stride, operation.call.tokens);
+    for (std::uint64_t batch = 0; batch < rows.batch; ++batch) {
+        for (std::uint64_t token = 0; token < rows.tokens; ++token) {
+            cache.slot_mapping.push_back(integer_at(operation, paged.slot_mapping, paged.int64,
+                                                    batch * of_sequence + token));
+        }
+    }
+    return cache;
+}
+
+reference::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameters) {
+    const vkrope_norm& norm = info.ops.norm;
+    reference::Norm made;
+    made.kind = norm.kind == VKROPE_NORM_RMS     ? reference::NormKind::rms
+                : norm.kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
+                                                 : reference::NormKind::none;
+    made.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+    made.after = norm.place == VKROPE_NORM_PLACE_AFTER;
+    made.eps = static_cast<double>(norm.eps);
+    made.weight = doubles(parameters.weight);
+    made.weight_offset = norm.weight_offset;
+    made.bias = doubles(parameters.norm_bias);
+    if (norm.round_between != 0) {
+        made.round_between = type_of(info.in);
+    }
+    return made;
+}
+
+reference::Finish steps_of(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    const vkrope_ops& ops = info.ops;
+    const Parameters& parameters = operation.parameters[which];
+    const auto or_1 = [](float factor) { return factor == 0 ? 1.0 : double{factor}; };
+    reference::Finish steps;
+    steps.bias = doubles(parameters.bias);
+    steps.norm = norm_of(info, parameters);
+    steps.clip = static_cast<double>(ops.clip);
+    steps.scale = or_1(ops.scale) * (ops.scale_call != 0 ? or_1(operation.call.q_scale) : 1);
+    if (ops.scale_tokens != 0) {
+        std::vector<float> factors(tokens_of(operation));
+        std::memcpy(factors.data(), &operation.memory[operation.call.scale_tokens[which].offset],
+                    factors.size() * sizeof(float));
+        steps.scale_tokens = doubles(factors);
+    }
+    steps.hadamard = ops.hadamard;
+    if (operation.info.two_parameter_sets != 0) {
+        const Parameters& second = operation.second[which];
+        steps.second = {.from_token = operation.call.first_set_tokens,
+                        .bias = doubles(second.bias),
+                        .weight = doubles(second.weight),
+                        .norm_bias = doubles(second.norm_bias)};
+    }
+    return steps;
+}
+
+reference::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    reference::QuantisedStore store;
+    store.type = store_of(info.out);
+    store.given = operation.parameters[which].store_scale;
+    store.made = info.ops.store_scale >= VKROPE_STORE_SCALE_MADE;
+    store.floor = info.ops.scale_floor;
+    store.power_of_two = info.ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
+    return store;
+}
+
+reference::Operation rotation_of(const Operation& operation, vkrope_tensor_index which,
+                                 bool flushes) {
+    const vkrope_kernel_info& info = operation.info;
+    const std::vector<std::int64_t> positions = positions_of(operation);
+    reference::Operation rotation;
+    rotation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
+    rotation.covered = beyond;
+    for (std::size_t token = 0; token < tokens_of(operation); ++token) {
+        rotation.positions.push_back(
+            is_covered(operation, positions, token) ? static_cast<std::int64_t>(token) : beyond);
+    }
+    if (which == VKROPE_V) {
+        return rotation;
+    }
+    rotation.interleaved = info.pairing == VKROPE_INTERLEAVED;
+    if (info.pairing_out != VKROPE_PAIRING_NONE) {
+        rotation.interleaved_out = info.pairing_out == VKROPE_INTERLEAVED;
+    }
+    rotation.inverse = operation.call.direction == VKROPE_INVERSE;
+    rotation.rotary_offset = info.tensor[which].rotary_offset;
+    for (const vkrope_window& window : info.windows) {
+        if (window.rotary_dim > 0) {
+            rotation.windows.push_back({window.offset, window.rotary_dim / 2});
+        }
+    }
+    rotation.head_groups = head_groups_of(operation);
+    rotation.inv_freq.resize(rotation.head_groups * info.rotary_dim / 2);  // only counted
+    rotation.attention_factor = operation.attention_factor;
+    rotation.gain = static_cast<reference::Gain>(operation.call.gain);
+    rotation.cos_sin = [&operation, positions](std::int64_t token, std::size_t pair) {
+        return exact_cos_sin(operation, positions, static_cast<std::size_t>(token), pair);
+    };
+    return rotation;
+}
+
+}  // namespace
+
+std::size_t stored_bytes(vkrope_element element, std::size_t channels) {
+    if (!is_quantised(element)) {
+        return channels * reference::bytes_of(type_of(element));
+    }
+    const reference::Store store = store_of(element);
+    return channels / reference::block_channels(store) * reference::block_bytes(store);
+}
+
+bool has_steps(const Operation& operation, vkrope_tensor_index which) {
+    return reference::has_steps(steps_of(operation, which));
+}
+
+std::vector<std::int64_t> positions_of(const Operation& operation) {
+    const vkrope_positions& where = operation.call.positions;
+    const bool implicit = operation.info.positions == VKROPE_POSITIONS_IMPLICIT;
+    const std::uint64_t batch = batch_of(operation), tokens = operation.call.tokens;
+    const std::uint64_t axes = std::max(operation.info.sections.axes, 1u);
+    const std::uint64_t of_token = stride_of(where.token_stride, 1),
+                        of_sequence = stride_of(where.batch_stride,
+                                                implicit ? 0 : tokens * of_token),
+                        of_axis = stride_of(where.axis_stride, batch * of_sequence);
+    std::vector<std::int64_t> positions;
+    for (std::uint64_t axis = 0; axis < axes; ++axis) {
+        for (std::uint64_t row = 0; row < batch; ++row) {
+            for (std::uint64_t token = 0; token < tokens; ++token) {
+                positions.push_back(
+                    implicit ? where.first + static_cast<std::int64_t>(row * of_sequence + token)
+                             : integer_at(operation, where.ids, where.int64 != 0,
+                                          axis * of_axis + row * of_sequence + token * of_token));
+            }
+        }
+    }
+    return positions;
+}
+
+bool covers(const Operation& operation, std::int64_t position) {
+    const std::int64_t end = operation.max_position;
+    switch (operation.info.angles) {
+        case VKROPE_ANGLES_COMPUTED: return position == static_cast<std::int32_t>(position);
+        case VKROPE_ANGLES_COS_SIN_CACHE: return position >= 0 && position < end;
+        default: return position < end && position > -end;
+    }
+}
+
+bool is_covered(const Operation& operation, const std::vector<std::int64_t>& positions,
+                std::size_t token) {
+    for (std::size_t i = token; i < positions.size(); i += tokens_of(operation)) {
+        if (!covers(operation, positions[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair) {
+    std::uint32_t sum = 0;
+    for (const std::uint32_t pairs : sections.pairs) {
+        sum += pairs;
+    }
+    if (sections.axes == 0 || sections.order == VKROPE_SECTIONS_SUM) {
+        return 0;
+    }
+    std::uint32_t m = pair % sum;
+    if (sections.order == VKROPE_SECTIONS_INTERLEAVED) {
+        return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
+    }
+    std::uint32_t axis = 0;
+    for (; m >= sections.pairs[axis]; ++axis) {
+        m -= sections.pairs[axis];
+    }
+    return axis;
+}
+
+reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
+    const float angle = static_cast<float>(position) * static_cast<float>(inv_freq);
+    const auto wide = static_cast<long double>(angle);
+    return {std::cos(wide), std::sin(wide)};
+}
+
+reference::CosSin exact_cos_sin(const Operation& operation,
+                                const std::vector<std::int64_t>& positions, std::size_t token,
+                                std::size_t pair) {
+    const std::size_t pairs = operation.info.rotary_dim / 2, j = pair % pairs;
+    const std::uint32_t summed = summed_axes_of(operation);
+    const double* inv_freq = &operation.inv_freq[pair / pairs * summed * pairs + j];
+    const auto on_axis = [&](std::size_t axis, double frequency) {
+        const std::int64_t position = positions[axis * tokens_of(operation) + token];
+        return operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32
+                   ? float32_cos_sin(position, frequency)
+                   : reference::exact_cos_sin(position, frequency);
+    };
+    reference::CosSin angle = on_axis(
+        axis_of(operation.info.sections, static_cast<std::uint32_t>(j)), *inv_freq);
+    for (std::uint32_t axis = 1; axis < summed; ++axis) {
+        angle = reference::sum_of(angle, on_axis(axis, inv_freq[axis * pairs]));
+    }
+    if (operation.info.phase != 0) {
+        angle = reference::sum_of(angle, reference::exact_cos_sin(1, operation.phase[pair]));
+    }
+    return angle;
+}
+
+double bound_of(const Operation& operation) {
+    const bool factor = operation.attention_factor != 1;
+    const double of_source = operation.info.angles == VKROPE_ANGLES_FACTORED_TEXTURE ? 6
+                             : operation.info.angles == VKROPE_ANGLES_COMPUTED       ? 4.5
+                             : factor                                                ? 3
+                                                                                     : 2.5;
+    return of_source + (factor && operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32 ? 1.5 : 0) +
+           (factor && operation.call.gain != VKROPE_GAIN_APPLY ? 2 : 0);
+}
+
+reference::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    const vkrope_tensor& tensor = output ? operation.call.out[which] : operation.call.in[which];
+    reference::Tensor rows;
+    rows.type = is_quantised(info.out) && output ? reference::Type::f32
+                                                 : type_of(output ? info.out : info.in);
+    rows.batch = batch_of(operation);
+    rows.tokens = operation.call.tokens;
+    rows.heads = tensor.heads;
+    rows.head_dim = info.head_dim;
+    rows.head_stride = stride_of(tensor.head_stride, info.head_dim);
+    rows.heads_per_group = tensor.heads_per_group;
+    rows.group_stride = stride_of(tensor.group_stride, tensor.heads_per_group * rows.head_stride);
+    if (output && which != VKROPE_Q && operation.info.scatter_kv != 0) {
+        rows.cache = cache_of(operation, rows);
+        rows.cache->pages = pages_of(operation, which, rows, *rows.cache);
+        const vkrope_tensor_index other = which == VKROPE_K ? VKROPE_V : VKROPE_K;
+        if (has(operation, other)) {
+            reference::Tensor of_other = rows;
+            of_other.heads = operation.call.out[other].heads;
+            of_other.head_dim = operation.info.tensor[other].head_dim;
+            of_other.head_stride = stride_of(operation.call.out[other].head_stride,
+                                             of_other.head_dim);
+            rows.cache->pages = std::min(
+                rows.cache->pages,
+                pages_of(operation, other, of_other, cache_of(operation, of_other)));
+        }
+        return rows;
+    }
+    rows.token_stride = stride_of(tensor.token_stride, rows.heads * rows.head_dim);
+    rows.batch_stride = stride_of(tensor.batch_stride, rows.tokens * rows.token_stride);
+    return rows;
+}
+
+Definition definition_of(const Operation& operation, vkrope_tensor_index which, bool flushes) {
+    Definition definition;
+    definition.in = rows_of(operation, which, false);
+    definition.out = rows_of(operation, which, true);
+    definition.rotation = rotation_of(operation, which, flushes);
+    definition.steps = steps_of(operation, which);
+    if (is_quantised(operation.info.tensor[which].out)) {
+        definition.store = quantised_store(operation, which);
+    }
+    return definition;
+}
+
+std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first) {
+    return operation.call.out[which].where.offset +
+           stored_bytes(operation.info.tensor[which].out, first);
+}
+
+std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
+                                      const reference::Tensor& out, std::uint64_t row) {
+    if (!out.cache) {
+        return row;
+    }
+    const reference::Cache& cache = *out.cache;
+    const std::int64_t slot = cache.slot_mapping[row / out.heads];
+    if (!reference::has_row(cache, slot)) {
+        return std::nullopt;
+    }
+    const auto at = static_cast<std::uint64_t>(slot);
+    const std::uint64_t head = row % out.heads;
+    return operation.info.tensor[which].ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS
+               ? (at / cache.page_size * out.heads + head) * cache.page_size + at % cache.page_size
+               : at * out.heads + head;
+}
+
+std::uint32_t tokens_out_of_range(const Operation& operation) {
+    const std::vector<std::int64_t> positions = positions_of(operation);
+    const vkrope_tensor_index cached = has(operation, VKROPE_K) ? VKROPE_K : VKROPE_V;
+    const std::optional<reference::Cache> cache = operation.info.scatter_kv != 0 &&
+                                                          has(operation, cached)
+                                                      ? rows_of(operation, cached, true).cache
+                                                      : std::nullopt;
+    std::uint32_t count = 0;
+    for (std::size_t token = 0; token < tokens_of(operation); ++token) {
+        const std::int64_t slot = cache ? cache->slot_mapping[token] : -1;
+        const bool outside = slot != -1 && !reference::has_row(*cache, slot);
+        count += outside || !is_covered(operation, positions, token) ? 1 : 0;
+    }
+    return count;
+}
+
+}  // namespace vkrope::verify

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "verify/on_device.hpp"
+
+#include <algorithm>
+
+namespace vkrope::verify {
+namespace {
+
+/// A buffer with `bytes` bytes of `data`; at least 4, so that an empty one can be bound.
+Status upload(Device& device, const void* data, std::size_t bytes, Buffer& buffer) {
+    Result<Buffer> made = Buffer::make(device, std::max<std::size_t>(bytes, 4));
+    if (!made) {
+        return made.status;
+    }
+    buffer = std::move(made.value);
+    return bytes == 0 ? Status{} : buffer.upload(data, bytes);
+}
+
+ParameterSources sources_of(const TensorParameters& parameters) {
+    const auto source = [](const std::vector<float>& floats) {
+        return floats.empty() ? ParameterSource{}
+                              : ParameterSource{floats.data(), VKROPE_F32, floats.size()};
+    };
+    ParameterSources sources = {};
+    for (std::size_t which = 0; which < parameters.size(); ++which) {
+        const Parameters& of = parameters[which];
+        sources.tensor[which] = {source(of.bias), source(of.weight), source(of.norm_bias),
+                                 source(of.store_scale)};
+    }
+    return sources;
+}
+
+Status upload_parameters(Device& device, const Operation& operation, Buffer& buffer) {
+    const Result<ParameterPlan> plan = plan_parameters(operation.info);
+    if (!plan || plan.value.bytes == 0) {
+        return plan.status;
+    }
+    const std::size_t bytes = plan.value.bytes, floats = bytes / sizeof(float);
+    const bool two = operation.info.two_parameter_sets != 0;
+    std::vector<float> filled(two ? 2 * floats : floats);
+    Status status = fill_parameters(plan.value, sources_of(operation.parameters), filled.data(),
+                                    bytes);
+    if (status && two) {
+        status = fill_parameters(plan.value, sources_of(operation.second), &filled[floats], bytes);
+    }
+    return status ? upload(device, filled.data(), filled.size() * sizeof(float), buffer) : status;
+}
+
+}  // namespace
+
+Rotation rotation_of(const Operation& operation) {
+    Rotation rotation;
+    rotation.pairing = operation.info.pairing;
+    rotation.head_dim = rotation.rotary_dim = operation.info.rotary_dim;
+    rotation.inv_freq = operation.inv_freq;
+    rotation.phase = operation.phase;
+    rotation.head_groups = head_groups_of(operation.info);
+    rotation.attention_factor = operation.attention_factor;
+    rotation.precision = operation.precision;
+    rotation.sections = operation.info.sections;
+    return rotation;
+}
+
+Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
+    OnDevice made;
+    Status status = upload(device, operation.memory.data(), operation.memory.size(), made.memory_);
+    if (status) {
+        status = upload_parameters(device, operation, made.parameters_);
+    }
+    if (!status) {
+        return {status};
+    }
+    if (operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
+        const Result<AnglePlan> plan = plan_cos_sin_cache(
+            operation.info.rotary_dim / 2, operation.max_position, operation.row_stride,
+            operation.info.table, operation.info.channel_angles != 0);
+        made.plan_ = plan.value;
+        status = plan.status;
+    } else {
+        Result<AngleTable> table = AngleTable::make(device, rotation_of(operation),
+                                                    operation.info.angles, operation.max_position);
+        made.table_ = std::move(table.value);
+        status = table.status;
+    }
+    return {status, std::move(made)};
+}
+
+Call OnDevice::call(Call of) const {
+    const VkDescriptorBufferInfo whole = memory_.whole();
+    const auto place = [&whole](VkDescriptorBufferInfo& part) {
+        part.buffer = part.range == 0 ? VkBuffer{} : whole.buffer;
+    };
+    for (const TensorIndex which : every_tensor) {
+        for (Tensor* tensor : {&of.in[which], &of.out[which]}) {
+            place(tensor->where);
+            tensor->buffer_size = tensor->heads == 0 ? 0 : whole.range;
+        }
+        place(of.scale_tokens[which]);
+        place(of.scales_out[which]);
+    }
+    place(of.positions.ids);
+    place(of.paged_cache.slot_mapping);
+    place(of.out_of_range);
+    if (parameters_.handle() != VK_NULL_HANDLE) {
+        of.parameters = parameters_.whole();
+    }
+    if (plan_.pairs == 0) {
+        of.angles = table_.angles();
+    } else {
+        of.angles.plan = &plan_;
+        place(of.angles.buffer);
+        place(of.angles.sin);
+    }
+    return of;
+}
+
+}  // namespace vkrope::verify
