@@ -2,10 +2,10 @@
 #include "frequencies/angle_plan.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "bits.hpp"
 #include "defaults.hpp"
 #include "frequencies/limits.hpp"
 #include "interface.h"
@@ -43,8 +43,8 @@ Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
                      "max_image_side is 0: it must be the device's maxImageDimension2D");
     }
     const std::uint64_t rows_per_column = std::min<std::uint64_t>(
-        std::bit_floor(max_image_side), std::bit_ceil(texture_rows(plan)));
-    plan.fold_log2 = std::uint32_t(std::countr_zero(rows_per_column));
+        std::uint64_t{1} << floor_log2(max_image_side), power_at_least(texture_rows(plan)));
+    plan.fold_log2 = floor_log2(rows_per_column);
     plan.row_texels = (plan.pairs + 1) / 2;
     const TextureShape shape = texture_shape(plan);
     if (shape.width > max_image_side) {

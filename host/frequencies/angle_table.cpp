@@ -2,9 +2,9 @@
 // The content of angle tables.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
+#include "bits.hpp"
 #include "defaults.hpp"
 #include "frequencies/angle_plan.hpp"
 #include "frequencies/table_entry.hpp"
@@ -119,7 +119,7 @@ void write_turns(const RopeParams& rotation, void* memory) noexcept {
                             0,
                             0};
     static_assert(sizeof header == 16 * shader::turn_header_vec4s);
-    for (const float number : header) *next++ = std::bit_cast<std::uint32_t>(number);
+    for (const float number : header) *next++ = bits_of(number);
     const std::size_t pairs = rotation.rotary_dim / 2;
     const auto set = [&](const double* angles) {
         for (std::size_t j = 0; j < pairs; ++j) {

@@ -82,12 +82,12 @@ vkrope_result vkrope_get_kernel_info(const vkrope_rope_params* params,
         for (const TensorIndex t : every_tensor) {
             const auto& [type, rotary_offset, heads, ops] = tensors[t];
             if (!type) continue;
-            info.tensor[t] = {.in = *type,
-                              .out = *type,
-                              .head_dim = vkrope_row_channels(&rotation, rotary_offset),
-                              .rotary_offset = t == V ? 0 : rotary_offset,
-                              .heads = any ? heads : 0,
-                              .ops = ops};
+            TensorInfo& tensor = info.tensor[t];
+            tensor.in = tensor.out = *type;
+            tensor.head_dim = vkrope_row_channels(&rotation, rotary_offset);
+            tensor.rotary_offset = t == V ? 0 : rotary_offset;
+            tensor.heads = any ? heads : 0;
+            tensor.ops = ops;
         }
         std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
         info.angles = plan.source;

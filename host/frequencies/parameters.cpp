@@ -2,12 +2,12 @@
 // Plans and fills the parameter buffer of a kernel: weights, biases and scales as f32.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 
+#include "bits.hpp"
 #include "parameter_layout.hpp"
 #include "status.hpp"
 
@@ -100,12 +100,12 @@ float widened(Element element, const unsigned char* at) noexcept {
     }
     std::uint16_t bits;
     std::memcpy(&bits, at, sizeof bits);
-    if (element == VKROPE_BF16) return std::bit_cast<float>(std::uint32_t{bits} << 16);
+    if (element == VKROPE_BF16) return float_of(std::uint32_t{bits} << 16);
     const std::uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
     const std::uint32_t rebias = magnitude < 0x7c00u ? 112u << 23 : 224u << 23;
     const float value = magnitude < 0x400u ? float(magnitude) * 0x1p-24f
-                                           : std::bit_cast<float>((magnitude << 13) + rebias);
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
+                                           : float_of((magnitude << 13) + rebias);
+    return float_of(bits_of(value) | sign);
 }
 
 float number(const Filled& of, std::uint32_t index) noexcept {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Inverse frequencies from a base, and the scalings that need one line of arithmetic.
 #include <algorithm>
-#include <numbers>
 
 #include "defaults.hpp"
 #include "frequencies/limits.hpp"
@@ -158,7 +157,7 @@ vkrope_result vkrope_stop_slow_pairs(double* inv_freq, size_t count, double leng
         if (Status status = require_positive(length, "length"); !status) {
             return status;
         }
-        const double slowest = 2 * std::numbers::pi / length;  // one turn
+        const double slowest = two_pi / length;  // one turn
         for (std::size_t j = 0; j < count; ++j) {
             if (inv_freq[j] < slowest) inv_freq[j] = 0;
         }

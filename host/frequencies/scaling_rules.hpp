@@ -4,13 +4,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <numbers>
 
 #include "status.hpp"
 
 namespace vkrope {
 
-inline constexpr double two_pi = 2 * std::numbers::pi;
+inline constexpr double two_pi = 0x1.921fb54442d18p+2;
 
 inline Status require_positive(double value, const char* name) noexcept {
     if (std::isfinite(value) && value > 0) return {};

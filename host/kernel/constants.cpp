@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "kernel/constants.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstring>
 
+#include "bits.hpp"
 #include "kernel/geometry/finish.hpp"
 
 namespace vkrope {
@@ -23,7 +23,7 @@ std::uint32_t angles_of(const KernelInfo& info) {
 }
 
 std::uint32_t hadamard_levels(const Finish& finish) {
-    return finish.hadamard == 0 ? 0 : std::uint32_t(std::bit_width(finish.hadamard) - 1);
+    return finish.hadamard == 0 ? 0 : floor_log2(finish.hadamard);
 }
 
 std::uint32_t store_scale_of(const Finish& finish) {
@@ -46,24 +46,25 @@ std::uint32_t pairing_constant(Pairing pairing) {
 shader::TensorConstants finish_of(const TensorInfo& tensor, const TensorParameters& parameters) {
     const Finish& ops = tensor.ops;
     const std::uint32_t of_row = row_heads(tensor);
-    const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
-    return {.t_steps = steps_of(tensor),
-            .t_row_heads = of_row,
-            .t_inverse_n = bits(float(1 / (double(of_row) * tensor.head_dim))),
-            .t_eps = bits(ops.norm.eps),
-            .t_clip = bits(ops.clip),
-            .t_factor = bits(ops.scale),
-            .t_bias = std::uint32_t(parameters.bias.shape),
-            .t_bias_at = parameters.bias.offset,
-            .t_weight = std::uint32_t(parameters.weight.shape),
-            .t_weight_at = parameters.weight.offset,
-            .t_norm_bias = std::uint32_t(parameters.norm_bias.shape),
-            .t_norm_bias_at = parameters.norm_bias.offset,
-            .t_hadamard = hadamard_levels(ops),
-            .t_store_scale = store_scale_of(ops),
-            .t_store_scale_at = parameters.store_scale.offset,
-            .t_scale_floor = bits(ops.scale_floor),
-            .t_scale_heads = tensor.heads};
+    shader::TensorConstants own = {};
+    own.t_steps = steps_of(tensor);
+    own.t_row_heads = of_row;
+    own.t_inverse_n = bits_of(float(1 / (double(of_row) * tensor.head_dim)));
+    own.t_eps = bits_of(ops.norm.eps);
+    own.t_clip = bits_of(ops.clip);
+    own.t_factor = bits_of(ops.scale);
+    own.t_bias = std::uint32_t(parameters.bias.shape);
+    own.t_bias_at = parameters.bias.offset;
+    own.t_weight = std::uint32_t(parameters.weight.shape);
+    own.t_weight_at = parameters.weight.offset;
+    own.t_norm_bias = std::uint32_t(parameters.norm_bias.shape);
+    own.t_norm_bias_at = parameters.norm_bias.offset;
+    own.t_hadamard = hadamard_levels(ops);
+    own.t_store_scale = store_scale_of(ops);
+    own.t_store_scale_at = parameters.store_scale.offset;
+    own.t_scale_floor = bits_of(ops.scale_floor);
+    own.t_scale_heads = tensor.heads;
+    return own;
 }
 
 }  // namespace
@@ -79,70 +80,70 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
     const auto shared = [&geometry](std::uint64_t length) {
         return geometry.finish == shader::finish_shared && length != 0 ? std::uint32_t(length) : 1u;
     };
-    shader::Constants constants = {
-        .workgroup_size = geometry.workgroup_size(),
-        .step_lanes = geometry.step_lanes,
-        .head_lanes = geometry.head_lanes,
-        .group_tokens = geometry.group_tokens,
-        .steps_together = geometry.steps_together,
-        .units_apart = geometry.units_apart,
-        .rare_branches = geometry.units_apart,  // on a GPU
-        .q_batch = geometry.q_batch,
-        .k_batch = geometry.k_batch,
-        .access = geometry.access,
-        .unit_elements = geometry.unit_elements,
-        .conversion = kernel.conversion,
-        .q_head_dim = info.tensor[Q].head_dim,
-        .q_rotary_offset = info.tensor[Q].rotary_offset,
-        .q_element_in = std::uint32_t(info.tensor[Q].in),
-        .q_element_out = std::uint32_t(info.tensor[Q].out),
-        .k_head_dim = info.tensor[K].head_dim,
-        .k_rotary_offset = info.tensor[K].rotary_offset,
-        .k_element_in = std::uint32_t(info.tensor[K].in),
-        .k_element_out = std::uint32_t(info.tensor[K].out),
-        .v_head_dim = info.tensor[V].head_dim,
-        .v_element_in = std::uint32_t(info.tensor[V].in),
-        .v_element_out = std::uint32_t(info.tensor[V].out),
-        .scatter = info.scatter_kv,
-        .pairing = pairing_constant(info.pairing),
-        .pairing_out = pairing_constant(info.pairing_out),
-        .rotary_dim = info.rotary_dim,
-        .window_dim_0 = of[0].rotary_dim,
-        .window_dim_1 = of[1].rotary_dim,
-        .window_dim_2 = of[2].rotary_dim,
-        .window_dim_3 = of[3].rotary_dim,
-        .window_at_0 = of[0].offset,
-        .window_at_1 = of[1].offset,
-        .window_at_2 = of[2].offset,
-        .window_at_3 = of[3].offset,
-        .angles = angles_of(info),
-        .positions = info.positions == VKROPE_POSITIONS_IMPLICIT ? shader::positions_implicit
-                                                                 : shader::positions_ids,
-        .axes = sections.axes,
-        .section_order = std::uint32_t(sections.order),
-        .leftover_axis = sections.leftover_axis,
-        .section_0 = sections.order == VKROPE_SECTIONS_SUM ? 1 : sections.pairs[0],
-        .section_1 = sections.pairs[1],
-        .section_2 = sections.pairs[2],
-        .section_3 = sections.pairs[3],
-        .section_4 = sections.pairs[4],
-        .section_5 = sections.pairs[5],
-        .section_6 = sections.pairs[6],
-        .section_7 = sections.pairs[7],
-        .counter = counts,
-        .k_after_q = geometry.k_after_q,
-        .finish = geometry.finish,
-        .norms_held = geometry.norms_held,
-        .exchanged = shared(exchanged(info, geometry)),
-        .heads_together = geometry.heads_together,
-        .staged = shared(staged(info, geometry)),
-        .phase = info.phase,
-        .head_groups = info.head_groups,
-        .channel_angles = info.channel_angles,
-        .second_parameters = info.two_parameter_sets
-                                 ? std::uint32_t(kernel.needs.parameter_bytes / 8)
-                                 : 0,
-        .staged_gaps = geometry.staged_gaps};
+    shader::Constants constants = {};
+    constants.workgroup_size = geometry.workgroup_size();
+    constants.step_lanes = geometry.step_lanes;
+    constants.head_lanes = geometry.head_lanes;
+    constants.group_tokens = geometry.group_tokens;
+    constants.steps_together = geometry.steps_together;
+    constants.units_apart = geometry.units_apart;
+    constants.rare_branches = geometry.units_apart;  // on a GPU
+    constants.q_batch = geometry.q_batch;
+    constants.k_batch = geometry.k_batch;
+    constants.access = geometry.access;
+    constants.unit_elements = geometry.unit_elements;
+    constants.conversion = kernel.conversion;
+    constants.q_head_dim = info.tensor[Q].head_dim;
+    constants.q_rotary_offset = info.tensor[Q].rotary_offset;
+    constants.q_element_in = std::uint32_t(info.tensor[Q].in);
+    constants.q_element_out = std::uint32_t(info.tensor[Q].out);
+    constants.k_head_dim = info.tensor[K].head_dim;
+    constants.k_rotary_offset = info.tensor[K].rotary_offset;
+    constants.k_element_in = std::uint32_t(info.tensor[K].in);
+    constants.k_element_out = std::uint32_t(info.tensor[K].out);
+    constants.v_head_dim = info.tensor[V].head_dim;
+    constants.v_element_in = std::uint32_t(info.tensor[V].in);
+    constants.v_element_out = std::uint32_t(info.tensor[V].out);
+    constants.scatter = info.scatter_kv;
+    constants.pairing = pairing_constant(info.pairing);
+    constants.pairing_out = pairing_constant(info.pairing_out);
+    constants.rotary_dim = info.rotary_dim;
+    constants.window_dim_0 = of[0].rotary_dim;
+    constants.window_dim_1 = of[1].rotary_dim;
+    constants.window_dim_2 = of[2].rotary_dim;
+    constants.window_dim_3 = of[3].rotary_dim;
+    constants.window_at_0 = of[0].offset;
+    constants.window_at_1 = of[1].offset;
+    constants.window_at_2 = of[2].offset;
+    constants.window_at_3 = of[3].offset;
+    constants.angles = angles_of(info);
+    constants.positions = info.positions == VKROPE_POSITIONS_IMPLICIT ? shader::positions_implicit
+                                                                      : shader::positions_ids;
+    constants.axes = sections.axes;
+    constants.section_order = std::uint32_t(sections.order);
+    constants.leftover_axis = sections.leftover_axis;
+    constants.section_0 = sections.order == VKROPE_SECTIONS_SUM ? 1 : sections.pairs[0];
+    constants.section_1 = sections.pairs[1];
+    constants.section_2 = sections.pairs[2];
+    constants.section_3 = sections.pairs[3];
+    constants.section_4 = sections.pairs[4];
+    constants.section_5 = sections.pairs[5];
+    constants.section_6 = sections.pairs[6];
+    constants.section_7 = sections.pairs[7];
+    constants.counter = counts;
+    constants.k_after_q = geometry.k_after_q;
+    constants.finish = geometry.finish;
+    constants.norms_held = geometry.norms_held;
+    constants.exchanged = shared(exchanged(info, geometry));
+    constants.heads_together = geometry.heads_together;
+    constants.staged = shared(staged(info, geometry));
+    constants.phase = info.phase;
+    constants.head_groups = info.head_groups;
+    constants.channel_angles = info.channel_angles;
+    constants.second_parameters = info.two_parameter_sets
+                                      ? std::uint32_t(kernel.needs.parameter_bytes / 8)
+                                      : 0;
+    constants.staged_gaps = geometry.staged_gaps;
     if (geometry.finish == shader::finish_none) return constants;
     constexpr std::size_t first = offsetof(shader::Constants, q_steps),
                           block = sizeof(shader::TensorConstants);

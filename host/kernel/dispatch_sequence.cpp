@@ -2,7 +2,8 @@
 #include "kernel/dispatch_sequence.hpp"
 
 #include <algorithm>
-#include <bit>
+
+#include "bits.hpp"
 
 namespace vkrope {
 
@@ -49,11 +50,14 @@ struct Offsets {
 
 Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
                      const Job& job, const Box& box) noexcept {
-    Dispatch dispatch = {.pipeline = job.pipeline, .bindings = {}, .shape = {}};
+    Dispatch dispatch = {};
+    dispatch.pipeline = job.pipeline;
     Bindings& bindings = dispatch.bindings;
     shader::Push& push = dispatch.push;
     const bool z_is_group = job.tiling.box.groups > 1;
-    Work work = {.z = z_is_group ? box.count.groups : box.count.batch, .tokens = box.count.tokens};
+    Work work = {};
+    work.z = z_is_group ? box.count.groups : box.count.batch;
+    work.tokens = box.count.tokens;
     Offsets offsets;
     std::uint32_t in_place = 0;
     // What the shader sees as Q, as K, or as a V beside a K, whose strides V has.
@@ -121,10 +125,10 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                  (call.paged_cache.int64 ? shader::flag_slot_mapping_64 : 0) |
                  (call.positions.int64 ? shader::flag_ids_64 : 0) |
                  first_head * shader::flag_first_head;
-    push.q_scale = std::bit_cast<std::uint32_t>(resolved.q_scale);
+    push.q_scale = bits_of(resolved.q_scale);
     bindings.read[read_parameters] = resolved.parameters;
     offsets.of[shader::offset_parameters] = resolved.parameters_offset;
-    push.gain = std::bit_cast<std::uint32_t>(resolved.gain);
+    push.gain = bits_of(resolved.gain);
     push.first_position = std::uint32_t(call.positions.first) + box.first.tokens +
                           box.first.batch * resolved.position_step;
     shader::RowLayout ids = {}, slots = {};

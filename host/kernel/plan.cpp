@@ -28,12 +28,12 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
     const std::uint32_t k_heads = job.has[K]   ? call.tensor[K].heads
                                   : job.has[V] ? call.tensor[V].heads
                                                : 0;
-    return {.z = call.batch,
-            .tokens = call.tokens,
-            .q_heads = job.has[Q]                   ? call.tensor[Q].heads
-                       : kernel.separate_dispatches ? k_heads
-                                                    : 0,
-            .k_heads = kernel.separate_dispatches ? 0 : k_heads};
+    Work work = {};
+    work.z = call.batch;
+    work.tokens = call.tokens;
+    work.q_heads = job.has[Q] ? call.tensor[Q].heads : kernel.separate_dispatches ? k_heads : 0;
+    work.k_heads = kernel.separate_dispatches ? 0 : k_heads;
+    return work;
 }
 
 // 16-byte access also reads angles from a buffer 16 bytes at a time.
@@ -117,12 +117,13 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
         bound.add(names.scales_out, *tensor.scales_out);
         bound.packed_tokens = bound.packed_tokens || tensor.scales_out->page_size == 0;
     }
-    const Counts whole = {.batch = call.batch,
-                          .groups = tensor.heads / group_heads,
-                          .heads = group_heads,
-                          .tokens = call.tokens,
-                          .pages = tensor.pages,
-                          .rows = std::max(tensor.out.page_size, 1u)};
+    Counts whole = {};
+    whole.batch = call.batch;
+    whole.groups = tensor.heads / group_heads;
+    whole.heads = group_heads;
+    whole.tokens = call.tokens;
+    whole.pages = tensor.pages;
+    whole.rows = std::max(tensor.out.page_size, 1u);
     Result<Tiling> tiling = tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
                                  kernel.storage_limits, kernel.dispatch_limits);
     if (tiling && job.pipeline->geometry.finish != shader::finish_none)
@@ -211,7 +212,11 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
                  {v_joins && left[Q], false, true}};
     for (const auto& [possible, q, v] : pairs) {
         if (kernel.separate_dispatches || !possible) continue;
-        Job together = {.part = &kernel.part[Q], .has = {q, left[K], v}, .tiling = {}};
+        Job together = {};
+        together.part = &kernel.part[Q];
+        together.has[Q] = q;
+        together.has[K] = left[K];
+        together.has[V] = v;
         together.pipeline = &choose_pipeline(kernel, call, together);
         if (!tile_together(kernel, call, together)) continue;
         add(together);
@@ -219,8 +224,8 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     }
     for (const TensorIndex t : every_tensor) {
         if (!left[t]) continue;
-        Job job = {.part = &kernel.part[t == K && !kernel.separate_dispatches ? Q : t],
-                   .tiling = {}};
+        Job job = {};
+        job.part = &kernel.part[t == K && !kernel.separate_dispatches ? Q : t];
         job.has[t] = true;
         job.pipeline = &choose_pipeline(kernel, call, job);
         const Result<Tiling> tiling = tile_tensor(kernel, call, job, t, call.tensor[t].group_heads);

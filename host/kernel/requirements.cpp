@@ -22,7 +22,8 @@ Result<Requirements> requirements_of(VkInstance instance, VkPhysicalDevice physi
     }
     const Result<InstanceFunctions> vk = InstanceFunctions::load(instance, get_instance_proc_addr);
     if (!vk) return {vk.status, {}};
-    Requirements needs{.api_version = lowest_api_version};
+    Requirements needs;
+    needs.api_version = lowest_api_version;
     VkPhysicalDeviceProperties properties = {};
     vk->vkGetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < lowest_api_version) {

@@ -2,8 +2,8 @@
 #include "kernel/geometry/finish.hpp"
 
 #include <algorithm>
-#include <bit>
 
+#include "bits.hpp"
 #include "defaults.hpp"
 
 namespace vkrope {
@@ -99,7 +99,7 @@ Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) no
                                                                       : 1;
         // Twice if a sum overflows.
         const std::uint64_t sums = 2 * rounds *
-                                   (std::bit_ceil(units) + 1 +
+                                   (power_at_least(units) + 1 +
                                     (norm.place == VKROPE_NORM_PLACE_AFTER ? steps : 0));
         const bool token = norm.span == VKROPE_NORM_SPAN_TOKEN;
         most.row = std::max(most.row, token ? sums * tensor.heads : 0);

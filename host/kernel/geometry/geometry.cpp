@@ -232,7 +232,9 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
 
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept {
-    Geometry geometry = {.access = access, .unit_elements = unit_elements(info, access)};
+    Geometry geometry = {};
+    geometry.access = access;
+    geometry.unit_elements = unit_elements(info, access);
     if (has_finish(info))
         return load == Load::processor && !stores_together(info)
                    ? owned(info, geometry, limits)

@@ -99,7 +99,7 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
                     const DispatchLimits& dispatch) noexcept {
     Result<Tiling> result;
     Tiling& tiling = result.value;
-    tiling = {.whole = whole, .box = whole};
+    tiling.whole = tiling.box = whole;
     Counts& box = tiling.box;
 
     bool even = true;

@@ -74,7 +74,8 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
     if (positions.token_stride < 0 || positions.token_stride > max_id)
         return stride_error("positions.token_stride", positions.token_stride,
                             "0 (packed) or 1 to 2^31 - 1");
-    const std::uint64_t token = positions.token_stride == 0 ? 1 : positions.token_stride;
+    const std::uint64_t token = positions.token_stride == 0 ? 1
+                                                            : std::uint64_t(positions.token_stride);
     const std::uint64_t sequence = token * call.tokens;  // of ids that are packed
     std::uint64_t batch = 0, axis = 0;
     if (Status s = resolve_stride("positions.batch_stride", positions.batch_stride, sequence,
@@ -98,7 +99,9 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
     axis *= words;
     resolved.ids_axis = std::uint32_t(axis);
     View& view = resolved.ids;
-    view = {.buffer = positions.ids.buffer, .first_byte = positions.ids.offset};
+    view = {};
+    view.buffer = positions.ids.buffer;
+    view.first_byte = positions.ids.offset;
     view.head_dim = std::uint32_t(row);
     view.token = token * words;
     view.batch = batch * words;
@@ -114,7 +117,9 @@ Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& res
     resolved.page_size = page_size_of(rows);
     const std::uint32_t words = rows.int64 ? 2 : 1;
     View& view = resolved.slot_mapping;
-    view = {.buffer = rows.slot_mapping.buffer, .first_byte = rows.slot_mapping.offset};
+    view = {};
+    view.buffer = rows.slot_mapping.buffer;
+    view.first_byte = rows.slot_mapping.offset;
     view.head_dim = words;
     view.token = words;
     view.batch = (rows.batch_stride == 0 ? call.tokens : std::uint64_t(rows.batch_stride)) * words;

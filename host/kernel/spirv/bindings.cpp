@@ -47,14 +47,14 @@ Status add_bindings(const Spirv& module, BindingList& list) noexcept {
                      "not enough memory for the ids of a SPIR-V module of %zu words", module.count);
     for (std::size_t at = header_words; at < module.count; at += length_of(words + at)) {
         const std::uint32_t* i = words + at;
-        if (op_of(i) == spv::Op::OpFunction) break;  // what is bound is declared before
-        if (op_of(i) == spv::Op::OpDecorate && spv::Decoration(i[2]) == spv::Decoration::Binding)
+        if (op_of(i) == spv::OpFunction) break;  // what is bound is declared before
+        if (op_of(i) == spv::OpDecorate && spv::Decoration(i[2]) == spv::DecorationBinding)
             binding_of[i[1]] = i[3] + 1;
-        if (op_of(i) != spv::Op::OpVariable || binding_of[i[2]] == 0) continue;
+        if (op_of(i) != spv::OpVariable || binding_of[i[2]] == 0) continue;
         const auto storage = spv::StorageClass(i[3]);
         VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-        if (storage == spv::StorageClass::Uniform) type = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
-        if (storage == spv::StorageClass::UniformConstant) type = VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
+        if (storage == spv::StorageClassUniform) type = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+        if (storage == spv::StorageClassUniformConstant) type = VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
         if (!list.add({binding_of[i[2]] - 1, type}))
             return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                          "a SPIR-V module binds more than %u descriptors", BindingList::most);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <spirv/unified1/spirv.hpp11>
+#include <spirv/unified1/spirv.hpp>
 
 namespace vkrope {
 
@@ -15,7 +15,7 @@ struct Scalar {
 
 /// Number of operands of an operation that evaluate() knows; 0 for others.
 inline std::uint32_t operands_of(spv::Op op) noexcept {
-    using enum spv::Op;
+    using namespace spv;
     switch (op) {
         case OpLogicalNot: return 1;
         case OpSelect: return 3;
@@ -44,7 +44,7 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
 
 /// The result; unknown if an operand that matters is unknown, or a divisor is 0.
 inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
-    using enum spv::Op;
+    using namespace spv;
     const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value,
                         c = operand[2].value;
     if (count == 0) return {};

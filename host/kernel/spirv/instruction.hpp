@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <spirv/unified1/spirv.hpp11>
+#include <spirv/unified1/spirv.hpp>
 
 namespace vkrope {
 

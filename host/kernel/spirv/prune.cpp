@@ -11,7 +11,7 @@ namespace vkrope {
 
 namespace {
 
-using enum spv::Op;
+using namespace spv;
 
 // Whether an instruction in a function has a result and its type. (HasResultAndType() of SPIR-V's
 // header knows all instructions, but is 18 KB of code.)
@@ -275,7 +275,7 @@ class Pruner {
                 if (of_id_[i.words[2]].stays) copy(i);
                 return;
             case OpCapability:
-                if (i.words[1] != std::uint32_t(spv::Capability::Float16) || uses_float16_) copy(i);
+                if (i.words[1] != std::uint32_t(spv::CapabilityFloat16) || uses_float16_) copy(i);
                 return;
             case OpTypeFloat:
             case OpTypeVector:

@@ -14,7 +14,7 @@ namespace vkrope {
 
 namespace {
 
-using enum spv::Op;
+using namespace spv;
 
 // One pass over the instructions: SPIR-V declares decorations before constants, and constants
 // before their uses.
@@ -29,7 +29,7 @@ class Specializer {
         switch (op) {
             case OpTypeBool: bool_type_ = words[1]; break;
             case OpDecorate:
-                if (words[2] != std::uint32_t(spv::Decoration::SpecId)) break;
+                if (words[2] != std::uint32_t(spv::DecorationSpecId)) break;
                 spec_id_[words[1]] = words[3] + 1;
                 return;  // a plain constant has no SpecId
             case OpConstant: of_id_[words[2]] = {true, words[3]}; break;
@@ -187,14 +187,14 @@ struct FloatControl {
     std::uint32_t bits;
 };
 constexpr FloatControl controls[] = {
-    {round_to_even_16, spv::Capability::RoundingModeRTE, spv::ExecutionMode::RoundingModeRTE, 16},
-    {round_to_even_32, spv::Capability::RoundingModeRTE, spv::ExecutionMode::RoundingModeRTE, 32},
-    {denorm_preserve_16, spv::Capability::DenormPreserve, spv::ExecutionMode::DenormPreserve, 16},
-    {denorm_preserve_32, spv::Capability::DenormPreserve, spv::ExecutionMode::DenormPreserve, 32},
-    {keep_zero_inf_nan_16, spv::Capability::SignedZeroInfNanPreserve,
-     spv::ExecutionMode::SignedZeroInfNanPreserve, 16},
-    {keep_zero_inf_nan_32, spv::Capability::SignedZeroInfNanPreserve,
-     spv::ExecutionMode::SignedZeroInfNanPreserve, 32}};
+    {round_to_even_16, spv::CapabilityRoundingModeRTE, spv::ExecutionModeRoundingModeRTE, 16},
+    {round_to_even_32, spv::CapabilityRoundingModeRTE, spv::ExecutionModeRoundingModeRTE, 32},
+    {denorm_preserve_16, spv::CapabilityDenormPreserve, spv::ExecutionModeDenormPreserve, 16},
+    {denorm_preserve_32, spv::CapabilityDenormPreserve, spv::ExecutionModeDenormPreserve, 32},
+    {keep_zero_inf_nan_16, spv::CapabilitySignedZeroInfNanPreserve,
+     spv::ExecutionModeSignedZeroInfNanPreserve, 16},
+    {keep_zero_inf_nan_32, spv::CapabilitySignedZeroInfNanPreserve,
+     spv::ExecutionModeSignedZeroInfNanPreserve, 32}};
 
 constexpr char extension_name[24] = "SPV_KHR_float_controls";
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #define SPV_ENABLE_UTILITY_CODE
-#include <spirv/unified1/spirv.hpp11>
+#include <spirv/unified1/spirv.hpp>
 
 namespace vkrope::faults {
 
