@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# ./dev install, wheel and package: what is built in release, and put where others use it. ./dev
+# ./dev install, amalgamate, wheel and package: what is built in release, and put where others use it. ./dev
 # sources this file; its functions are at hand.
 # shellcheck shell=sh
 
@@ -9,6 +9,14 @@ install_to() {
     compile release
     quietly install cmake --install build/release --prefix "$1"
     echo "installed: the libraries, headers and shaders of vkrope and bin/vkrope are below $1"
+}
+
+amalgamate_to() {
+    require install
+    configure release release
+    quietly amalgamate cmake --build build/release --target vkrope_kernel
+    quietly amalgamate sh host/packaging/amalgamate.sh . build/release "$1"
+    echo "written: vkrope.h, vkrope.hpp and vkrope.cpp are in $1"
 }
 
 wheel_to() {

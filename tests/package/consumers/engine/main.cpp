@@ -134,6 +134,7 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < values; ++i) static_cast<float*>(upload.mapped)[i] = input(i);
 
     unsigned wrong = 0;
+    std::uint64_t bits = 0;  // a hash of all results, for comparing builds
     const vkrope::Boundary boundary = vkrope::boundary();
     for (const std::int32_t first_position : first_positions) {
         vkrope::reset(arena.get());  // the frame before has completed
@@ -153,6 +154,11 @@ int main(int argc, char** argv) {
         memory_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
                        VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
         gpu.submit_and_wait(commands);
+        for (std::size_t i = 0; i < values; ++i) {
+            std::uint32_t word;
+            std::memcpy(&word, static_cast<const float*>(readback.mapped) + i, sizeof word);
+            bits = (bits ^ word) * 0x100000001b3;
+        }
         wrong += wrong_values(rotation, table.plan.source, first_position,
                               static_cast<const float*>(readback.mapped));
     }
@@ -161,10 +167,10 @@ int main(int argc, char** argv) {
     for (engine::Buffer* buffer : {&upload, &qkv, &readback}) gpu.destroy(*buffer);
     vkDestroyCommandPool(gpu.device(), pool, nullptr);
 
-    std::printf("%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages\n",
+    std::printf("%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages, bits %llx\n",
                 ENGINE_NAME, gpu.properties().deviceName,
                 arena ? "descriptor arena" : "push descriptors", frames, wrong, frames * values,
-                gpu.messages());
+                gpu.messages(), static_cast<unsigned long long>(bits));
     if (enable != engine::Enable::extensions && !arena)
         engine::fail("push descriptors were enabled");
     return wrong == 0 && gpu.messages() == 0 ? 0 : 1;

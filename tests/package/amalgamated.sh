@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The form to copy: small, strict C++17 with both compilers, alone and in a namespace of the
+# caller's, with no include but Vulkan's and the standard library's. Engines with the system's
+# loader and with volk get the bits that the library gives.
+set -eu
+rm -rf "$SCRATCH"
+mkdir -p "$SCRATCH"
+copied=$SCRATCH/vkrope
+sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$BUILD" "$copied"
+bytes=$(cat "$copied"/* | wc -c)
+[ "$bytes" -lt 1000000 ] || { echo "the three files have $bytes bytes"; exit 1; }
+if grep -hE '^ *#include' "$copied"/* |
+    grep -vE '<vulkan/vulkan_core\.h>|"vkrope\.(h|hpp)"|<[a-z_]+(\.h)?>'; then
+    echo 'the form to copy includes these, too'
+    exit 1
+fi
+
+cat >"$SCRATCH/named.cpp" <<'CODE'
+#include "vkrope/vkrope.hpp"
+int main() {
+    double inv_freq[2] = {};
+    const auto made = mine::vkrope::default_inv_freq(10000, 4, inv_freq);
+    return made && inv_freq[1] == 0.01 ? 0 : 1;
+}
+CODE
+strict='-std=c++17 -O1 -Wall -Wextra -Wconversion -Werror -fno-exceptions -fno-rtti'
+for compiler in "$CXX" clang++; do
+    command -v "$compiler" >/dev/null || { echo "$compiler: skipped: not installed"; continue; }
+    name=$SCRATCH/$(basename "$compiler")
+    # shellcheck disable=SC2086
+    "$compiler" $strict -c "$copied/vkrope.cpp" -o "$name.o"
+    # shellcheck disable=SC2086
+    "$compiler" $strict -DVKROPE_NAMESPACE=mine "-I$SCRATCH" "$copied/vkrope.cpp" \
+        "$SCRATCH/named.cpp" -o "$name.named"
+    "$name.named" || { echo "$compiler: the program in a namespace fails"; exit 1; }
+    ! nm "$name.named" | grep -E ' [TtWw] vkrope_' ||
+        { echo "$compiler: these names are not in the namespace"; exit 1; }
+done
+
+# engine NAME ARGUMENT...: builds the engine; sets `bits` to the hash of what it computes.
+engine() {
+    program=$SCRATCH/$1
+    shift
+    "$CXX" -std=c++20 -O0 "-DENGINE_NAME=\"engine\"" \
+        "$SOURCE"/tests/package/consumers/engine/main.cpp \
+        "$SOURCE"/tests/package/consumers/engine/gpu.cpp "$@" -o "$program"
+    said=$("$program") || { echo "$program fails: $said"; exit 1; }
+    bits=${said##*bits }
+    [ "${#bits}" -gt 8 ] || { echo "$program says no bits: $said"; exit 1; }
+}
+engine library -DVKROPE_STATIC "-I$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a" \
+    "$BUILD/host/frequencies/libvkrope_frequencies.a" -lvulkan
+right=$bits
+engine copied "-I$SCRATCH" "$SCRATCH/$(basename "$CXX").o" -lvulkan
+[ "$bits" = "$right" ] || { echo "the copied form gives $bits, the library $right"; exit 1; }
+volk=/usr/include/volk.c
+if [ -f "$volk" ]; then
+    engine volk -w -DENGINE_VOLK -DVK_NO_PROTOTYPES "-I$SCRATCH" \
+        "$SCRATCH/$(basename "$CXX").o" -x c++ "$volk" -ldl
+    [ "$bits" = "$right" ] || { echo "the copied form with volk gives $bits, not $right"; exit 1; }
+else
+    echo 'volk: skipped: no volk.c (Debian: libvulkan-volk-dev)'
+fi
+echo "the copied form has $bytes bytes; the bits are $right"
