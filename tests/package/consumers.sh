@@ -178,7 +178,7 @@ prints() {
 }
 prints program_own_device own_device
 for program in c_static c_shared; do
-    [ ! -x "$work/build/c_static/$program" ] || prints c_static/$program c
+    [ ! -x "$work/build/c_static/$program" ] || prints c_static/$program languages
 done
 if [ -x "$work/build/volk" ]; then runs "$lavapipe" volk; else
     left_out 'volk: no volk.h (Debian: libvulkan-volk-dev)'; fi

@@ -271,16 +271,16 @@ refuses 'finish_lanes.glsl: define VKROPE_STATUS_WORD(index)' no_status_word '' 
 refuses 'finish_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first' \
     no_tensors "$status" ''
 
-# The guide's own shader, as it stands there.
+# The shader of shaders/README.md, as it stands there.
 mkdir "$SCRATCH/guide"
 awk '/^```glsl program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
-    "$SOURCE/host/guide/other_hosts.md" >"$SCRATCH/guide/attention.comp"
-grep -q 'vkrope_rotate(' "$SCRATCH/guide/attention.comp" || wrong 'the guide has no shader'
+    "$SOURCE/shaders/README.md" >"$SCRATCH/guide/attention.comp"
+grep -q 'vkrope_rotate(' "$SCRATCH/guide/attention.comp" || wrong 'shaders/README.md has no shader'
 "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/guide/attention.spv" \
-    "$SCRATCH/guide/attention.comp" || wrong 'the shader of the guide does not compile'
+    "$SCRATCH/guide/attention.comp" || wrong 'the shader of shaders/README.md does not compile'
 if command -v spirv-val >/dev/null; then
     spirv-val --target-env vulkan1.1 "$SCRATCH/guide/attention.spv" ||
-        wrong 'the shader of the guide makes an invalid module'
+        wrong 'the shader of shaders/README.md makes an invalid module'
 fi
 
 # No path was forgotten: a macro that decides what a file holds is defined above, and every

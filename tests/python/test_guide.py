@@ -11,7 +11,7 @@ import vkrope
 
 
 def test_the_blocks_of_the_guide(models, llama, tensor, tmp_path, monkeypatch, capsys):
-    page = Path(os.environ["VKROPE_PYTHON"]).parent / "guide" / "python.md"
+    page = Path(os.environ["VKROPE_PYTHON"]).parent / "guide" / "languages.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 3
     shutil.copy(models / "llama-3.1-8b.json", tmp_path / "config.json")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a quantised type keeps of a row, with and without a Hadamard transform: the numbers of the
-// guide (host/guide/finish.md).
+// guide (host/guide/ops.md).
 #include <doctest/doctest.h>
 
 #include <algorithm>
