@@ -41,15 +41,14 @@ function write_devices(   d) {
         print "|" link(d) cell(fact[d, "driver"]) passed(d) word(d) cell(fact[d, "checked"]) \
             cell(fact[d, "timed"])
 }
-function write_front(   d, row) {
-    head(" device | checks passed | 4096 tokens | of the roof | over ggml's way" \
-        " | over that along x | over ONNX Runtime's | over ncnn's | over the processor" \
-        " | 131 072 tokens, of the roof | one token ")
+function write_front(   d, row, far) { # a line for each GPU
     row = "prefill_llama3_8b/f16"
+    far = "long_llama3_8b/f16"
     for (d = 1; d <= devices; d++)
-        if (rows[d, "rotation"])
-            print "|" link(d) passed(d) micros(d, row) share(d, row) rivals(d, row) \
-                times(d, row, "cpu") share(d, "long_llama3_8b/f16") micros(d, "decode_b1/f16")
+        if (fact[d, "type"] != "cpu" && at(d, row, "us") != "")
+            print "  * " fact[d, "device"] ": " at(d, row, "us") " µs for 4096 tokens, " \
+                at(d, row, "roof%") " %" (at(d, far, "roof%") == "" ? "" : \
+                "; for 131 072 tokens " at(d, far, "roof%") " %")
 }
 function write_rotation(   d, r, row) {
     head(" device | row | time | GB/s | of the roof | over ggml's way | over that along x" \
@@ -102,7 +101,7 @@ FNR == 1 {
 section == "page" {
     if (/^$/) inside = 0
     if (!inside) print
-    if (!/^<!-- table /) next
+    if (!/^ *<!-- table /) next
     inside = 1
     if ($3 == "devices:") write_devices()
     else if ($3 == "front:") write_front()
