@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of angles: read from a table, by position or by its digits, or computed. Needs
+// cos and sin of angles: from a table, by position or by its digits, or computed. Needs
 // interface.h, element.glsl and turns.glsl. Declares no binding, push constant or workgroup size.
 // Define at least one of VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD and VKROPE_TURN_WORDS:
 //
@@ -22,13 +22,13 @@
 #error "angles.glsl: include interface.h, element.glsl and turns.glsl first"
 #endif
 
-// |position|; -2^31 has no absolute value as int, but has one as uint.
+// |position| as uint, since -2^31 has no absolute value as int.
 uint vkrope_magnitude(const int position) {
     return position < 0 ? 0u - uint(position) : uint(position);
 }
 
-// Flips the sign of every component if `sign` is 0x80000000, of none if it is 0. Flips bits, since
-// a negation could flush subnormals.
+// Flips the sign of every component if `sign` is 0x80000000, of none if it is 0. It flips bits,
+// since a negation could flush subnormals.
 Unit vkrope_flip(const Unit u, const uint sign) {
     return Unit(uintBitsToFloat(floatBitsToUint(u.a) ^ sign),
                 uintBitsToFloat(floatBitsToUint(u.b) ^ sign));
@@ -53,8 +53,8 @@ void vkrope_texture_angles(const uint row, const uint pair, const uint n, const 
     s = Unit(vec4(t0.yw, t1.yw), vec4(t2.yw, t3.yw));
 }
 
-// The same from two rows of a factored table: the sum of the angle of row `coarse`, negated if
-// coarse_sign is 0x80000000, and that of row `fine`.
+// cos and sin from two rows of a factored table: of the sum of two angles, that of row `coarse`,
+// negated if coarse_sign is 0x80000000, and that of row `fine`.
 void vkrope_summed_angles(const uint coarse, const uint coarse_sign, const uint fine,
                           const uint pair, const uint n, const uint fold_log2,
                           const uint texels_per_row, out Unit c, out Unit s) {
@@ -67,7 +67,7 @@ void vkrope_summed_angles(const uint coarse, const uint coarse_sign, const uint 
     if (n == 8) vkrope_add_angles(c0.b, s0.b, c1.b, s1.b, c.b, s.b);
 }
 
-// The same from a factored table without phases that covers `table_rows` positions.
+// cos and sin from a factored table without phases for `table_rows` positions.
 void vkrope_factored_angles(const uint magnitude, const uint table_rows, const uint pair,
                             const uint n, const uint fold_log2, const uint texels_per_row,
                             out Unit c, out Unit s) {
@@ -78,7 +78,8 @@ void vkrope_factored_angles(const uint magnitude, const uint table_rows, const u
                          c, s);
 }
 
-// With phases, for any position, an int32: the fine digit of -1 is 2047, and its coarse one is -1.
+// cos and sin with phases, for any int32 position: -1 has the fine digit 2047 and the coarse digit
+// -1.
 void vkrope_phased_angles(const uint position, const uint table_rows, const uint pair, const uint n,
                           const uint fold_log2, const uint texels_per_row, out Unit c, out Unit s) {
     const uint fine_rows = 1u << fine_digit_bits;
@@ -98,7 +99,7 @@ VkropeTurnFactor vkrope_turn_factor() {
 }
 
 // The fractions of the first four of the n pairs from `pair` on: low and high words. Fractions
-// start at vec4 `start`; those of the last four of eight pairs are found two vec4s further on.
+// start at vec4 `start`; those of the last four of eight pairs are two vec4s further on.
 void vkrope_fractions(const uint start, const uint pair, const uint n, out uvec4 low,
                       out uvec4 high) {
     const uint at = start + pair / 2;

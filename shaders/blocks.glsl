@@ -3,10 +3,10 @@
 // Needs interface.h, element.glsl and quantise.glsl. Declares no binding, push constant or
 // workgroup size. `type` is element_q8_0, ...
 //
-// A block is a sequence of 16-bit halves, since its size is not a multiple of a word: header first
-// (d; m; 32 bits, the fifth bits of the codes, channel j at bit j), then the codes (q8_0: of two
-// channels; the others: of channels j, j + 1 in the lower and j + 16, j + 17 in the upper halves of
-// bytes).
+// A block is a sequence of 16-bit halves, since its size is not a multiple of a word. The header
+// comes first (d; m; the fifth bits of the codes, 32 bits, channel j at bit j), then the codes
+// (q8_0: of two channels; the others: of channels j, j + 1 in the lower and j + 16, j + 17 in the
+// upper halves of bytes).
 //
 //          halves  of the header  d   m   fifth bits
 //   q8_0       17              1  0
@@ -21,7 +21,7 @@
 #error "blocks.glsl: include interface.h, element.glsl and quantise.glsl first"
 #endif
 
-// x * 2^64 for |x| < 2^-40, from where a subnormal cannot come back.
+// x * 2^64 for |x| < 2^-40: no subnormal then takes part in arithmetic.
 vec4 vkrope_lift(const vec4 x) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -35,9 +35,9 @@ vec4 vkrope_lift(const vec4 x) {
 
 struct VkropeBlock {
     uint scales;    // to be stored: d as f16, and m in the upper half
-    bool lifted;    // whether vkrope_lift comes first
+    bool lifted;    // vkrope_lift comes first
     float inverse;  // 1/d of channels that may be lifted; 0 where all have the same code
-    float least;    // what is subtracted from such channels
+    float least;    // subtracted from such channels
 };
 
 VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
@@ -79,7 +79,8 @@ VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
     return block;
 }
 
-// The codes of four finite channels, one a component; lifted ones if the block is.
+// The codes of four finite channels, one in each component; the channels are lifted if the block
+// is.
 uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
     uvec4 codes;
     if (vkrope_has_minimum(type)) {
@@ -91,8 +92,8 @@ uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock
         precise vec4 shifted = x * block.inverse + middle;
         codes = min(uvec4(shifted), uvec4(type == element_q4_0 ? 15 : 31));
     } else {
-        // At most 127 in size. Ties go away from zero: the number below 1/2 is added with the sign,
-        // and the sum is truncated. (1/2 itself would make 1 of the number below it.)
+        // At most 127 in magnitude. Ties go away from zero: the number below 1/2 is added with the
+        // sign, and the sum is truncated. (1/2 itself would round the number below it to 1.)
         precise vec4 scaled = x * block.inverse;
         const uvec4 below_half = (floatBitsToUint(scaled) & 0x80000000u) | 0x3effffffu;
         precise vec4 sum = scaled + uintBitsToFloat(below_half);
@@ -122,7 +123,7 @@ uint vkrope_fifth_bits(const uint word) {
     return ((((word >> 4) & 0x01010101u) * 0x01020408u) >> 24) & 15u;
 }
 
-// Halves of a block, and of its header.
+// The number of halves of a block, and of its header.
 uint vkrope_header_halves(const uint type) {
     return 1u + (vkrope_has_minimum(type) ? 1u : 0u) + (vkrope_has_fifth_bit(type) ? 2u : 0u);
 }
@@ -130,7 +131,7 @@ uint vkrope_block_halves(const uint type) {
     return vkrope_header_halves(type) + (type == element_q8_0 ? 16u : 8u);
 }
 
-// Bytes of a block, or of an element that stands alone.
+// Bytes of a block, or of an element of a type without blocks.
 uint vkrope_block_bytes(const uint type) {
     return type < element_q8_0 ? 1u : 2u * vkrope_block_halves(type);
 }
@@ -140,8 +141,8 @@ uint vkrope_scales_word(const uint type, const VkropeBlock block) {
     return vkrope_has_minimum(type) ? block.scales : block.scales | (block.scales << 16);
 }
 
-// Bytes of two codes, from packed words with the codes of channels and of those 16 channels on; and
-// the fifth bits of these, from bit 0 on.
+// Bytes of two codes each, from two packed words with the codes of channels and of channels 16
+// further on; and the fifth bits of the codes, from bit 0 on.
 uint vkrope_join_nibbles(const uint word, const uint word_16) {
     return (word & 0x0f0f0f0fu) | ((word_16 & 0x0f0f0f0fu) << 4);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How elements are stored: f32, f16 and bf16 as 32-bit words, so that no 16-bit storage feature is
+// Storage of elements: f32, f16 and bf16 in 32-bit words, so that no 16-bit storage feature is
 // needed.
 //
 // A unit is up to 8 adjacent elements. Needs interface.h. Declares no binding, push constant or
@@ -8,7 +8,7 @@
 //   VKROPE_CONVERSION      conversion_*, for shaders that enable the extension
 //                          GL_EXT_shader_explicit_arithmetic_types_float16; if undefined, f16 is
 //                          converted with integers
-//   VKROPE_RARE_BRANCHES   whether NaNs that become bf16 have a branch, which nearly every unit
+//   VKROPE_RARE_BRANCHES   true: NaNs that become bf16 have a branch, which nearly every unit
 //                          skips; if undefined or false, all elements go through a select
 #ifndef VKROPE_ELEMENT_GLSL
 #define VKROPE_ELEMENT_GLSL
@@ -29,9 +29,9 @@ Unit vkrope_either(const bool first, const Unit a, const Unit b) {
     return Unit(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
 }
 
-// binary16 bits (in the low half of each component) to the same value in binary32. A subnormal is
-// an integer times 2^-24: conversion and product are exact, and no binary32 subnormal appears that
-// a device could flush.
+// Widens binary16 (in the low half of each component) to binary32. A subnormal is an integer times
+// 2^-24: conversion and product are exact, and no binary32 subnormal appears that a device could
+// flush.
 vec4 vkrope_widen_f16(const uvec4 h) {
     const uvec4 sign = (h & 0x8000u) << 16;
     const uvec4 magnitude = h & 0x7fffu;
@@ -43,7 +43,7 @@ vec4 vkrope_widen_f16(const uvec4 h) {
     return uintBitsToFloat(bits | sign);
 }
 
-// binary32 to the nearest binary16, ties to even; overflow to infinity; a NaN stays a NaN. Below
+// Rounds binary32 to binary16, ties to even; overflow gives infinity; a NaN stays a NaN. Below
 // 2^-14 the spacing of binary16 is 2^-24, which is the spacing of binary32 in [0.5, 1), so adding
 // 0.5 rounds.
 uvec4 vkrope_narrow_f16(const vec4 f) {
@@ -58,8 +58,8 @@ uvec4 vkrope_narrow_f16(const vec4 f) {
     return h | ((bits >> 16) & 0x8000u);
 }
 
-// binary32 to the nearest bfloat16, ties to even, in the upper half of each component; the lower
-// half is undefined. NaNs may become infinities.
+// Rounds binary32 to bfloat16, ties to even, in the upper half of each component; the lower half is
+// undefined. NaNs may become infinities.
 uvec4 vkrope_round_bf16(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return bits + 0x7fffu + ((bits >> 16) & 1u);
@@ -102,8 +102,8 @@ vec4 vkrope_widen(const uint element, const uvec4 h) {
 }
 
 #ifdef VKROPE_CONVERSION
-// Converts eight halves to binary32, and back, with OpFConvert. The module of the caller declares
-// the float modes that VKROPE_CONVERSION relies on.
+// Converts eight halves to binary32, and back, with OpFConvert. The caller's module declares the
+// float modes that VKROPE_CONVERSION needs.
 Unit vkrope_convert_halves(const uvec4 w) {
     return Unit(vec4(unpackFloat2x16(w.x), unpackFloat2x16(w.y)),
                 vec4(unpackFloat2x16(w.z), unpackFloat2x16(w.w)));
@@ -137,7 +137,7 @@ uvec4 vkrope_narrow_words(const uint element, const Unit u) {
     return w;
 }
 
-// The floats of a stored unit. Words beyond the unit decode to values that are not used.
+// Decodes a stored unit. Words beyond the unit give values that are not used.
 Unit vkrope_decode(const uint element, const Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
 #ifdef VKROPE_CONVERSION

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What happens to the rows of one tensor besides their rotation: bias, norm before, clip, (rotate),
-// norm after, scale, Hadamard transform, quantised store. Included by tensor.glsl for each tensor,
-// with its macros and these:
+// The ops of one tensor: bias, norm before, clip, (rotation), norm after, scale, Hadamard
+// transform, quantised store. tensor.glsl includes it for each tensor, with its macros and these:
 //
 //   T(steps), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
 //   VKROPE_TENSOR_SCALE_WORD(index)          the factors of tokens
 //   VKROPE_TENSOR_SCALE_AT                   offset_q_scales, offset_k_scales or offset_v_scales
-//   VKROPE_EXCHANGED(index)                  sums that the lanes of a workgroup share: float
-//   VKROPE_STAGED(index)                     words of rows that they store together: uint
-//   VKROPE_TENSOR_SCALES_OUT_WORD(index)     scales that are made for rows
+//   VKROPE_EXCHANGED(index)                  shared sums of the lanes of a workgroup: float
+//   VKROPE_STAGED(index)                     words of rows that lanes store together: uint
+//   VKROPE_TENSOR_SCALES_OUT_WORD(index)     computed scales of rows
 //   VKROPE_TENSOR_SCALES_OUT_AT              their first word in the binding
 //
-// A row has T(row_steps) steps of two units: the rotated ones, then the copied ones. Here is what
-// happens to the units of a step, and what a norm sums. Two ways lead through a row, each in a file
-// included at the end: finish_owned.glsl and finish_shared.glsl.
+// A row has T(row_steps) steps of two units: the rotated ones, then the copied ones. This file has
+// the ops on the units of a step, and the terms of a norm's sums. The files included at the end
+// have the two ways through a row: finish_owned.glsl and finish_shared.glsl.
 
 const uint T(norm) = T(steps) & (step_rms | step_layer);
 const uint T(units) = T(head_dim) / unit_elements;
@@ -28,14 +27,14 @@ const uint T(row_steps) = T(copying);
 const bool T(norm_before) = (T(steps) & step_before) != 0;
 const bool T(norm_after) = (T(steps) & step_after) != 0;
 const bool T(whole_token) = (T(steps) & step_token) != 0;
-// Whether the lanes of a row store it together.
+// True if the lanes of a row store it together.
 const bool T(quantised) = T(element_out) > element_bf16;
 const bool T(in_blocks) = T(element_out) >= element_q8_0;
 const bool T(scale_made) = T(store_scale) >= store_scale_made;
 const bool T(staged_rows) = T(quantised) || T(hadamard) != 0;
 
-// Steps with channels that count from the start of the row: the copied step `index`, and a step
-// that turns.
+// Steps with channels counted from the start of the row: the copied step `index`, and a rotated
+// step.
 Step T(copied_step)(uint index) {
     Step step;
     step.from = step.to = T(copied_channels)(index - (T(row_steps) - T(copying)));
@@ -52,9 +51,9 @@ Step T(turned_step)(Step step) {
     return step;
 }
 
-// ---- The steps of a unit ----
+// ---- The ops on a unit ----
 
-// The first head of this dispatch, counted over the whole call, plus `head`.
+// Head `head` of this dispatch, counted over the whole call.
 uint T(absolute_head)(uint head) {
     uint first = VKROPE_PUSH.flags / flag_first_head;
     if (vkrope_has(flag_z_is_group)) first += gl_WorkGroupID.z * VKROPE_TENSOR_HEADS;
@@ -76,12 +75,12 @@ Unit T(parameters)(uint shape, const uint at, const uint head, const uint channe
     return Unit(uintBitsToFloat(a), uintBitsToFloat(b));
 }
 
-// The parameters of a unit. Those that all heads share are loaded once for all of them.
+// The parameters of a unit. Parameters that all heads share are loaded once.
 struct T(Parameters) {
     Unit bias, weight, norm_bias;
 };
 
-// Loads what is of one of these shapes.
+// Loads the parameters that have this shape.
 void T(load_parameters)(uint shape, const uint head, const uvec2 channels, inout T(Parameters) p) {
     if (T(bias) == shape) p.bias = T(parameters)(shape, T(bias_at), head, channels.x);
     if (T(weight) == shape) p.weight = T(parameters)(shape, T(weight_at), head, channels.y);
@@ -89,7 +88,7 @@ void T(load_parameters)(uint shape, const uint head, const uvec2 channels, inout
         p.norm_bias = T(parameters)(shape, T(norm_bias_at), head, channels.y);
 }
 
-// A unit as f32, plus its bias.
+// Decodes a unit, and adds its bias.
 Unit T(biased)(Words w, const uint head, const uint channel) {
     Unit u = vkrope_decode(T(element_in), w);
     if (T(bias) != shape_none) u = vkrope_sum(u, T(parameters)(T(bias), T(bias_at), head, channel));
@@ -155,15 +154,14 @@ struct T(StepParameters) {
 
 void T(load_step_parameters)(uint shape, const Step step, const uint head,
                              inout T(StepParameters) p) {
-    // Biases are of the input's channels, and so are weights before the rotation.
+    // Biases belong to channels of the input, and so do weights of a norm before the rotation.
     const uvec2 weighed = T(norm_after) ? step.to : step.from;
     T(load_parameters)(shape, head, uvec2(step.from.x, weighed.x), p.a);
     T(load_parameters)(shape, head, uvec2(step.from.y, weighed.y), p.b);
 }
 
-// All steps of two units, from their words to the store at element `to`, or to the row that is
-// staged there. Without any, a unit that does not rotate keeps its bits if its type and pairing
-// stay.
+// Applies all ops to two units, from their words to the store at element `to`, or to the staged
+// row. Without ops, a unit that does not rotate keeps its bits if type and pairing do not change.
 void T(finish_units)(bool turns, const Step step, const Words A, const Words B, const uint to,
                      const T(StepParameters) p, const VkropeNorm norm, const float token_factor) {
     Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
@@ -204,8 +202,8 @@ void T(finish_units)(bool turns, const Step step, const Words A, const Words B, 
 
 // ---- Sums ----
 
-// What a norm sums: for a layer norm values, then differences, then their squares; for an RMS norm
-// squares of values.
+// The terms of a norm's sum: values, differences and their squares for a layer norm; squares of
+// values for an RMS norm.
 float T(leaf)(uint what, const VkropeNorm norm, Unit u, const float scale) {
     if (T(norm) == step_layer && what != sum_values) u = vkrope_centred(u, norm.scale, norm.mean);
     if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, scale);
@@ -225,7 +223,7 @@ uvec2 T(row_channels)(uint index) {
     return channels;
 }
 
-// Two units of a row as a norm takes them, and their numbers in the row.
+// Two units of a row as terms of a norm, and their numbers in the row.
 struct T(Summed) {
     uvec2 units;
     Unit a, b;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The work of a lane in kernels with norms, biases, clip and scale: whole rows of tokens, or its
-// share of them. Needs steps.glsl, norm.glsl, and tensor.glsl of tensors named q_, k_ and v_, with
-// all that those need. Declares no binding, push constant or workgroup size.
-// Define this macro first:
+// The work of a lane in kernels with ops: whole rows of tokens, or a share of them. Needs
+// steps.glsl, norm.glsl, and tensor.glsl of tensors named q_, k_ and v_, with all that those need.
+// Declares no binding, push constant or workgroup size. Define this macro first:
 //
-//   VKROPE_STATUS_WORD(index)  counts of tokens outside a table or cache, uint
+//   VKROPE_STATUS_WORD(index)  the counter of tokens outside a table or cache: uint
 #ifndef VKROPE_FINISH_LANES_GLSL
 #define VKROPE_FINISH_LANES_GLSL
 
@@ -15,7 +14,7 @@
 #error "finish_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first"
 #endif
 
-// The rows of the heads `head_lane`, head_lane + apart, ... of a token.
+// Applies the ops to the heads `head_lane`, head_lane + apart, ... of a token.
 void finish_rows(const uint index, const uint z, const uint head_lane, const uint apart) {
     const Token token = vkrope_token(index, z);
     const uint q_heads = VKROPE_PUSH.heads & 0xffffu, k_heads = VKROPE_PUSH.heads >> 16;
@@ -51,8 +50,8 @@ void finish_rows(const uint index, const uint z, const uint head_lane, const uin
     }
 }
 
-// Waits if the rows of two tensors lie in different places of shared memory, so that a lane may
-// write where another one still reads. Lanes that share rows wait anyway.
+// Waits if the rows of two tensors have different places in shared memory, so that a lane may write
+// where another one still reads. Lanes that share rows wait in any case.
 void separate_tensors(const uint dim_a, const uint dim_b, const uint parts_a, const uint parts_b) {
     if (step_lanes == 1 && dim_a != 0 && dim_b != 0) {
         if (dim_a != dim_b || parts_a != parts_b) barrier();
@@ -99,9 +98,9 @@ void finish_shares(const uint step_lane, const uint head_lane, const uint token_
     }
 }
 
-// log2 of the lanes that share the heads of a token if a call has so few tokens that they find work
-// nowhere else. A norm over a token is taken by one lane, since in place another would store what
-// it reads.
+// log2 of the number of lanes that share the heads of a token in a call of few tokens, where they
+// would otherwise be idle. One lane computes a norm over a token, since in place another lane would
+// overwrite the words that it reads.
 const uint spread_log2 = 3;
 
 void finish_lane() {

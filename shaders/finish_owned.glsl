@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A lane that owns its rows: it sums them first and then takes the steps one by one, each in all of
-// its heads, so that it fetches angles once. Part of finish.glsl, which includes it.
+// A lane that owns its rows: it sums them first, and then applies the ops step by step, each step
+// in all of its heads, so that it reads angles once. Part of finish.glsl, which includes it.
 
-// Sums that wait to be added: of units, if they do not come in order, and of heads.
+// Sums to be added later: of units, if they do not come in order, and of heads.
 const uint T(owned_units) = T(norm_after) ? T(units) : 1;
 float T(unit_sums)[T(owned_units)];
 float T(head_sums)[T(row_heads)];
@@ -35,7 +35,7 @@ float T(owned_head)(uint what, const Token token, const uint from, const uint he
     return sum;
 }
 
-// Of a head, or of all heads of its token.
+// The sum over a head, or over all heads of its token.
 float T(owned_sum)(uint what, const Token token, const uint from, const uint head,
                    const VkropeNorm norm, const float scale) {
     float sum = 0;
@@ -53,8 +53,8 @@ float T(owned_sum)(uint what, const Token token, const uint from, const uint hea
     return sum;
 }
 
-// The sum, and if it is not finite the sum of scaled values too. A loop, not a branch: software
-// devices run both sides of a branch, and a loop only while a lane needs it.
+// The sum, and if it is not finite the sum of scaled values too. It is a loop, not a branch:
+// software devices run both sides of a branch, but a loop only while a lane needs it.
 vec2 T(owned_sums)(uint what, const Token token, const uint from, const uint head,
                    const VkropeNorm norm) {
     vec2 sums = vec2(0);
@@ -88,8 +88,8 @@ VkropeNorm T(owned_norm)(Token token, const uint from, const uint head) {
     return norm;
 }
 
-// Holds the norms of the heads first, first + apart, ... below `heads`. That of a whole token stays
-// from its first heads on: later, in place, they have been stored.
+// Computes the norms of the heads first, first + apart, ... below `heads`. The norm of a whole
+// token is computed at its first heads and kept, since in place these heads are overwritten later.
 void T(hold_norms)(Token token, const uint from, const uint first, const uint apart,
                    const uint heads) {
     if (T(norm) != 0) {
@@ -102,7 +102,7 @@ void T(hold_norms)(Token token, const uint from, const uint first, const uint ap
     }
 }
 
-// One step in these heads.
+// Applies one step in these heads.
 void T(finish_heads)(bool turns, const Step step, const uint from, const uint to, const uint first,
                      const uint apart, const uint heads, const float token_factor) {
     T(StepParameters) p;

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: MIT
 // Lanes that share a row: they exchange the sums of their units through VKROPE_EXCHANGED. Part of
-// finish.glsl, which includes it. Longer than other files, since each function is one of a tensor.
+// finish.glsl, which includes it. Longer than other files, since tensor.glsl repeats it whole for
+// each tensor.
 
 const uint T(lane_heads) = T(whole_token) ? (T(row_heads) + head_lanes - 1) / head_lanes : 1;
-// Heads of a lane, and rows of a token, whose units are exchanged together.
+// The number of heads of a lane, and of rows of a token, whose units are exchanged together.
 const uint T(round_heads) = T(lane_heads) < heads_together ? T(lane_heads) : heads_together;
 const uint T(round_rows) = T(round_heads) * head_lanes;
 const uint T(stages) = VKROPE_STAGES(T(levels));
 const uint T(head_stages) = VKROPE_STAGES(T(head_levels));
 const uint T(lane_row_steps) = (T(row_steps) + step_lanes - 1) / step_lanes;
-// 0: a lane has one step of one head, which it keeps in registers; else it loads its words again.
+// 0 if a lane has one step of one head, which it keeps in registers; else it loads its words again.
 const uint T(many_steps) = (T(lane_heads) - 1) | (T(lane_row_steps) - 1);
 const uint T(parts) = (T(steps) & step_one_sum) != 0 ? 1 : 2;  // of a sum
 
-// Whether a row has step `index`: a constant where all lanes have as many steps.
+// True if a row has step `index`; constant where all lanes have the same number of steps.
 bool T(in_row)(const uint index) {
     return T(row_steps) % step_lanes == 0 || index < T(row_steps);
 }
 
-// What a lane does of a tensor. Every lane of a workgroup has one, since all take the barriers.
+// One lane's share of a tensor. Every lane of a workgroup has one, since all take the barriers.
 struct T(Share) {
     Token token;
-    uint index;  // of the token, where tokens of all sequences follow each other
+    uint index;  // of the token, counted over all sequences
     uint from, to;
     uint step_lane, head_lane, token_lane;
-    uint first;  // head of its workgroup, in the round that it is in
+    uint first;  // first head of the workgroup in this round
     float token_factor;
     bool stores;
     Step step;            // the first step of the lane
     Words a, b;           // its words
-    T(StepParameters) p;  // what all heads share of its parameters
+    T(StepParameters) p;  // its parameters that all heads share
 };
 
 uint T(shared_head)(T(Share) share, const uint i) {
@@ -45,11 +46,11 @@ void T(load_shared_step)(T(Share) share, const uint index, const uint head, out 
     b = T(load)(at.y);
 }
 
-// 0: a lane has rows for itself. The same for all tensors, which follow each other in shared
-// memory.
+// 0 if each lane owns its rows. The same for all tensors, which use shared memory one after the
+// other.
 const uint T(waits) = (step_lanes - 1) | ((q_steps | k_steps | v_steps) & step_token);
 
-// Between what a lane writes and what the others of its row, or of its token, read.
+// Separates writes of a lane from reads of the other lanes of its row, or of its token.
 void T(row_barrier)() {
     if (T(waits) != 0) barrier();
 }
@@ -60,8 +61,8 @@ vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
     return leaves;
 }
 
-// Exchanges the units of `round_heads` heads of each lane from head number `first` on, and adds
-// them as far as the stages of a tree go.
+// Exchanges the units of `round_heads` heads of each lane from head `first` on, and adds them
+// through the stages of the tree.
 void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, const uint first) {
     T(row_barrier)();  // the sums before these have been read
     for (uint i = 0; i < T(round_heads); ++i) {
@@ -149,15 +150,15 @@ T(begin_share)
     return share;
 }
 
-// Whether this workgroup has heads of the tensor: all of them, if a norm takes them as one row.
+// True if this workgroup has heads of the tensor: all of them, if a norm takes them as one row.
 bool T(has_share)() {
     bool has = VKROPE_TENSOR_HEADS > gl_WorkGroupID.y * head_lanes;
     if (T(whole_token)) has = VKROPE_TENSOR_HEADS != 0 && gl_WorkGroupID.y == 0;
     return has;
 }
 
-// Loads what a lane keeps in registers, of a head that is its own: in place, any other head may be
-// stored at the same time.
+// Loads the words that a lane keeps in registers. The head must be the lane's: in place, another
+// lane may store any other head at the same time.
 void T(load_head)(inout T(Share) share, const uint head) {
     if (T(many_steps) == 0) {
         if (T(in_row)(share.step_lane))
@@ -169,7 +170,7 @@ void T(load_share)(inout T(Share) share) {
     if (share.stores && head < VKROPE_TENSOR_HEADS) T(load_head)(share, head);
 }
 
-// Step n of a lane; sets whether it turns.
+// Step n of a lane; sets `turns` if it rotates.
 Step T(share_step)(T(Share) share, const uint n, out bool turns) {
     const uint index = share.step_lane + n * step_lanes;
     Step step = share.step;
@@ -196,15 +197,15 @@ void T(load_share_parameters)(inout T(Share) share) {
     }
 }
 
-// ---- Rows that are staged: transformed or quantised ----
+// ---- Staged rows: transformed or quantised ----
 
-// A word for each lane of a row, behind the rows.
+// The words behind the rows, one for each lane of a row.
 uint T(exchanged_words)(T(Share) share) {
     return head_lanes * group_tokens * VKROPE_ROW_WORDS(T(head_dim), staged_gaps) +
            gl_LocalInvocationID.x - share.step_lane;
 }
 
-// A scale that is made for a row, from what its lanes have found.
+// Computes the scale of a row from the extremes that its lanes have found.
 VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint head) {
     const uint exchanged_at = T(exchanged_words)(share);
     VKROPE_STAGED(exchanged_at + share.step_lane) = vkrope_staged_most(T(element_out), row);
@@ -230,7 +231,7 @@ VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint he
     return scale;
 }
 
-// The scale that a row is multiplied by.
+// The given scale of a row.
 float T(given_scale)(uint head) {
     uint at = VKROPE_OFFSET(offset_parameters) + T(store_scale_at);
     if (second_parameters != 0) at += vkrope_parameter_set;
@@ -238,7 +239,7 @@ float T(given_scale)(uint head) {
     return uintBitsToFloat(VKROPE_PARAMETER_WORD(at));
 }
 
-// Blocks that each lane makes alone, or that several lanes make together.
+// Quantises the blocks of a row, each by one lane or by several together.
 const uint T(block_lanes) = VKROPE_BLOCK_LANES(T(element_out), T(head_dim), step_lanes);
 void T(stage_blocks)(T(Share) share, const VkropeRow row) {
     if (T(block_lanes) == 1) {
@@ -252,12 +253,13 @@ void T(stage_blocks)(T(Share) share, const VkropeRow row) {
     }
 }
 
-// Whether bytes from byte `to` on are whole words.
+// True if the bytes from byte `to` on are whole words.
 bool T(stores_words)(const uint to) {
     return ((to | vkrope_row_bytes(T(element_out), T(head_dim))) & 3u) == 0;
 }
 
-// Stores a row of single codes from byte `to` on if it is whole words, else stages them.
+// Stores the codes of a row without blocks from byte `to` on if they are whole words, else stages
+// them.
 void T(store_codes)(T(Share) share, const VkropeRow row, const uint head, const uint to,
                     const bool stores) {
     VkropeMadeScale made;
@@ -283,10 +285,10 @@ void T(store_codes)(T(Share) share, const VkropeRow row, const uint head, const 
     }
 }
 
-// Stores the bytes of a row from byte `to` on, blocks or codes that are staged. A lane stores whole
-// words. If the row begins or ends within a word, the first and the last one keep the bytes of
-// others. Both ways are loops of no or some rounds: software devices run both sides of a branch,
-// and a loop only while a lane needs it.
+// Stores the bytes of a row, staged blocks or codes, from byte `to` on. A lane stores whole words.
+// If the row begins or ends within a word, its first and last word keep the bytes of other rows.
+// Both ways are loops that may have no round: software devices run both sides of a branch, but a
+// loop only while a lane needs it.
 void T(store_bytes)(const VkropeRow row, const uint to) {
     const uint bytes = vkrope_row_bytes(T(element_out), T(head_dim));
     const bool whole = T(stores_words)(to);
@@ -310,7 +312,7 @@ void T(store_bytes)(const VkropeRow row, const uint to) {
     }
 }
 
-// Levels of the Hadamard transform beyond a unit, in at most three passes of as many levels.
+// The levels of the Hadamard transform beyond a unit, in at most three passes of equal length.
 const uint T(unit_levels) = VKROPE_UNIT_LEVELS(unit_elements);
 const uint T(far_levels) = T(hadamard) > T(unit_levels) ? T(hadamard) - T(unit_levels) : 0;
 const uint T(most_levels) = VKROPE_PASS_LEVELS(T(head_dim), step_lanes);
@@ -323,7 +325,7 @@ void T(hadamard_pass)(const VkropeRow row, const uint level) {
     T(row_barrier)();
 }
 
-// Stores the staged row of a head. Every lane that waits takes part in the barriers.
+// Stores the staged row of a head. All lanes take the barriers.
 void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     T(row_barrier)();
     // Written out, since compilers do not unroll a loop over passes.
@@ -350,7 +352,7 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
                            vkrope_staged_unit(unit_elements, row.at + vkrope_place(channel), 1)));
         }
     }
-    T(row_barrier)();  // the next row takes the place of this one
+    T(row_barrier)();  // the next row overwrites this one
 }
 
 void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
@@ -380,7 +382,7 @@ void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
     }
 }
 
-// ---- Rows that each lane stores its share of ----
+// ---- Rows of which each lane stores its share ----
 
 void T(finish_direct)(T(Share) share, const VkropeNorm norm) {
     for (uint n = 0; n < T(lane_row_steps); ++n) {
@@ -422,9 +424,9 @@ void T(finish_share)(T(Share) share) {
     }
 }
 
-// The heads of a workgroup, in rounds: the words of a round are loaded before those of the one
-// before it are stored. All lanes take as many rounds: one if the call has no more heads than fit
-// side by side, or if there are workgroups for all of them.
+// The heads of a workgroup, in rounds: the words of a round are loaded before those of the previous
+// one are stored. All lanes take the same number of rounds: one, if the heads of the call fit side
+// by side, or if there are workgroups for all of them.
 const bool T(one_round) = T(scale_heads) - 1 < head_lanes;  // 0: unknown
 void T(finish_rounds)(T(Share) share) {
     T(load_share_parameters)(share);
@@ -435,8 +437,8 @@ void T(finish_rounds)(T(Share) share) {
             T(Share) next = share;
             next.first += head_lanes * gl_NumWorkGroups.y;
             if (share.stores && next.first < VKROPE_TENSOR_HEADS) {
-                // Without a next head a lane loads its head of this round again: a load that does
-                // not wait for a branch stays in flight.
+                // A lane without a next head loads its head of this round again: a load outside a
+                // branch stays in flight.
                 uint head = T(shared_head)(next, 0);
                 if (head >= VKROPE_TENSOR_HEADS) head = T(shared_head)(share, 0);
                 T(load_head)(next, head);

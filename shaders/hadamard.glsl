@@ -2,10 +2,10 @@
 // The Hadamard transform of blocks of 2^levels channels, in Sylvester's order and orthonormal.
 // Needs element.glsl. Declares no binding, push constant or workgroup size.
 //
-// Level i, i ascending, replaces channels a whose bit i is 0, and b = a + 2^i by a + b and
-// a - b. The levels below the size of a unit stay inside it, and the others join channels of
-// several units: vkrope_butterflies of channels that lie as far apart, or vkrope_butterfly of two
-// units. The last level is followed by one product with vkrope_hadamard_factor.
+// Level i, i ascending, replaces each channel a whose number has bit i = 0, and b = a + 2^i, by a +
+// b and a - b. Levels below the size of a unit stay inside it. The others combine channels of
+// several units: vkrope_butterflies those that lie at the stride of a level, vkrope_butterfly two
+// units. One product with vkrope_hadamard_factor follows the last level.
 #ifndef VKROPE_HADAMARD_GLSL
 #define VKROPE_HADAMARD_GLSL
 
@@ -13,7 +13,7 @@
 #error "hadamard.glsl: include interface.h and element.glsl first"
 #endif
 
-// The levels inside a unit of n elements.
+// Applies the levels inside a unit of n elements.
 Unit vkrope_butterflies(const uint n, const uint levels, Unit u) {
     if (n >= 2 && levels >= 1) {
         const vec4 even = vec4(u.a.xz, u.b.xz), odd = vec4(u.a.yw, u.b.yw);
@@ -37,7 +37,7 @@ Unit vkrope_butterflies(const uint n, const uint levels, Unit u) {
     return u;
 }
 
-// A unit after the level that joins it with another; `upper`: whether its bit of the level is set.
+// One butterfly of two units: the unit whose bit of the level is set if `upper`, else the other.
 Unit vkrope_butterfly(const bool upper, const Unit own, const Unit other) {
     precise vec4 sum_a = own.a + other.a;
     precise vec4 sum_b = own.b + other.b;
@@ -52,7 +52,7 @@ float vkrope_hadamard_factor(const uint levels) {
                            ((levels >> 1) << 23));
 }
 
-// Levels inside a unit of n elements.
+// The number of levels inside a unit of n elements.
 #define VKROPE_UNIT_LEVELS(n) ((n) == 8 ? 3u : (n) == 4 ? 2u : (n) == 2 ? 1u : 0u)
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The interface between shaders and host: bindings, constant ids, enum values, push constants. Read
-// by GLSL and by C++.
+// The interface between shaders and host: bindings, constant ids, enum values, push constants. GLSL
+// and C++ include it.
 #ifndef VKROPE_INTERFACE_H
 #define VKROPE_INTERFACE_H
 
@@ -14,9 +14,9 @@ using uint = std::uint32_t;
 #define VKROPE_CONSTANT const uint
 #endif
 
-// Bindings of descriptor set 0. A kernel has only those that its own code uses.
+// Bindings of descriptor set 0. A kernel has only the bindings that its code uses.
 VKROPE_CONSTANT binding_q_in = 0;
-VKROPE_CONSTANT binding_q_out = 1;  // the same buffer as q_in when in place
+VKROPE_CONSTANT binding_q_out = 1;  // in place: the same buffer as q_in
 VKROPE_CONSTANT binding_k_in = 2;
 VKROPE_CONSTANT binding_k_out = 3;
 VKROPE_CONSTANT binding_ids = 4;           // positions
@@ -43,8 +43,8 @@ VKROPE_CONSTANT position_binding_status = 1;
 VKROPE_CONSTANT position_binding_source = 2;  // 64-bit ids, or cu_seqlens
 VKROPE_CONSTANT position_binding_offsets = 3;
 
-// The specialisation constants of a tensor's finish, t = q, k or v: VKROPE_TENSOR_CONSTANTS(X, t,
-// first) is X(id, name, default) for each, from id `first` on.
+// The specialisation constants of the ops of tensor t = q, k or v: VKROPE_TENSOR_CONSTANTS(X, t,
+// first) expands to X(id, name, default) for each, from id `first` on.
 #define VKROPE_TENSOR_CONSTANTS(X, t, first)                                                       \
     X(first + 0, t##_steps, 0)                 /* step_* */                                        \
     X(first + 1, t##_row_heads, 1)             /* heads that a norm takes as one row */            \
@@ -64,7 +64,7 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(first + 15, t##_scale_floor, 0)          /* f32 bits */                                      \
     X(first + 16, t##_scale_heads, 1)          /* heads of the call: scales of a token */
 
-// Specialisation constants: they differ between kernels, or between the pipelines of a kernel.
+// Specialisation constants. They differ between kernels, or between the pipelines of a kernel.
 // X(id, name, default), in the order of ids. Id 0 is the workgroup size:
 // step_lanes * head_lanes * group_tokens.
 #define VKROPE_CONSTANTS(X)                                                                        \
@@ -135,9 +135,9 @@ VKROPE_CONSTANT max_axes = 8;
 
 // Words of shared memory that every device has.
 #define VKROPE_SHARED_WORDS 4096u
-// Words of a row in shared memory. With gaps (1), four are skipped after every 32 channels and four
-// behind the row: lanes that take 4 or 8 adjacent words each, or the same ones of several rows,
-// then use different banks, and four adjacent channels stay 16 aligned bytes.
+// Words of a row in shared memory. With gaps (1), four words are left free after every 32 channels,
+// and four after the row: lanes that access 4 or 8 adjacent words each, or the same words of
+// several rows, then use different banks, and four adjacent channels stay 16 aligned bytes.
 #define VKROPE_ROW_WORDS(channels, gaps) \
     ((channels) + (gaps) * (((channels) + 31u) / 32u * 4u + 4u))
 
@@ -147,7 +147,7 @@ VKROPE_CONSTANT pairing_interleaved = 1;
 VKROPE_CONSTANT element_f32 = 0;
 VKROPE_CONSTANT element_f16 = 1;
 VKROPE_CONSTANT element_bf16 = 2;
-// Elements of quantised stores: quantise.glsl and blocks.glsl.
+// Quantised types: quantise.glsl and blocks.glsl.
 VKROPE_CONSTANT element_e4m3fn = 3;
 VKROPE_CONSTANT element_e5m2 = 4;
 VKROPE_CONSTANT element_int8 = 5;
@@ -157,8 +157,8 @@ VKROPE_CONSTANT element_q4_1 = 8;
 VKROPE_CONSTANT element_q5_0 = 9;
 VKROPE_CONSTANT element_q5_1 = 10;
 
-// Lanes that make a block of a row together, a power of two, and the words that each of them shows
-// to the others: extremes of lower and of upper channels (q8_0: of all).
+// The number of lanes that quantise one block together, a power of two, and the words that each
+// lane shares with the others: extremes of lower and of upper channels (q8_0: of all).
 #define VKROPE_BLOCK_LANES(type, channels, lanes)                            \
     ((lanes) >= 8 * ((channels) / 32)   ? ((type) == element_q8_0 ? 8u : 4u) \
      : (lanes) >= 4 * ((channels) / 32) ? 4u                                 \
@@ -167,16 +167,16 @@ VKROPE_CONSTANT element_q5_1 = 10;
 #define VKROPE_SHOWN_WORDS(type) \
     ((type) == element_q8_0 ? 1u : (type) == element_q4_1 || (type) == element_q5_1 ? 4u : 2u)
 
-// How f16 converts to and from f32: with integers; with OpFConvert under RoundingModeRTE 16, except
-// for subnormal halves; with OpFConvert for all halves, under DenormPreserve 16 too.
+// Conversion of f16 to and from f32: with integers; with OpFConvert under RoundingModeRTE 16,
+// except for subnormal halves; with OpFConvert for all halves, under DenormPreserve 16 too.
 VKROPE_CONSTANT conversion_integer = 0;
 VKROPE_CONSTANT conversion_normals = 1;
 VKROPE_CONSTANT conversion_native = 2;
 
-// Who takes the steps of a row besides its rotation.
-VKROPE_CONSTANT finish_none = 0;    // nobody: there are none
-VKROPE_CONSTANT finish_owned = 1;   // a lane has whole rows: the heads of a token, one by one
-VKROPE_CONSTANT finish_shared = 2;  // the lanes of a row exchange their sums
+// Assignment of the ops (bias, norm, scale, ...) of a row to lanes.
+VKROPE_CONSTANT finish_none = 0;    // no ops
+VKROPE_CONSTANT finish_owned = 1;   // a lane owns whole rows: the heads of a token, one by one
+VKROPE_CONSTANT finish_shared = 2;  // lanes share a row and exchange their sums
 
 // Bits of q_steps, k_steps and v_steps.
 VKROPE_CONSTANT step_rms = 1;
@@ -191,12 +191,12 @@ VKROPE_CONSTANT step_scale = 256;
 VKROPE_CONSTANT step_scale_call = 512;  // Push::q_scale is the factor
 VKROPE_CONSTANT step_scale_tokens = 1024;
 
-// Where the scale of a row comes from that is stored as 8-bit floats or int8.
+// Source of the scale of a row that is stored as 8-bit floats or int8.
 VKROPE_CONSTANT store_scale_none = 0;
-VKROPE_CONSTANT store_scale_given = 1;       // the parameters: one of the tensor
-VKROPE_CONSTANT store_scale_given_head = 2;  // or one of each head
-VKROPE_CONSTANT store_scale_made = 4;        // made for the row: [tokens or slots, heads]
-// Bits beside store_scale_made.
+VKROPE_CONSTANT store_scale_given = 1;       // one number of the parameters
+VKROPE_CONSTANT store_scale_given_head = 2;  // one number for each head
+VKROPE_CONSTANT store_scale_made = 4;        // computed from the row: [tokens or slots, heads]
+// Bits added to store_scale_made.
 VKROPE_CONSTANT store_scale_paged = 1;         // [pages, heads, rows of a page]
 VKROPE_CONSTANT store_scale_power_of_two = 2;  // the next power of two
 
@@ -205,11 +205,11 @@ VKROPE_CONSTANT shape_channel = 1;
 VKROPE_CONSTANT shape_head_channel = 2;
 
 VKROPE_CONSTANT positions_implicit = 0;
-VKROPE_CONSTANT positions_ids = 1;  // one per token, or one per token and axis
+VKROPE_CONSTANT positions_ids = 1;  // one id a token, or one a token and axis
 
 VKROPE_CONSTANT sections_sequential = 0;
 VKROPE_CONSTANT sections_interleaved = 1;
-VKROPE_CONSTANT sections_sum = 2;  // every pair turns by the sum over all axes
+VKROPE_CONSTANT sections_sum = 2;  // the angle of a pair is the sum over all axes
 
 // Source of cos and sin: a texture with a row for each |position|, or for each of its two digits;
 // computed; a buffer of f32 pairs with a row for each |position|; separate buffers of cos and sin
@@ -220,15 +220,15 @@ VKROPE_CONSTANT angles_computed = 2;
 VKROPE_CONSTANT angles_pairs = 3;
 VKROPE_CONSTANT angles_cos_sin_cache = 4;  // plus element_*
 
-// Factored: bits of the fine digit. The coarse rows, coarse_rows(table_rows) of them, come first.
-// With phases, positions below 0 have digits of their own: the coarse one is negative, and one more
-// coarse row is for it.
+// Factored: bits of the fine digit. The coarse_rows(table_rows) coarse rows come first. With
+// phases, a position below 0 has a negative coarse digit, which needs one more coarse row.
 VKROPE_CONSTANT fine_digit_bits = 11;
-// Computed: vec4s before the fractions. A vec4 holds two fractions: low, high, low, high. Each head
-// group has the fractions of every pair, axis after axis if axes are summed, then the phases.
+// Computed: vec4s before the fractions. A vec4 holds two fractions: low, high, low, high. For each
+// head group there are the fractions of every pair, axis after axis if axes are summed, then the
+// phases.
 VKROPE_CONSTANT turn_header_vec4s = 2;
 
-// Width of buffer accesses: the widest that the layouts of all tensors of a call allow.
+// Width of buffer accesses: the widest one that the layouts of all tensors of a call allow.
 VKROPE_CONSTANT access_wide = 0;    // 16 bytes
 VKROPE_CONSTANT access_word = 1;    // 4 bytes
 VKROPE_CONSTANT access_narrow = 2;  // one element; 16-bit ones are merged into words atomically
@@ -238,16 +238,16 @@ VKROPE_CONSTANT flag_inverse = 1;
 VKROPE_CONSTANT flag_q_in_place = 2;
 VKROPE_CONSTANT flag_k_in_place = 4;
 VKROPE_CONSTANT flag_count_positions = 8;   // count positions outside the table
-VKROPE_CONSTANT flag_count_slots = 16;      // count slots outside the cache, of covered positions
+VKROPE_CONSTANT flag_count_slots = 16;      // count slots outside the cache, at covered positions
 VKROPE_CONSTANT flag_z_is_group = 32;       // z counts groups of heads, which share ids and slots
 VKROPE_CONSTANT flag_slot_mapping_64 = 64;  // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;          // ids are int64
 VKROPE_CONSTANT flag_v = 256;               // V is copied along with K; it is not in place
-VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from here on are V's offset_*_scales_out
-VKROPE_CONSTANT flag_first_head = 65536;    // from here on: the first head of this dispatch
+VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: V's offset_*_scales_out
+VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
-// Bytes of Push::offsets: where each item starts in its binding, in elements or words; a quantised
-// output: in bytes.
+// Bytes of Push::offsets: the start of each item in its binding, in elements or words; of a
+// quantised output, in bytes.
 VKROPE_CONSTANT offset_q_in = 0;
 VKROPE_CONSTANT offset_q_out = 1;
 VKROPE_CONSTANT offset_k_in = 2;
@@ -265,13 +265,14 @@ VKROPE_CONSTANT offset_v_scales = 13;
 VKROPE_CONSTANT offset_q_scales_out = 14;
 VKROPE_CONSTANT offset_k_scales_out = 15;  // V's: flag_v_scales_out
 
-// Strides of the rows of a tensor, in elements, or in blocks of a quantised output. z: of sequences
-// or groups of heads. Scattered rows: z is the stride of pages, token the stride of rows in a page.
+// Strides of the rows of a tensor, in elements, or in blocks of a quantised output. z is the stride
+// of sequences or groups of heads. Of scattered rows, z is the stride of pages and token the stride
+// of rows in a page.
 struct RowLayout {
     uint z, token, head;
 };
 
-// 128 bytes, the minimum that every device supports.
+// 128 bytes, which every device supports.
 struct Push {
     RowLayout q_in, q_out, k_in, k_out;  //  48
     uint offsets[4];                     //  64  a byte for each offset_*
@@ -293,7 +294,7 @@ struct Push {
     uint q_scale;       // 128  f32 bits; step_scale_call
 };
 
-// Flags of positions.comp, which writes int32 ids.
+// Flags of positions.comp.
 VKROPE_CONSTANT position_flag_ids = 1;  // 64-bit ids, instead of offsets
 VKROPE_CONSTANT position_flag_offsets = 2;
 VKROPE_CONSTANT position_flag_offsets_64 = 4;
@@ -317,13 +318,13 @@ struct PositionPush {
 };
 
 #ifdef __cplusplus
-// The values of the constants, by id.
+// Values of the constants, in the order of ids.
 struct Constants {
     uint workgroup_size = 1;
 #define VKROPE_MEMBER(id, name, otherwise) uint name = otherwise;
     VKROPE_CONSTANTS(VKROPE_MEMBER)
 };
-// Those of one tensor's finish: in Constants from q_steps, k_steps or v_steps on.
+// Values of the constants of one tensor: in Constants from q_steps, k_steps or v_steps on.
 struct TensorConstants {
     VKROPE_TENSOR_CONSTANTS(VKROPE_MEMBER, t, 0)
 };
@@ -333,7 +334,7 @@ VKROPE_CONSTANTS(VKROPE_IN_ORDER)
 #undef VKROPE_IN_ORDER
 inline constexpr uint constant_count = sizeof(Constants) / 4;
 
-// Coarse rows, and all rows, of a factored table for `positions` positions.
+// The number of coarse rows, and of all rows, of a factored table for `positions` positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions, bool phased) {
     return phased ? ((positions + (1u << fine_digit_bits) - 2) >> fine_digit_bits) + 1
                   : (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
@@ -342,11 +343,11 @@ constexpr std::uint64_t factored_rows(std::uint64_t positions, bool phased) {
     const bool fine_alone = !phased && positions >> fine_digit_bits == 0;
     return coarse_rows(positions, phased) + (fine_alone ? positions : 1u << fine_digit_bits);
 }
-// Rows of a direct table: with phases, positions from 0 on, then those from -1 down.
+// Rows of a direct table. With phases there are rows for positions from 0 up, then from -1 down.
 constexpr std::uint64_t direct_rows(std::uint64_t positions, bool phased) {
     return phased ? 2 * positions - 1 : positions;
 }
-// Bytes of the uniforms from which the angles of `pairs` pairs are computed.
+// Bytes of the uniform buffer for the computed angles of `pairs` pairs.
 constexpr std::uint64_t turn_bytes(std::uint64_t pairs, std::uint64_t groups, std::uint64_t axes,
                                    bool phased) {
     return 16 * (turn_header_vec4s + (pairs + 1) / 2 * groups * (axes + (phased ? 1 : 0)));

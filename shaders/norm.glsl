@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of norms: sums over a row, 1/sqrt, and the steps that leave a row its rotation.
-// Add, subtract, multiply and integers only, so that every device computes the same bits. Needs
-// element.glsl and pairing.glsl. Declares no binding, push constant or workgroup size.
+// The arithmetic of norms: sums over a row, 1/sqrt, bias, clip and scale. It uses only add,
+// subtract, multiply and integers, so that every device computes the same bits. Needs element.glsl
+// and pairing.glsl. Declares no binding, push constant or workgroup size.
 //
-// A sum over a row is a tree over the channel number: level i adds channels c and c + 2^i, and
-// channels that a row does not have are +0. A unit is a complete subtree, so that the sum does not
-// depend on the unit, nor on which lane adds what.
+// A sum over a row is a tree over the channel number: level i adds channels c and c + 2^i; channels
+// beyond the row are +0. A unit is a complete subtree, so that the sum depends neither on the unit
+// nor on the assignment of units to lanes.
 #ifndef VKROPE_NORM_GLSL
 #define VKROPE_NORM_GLSL
 
-// Sums are formed twice, of values and of values times 2^-80. The latter is used where the former
-// is not finite: 2^28 squares of numbers below 2^48 are finite. It loses no number that matters
-// there.
+// Each sum is formed twice, of values and of values times 2^-80. The second one is used where the
+// first is not finite; it is finite, since 2^28 squares of numbers below 2^48 are. Numbers that the
+// scaling makes 0 are too small to matter there.
 const float vkrope_small = 8.271806125530277e-25f;  // 2^-80
 
-// What a norm sums over a row: an RMS norm squares; a layer norm values, differences from their
-// mean, and the squares of these.
+// Terms of the sums over a row. An RMS norm sums squares; a layer norm sums values, differences
+// from their mean, and the squares of the differences.
 const uint sum_values = 0, sum_differences = 1, sum_squares = 2;
 
 // A normalised channel is ((x * scale - mean) * scale_d - rest) * root. An RMS norm has no mean and
@@ -82,14 +82,14 @@ Unit vkrope_product(const Unit u, const Unit v) {
     return Unit(a, b);
 }
 
-// u * factor - less.
+// u * factor - less
 Unit vkrope_centred(const Unit u, const float factor, const float less) {
     precise vec4 a = u.a * factor - less;
     precise vec4 b = u.b * factor - less;
     return Unit(a, b);
 }
 
-// A NaN stays a NaN.
+// Clips to +-most; a NaN stays a NaN.
 vec4 vkrope_clip_four(const vec4 x, const float most) {
     const float least = uintBitsToFloat(floatBitsToUint(most) | 0x80000000u);
     const vec4 below = mix(x, vec4(most), greaterThan(x, vec4(most)));
@@ -100,8 +100,8 @@ Unit vkrope_clip(const Unit u, const float most) {
 }
 
 // 1 / sqrt(v) for v from 2^-100 on, within 2 * 2^-24 of it; 0 for infinity, NaN for a NaN. With v =
-// m 4^e and m in [1, 4), two Newton steps refine a seed of 1 / sqrt(m) and a third one adds what is
-// left; integers apply 2^-e.
+// m 4^e and m in [1, 4), two Newton steps refine a seed of 1 / sqrt(m) and a third one adds the
+// residual; integers apply 2^-e.
 float vkrope_inverse_root(const float v) {
     const uint bits = floatBitsToUint(v);
     const uint exponent = bits >> 23, odd = (exponent & 1u) ^ 1u;  // of m: 0 or 1
@@ -122,7 +122,7 @@ bool vkrope_is_finite(const float x) {
     return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// Sets `scale` and `mean` from the sums of a row, as above, and 1 / its length.
+// Sets `scale` and `mean` from the two sums of a row and 1 / its length.
 void vkrope_set_mean(inout VkropeNorm norm, const vec2 sums, const float inverse_n) {
     const bool finite = vkrope_is_finite(sums.x);
     precise float mean = (finite ? sums.x : sums.y) * inverse_n;
@@ -148,11 +148,11 @@ void vkrope_set_root(inout VkropeNorm norm, const vec2 sums, const vec2 squares,
 
 // ---- The tree over the units of a row, or over the heads of a token ----
 
-// The sum of a left subtree of each level that waits for its right one. Indexed by loop counters
-// whose range is constant, so that it needs no memory once loops are unrolled.
+// For each level, the sum of a left subtree that waits for its right one. Loop counters with a
+// constant range index the array, so that it needs no memory once loops are unrolled.
 float vkrope_waiting[12];
 
-// Adds leaf `index`; leaves come in order. Returns the sum of all once index is the last one.
+// Adds leaf `index`; leaves come in order. With the last leaf it returns the whole sum.
 float vkrope_tree_add(const uint levels, const uint index, const float leaf) {
     float sum = leaf;
     bool carries = true;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Which channels form a pair, and the rotation of a pair. Needs interface.h and element.glsl.
+// Pairs of channels, and the rotation of a pair. Needs interface.h and element.glsl.
 // Declares no binding, push constant or workgroup size.
 //
-// `n` is the number of elements in a unit: 1, 2, 4 or 8. The n pairs from `pair` on lie in two
-// units of the row, A and B.
+// `n` is the number of elements in a unit: 1, 2, 4 or 8. Two units of the row, A and B, hold the n
+// pairs from `pair` on.
 #ifndef VKROPE_PAIRING_GLSL
 #define VKROPE_PAIRING_GLSL
 
-// Channels of A and B, from the start of the window, for the pairs [pair, pair + n).
+// First channels of A and B, from the start of the window, for the pairs [pair, pair + n).
 uvec2 vkrope_pair_channels(const uint pairing, const uint rotary_dim, const uint n,
                            const uint pair) {
     return pairing == pairing_half_split ? uvec2(pair, pair + rotary_dim / 2)
@@ -63,7 +63,7 @@ void vkrope_rotate_channels(const Unit x0, const Unit x1, const Unit c0, const U
     y1 = Unit(a1, b1);
 }
 
-// The same with one angle for both channels of a pair: the rotation.
+// The rotation: one angle for both channels of a pair.
 void vkrope_rotate(const Unit x0, const Unit x1, const Unit c, const Unit s, out Unit y0,
                    out Unit y1) {
     vkrope_rotate_channels(x0, x1, c, s, c, s, y0, y1);
@@ -90,15 +90,15 @@ struct StepWords {
     Words a, b;
 };
 
-// Steps that a lane loads before it stores the first, where nothing is computed in between.
+// The number of copied steps that a lane loads before it stores the first.
 const uint copies_together = 4;
 
 // Two units of a row, at the same channels in every head.
 struct Step {
     uvec2 from, to;  // first channels in input and output, from rotary_offset on
-    bool rotates;    // if false they are copied, bit for bit unless element type or pairing changes
+    bool rotates;    // false: copied, bit for bit unless element type or pairing changes
     Unit c, s;       // cos and sin of their pairs, or of the first channels of these
-    Unit c1, s1;     // of the second channels, which are the same without channel_angles
+    Unit c1, s1;     // of the second channels; the same without channel_angles
 };
 
 #endif

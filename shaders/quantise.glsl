@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The codes of quantised stores: 8-bit floats and int8, and what these share with ggml's blocks of
-// 32 channels, which are in blocks.glsl. Needs interface.h and element.glsl. Declares no binding,
-// push constant or workgroup size. `type` is element_e4m3fn, ...; `n` is the number of elements in
-// a unit.
+// The codes of quantised stores: 8-bit floats and int8, and the functions that they share with
+// ggml's blocks of 32 channels (blocks.glsl). Needs interface.h and element.glsl. Declares no
+// binding, push constant or workgroup size. `type` is element_e4m3fn, ...; `n` is the number of
+// elements in a unit.
 //
 // Every device computes the same bytes. Divisions are integer divisions of mantissas, by constants,
-// or corrected by an exact remainder. Where f32 subnormals matter, integers and exact factors keep
-// clear of them, so that no device can flush one.
+// or are corrected by an exact remainder. Integers and exact factors avoid f32 subnormals where
+// they would matter, so that no device can flush one.
 //
-// A block, or a row with a scale of its own, takes three steps:
+// A block, or a row whose scale is computed, takes three steps:
 //
 //   1. vkrope_extremes of each unit, joined in the order of channels by vkrope_join_extremes.
 //   2. vkrope_block, or vkrope_made_scale.
-//   3. vkrope_block_codes of every 4 channels, or vkrope_codes of vkrope_quotient, which
-//      vkrope_codes_by_product mostly spares; a given scale has only this step, with vkrope_times.
+//   3. vkrope_block_codes of every 4 channels, or vkrope_codes of vkrope_quotient;
+//      vkrope_codes_by_product mostly avoids the quotient. A given scale has only this step, with
+//      vkrope_times.
 //
-// vkrope_pack_codes makes a word of 4 codes. Those of 8-bit types are stored as they are.
+// vkrope_pack_codes packs 4 codes into a word. Codes of 8-bit types are stored unchanged.
 #ifndef VKROPE_QUANTISE_GLSL
 #define VKROPE_QUANTISE_GLSL
 
@@ -23,8 +24,8 @@
 #error "quantise.glsl: include interface.h and element.glsl first"
 #endif
 
-// Whether the codes of a type count from the smallest channel, or from the channel of the largest
-// magnitude, with its sign.
+// Types whose codes count from the smallest channel, and types whose codes count from the channel
+// of the largest magnitude, with its sign.
 bool vkrope_has_minimum(const uint type) {
     return type == element_q4_1 || type == element_q5_1;
 }
@@ -43,8 +44,8 @@ uvec4 vkrope_mantissa(const uvec4 magnitude, out ivec4 exponent) {
     return (bits & 0x7fffffu) | 0x800000u;
 }
 
-// A float from 24 bits of mantissa (or 2^24), an exponent as above, and a sign. Exponents that are
-// far from any code are cut off: what is below 2^-40 becomes 0, what is above 2^41 stays there.
+// Assembles a float from 24 bits of mantissa (or 2^24), an exponent as above, and a sign. Exponents
+// far from any code are limited: numbers below 2^-40 become 0, numbers above 2^41 stay above.
 uvec4 vkrope_assemble(const uvec4 mantissa, const ivec4 exponent, const uvec4 sign) {
     const ivec4 most = ivec4(168);
     const ivec4 limited = mix(exponent, most, greaterThan(exponent, most));
@@ -98,8 +99,8 @@ uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
     return magnitude == 0 || magnitude >= 0x7f800000u ? magnitude : bits;
 }
 
-// 2^47 / mantissa, to nearest. Three Newton steps come within 1.5 of it, and the remainder, whose
-// low word is enough, says on which side.
+// 2^47 / mantissa, to nearest. Three Newton steps come within 1.5 of it; the low word of the
+// remainder decides the correction.
 uint vkrope_reciprocal(const uint mantissa) {
     const float m = uintBitsToFloat(mantissa + 0x3f000000u);  // in [1, 2)
     precise float y = uintBitsToFloat(0x7ef311c7u - floatBitsToUint(m));
@@ -116,7 +117,7 @@ uint vkrope_reciprocal(const uint mantissa) {
 
 // ---- Extremes ----
 
-// What a scale is made from, as f32 bits; NaNs have no part in it.
+// The numbers from which a scale is computed, as f32 bits. NaNs do not count.
 //
 //   q4_1, q5_1         most, least: the largest and the smallest number; of equal zeros the first
 //   q4_0, q5_0         most: the first number of largest magnitude; +0 if all are zeros
@@ -125,10 +126,10 @@ struct VkropeExtremes {
     uint most, least;
 };
 
-// Beyond any number, at the upper end; with its sign, at the lower one.
+// Bits that rank above every number; with the sign bit, below every number.
 const uint vkrope_nothing = 0x7fffffffu;
 
-// Of no channel at all.
+// The extremes of no channel.
 VkropeExtremes vkrope_no_extremes(const uint type) {
     VkropeExtremes extremes;
     extremes.most = vkrope_has_minimum(type) ? vkrope_nothing | 0x80000000u : 0u;
@@ -136,7 +137,7 @@ VkropeExtremes vkrope_no_extremes(const uint type) {
     return extremes;
 }
 
-// Ascends with the number; the two zeros are equal.
+// A rank that ascends with the number; both zeros have the same.
 uint vkrope_rank(const uint bits) {
     return (bits & 0x80000000u) == 0 ? bits : 0u - (bits & 0x7fffffffu);
 }
@@ -175,7 +176,7 @@ VkropeExtremes vkrope_extremes_of_four(const uint type, const vec4 x) {
         vkrope_join_extremes(type, vkrope_extremes_of(type, x.z), vkrope_extremes_of(type, x.w)));
 }
 
-// Of the n elements of a unit.
+// The extremes of the n elements of a unit.
 VkropeExtremes vkrope_extremes(const uint type, const uint n, const Unit u) {
     VkropeExtremes extremes = vkrope_extremes_of(type, u.a.x);
     if (n == 2)
@@ -188,9 +189,9 @@ VkropeExtremes vkrope_extremes(const uint type, const uint n, const Unit u) {
     return extremes;
 }
 
-// ---- Elements that stand alone ----
+// ---- Types without blocks ----
 
-// The nearest integers, ties away from zero, at most 127 in size; 0 for a NaN. Bytes.
+// The nearest integers as bytes: ties away from zero, at most 127 in magnitude; 0 for a NaN.
 uvec4 vkrope_round_int8(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -202,8 +203,8 @@ uvec4 vkrope_round_int8(const vec4 f) {
     return mix(code, 0u - code, notEqual(bits >> 31, uvec4(0))) & 0xffu;
 }
 
-// The nearest 8-bit floats, ties to even, at most the largest finite one; 0x7f for a NaN. Where a
-// result is subnormal, f32 has its spacing from 2^14 or 2^7 on, so adding this rounds.
+// The nearest 8-bit floats, ties to even, at most the largest finite one; 0x7f for a NaN. From 2^14
+// or 2^7 on, f32 has the spacing of subnormal results, so adding that number rounds.
 uvec4 vkrope_round_float8(const uint type, const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -223,14 +224,14 @@ uvec4 vkrope_round_float8(const uint type, const vec4 f) {
     return mix(code, uvec4(0x7f), greaterThan(magnitude, uvec4(0x7f800000u)));
 }
 
-// Codes, one a component, of numbers that are scaled already.
+// Codes of scaled numbers, one in each component.
 uvec4 vkrope_codes(const uint type, const vec4 scaled) {
     uvec4 codes = vkrope_round_int8(scaled);
     if (type != element_int8) codes = vkrope_round_float8(type, scaled);
     return codes;
 }
 
-// A number that has the code of the f32 product x * given; `given` is finite and not 0.
+// A number with the same code as the f32 product x * given; `given` is finite and not 0.
 vec4 vkrope_times(const vec4 x, const float given) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -249,14 +250,14 @@ vec4 vkrope_times(const vec4 x, const float given) {
         mix(kept, magnitude | sign, greaterThanEqual(magnitude, uvec4(0x7f800000u))));
 }
 
-// A scale that is made for a row: its f32 bits, to be stored; and what divides by it.
+// The computed scale of a row: its f32 bits, which are stored, and the numbers for the division.
 struct VkropeMadeScale {
     uint bits, mantissa;
     int exponent;
     float inverse;  // 2^24 / mantissa, rounded
 };
 
-// The larger of `least` and the f32 quotient of the row's largest magnitude and of the type's.
+// The larger of `least` and the f32 quotient of the row's largest magnitude and the type's.
 VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes,
                                   const float least) {
     VkropeMadeScale scale;
@@ -269,17 +270,16 @@ VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes
     return scale;
 }
 
-// A `least` that makes the scale the smallest power of two from 2^-126 on that is not below what it
-// is with this `least`.
+// The value for `least` that rounds the scale up to a power of two, at least 2^-126.
 float vkrope_power_of_two_from(const uint type, const VkropeExtremes extremes, const float least) {
     const uint bits = max(vkrope_divided(type, extremes.most, 0), floatBitsToUint(least));
     return uintBitsToFloat((max(bits, 1u) + 0x7fffffu) & 0x7f800000u);
 }
 
-// A number that has the code of the f32 quotient x / scale; 0 / 0 is +0 here. The product with the
-// inverse is within 1.5 of the quotient of the mantissas, and the remainder says how it is to be
-// corrected. A tie is impossible: twice a quotient of 24 bits plus 1 would have to divide the
-// mantissa of x, times a power of two.
+// A number with the same code as the f32 quotient x / scale; 0 / 0 is +0 here. The product with the
+// inverse is within 1.5 of the quotient of the mantissas, and the remainder gives the correction. A
+// tie is impossible: twice a quotient of 24 bits plus 1 would have to divide the mantissa of x,
+// times a power of two.
 vec4 vkrope_quotient(const vec4 x, const VkropeMadeScale scale) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -303,7 +303,7 @@ vec4 vkrope_quotient(const vec4 x, const VkropeMadeScale scale) {
     return uintBitsToFloat(mix(result, result & sign, equal(magnitude, uvec4(0))));
 }
 
-// 1 / scale within 2^-24 of it, if the scale is from 2^-60 to 2^60.
+// 1 / scale with a relative error of at most 2^-24; exists if the scale is from 2^-60 to 2^60.
 bool vkrope_has_reciprocal(const VkropeMadeScale scale) {
     return scale.bits - (67u << 23) < (120u << 23);
 }
@@ -311,10 +311,9 @@ float vkrope_reciprocal_of(const VkropeMadeScale scale) {
     return uintBitsToFloat(floatBitsToUint(scale.inverse) + (uint(126 - scale.exponent) << 23));
 }
 
-// The codes of x / scale by the product of x and such a reciprocal, which lies within 3 units in
-// the last place of the f32 quotient; `certain`: whether no code changes within 16 units of a
-// product. Infinities and NaNs are not certain, nor are zeros and what becomes a subnormal 8-bit
-// float.
+// The codes of x / scale by the product of x and that reciprocal, which is within 3 units in the
+// last place of the f32 quotient. `certain` is true if no code changes within 16 units of a
+// product; infinities, NaNs, zeros and subnormal 8-bit floats are not certain.
 uvec4 vkrope_codes_by_product(const uint type, const vec4 x, const float reciprocal,
                               out bool certain) {
     precise vec4 product = x * reciprocal;
@@ -322,7 +321,7 @@ uvec4 vkrope_codes_by_product(const uint type, const vec4 x, const float recipro
     const uvec4 magnitude = bits & 0x7fffffffu;
     uvec4 codes;
     if (type == element_int8) {
-        // As vkrope_finite_block_codes rounds; 2^-14 are 8 units or more, up to 128.
+        // Rounds like vkrope_finite_block_codes; 2^-14 is 8 units or more, up to 128.
         precise vec4 shifted = uintBitsToFloat(min(magnitude, uvec4(0x42fe0000u))) + 0.49999997;
         precise vec4 least = shifted - 0.00006103515625;
         precise vec4 most = shifted + 0.00006103515625;
@@ -348,7 +347,7 @@ uvec4 vkrope_codes_by_product(const uint type, const vec4 x, const float recipro
     return codes;
 }
 
-// A word of four codes.
+// Packs four codes into a word.
 uint vkrope_pack_codes(const uvec4 codes) {
     return codes.x | (codes.y << 8) | (codes.z << 16) | (codes.w << 24);
 }

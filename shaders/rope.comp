@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Rotates Q and K and copies V: index -> load -> rotate -> store. All kernels come from this
-// module: host/kernel specialises it and prunes what constants rule out, so that a branch on a
-// constant also decides what is bound. Put such a condition in an `if` of its own.
+// module: host/kernel specialises it and prunes the code that constants exclude. A branch on a
+// constant thus decides which buffers are bound; put such a condition in a separate `if`.
 //
-// A workgroup owns one or more tokens; its lanes are steps times heads. A lane reads the angles of
+// A workgroup has one or more tokens; its lanes are steps times heads. A lane reads the angles of
 // its step once for all its heads of a tensor, or of Q and K. It loads each word once, before it
-// stores it, so in-place calls need no other care. x counts blocks of tokens, y groups of heads of
-// a token, z sequences or groups of heads.
+// stores it, so in-place calls need nothing else. x counts blocks of tokens, y groups of heads of a
+// token, z sequences or groups of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -23,7 +23,7 @@ layout(push_constant, std430) uniform PushBlock {
     Push push;
 };
 
-// Two views of each tensor and of the table; a specialised pipeline uses one.
+// Each tensor and the table have two views; a specialised pipeline uses one of them.
 layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWide {
     uvec4 q_in_wide[];
 };
@@ -194,16 +194,16 @@ const bool one_step = lane_steps == 1 && rotating % step_lanes == 0;
 struct Lane {
     uint step, q_head, k_head;  // first heads of Q, and of K and V
     bool has_q, has_k, has_v;
-    uint q_from, k_from, v_from;  // where their rows start
+    uint q_from, k_from, v_from;  // start of their rows
 };
 
-// 0: a lane copies exactly one step of V, loaded and stored with its step of K. (glslang accepts no
-// nested && in a constant.)
+// 0 if a lane copies exactly one step of V, loaded and stored with its step of K. (glslang accepts
+// no nested && in a constant.)
 const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) |
                       (v_head_dim ^ (2 * unit_elements * step_lanes));
 
-// The first loads of a step come before everything else that waits for memory; with k_after_q,
-// those of K and V come after the stores of Q.
+// Loads the first heads of a step, before all other accesses to memory; with k_after_q, K and V are
+// loaded after the stores of Q.
 void load_first_heads(const Lane lane, const uint step, out StepWords q, out StepWords k,
                       out StepWords v) {
     const uvec2 from = channels_of(pairing, pairs_of(step));
@@ -262,8 +262,8 @@ Token turn_in_batches(const Lane lane, const uint index, const uint z) {
     return token;
 }
 
-// Takes all channels of Q before those of K, though K needs the same angles: the lines of all heads
-// of one tensor stay in a processor's cache from step to step, those of two may not.
+// Processes all channels of Q before those of K, although K needs the same angles: the lines of all
+// heads of one tensor stay in a processor's cache from step to step, those of two tensors may not.
 Token take_all_heads(const Lane lane, const uint index, const uint z) {
     const Token token = vkrope_token(index, z);
     if (q_head_dim != 0) {
@@ -292,7 +292,7 @@ Token take_all_heads(const Lane lane, const uint index, const uint z) {
     return token;
 }
 
-// All lanes of a token copy what does not rotate in its heads, even if they have no heads.
+// All lanes of a token copy the channels that do not rotate, even lanes without heads.
 void copy_groups(const uint lane_of_token, const Lane lane, const uint q_there, const uint k_there,
                  const uint v_there, const bool stored) {
     const uint q_first = gl_WorkGroupID.y * q_heads_group,

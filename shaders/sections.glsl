@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The axis of a pair, if a token has a position on each of several axes. Needs interface.h, and the
+// The axis of a pair, where a token has positions on several axes. Needs interface.h, and the
 // constants section_order, leftover_axis and section_0 to section_7 (VKROPE_CONSTANTS). Declares no
 // binding, push constant or workgroup size.
 #ifndef VKROPE_SECTIONS_GLSL
@@ -10,8 +10,8 @@ const uint vkrope_section_sum = section_0 + section_1 + section_2 + section_3 + 
 const uint vkrope_section_bits = section_0 | section_1 | section_2 | section_3 | section_4 |
                                  section_5 | section_6 | section_7;
 
-// 0: each run of n pairs that starts at a multiple of n, a power of two, has one axis. A constant
-// if n is one.
+// 0 if each run of n pairs that starts at a multiple of n, a power of two, has one axis; constant
+// if n is constant.
 #define VKROPE_AXES_MISFIT(n) \
     ((section_order ^ sections_sequential) | (vkrope_section_bits & ((n)-1)))
 

@@ -5,8 +5,9 @@
 //
 //   VKROPE_EXCHANGED(index)    the parts of the shared sums: float
 //
-// Lanes add sums by eights, in stages with a barrier after each, until at most sixteen are left,
-// which every lane adds. So no lane reads many, and none keeps sums that wait for others.
+// Lanes add sums by eights, in stages with a barrier after each, until at most sixteen are left;
+// then every lane adds all of them. So no lane reads many sums, and none keeps sums that wait for
+// others.
 #ifndef VKROPE_SHARED_SUMS_GLSL
 #define VKROPE_SHARED_SUMS_GLSL
 
@@ -14,7 +15,8 @@
 #error "shared_sums.glsl: define VKROPE_EXCHANGED(index)"
 #endif
 
-// Stages before the last sums of a tree: 2, 3 or 4 levels are left, or all if they are at most 4.
+// The number of stages of a tree. They leave 2, 3 or 4 levels, or all levels if there are at most
+// 4.
 #define VKROPE_STAGES(levels) ((levels) <= 4 ? 0 : ((levels)-2) / 3)
 
 void vkrope_exchange(const uint parts, const uint index, const vec2 sum) {
@@ -22,12 +24,12 @@ void vkrope_exchange(const uint parts, const uint index, const vec2 sum) {
     if (parts == 2) VKROPE_EXCHANGED(parts * index + 1) = sum.y;
 }
 
-// Some of the sums of a tree: `count` sums of `parts` parts, `stride` apart.
+// A part of the sums of a tree: `count` sums of `parts` parts, `stride` apart.
 struct SharedSums {
     uint parts, at, stride, count;
 };
 
-// The sum `index`; +0 beyond the last one. A part that it does not have is like the other one.
+// Sum `index`; +0 beyond the last one. A sum of one part has it in both components.
 vec2 vkrope_shared_one(const SharedSums sums, const uint index) {
     const uint at = sums.parts * (sums.at + min(index, sums.count - 1u) * sums.stride);
     vec2 sum = vec2(VKROPE_EXCHANGED(at));
@@ -47,7 +49,7 @@ vec2 vkrope_shared_eight(const SharedSums sums, const uint first) {
     return sum;
 }
 
-// The tree over the sums that the stages have left; `levels`: of the whole tree, a constant.
+// The tree over the sums that the stages have left. `levels`, a constant, counts the whole tree's.
 vec2 vkrope_shared_rest(const uint levels, const SharedSums sums) {
     const uint rest = levels - 3 * VKROPE_STAGES(levels);
     vec2 sum;
@@ -72,8 +74,8 @@ SharedSums vkrope_shared_sums(const uint parts, const uint at, const uint count,
     return SharedSums(parts, at, stride, (count + stride - 1u) >> (3 * stage));
 }
 
-// One stage: `lane` of `lanes` replaces eights of these sums by their sums, each in the place of
-// its first one.
+// One stage: lane `lane` of `lanes` replaces groups of eight sums by their sum, in the place of the
+// first one.
 void vkrope_shared_stage(const SharedSums sums, const uint lane, const uint lanes) {
     for (uint first = 8u * lane; first < sums.count; first += 8u * lanes) {
         const uint at = sums.at + first * sums.stride;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Rows that several lanes store together: Hadamard transform, extremes, codes and bytes. Longer
-// than other files, since all of them go by the places of a row. Needs interface.h, element.glsl,
-// norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl. Declares no binding, push constant or
-// workgroup size. Define these macros first:
+// than other files, since all of these functions use the layout of a staged row. Needs interface.h,
+// element.glsl, norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl. Declares no binding, push
+// constant or workgroup size. Define these macros first:
 //
 //   VKROPE_STAGED(index)  words that the lanes of a workgroup share, uint
 //   VKROPE_STAGED_GAPS    a constant: 1 if their rows have gaps (VKROPE_ROW_WORDS), else 0
 //
-// A row is the words of its f32 channels, each in its place. Codes replace them: a word of 4 codes
-// is in the place of their first channel. Blocks replace them as words of their own.
+// A staged row begins as the words of its f32 channels. A word of 4 codes replaces the first of
+// their channels. The words of a block replace its channels from the first on.
 #ifndef VKROPE_STAGING_GLSL
 #define VKROPE_STAGING_GLSL
 
@@ -22,13 +22,13 @@
 #error "staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl first"
 #endif
 
-// A row, and the share of a lane in it: `lane` of `lanes`.
+// A row and a lane's share of it: lane `lane` of `lanes`.
 struct VkropeRow {
     uint at, channels, lane, lanes;
 };
 
-// Words from the start of a row to a channel. The place of a sum is the sum of the places if the
-// terms have no bit in common.
+// Words from the start of a row to a channel. The place of a sum of two numbers is the sum of their
+// places if the numbers have no bit in common.
 uint vkrope_place(const uint channel) {
     return channel + VKROPE_STAGED_GAPS * (channel / 32 * 4);
 }
@@ -65,7 +65,7 @@ void vkrope_stage_unit(const uint n, const uint at, const uint stride, const Uni
     }
 }
 
-// Four channels from channel 4 * quad on; 0 for those beyond the row.
+// Four channels from channel 4 * quad on; 0 beyond the row.
 vec4 vkrope_staged_quad(const VkropeRow row, const uint quad) {
     const uint at = row.at + vkrope_place(4 * quad);
     const uint count = row.channels % 4 == 0 ? 4u : row.channels - 4 * quad;
@@ -79,8 +79,8 @@ uint vkrope_quads(const VkropeRow row) {
     return (row.channels + 3) / 4;
 }
 
-// `count` items of a row are shared out in rounds: a lane has item row.lane + round * row.lanes, if
-// there is one. With constants compilers unroll the rounds, and only a last round needs a branch.
+// Lanes divide `count` items of a row in rounds: a lane has item row.lane + round * row.lanes, if
+// it exists. With constants compilers unroll the rounds, and only the last round needs a branch.
 uint vkrope_rounds(const uint count, const VkropeRow row) {
     return (count + row.lanes - 1) / row.lanes;
 }
@@ -91,8 +91,8 @@ bool vkrope_has_item(const uint count, const VkropeRow row, const uint round) {
 
 // ---- Hadamard ----
 
-// A unit of n elements after those of `all` levels that stay inside it, and the product if these
-// are all.
+// Applies to a unit of n elements those of the `all` levels that stay inside it, and the product if
+// there are no others.
 Unit vkrope_hadamard_inside(const uint n, const uint all, const Unit u) {
     Unit after = vkrope_butterflies(n, all, u);
     if (all != 0 && all <= VKROPE_UNIT_LEVELS(n))
@@ -100,10 +100,10 @@ Unit vkrope_hadamard_inside(const uint n, const uint all, const Unit u) {
     return after;
 }
 
-// Most levels of a pass: a lane takes 16 channels at a time if it has as many of the row.
+// Most levels of a pass: a lane combines 16 channels at a time if it has that many of the row.
 #define VKROPE_PASS_LEVELS(channels, lanes) ((channels) >= 16 * (lanes) ? 4u : 3u)
 
-// `levels` levels from `level` on, one to four, of the `all` levels of a block. A barrier must
+// Applies one to four levels, from `level` on, of the `all` levels of a block. A barrier must
 // follow.
 void vkrope_hadamard_pass(const uint all, const uint level, const uint levels,
                           const VkropeRow row) {
@@ -132,10 +132,11 @@ void vkrope_hadamard_pass(const uint all, const uint level, const uint levels,
     }
 }
 
-// ---- Elements that stand alone ----
+// ---- Types without blocks ----
 
-// The largest magnitude of the lane's channels, as f32 bits. A NaN is above all numbers, and takes
-// a second round, which leaves it out: a loop, since software devices run both sides of a branch.
+// The largest magnitude of the lane's channels, as f32 bits. The bits of a NaN are above those of
+// all numbers; a second round then leaves NaNs out. It is a loop, since software devices run both
+// sides of a branch.
 uint vkrope_staged_most(const uint type, const VkropeRow row) {
     const uint count = vkrope_quads(row);
     uint most = 0;
@@ -156,14 +157,14 @@ uint vkrope_staged_most(const uint type, const VkropeRow row) {
     return most;
 }
 
-// The codes of four channels times `given`: a word.
+// A word with the codes of four channels times `given`.
 uint vkrope_given_codes(const uint type, const VkropeRow row, const uint quad, const float given) {
     const vec4 x = vkrope_times(vkrope_staged_quad(row, quad), given);
     return vkrope_pack_codes(vkrope_codes(type, x));
 }
 
-// The codes of four channels over `scale`. A lane that has a row for itself is of a processor,
-// which would run both ways to them.
+// A word with the codes of four channels divided by `scale`. A lane that owns its row runs on a
+// software device, which would execute both sides of the branch.
 uint vkrope_made_codes(const uint type, const VkropeRow row, const uint quad,
                        const VkropeMadeScale scale) {
     const vec4 x = vkrope_staged_quad(row, quad);
@@ -177,7 +178,7 @@ uint vkrope_made_codes(const uint type, const VkropeRow row, const uint quad,
     return vkrope_pack_codes(codes);
 }
 
-// 4 codes from channel `from` on, which is at least -3.
+// 4 codes from channel `from` on (-3 or more).
 uint vkrope_staged_codes(const VkropeRow row, const int from) {
     const uint behind = uint(from + 4) / 4, shift = 8u * (uint(from + 4) % 4);
     const uint last = vkrope_quads(row) - 1;
@@ -191,7 +192,7 @@ uint vkrope_staged_codes(const VkropeRow row, const int from) {
 // ---- Blocks ----
 //
 // The words of a block replace its channels: d in both halves of a word, or d and m; the fifth
-// bits; then the codes. A block of an odd number of halves thus begins with one that is not stored,
+// bits; then the codes. A block with an odd number of halves begins with a half that is not stored,
 // so that its codes are whole words.
 
 uint vkrope_header_words(const uint type) {
@@ -201,31 +202,32 @@ uint vkrope_block_words(const uint type) {
     return vkrope_header_words(type) + (type == element_q8_0 ? 8u : 4u);
 }
 
-// Lanes that make a block together: a power of two. 1: a lane makes whole blocks.
+// The number of lanes that quantise a block together, a power of two; 1: a lane quantises whole
+// blocks.
 uint vkrope_block_lanes(const uint type, const VkropeRow row) {
     return VKROPE_BLOCK_LANES(type, row.channels, row.lanes);
 }
 
-// Words from a block to the next one: blocks follow each other, if no lane may still read channels
-// that are there.
+// Words from a block to the next one. Blocks follow each other, unless a lane may still read the
+// channels there.
 uint vkrope_block_pitch(const uint type, const VkropeRow row) {
     const bool apart = row.lanes != 1 && vkrope_block_lanes(type, row) == 1;
     return apart ? vkrope_place(32) : vkrope_block_words(type);
 }
 
-// Where the lanes of a block leave their parts of its fifth bits, behind the blocks of the row: a
-// word each.
+// The words in which the lanes of a block write their parts of its fifth bits, one a lane, behind
+// the blocks of the row.
 uint vkrope_fifth_bits_at(const uint type, const VkropeRow row, const uint block) {
     return row.at + vkrope_block_words(type) * (row.channels / 32) +
            vkrope_block_lanes(type, row) * block;
 }
 
-// The share of a lane in a block: groups of four channels. For types whose bytes have two codes,
-// half of them is of the lower channels, and the other half is 16 channels on.
+// A lane's share of a block: groups of four channels. For types with two codes in a byte, half of
+// the groups are lower channels, and the other half lies 16 channels further on.
 struct VkropeShare {
     uint block, part;  // `part` counts lanes of the block
     vec4 quads[4];
-    bool finite;  // whether all channels are known to be finite
+    bool finite;  // all channels are known to be finite
 };
 
 // The number of a group in its block.
@@ -266,10 +268,10 @@ bool vkrope_has_share(const uint type, const VkropeRow row) {
     return vkrope_has_item(vkrope_block_lanes(type, row) * (row.channels / 32), row, 0);
 }
 
-// The first half of what several lanes do for a block: loads a share, and shows the extremes of its
-// lower and of its upper channels. Largest numbers of lower channels are at `shown`, a word for
-// each lane of the row; those of upper channels are `apart` words further on, then come smallest
-// numbers. A barrier must follow.
+// First half of quantising a block with several lanes: loads a share, and writes the extremes of
+// its lower and of its upper channels to shared memory. The largest numbers of lower channels are
+// at `shown`, one word for each lane of the row; those of upper channels are `apart` words further
+// on; then come the smallest numbers. A barrier must follow.
 VkropeShare vkrope_begin_blocks(const uint type, const VkropeRow row, const uint shown,
                                 const uint apart) {
     const uint lanes = vkrope_block_lanes(type, row), quads = 8 / lanes;
@@ -305,7 +307,7 @@ VkropeShare vkrope_begin_blocks(const uint type, const VkropeRow row, const uint
     return share;
 }
 
-// Second half: the words of the block, in the place of the row. A barrier must follow.
+// Second half: writes the words of the block over the row. A barrier must follow.
 void vkrope_end_blocks(const uint type, const VkropeRow row, const uint shown, const uint apart,
                        const VkropeShare share) {
     const uint lanes = vkrope_block_lanes(type, row), quads = 8 / lanes;
@@ -346,7 +348,7 @@ void vkrope_end_blocks(const uint type, const VkropeRow row, const uint shown, c
     }
 }
 
-// The blocks that a lane makes alone.
+// Quantises the blocks that a lane has alone.
 void vkrope_stage_blocks(const uint type, const VkropeRow row) {
     for (uint i = row.lane; i < row.channels / 32; i += row.lanes) {
         VkropeExtremes extremes = vkrope_no_extremes(type);
@@ -384,8 +386,8 @@ uint vkrope_block_word(const uint type, const VkropeRow row, const uint block, c
     return word;
 }
 
-// Two halves of a row of blocks, from half `index` on, which is at least -1. Halves outside of the
-// row are arbitrary.
+// Two halves of a row of blocks, from half `index` on (-1 or more). Halves outside the row are
+// arbitrary.
 uint vkrope_staged_halves(const uint type, const VkropeRow row, const int index) {
     const uint halves = vkrope_block_halves(type), inside = index < 0 ? 0u : uint(index);
     const uint block = inside / halves, at = inside % halves + halves % 2;
@@ -415,7 +417,7 @@ uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) 
     } else if (halves % 2 == 0) {
         word = VKROPE_STAGED(row.at + index);
     } else {
-        // Each block has one half more here than in the row. The one after its last half is d, too.
+        // Each block has one half more here than in memory. The half after its last one is d, too.
         const uint at = 2 * index + 2 * index / halves + 1;
         const uint own = VKROPE_STAGED(row.at + at / 2), next = VKROPE_STAGED(row.at + at / 2 + 1);
         word = mix(own, (own >> 16) | (next << 16), at % 2 != 0);
@@ -423,8 +425,8 @@ uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) 
     return word;
 }
 
-// 4 bytes of a row from byte `from` on, which is at least -3, and even for blocks. Bytes that the
-// row does not have are arbitrary.
+// 4 bytes of a row from byte `from` on (-3 or more, even for blocks). Bytes outside the row are
+// arbitrary.
 uint vkrope_staged_bytes(const uint type, const VkropeRow row, const int from) {
     uint word;
     if (type < element_q8_0)

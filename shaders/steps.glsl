@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotated steps of a row: which pairs, which channels, and their angles. Needs interface.h,
+// The rotated steps of a row: their pairs, channels and angles. Needs interface.h,
 // pairing.glsl, angles.glsl, sections.glsl, token.glsl, and the constants of VKROPE_CONSTANTS.
 // Declares no binding, push constant or workgroup size.
 #ifndef VKROPE_STEPS_GLSL
@@ -13,19 +13,19 @@ const uint rotating = rotary_dim / (2 * unit_elements);
 const uint lane_steps = step_lanes == 1 ? rotating
                                         : (rotating + step_lanes * steps_together - 1) /
                                               (step_lanes * steps_together) * steps_together;
-// 0: every lane has lane_steps steps. (glslang turns || in a constant into control flow.)
+// 0 if every lane has lane_steps steps. (glslang turns || in a constant into control flow.)
 const uint uneven_steps = step_lanes == 1 ? 0 : rotating % (step_lanes * steps_together);
 
 uint step_of(const uint lane, const uint n) {
     return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
 }
 
-// Whether each of the two units of a step holds whole pairs; the units are then `rotating` units
+// True if each of the two units of a step holds whole pairs; the units are then `rotating` units
 // apart.
 const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
                         pairing_out == pairing_interleaved && unit_elements > 1;
 
-// First pairs of the two runs that a step rotates. The runs are adjacent, or apart like the units.
+// First pairs of the two runs that a step rotates. Runs are adjacent if the units are, else apart.
 uvec2 pairs_of(const uint step) {
     uvec2 pairs = uvec2(step * unit_elements, step * unit_elements + unit_elements / 2);
     if (runs_apart) pairs = uvec2(step, rotating + step) * (unit_elements / 2);
@@ -62,7 +62,7 @@ uvec2 channels_of(const uint order, const uvec2 pairs) {
 const uint summed_axes = section_order == sections_sum ? axes : 1;
 const uint fractions_vec4s = (rotary_dim / 2 + 1) / 2;
 
-// cos and sin, computed from the position of a token or from its positions on all axes.
+// Computes cos and sin from the position of a token, or from its positions on all axes.
 void turned_angles(const Token token, const uint position, const uint pair, const uint n,
                    out Unit c, out Unit s) {
     VkropeTurns turns = VkropeTurns(uvec4(0), uvec4(0), uvec4(0), uvec4(0));
@@ -79,8 +79,8 @@ void turned_angles(const Token token, const uint position, const uint pair, cons
     vkrope_turned_angles(turns, n, c, s);
 }
 
-// cos and sin of the n pairs from `pair` on, which share one position. Rows outside the table are
-// not read.
+// cos and sin of the n pairs from `pair` on, which share one position. It reads no row outside the
+// table.
 void pairs_angles(const Token token, const Angle angle, const uint pair, const uint n, out Unit c,
                   out Unit s) {
     const uint row = token.covered ? angle.row : 0;
@@ -118,13 +118,13 @@ Angle angle_of(const Token token, const uint pair) {
 }
 
 const uint run_elements = runs_apart ? unit_elements / 2 : unit_elements;
-// 0: all pairs of a run take their angles from one row of a vkrope table (not cos_sin_cache).
+// 0 if all pairs of a run have their angles in one row of a vkrope table (not a cos_sin_cache).
 const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
                            (axes == 0                       ? 0
                             : section_order == sections_sum ? 0
                                                             : VKROPE_AXES_MISFIT(run_elements));
 
-// Where a row of a cos_sin_cache has the angle of a pair, or of its channel 0 or 1.
+// The index, in a row of a cos_sin_cache, of the angle of a pair, or of its channel 0 or 1.
 uint angle_index(const uint pair, const uint channel) {
     uint index = pair;
     if (channel_angles != 0)

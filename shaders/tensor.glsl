@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// One tensor: how its units are loaded and stored, where its rows are, and what a lane does with
-// them. Include it once per tensor. Needs interface.h, element.glsl, pairing.glsl and token.glsl,
-// and the constants of VKROPE_CONSTANTS. With norm.glsl included before it, finish.glsl is part of
-// it. Declares no binding, push constant or workgroup size.
-// Define these macros before each include, which undefines them:
+// One tensor: loads and stores of its units, the addresses of its rows, and the work of a lane on
+// them. Include it once for each tensor. Needs interface.h, element.glsl, pairing.glsl and
+// token.glsl, and the constants of VKROPE_CONSTANTS. With norm.glsl included before it, finish.glsl
+// is part of it. Declares no binding, push constant or workgroup size. Define these macros before
+// each include, which undefines them:
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
 //                            element_out and batch, and rotary_offset if it rotates; the buffers
 //                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint;
 //                            a pipeline uses one view
-//   VKROPE_TENSOR_TURNS      1: it rotates; 0: all of its channels are copied
+//   VKROPE_TENSOR_TURNS      1: it rotates; 0: it copies all channels
 //   VKROPE_TENSOR_AT(end)   offset_q_##end, offset_k_##end or offset_v_##end
 //   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: its strides in the Push
 //   VKROPE_TENSOR_HEADS      number of heads
 //   VKROPE_TENSOR_IN_PLACE   its in-place flag, or 0
-//   VKROPE_TENSOR_SCATTERS   a constant: whether its rows go to the slots of slot_mapping
+//   VKROPE_TENSOR_SCATTERS   a constant: its rows go to the slots of slot_mapping
 //
-// With norm.glsl, finish.glsl is included too, which names more.
+// With norm.glsl it includes finish.glsl, which names further macros.
 #ifndef VKROPE_TENSOR
 #error "tensor.glsl: define VKROPE_TENSOR(name)"
 #endif
@@ -48,7 +48,7 @@ bool T(in_place)() {
     return vkrope_has(VKROPE_TENSOR_IN_PLACE);
 }
 
-// Where the rows of a token start, in elements; 0 for an absent tensor. Quantised outputs: in
+// The start of the rows of a token, in elements; 0 for an absent tensor. For quantised outputs, in
 // blocks from the first row on.
 uint T(from)(uint index, const uint z) {
     uint start = 0;
@@ -74,7 +74,8 @@ uint T(to)(uint index, const uint z, const Token token) {
 
 // ---- Load and store: a unit that starts at element `at` ----
 
-// A word whose other half another invocation may be merging. In place, reads the output binding.
+// Reads a word whose other half another invocation may be merging. In place it reads the output
+// binding.
 uint T(load_shared)(uint at) {
     uint w;
     if (T(in_place)())
@@ -142,7 +143,7 @@ Words T(converted)(Words w) {
 
 #if VKROPE_TENSOR_TURNS
 // Elements that do not rotate keep their bits if element type and pairing do not change. With
-// rare_branches, all steps that get here rotate.
+// rare_branches, only steps that rotate get here.
 void T(turn)(Step step, const uint row, const Words A, const Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     Unit x0, x1, y0, y1, p, q;
@@ -186,7 +187,7 @@ void T(pass)(Step step, const uint row, const Words A, const Words B) {
 // ---- The pass-through channels, copied unless in place ----
 
 const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_TURNS * rotary_dim) / unit_elements;
-// Copied steps of a row, two units each.
+// The number of copied steps of a row, of two units each.
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
 const uint T(lane_copies) = (T(copying) + step_lanes - 1) / step_lanes;
 
@@ -203,8 +204,8 @@ uint T(around_windows)(uint channel) {
     return at;
 }
 
-// First channels of the two units of a step. With an odd number of units, the last step has the
-// last unit twice.
+// First channels of the two units of a copied step. With an odd number of units, the last step has
+// the last unit twice.
 uvec2 T(copied_channels)(uint index) {
     uint a = 2 * index, b = 2 * index + 1;
     if (units_apart != 0) {
@@ -242,7 +243,7 @@ void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint he
     }
 }
 
-// ---- The batch of a lane: its first head and those head_lanes apart from it, at most `batch` ----
+// ---- The batch of a lane: at most `batch` heads, head_lanes apart from its first one on ----
 
 StepWords T(load_step)(const uint row, const uvec2 channels) {
     return StepWords(T(load)(row + channels.x), T(load)(row + channels.y));
@@ -252,7 +253,7 @@ StepWords T(load_first)(const uint from, const uint first, const uvec2 channels)
     return T(load_step)(from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head, channels);
 }
 
-// Heads of the batch that starts at head `first`.
+// The number of heads of the batch that starts at head `first`.
 uint T(batch_heads)(const uint first) {
     uint heads = 1;
     if (T(batch) > 1)
@@ -270,9 +271,9 @@ void T(turn_or_pass)(const Step step, const uint row, const StepWords words) {
         T(pass)(step, row, words.a, words.b);
 }
 
-// A loop, since straight code for each head is several times as long, and a GPU waits for code that
-// its instruction cache does not hold. `words` are those of the first head; a head is loaded before
-// the one before it is stored.
+// Rotates the heads of a batch in a loop: straight code for each head is several times as long, and
+// a GPU waits for instructions that its cache does not hold. `words` are those of the first head;
+// each head is loaded before the previous one is stored.
 void T(turn_batch)(StepWords words, const Step step, const uint from, const uint to,
                    const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
@@ -308,7 +309,7 @@ void T(store_batch)(StepWords words, const uvec2 channels, const uint from, cons
     }
 }
 
-// Copies the share of lane `lane` of a row, in all heads.
+// Copies the channels of lane `lane`, in all heads.
 void T(copy)(uint lane, const uint from, const uint to) {
     for (uint n = 0; n < T(lane_copies); ++n) {
         const uint index = lane * T(lane_copies) + n;
@@ -317,9 +318,9 @@ void T(copy)(uint lane, const uint from, const uint to) {
     }
 }
 
-// Copies the steps of a group of heads whose first one is `first`: all lanes of a token share them,
-// head after head, however few lanes rotate a row. The loads of a round come before its stores.
-// Divisions are by a constant.
+// Copies the steps of a group of heads from head `first` on. All lanes of a token share them, head
+// after head, even if few lanes rotate a row. The loads of a round come before its stores. Divisors
+// are constants.
 const uint T(steps_of_head) = T(copying) == 0 ? 1 : T(copying);
 const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
 void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A token: its angles, the cache rows of its K and V, and whether it is out of range. Needs
+// A token: its angles, the cache rows of its K and V, and the counter of tokens out of range. Needs
 // interface.h, angles.glsl, and the constants rotary_dim, axes, section_order, angles, phase,
 // head_groups, positions, scatter, counter and second_parameters (VKROPE_CONSTANTS). Declares no
 // binding, push constant or workgroup size. Define three macros:
@@ -30,30 +30,30 @@ bool vkrope_has(const uint flag) {
     return (VKROPE_PUSH.flags & flag) != 0;
 }
 
-// 1: the angle at -position is not the negated one, or is one of several that are added, so that an
-// angle has the position and not its magnitude. (glslang turns || in a constant into control flow.)
+// 1 if an angle needs the signed position, not its magnitude: the angle at -position is not the
+// negated one, or several angles are added. (glslang turns || in a constant into control flow.)
 const uint vkrope_signed_positions = phase | (head_groups == 1 ? 0 : 1) |
                                      (section_order == sections_sum ? 1 : 0);
 
-// Where an angle is read: the position, its magnitude or a row; and the sign bit to flip in sin.
+// The argument of an angle: the position, its magnitude or a row; and the sign bit to flip in sin.
 struct Angle {
     uint row, sign;
 };
 
 struct Token {
     bool covered;     // the angle table covers its position on every axis
-    Angle angle;      // if there is one axis
+    Angle angle;      // with one axis
     uint head_group;  // the frequencies of its heads
     uint page, line;  // of the cache rows of K and V
     bool stored;      // this dispatch stores its K and V
     bool slot_outside;
 };
 
-// Angles of several axes. Not in Token, since a structure that contains an array is copied whole.
-// Indexed only by literals, so that it needs no memory.
+// Angles of several axes. They are not in Token, since a structure with an array is copied whole.
+// All indices are literals, so that the array needs no memory.
 Angle vkrope_axis_angles[max_axes];
 
-// Floats from the start of the parameters to those of the token. Only if there are two sets.
+// With two parameter sets: floats from the start of the parameters to the set of the token.
 uint vkrope_parameter_set;
 
 Angle vkrope_axis_angle(const uint axis) {
@@ -107,8 +107,7 @@ Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout boo
     return angle;
 }
 
-// Finds the cache rows of K and V. Not called if there is neither, since there may be no slots
-// then.
+// Finds the cache rows of K and V. Without K and V there may be no slots, and it is not called.
 void vkrope_scatter(const uint index, const uint z, inout Token token) {
     const bool wide_slots = vkrope_has(flag_slot_mapping_64);
     const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z +
@@ -162,7 +161,7 @@ Token vkrope_token(const uint index, const uint z) {
     return token;
 }
 
-// Whether this dispatch counts the token as out of range.
+// True if this dispatch counts the token as out of range.
 bool vkrope_counts(const Token token, const uint z) {
     const bool positions_count = vkrope_has(flag_count_positions),
                slots_count = vkrope_has(flag_count_slots);

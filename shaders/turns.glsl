@@ -45,8 +45,8 @@ void vkrope_cos_sin(const uvec4 turns, const VkropeTurnFactor a, out vec4 c, out
     s = uintBitsToFloat(mix(sine_bits, cosine_bits, swap) ^ ((quadrant & 2u) << 30));
 }
 
-// The same of magnitude * fraction; `fraction` in units of 2^-64 turn, as low and high words. The
-// product wraps like turns do; f32 can represent no more than its high word.
+// a * cos and a * sin of magnitude * fraction; `fraction` is in units of 2^-64 turn, as low and
+// high words. The product wraps like turns; f32 can represent no more than its high word.
 void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const VkropeTurnFactor a,
                  out vec4 c, out vec4 s) {
     uvec4 carry, lowest;
@@ -54,7 +54,7 @@ void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const
     vkrope_cos_sin(high * magnitude + carry, a, c, s);
 }
 
-// Adds position * fraction to an angle of 64 bits, modulo a turn; `position` is an int32.
+// Adds position * fraction to a 64-bit angle, modulo a turn; `position` is an int32.
 void vkrope_add_turns(const uvec4 low, const uvec4 high, const uint position, inout uvec4 angle_low,
                       inout uvec4 angle_high) {
     uvec4 product_low, product_high, carry;
