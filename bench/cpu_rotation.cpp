@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CPU baseline: plain loops that the compiler vectorises, on all cores.
+// The CPU baseline: plain loops on all cores, which the compiler vectorises.
 #include <bit>
 #include <thread>
 

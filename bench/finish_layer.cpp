@@ -19,8 +19,8 @@ using tools::value_of;
 
 namespace {
 
-/// The largest distance from one code of a type to the next, in a tensor whose numbers reach
-/// `largest`: a number beside the boundary between two codes may take either.
+/// The largest distance between adjacent codes of a type, in a tensor of numbers up to `largest`. A
+/// number next to the boundary between two codes may get either.
 double largest_step(Element type, double largest) {
     switch (type) {
         case VKROPE_E4M3FN: return largest / 8;
@@ -92,7 +92,7 @@ Status FinishLayer::record_ggml(VkCommandBuffer commands) {
 
 Status FinishLayer::record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation) {
     const Call& call = rotation.call;
-    const bool scatters = rotation.info.scatter_kv;  // by a dispatch of its own
+    const bool scatters = rotation.info.scatter_kv;  // by a separate dispatch
     const Rival::Rotated q = {call.in[Q].where, call.out[Q].where, q_.heads},
                          k = {call.in[K].where, scatters ? k_.rotated.whole() : call.out[K].where,
                               k_.heads};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A layer's step from the projection to the cache: in one dispatch, and as separate passes.
+// A layer's work from the projection to the cache: in one dispatch, and in separate passes.
 #pragma once
 
 #include <map>
@@ -25,7 +25,8 @@ struct FinishTypes {
     Element element, cache;
 };
 
-/// The tensors and the kernels of a shape. After each way results() has the same values.
+/// The tensors and the kernels of a shape. After each record function results() has the same
+/// values.
 class FinishLayer {
    public:
     FinishLayer(Device& device, const FinishShape& shape, const FinishTypes& types);
@@ -34,9 +35,9 @@ class FinishLayer {
     double bytes() const { return moved(whole_); }
     double bytes_of_passes() const;
     std::size_t passes() const { return passes_.size(); }
-    /// Hadamard transforms are among the steps where the cache is quantised.
+    /// True if there are Hadamard transforms: if the cache is quantised.
     bool transforms() const { return is_quantised(types_.cache); }
-    /// ggml's way needs half_split pairs.
+    /// True if ggml's passes apply: they need half_split pairs.
     bool has_ggml_way() const { return ggml_.has_value(); }
     /// Copies of as many bytes as the one dispatch reads and writes.
     std::vector<Copied> copies() const;
@@ -46,17 +47,17 @@ class FinishLayer {
     Status record_passes(VkCommandBuffer commands) { return record_passes(commands, {}); }
     /// The same passes, with a matrix product for each Hadamard transform.
     Status record_with_products(VkCommandBuffer commands);
-    /// As ggml's backend dispatches them: Q and K are rotated by dispatches of their own, which
-    /// take pow, cos and sin in every head, and K is scattered by another; matrix products.
+    /// The passes as ggml's backend dispatches them: one dispatch rotates Q and one K, with pow,
+    /// cos and sin in every head, another scatters K; Hadamard transforms are matrix products.
     Status record_ggml(VkCommandBuffer commands);
 
     /// The outputs, one after the other.
     std::vector<std::byte> results();
-    /// Whether the results differ from `others` as sums in another order do: Q by 2^-12 of its
-    /// largest magnitude, and of the bytes of K and V one in a hundred.
+    /// Returns true if the results differ from `others` only like sums in another order: Q by at
+    /// most 2^-12 of its largest magnitude, and at most one in a hundred bytes of K and V.
     bool nearly(const std::vector<std::byte>& others);
-    /// The largest difference of a number from that of `others`, less the step between two codes
-    /// of a quantised type, as a share of the largest magnitude of its tensor.
+    /// The largest difference between a number and that of `others`, minus the step between two
+    /// codes of a quantised type, as a share of the largest magnitude of its tensor.
     double distance(const std::vector<std::byte>& others);
 
    private:
@@ -91,11 +92,12 @@ class FinishLayer {
     void rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
                  const Buffer& k_out, Element k_type) const;
     void scatters(Pass& pass) const;
-    /// A tensor that is not rotated is a V; a kernel has one that it could rotate, too.
+    /// Passes a tensor that is not rotated as V; the kernel also has a tensor that it could rotate.
     Pass moves(std::uint32_t heads, const Buffer& from, const Buffer& to, Element type) const;
     void make(Pass& pass);
     void make_whole();
-    /// As graph engines dispatch them. Those that do not wait do not depend on each other.
+    /// The passes as graph engines dispatch them. Passes without a barrier do not depend on each
+    /// other.
     void make_passes();
     void make_ggml_way();
     static double moved(const Pass& pass);
@@ -109,7 +111,7 @@ class FinishLayer {
     Placed q_, k_, v_;
     Pass whole_, plain_, scatter_k_;
     std::vector<Pass> passes_;
-    std::map<std::uint32_t, MatrixProduct> products_;  // by the channels of a block
+    std::map<std::uint32_t, MatrixProduct> products_;  // key: channels of a block
     std::optional<Rival> ggml_;
 };
 

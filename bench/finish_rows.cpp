@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One dispatch from the projection to the cache, against what it replaces: norms of Q and of K, the
-// rotation, Hadamard transforms, and the store of K and V.
+// One dispatch from the projection to the cache, and the passes that it replaces: norms of Q and of
+// K, the rotation, Hadamard transforms, and the store of K and V.
 #include <memory>
 
 #include "cli/words.hpp"
@@ -35,8 +35,8 @@ constexpr FinishShape cache_shapes[] = {
     {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
     {"decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256}};
 
-/// Of a value from another rotation with angles in floats, as a share of the largest one: as of the
-/// rivals of the plain rotation.
+/// The error bound of a rotation with float angles, as a share of the largest value: the bound of
+/// the rivals.
 constexpr double largest_distance = 1.0 / 16;
 
 using Record = Status (FinishLayer::*)(VkCommandBuffer);
@@ -47,7 +47,7 @@ double timed(Device& device, FinishLayer& layer, Record way) {
         Subject::device);
 }
 
-/// In f32 nothing is rounded between the passes, which then must have the bits of the one dispatch.
+/// In f32 nothing is rounded between the passes, so they must have the bits of the one dispatch.
 void check_ways(Device& device, FinishLayer& layer, Element element) {
     timed(device, layer, &FinishLayer::record_passes);
     const std::vector<std::byte> passes = layer.results();
@@ -89,7 +89,7 @@ void Bench::register_finishes() {
             time_finish(state, finish_.get(), shape.model);
         });
     };
-    // A GPU needs more tokens than a software device to be full, which takes minutes for as many.
+    // A GPU needs more tokens to be busy than a software device, which would take minutes for them.
     const bool software = device_.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     const auto fits_device = [&](const FinishShape& shape) {
         return !software || shape.tokens <= 4096;
@@ -108,7 +108,7 @@ void Bench::register_finishes() {
     }
 }
 
-// The ways alternate, so that other load on the machine affects all of them.
+// Dispatch and passes alternate, so that other load on the machine affects all of them.
 void Bench::time_finish(benchmark::State& state, void* of, const char* model) {
     auto& layer = *static_cast<FinishLayer*>(of);
     std::vector<double> fused, plain, passes, with_products, of_ggml;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host costs: recording a call, compiling a kernel with and without a pipeline cache, filling a
-// table.
+// The host's times: to record a call, to compile a kernel with and without a pipeline cache, to
+// fill a table.
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -82,7 +82,7 @@ struct Kind {
     Element cache = VKROPE_F16;         ///< quantised: of K and V, with Hadamard transforms
 };
 
-/// Only plain kernels have a call to record here; finish/ and cache/ time the others.
+/// Only calls of plain kernels are recorded here; finish/ and cache/ time the others.
 bool is_plain(const Kind& kind) {
     return !kind.norm && !is_quantised(kind.cache);
 }

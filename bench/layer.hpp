@@ -12,7 +12,7 @@
 
 namespace vkrope::bench {
 
-/// The tensors: inputs hold the pattern, outputs hold NaN at first.
+/// The tensors. Inputs have the pattern; outputs have NaN until they are written.
 class Layer {
    public:
     Layer(Device& device, const Shape& shape, Element element, bool in_place);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Multiplies each row of n channels by a matrix, as llama.cpp does a Hadamard transform: f32. One
-// invocation takes four columns of four rows; what invocations share is left to the caches.
+// Multiplies each f32 row of n channels by a matrix, as llama.cpp does for a Hadamard transform.
+// One invocation computes four columns of four rows; the caches serve the data that invocations
+// share.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 

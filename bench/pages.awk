@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# awk -v up=PATH -f pages.awk SUMMARY.txt... PAGE.md: the page, with each table from
-# <!-- table NAME: ... --> to an empty line made anew from the summaries, which summary.awk wrote.
-# PATH leads from the page to the root of the checkout. A factor below 1, which is a loss, is bold.
+# awk -v up=PATH -f pages.awk SUMMARY.txt... PAGE.md: prints the page with new tables. A table lies
+# between <!-- table NAME: ... --> and an empty line; its figures come from the summaries, which
+# summary.awk wrote. PATH leads from the page to the root of the checkout. A factor below 1 is a
+# loss and bold.
 function cell(text, unit) { # with nothing for what was not measured
     gsub(/\|/, "\\|", text)
     return text == "" || text == "-" ? "  |" : " " text unit " |"
@@ -60,7 +61,8 @@ function write_rotation(   d, r, row) {
                 share(d, row) rivals(d, row) times(d, row, "unfused") times(d, row, "cpu")
         }
 }
-# A table with a column a device: `union` becomes the rows that any device has, `seen` where.
+# A table with a column for each device. Sets `union` to the rows that any device has, and `seen` to
+# a device that has the row.
 function head_of_devices(section, titles, union, seen,   d, r, row) {
     for (d = 1; d <= devices; d++) {
         if (rows[d, section]) titles = titles "| " fact[d, "device"] " "

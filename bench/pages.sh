@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the tables of README.md and of the guide anew from bench/results. With --check it changes
-# nothing, and fails if a page is not what it would write.
+# Writes the tables of README.md and of the guide from bench/results. With --check it changes
+# nothing, and fails if a page differs from what it would write.
 set -eu
 cd "$(dirname "$0")/.."
 status=0

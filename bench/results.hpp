@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The results of the rows, collected while they are shown.
+// Collects the results of the rows, and shows them.
 #pragma once
 
 #include <benchmark/benchmark.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rotates as other libraries do, each in its own way of getting at cos and sin: packed rows,
-// half_split, all channels, positions from first_position on. One invocation takes one pair of one
-// head, and of f16 and bf16 the two pairs of a word, since the device is used without 16-bit
-// storage.
+// Rotates as other libraries do, with cos and sin from their sources: packed rows, half_split, all
+// channels, positions from first_position on. One invocation rotates one pair of one head, or the
+// two pairs of a word in f16 and bf16, since the benchmark uses no 16-bit storage.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -38,7 +37,7 @@ layout(set = 0, binding = binding_table_sin, std430) readonly buffer Sin {
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
 
-// The pairs of a word: one of f32, two of the others.
+// The number of pairs of a word: one in f32, else two.
 vec2 widened(uint word) {
     vec2 f = vec2(uintBitsToFloat(word), 0);
     if (element == element_f16) f = unpackHalf2x16(word);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rivals: shaders of our own that obtain cos and sin as other libraries do, and the CPU.
+// Rivals: shaders that obtain cos and sin as other libraries do, and the CPU.
 #pragma once
 
 #include "layer.hpp"
@@ -53,7 +53,7 @@ class Rival {
     RivalPush push_;
 };
 
-/// A shader with nothing to do: measures the cost of a dispatch without memory traffic.
+/// A shader that does nothing: the cost of a dispatch without memory traffic.
 class Idle {
    public:
     Idle(Device& device, std::uint32_t workgroup_size);

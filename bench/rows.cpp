@@ -56,7 +56,7 @@ void Bench::register_rows() {
     register_host_rows();
 }
 
-// A row that fails reports its error, and the next one runs.
+// If a row fails, it reports its error, and the next row runs.
 void Bench::add(const std::string& name, std::function<void(benchmark::State&)> function) {
     benchmark::RegisterBenchmark(name.c_str(), [this, function = std::move(function)](
                                                    benchmark::State& state) {
@@ -226,7 +226,7 @@ void Bench::time_copy(benchmark::State& state, Row& row) {
     state.SetLabel(roof().best_name());
 }
 
-// Times a dispatch of the same number and size of workgroups that have nothing to do.
+// Times a dispatch of the same number and size of workgroups, which do nothing.
 void Bench::time_empty(benchmark::State& state, const Shape& shape, Element element) {
     row_ = {};
     set_up_.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The benchmarks: their names, and how each is run, checked and timed.
+// The benchmarks: names, runs, checks and times.
 #pragma once
 
 #include <benchmark/benchmark.h>

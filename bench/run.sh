@@ -35,7 +35,7 @@ bench() {
     exit "$status"
 }
 
-# Makes the summaries of all devices that ./dev bench and ./dev conform have left something of.
+# Writes the summaries of all devices for which ./dev bench or ./dev conform has left a report.
 summarise() {
     set --
     for file in build/bench/*.json "commit=$(cat build/conform/commit 2>/dev/null)" \

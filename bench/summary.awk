@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-# awk -v out=FOLDER -f summary.awk [commit=COMMIT] FILE...: for each device and driver that the
-# files name, FOLDER/NAME.txt with what a person wants to know of it, in at most 60 lines after
-# `./dev bench` and `./dev conform`. The files are figures of vkrope-bench with medians and reports
-# of vkrope-conformance, which may have such figures and name no commit: COMMIT is that of the
-# reports after it. Both have one value a line. README.md beside this file says what the columns
-# are. Prints the names of the files.
+# awk -v out=FOLDER -f summary.awk [commit=COMMIT] FILE...: writes FOLDER/NAME.txt for each device
+# and driver that the files name, at most 60 lines after `./dev bench` and `./dev conform`, and
+# prints the names of what it wrote. FILEs are figures of vkrope-bench with medians, and reports of
+# vkrope-conformance, which may contain such figures. Both have one value on a line. Reports name no
+# commit: COMMIT is that of the reports after it. README.md beside this file explains the columns.
 function value(line) {
     sub(/^[^:]*: "?/, "", line)
     sub(/"?,?$/, "", line)
@@ -22,7 +21,7 @@ function device_of(name, driver,   key) { # the number of the device
     }
     return numbers[key]
 }
-# A value of a counter is of the aggregate or the repetition that has begun.
+# A counter belongs to the aggregate or repetition that began last.
 function keep_row(   part, row, d) {
     if (!median) return
     d = device_of(name, driver)
@@ -90,11 +89,11 @@ kind == "figures" && /^ *"[a-z_]+": [-+0-9.e]+,?$/ {
     counter[key] = value($0) + 0
 }
 kind == "figures" && /^ *}/ { keep_row(); median = 0 }
-# The figures of a device are the last of it in a report.
+# The figures of a device come last in its part of a report.
 report && /^    }/ { kind = report; timed_commit = "" }
 
-# The depth of a line says whose value it is; a run beside a tool that alters the device, as the
-# validation layer does, is not one of the device.
+# The indentation of a line tells the object of its value. A run with a tool that alters the device,
+# such as the validation layer, does not count for the device.
 kind == "report" && /^  "date":/ { day = value($0) }
 kind == "report" && /^  "level":/ { level = value($0) }
 kind == "report" && /^      "name":/ { name = value($0) }
@@ -114,7 +113,7 @@ kind == "report" && /^          "max_u":/ { error = value($0) }
 kind == "report" && /^        }/ { keep_check() }
 
 function line(key, text) { if (text != "") printf "%-9s %s\n", key, text >file }
-# In small letters, each word once.
+# Lower case, each word once.
 function file_of(d,   text, words, count, i, seen, named) {
     text = tolower(names[d] " " drivers[d])
     gsub(/[^a-z0-9.]+/, " ", text)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks: no row is timed before its output has been compared with the definition of the operation.
+// Compares the output of each row with the definition of the operation before the row is timed.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace vkrope::bench {
 
-/// Pseudorandom elements of a tensor, accessible at any index without generating those before.
+/// Pseudorandom elements of a tensor, each of which is generated from its index alone.
 class Pattern {
    public:
     explicit Pattern(Element element);
@@ -31,7 +31,7 @@ struct Checked {
     std::string failure;         // empty: no error
 };
 
-/// Says what is wrong with a verdict for an error bound in u; empty: nothing.
+/// Returns the fault of a verdict, given an error bound in u; empty if there is none.
 std::string failure_of(const reference::Verdict& verdict, double bound_u);
 
 /// Reads `count` elements of an output, from index `first` on.
