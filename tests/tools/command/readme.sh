@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Runs the console blocks of README.md and of the guide as they are printed: the commands of a page
 # one after the other, in a folder that is empty before. Where output follows a command, the command
-# prints exactly that to stdout.
+# prints exactly that to stdout. Commands in indented lines take too long: of these it checks that
+# ./dev or vkrope-conformance has the command and its options.
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 . "$(dirname "$0")/check.sh"
 need_lavapipe
@@ -38,6 +39,39 @@ for page in README.md host/guide/languages.md host/guide/mistakes.md host/guide/
     run_printed
     cd .. && rm -r page
 done
+
+conformance=$(dirname "$vkrope")/vkrope-conformance
+works "$root/dev" help
+mv "$logs/out" "$logs/dev_help"
+if [ -x "$conformance" ]; then
+    works "$conformance" --help
+    mv "$logs/out" "$logs/conformance_help"
+else
+    echo 'the options of vkrope-conformance are left out: it is not built'
+fi
+# has_options FILE LINE: the help in FILE has each option of LINE.
+has_options() {
+    for word in $2; do
+        case $word in
+            --?*) holds "$1 has ${word%%=*}: $2" grep -qF -- "${word%%=*}" "$logs/$1" ;;
+        esac
+    done
+}
+cat "$root"/*.md "$root"/*/README.md "$root"/host/guide/*.md |
+    grep -E '^    (\./dev |\./conform |(\./)?(lib/bin/)?vkrope-conformance )' |
+    sed 's/^ *//; s/   .*//' | sort -u >"$logs/lines"
+holds 'there are such commands' [ "$(wc -l <"$logs/lines")" -gt 10 ]
+while IFS= read -r line <&3; do
+    case $line in
+        './dev '*)
+            command=${line#./dev }
+            holds "./dev has ${command%% *}" grep -qE "^  ${command%% *} " "$logs/dev_help"
+            has_options dev_help "$line"
+            ;;
+        *) [ ! -x "$conformance" ] || has_options conformance_help "$line" ;;
+    esac
+done 3<"$logs/lines"
+
 pages=$(grep -l '^```console$' "$root"/*.md "$root"/host/guide/*.md | wc -l)
 holds 'no page with commands is left out' [ "$pages" = 4 ]
 finish
