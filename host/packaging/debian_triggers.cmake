@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# cpack adds scripts that call ldconfig; Debian's policy wants the trigger instead, which is there.
+# Removes the scripts that cpack adds to call ldconfig: Debian's policy wants a trigger instead,
+# which the package has.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the commands of the kit do first; they source it with `kit` being the kit's folder. It sets
+# The beginning of each command of the kit, which sources it with `kit` as the kit's folder. Sets
 # `bin`, the folder of the programs.
 # shellcheck shell=sh disable=SC2034,SC2154 # the variables are for and of those who source it
 bin=$kit/lib/bin
