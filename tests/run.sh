@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# ./dev test: what is built and run, at which level, and what is said of it. ./dev sources this
-# file; its functions are at hand.
+# ./dev test and ./dev prove: builds, runs and reports the tests of a level. ./dev sources this file
+# and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
-# What the tests of a group (a CTest label) take together in seconds, on two cores without a GPU:
-# of ./dev test, of --thorough, and of the tests of --all before those with sanitizers.
+# Budgets in seconds for the tests of a group (a CTest label), on two cores without a GPU: of
+# ./dev test, of --thorough, and of the tests of --all before those with sanitizers.
 budgets='unit 60 150 180
 device 60 300 300
 tool 20 90 90
@@ -19,8 +19,8 @@ level_budgets='quick 4
 thorough 12
 all 40'
 
-# What ./dev prove takes part by part: a part, its minutes, and what it proves. Its tests have the
-# CTest label prove_PART.
+# The parts of ./dev prove: name, minutes, and what it proves. Its tests have the CTest label
+# prove_PART.
 parts='floats 25 the error bounds, for every float and every turn
 bits 25 the same bits on three devices, of 10^8 elements of each kind
 blocks 25 quantised blocks of random values, on two devices
@@ -34,9 +34,9 @@ tidy 30 the build by clang++, and clang-tidy on the whole tree'
 time_limit=1800
 time_limit_prove=3600
 
-# A slow machine, or one with other work, fails no test for that: time limits are as many times as
-# long as a known piece of work is to usual. Sets `pace` to that, VKROPE_TIME_FACTOR to the next
-# whole number.
+# No test fails because the machine is slow or busy: time limits are multiplied by the time of a
+# known piece of work over its usual time. Sets `pace` to that ratio, and VKROPE_TIME_FACTOR to the
+# next whole number.
 measure_pace() {
     pace=${VKROPE_TIME_FACTOR:-$(build/dev/bin/vkrope_pace)}
     VKROPE_TIME_FACTOR=$(awk -v pace="$pace" \
@@ -63,8 +63,7 @@ run_tests() {
     [ "$code" = 0 ] || status=$code
 }
 
-# What the sweep over tensors covered on the first device; CTest itself shows nothing of a test
-# that passed.
+# Prints the coverage of the sweep on the first device; CTest shows no output of a test that passed.
 sweep_table() {
     sed -n '/^dimension /,/^sweep: [0-9]/p;/^sweep: [0-9].* pairs/q' \
         build/dev/Testing/Temporary/LastTest.log
@@ -108,8 +107,8 @@ report() {
         }' - "$@"
 }
 
-# prepare_tests LEVEL: what is missing is installed, the devices fetched, the programs built. Sets
-# `column` to the level's place in `budgets`.
+# prepare_tests LEVEL: installs packages, fetches devices and builds programs. Sets `column` to the
+# level's column in `budgets`.
 prepare_tests() {
     status=0
     column=3
@@ -136,7 +135,7 @@ xauth - prove"
     keep_shaders
 }
 
-# lavapipe keeps what it has compiled, for tests that make the same pipelines.
+# lavapipe keeps compiled shaders, for tests that create the same pipelines.
 keep_shaders() {
     export MESA_SHADER_CACHE_DISABLE=false MESA_SHADER_CACHE_DIR="$PWD/build/deps/mesa_cache"
     mkdir -p "$MESA_SHADER_CACHE_DIR"

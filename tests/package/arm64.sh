@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The programs for arm64 work on arm64's lavapipe, under qemu: they rotate and finish with the bits
-# of this machine's, and conformance checks of pairings, angles and turns pass.
+# The programs for arm64 run on arm64's lavapipe, under qemu: they rotate and finish with the bits
+# of this machine's programs, and pass conformance checks of pairings, angles and turns.
 #
 # ARM64   folder with the files of Debian's arm64 packages, from ./dev; empty: without
 set -eu
@@ -45,7 +45,7 @@ on_arm64() {
     program=$1
     shift
     driver=$(echo "$ARM64"/usr/share/vulkan/icd.d/lvp_icd*.json)
-    # The emulator is no reason to give up a device.
+    # The emulator is slow: a device must not be given up for that.
     set -- "$SCRATCH/build/bin/$program" "$@"
     VKROPE_TIMEOUT=86400 VKROPE_SELF="$emulator -L $ARM64 $1" VK_DRIVER_FILES=$driver \
         VK_ICD_FILENAMES=$driver $emulator -L "$ARM64" "$@"

@@ -4,9 +4,9 @@
 # sight: all that they are built from is copied elsewhere first, and where the system lets us, an
 # empty file system is mounted over both trees.
 #
-# SWIFTSHADER  driver manifest of the second device; empty: what needs it is left out
-# COMPLETE     ON: what would be left out fails; otherwise the test is skipped in the end, once
-# the rest has passed
+# SWIFTSHADER  driver manifest of the second device; empty: the parts that need it are left out
+# COMPLETE     ON: a part that would be left out fails; otherwise the test ends as skipped once the
+#              rest has passed
 set -eu
 lavapipe=${VK_DRIVER_FILES:-}
 swiftshader=${SWIFTSHADER:-}
@@ -32,7 +32,7 @@ if [ -n "$swiftshader" ]; then # its manifest may be below the source tree
     swiftshader=$work/swiftshader/$(basename "$swiftshader")
 fi
 
-# The guide and the front page, and what guide_blocks.awk makes of their blocks.
+# guide_blocks.awk makes sources from the blocks of the guide and the front page.
 ! grep -n '@[A-Z]*@' "$SOURCE"/*.md "$SOURCE"/host/guide/*.md ||
     { echo 'a placeholder was left in the documents'; exit 1; }
 find "$SOURCE" '(' -name build -o -name '.?*' ')' -prune -o -name '*.md' \
@@ -48,11 +48,11 @@ while read -r file; do
         { echo "$page.md has $written blocks of C++, $found were found"; exit 1; }
     [ "$written" = 0 ] || [ -e "$folder/$page.cmake" ] ||
         { echo "$page.md does not say which targets its blocks link"; exit 1; }
-    # Vulkan's own functions are the engine's to link, if the page says so.
+    # The page says whether the engine links Vulkan's functions.
     ! grep -q 'Vulkan::Vulkan' "$file" || [ ! -e "$folder/$page.cmake" ] ||
         echo "target_link_libraries(guide_$page PRIVATE Vulkan::Vulkan)" >>"$folder/$page.cmake"
 done <"$work/pages"
-# Each other CMake block stands in one of the projects that are built below, line by line.
+# Each other CMake block occurs, line by line, in one of the projects that are built below.
 for block in "$work"/consumers/guide/*.lines; do
     lines=$(cat "$block")
     stands=
@@ -107,7 +107,7 @@ build() {
     hidden "$CMAKE" --build "$work/build/$project" -j 2
 }
 build . "$strict"
-# Each library as one unit: it is not this test that looks at its code.
+# Each library is one unit, since this test does not check its code.
 build subdirectory "-Wall -Wextra -Werror" \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
 if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$strict"; else
@@ -115,9 +115,9 @@ if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$st
 if grep -qs c_static "$work"/installed/*/cmake/vkrope/vkropeTargets.cmake; then build c_static "$strict"; else
     left_out 'c_static: VKROPE_C is off'; fi
 
-# What generators write down names every file that was read, as text or, in ninja's list of
-# headers, as text between numbers. Programs are not text: they may hold the paths of the library's
-# own sources for a debugger.
+# The files of generators name every file that was read, as text or, in ninja's list of headers, as
+# text between numbers. Programs are not text: they may contain paths of the library's sources for a
+# debugger.
 mentions() {
     grep -rlI "$@" "$work/build" || true
     find "$work/build" -name .ninja_deps -exec grep -la "$@" {} + || true
@@ -155,7 +155,7 @@ run_on() {
     manifest=$1
     program=$work/build/$2
     shift 2
-    # Drivers leak a little, and unload before a sanitizer could name them.
+    # Drivers leak a little, and are unloaded before a sanitizer could name them.
     messages=$(hidden env VK_DRIVER_FILES="$manifest" VK_ICD_FILENAMES="$manifest" \
         ASAN_OPTIONS=detect_leaks=0 "$program" "$@" 3>&1 >&2)
 }
@@ -170,7 +170,7 @@ runs "$lavapipe" vulkan_1_2
 runs "$lavapipe" walk
 runs "$lavapipe" subdirectory/subdirectory
 [ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
-# prints PROGRAM PAGE: what the page says.
+# prints PROGRAM PAGE: the program prints the line that the page shows.
 prints() {
     runs "$lavapipe" "$1" 2>"$work/said"
     grep -qF "It prints \`$(tail -n 1 "$work/said")\`" "$SOURCE/host/guide/$2.md" ||

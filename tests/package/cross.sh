@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Kernel, frequencies and the C interface compile for another system, with our warnings as errors.
-# Nothing is run. Each library is one unit without optimisation: what a system lacks is found, in a
-# quarter of the time. The argument is the compiler: x86_64-w64-mingw32-g++ or
+# Kernel, frequencies and the C interface compile for another system, with the project's warnings as
+# errors. Nothing is run. Each library is one unit without optimisation: that finds what a system
+# lacks in a quarter of the time. The argument is the compiler: x86_64-w64-mingw32-g++ or
 # aarch64-linux-gnu-g++.
 #
 # COMPLETE  ON: a compiler that is missing fails the test
@@ -31,7 +31,7 @@ case $compiler in
     *) system=Windows processor=x86_64 format=x86-64 ;;
 esac
 target=$SCRATCH/build
-# Headers are all that the libraries need: find_package(Vulkan) is given a loader that nobody links.
+# The libraries need only headers: find_package(Vulkan) gets a loader that nobody links.
 "$CMAKE" -S "$SOURCE" -B "$target" -DCMAKE_SYSTEM_NAME=$system \
     -DCMAKE_SYSTEM_PROCESSOR=$processor -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_C_COMPILER="${compiler%g++}gcc" -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # ./dev without a network, on a slow machine, and below a path that shells, CMake and Ninja could
-# misread. What it calls are stubs, so nothing is installed or built here.
+# misread. The programs that it calls are stubs, so nothing is installed or built here.
 # shellcheck disable=SC2016 # text for other shells
 set -u
 (. /etc/os-release && echo "$ID $VERSION_ID") 2>/dev/null | grep -qE '^debian (12|13)$' || {
@@ -48,7 +48,7 @@ CALLED=$SCRATCH/called
 export PATH CALLED
 unset CXX VULKAN_SDK VKROPE_TIME_FACTOR MISSING APT_SAYS
 
-# says CODE TEXT COMMAND...: what ./dev COMMAND... returns, and a part of what it says.
+# says CODE TEXT COMMAND...: ./dev COMMAND... returns CODE and says TEXT.
 says() {
     expected=$1
     text=$2
@@ -76,7 +76,7 @@ for character in '"' '#' ';' '<' '>' '[' ']' '\' ':'; do
     cd "$here" || exit 1
 done
 
-# What is missing cannot be had without a network, and the message says that.
+# Without a network missing packages cannot be installed, and the message says that.
 mkdir -p build/deps
 export APT_SAYS="Err:1 Temporary failure resolving 'mirror.invalid'" MISSING=libfmt-dev
 for command in run test build 'install prefix' bench conform; do
@@ -93,7 +93,7 @@ if (. /etc/os-release && [ "$VERSION_ID" = 12 ]); then
 fi
 [ ! -e prefix ] || wrong 'a failed ./dev install leaves a prefix'
 
-# Where all is there, no network is needed.
+# With all packages installed, no network is needed.
 mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13 build/deps/arm64
 : >build/deps/swiftshader/mock_icd.json
 : >"$CALLED"
@@ -108,8 +108,8 @@ mkdir -p tests/package/check && cp "$SOURCE/tests/package/check/run.sh" tests/pa
     echo 'echo "checked $1"' >tests/package/check/check.sh && : >bench/pages.sh &&
     echo 'echo "tidy in $*"' >tests/package/check/tidy.sh || exit 1
 
-# What has changed is tidied, and a check that fails fails ./dev check. The checkout around this
-# folder is not looked at, whatever has changed in it.
+# clang-tidy checks changed files, and its failure fails ./dev check. The checkout around this
+# folder does not count.
 GIT_CEILING_DIRECTORIES=$(dirname "$(pwd -P)")
 export GIT_CEILING_DIRECTORIES
 says 0 "checked $PWD" check
@@ -131,8 +131,8 @@ echo 'exit 1' >tests/package/check/tidy.sh
 says 1 "checked $PWD" check
 echo 'echo "tidy in $*"' >tests/package/check/tidy.sh
 
-# A slow machine has longer time limits, and a group that is over its budget for that is no more
-# than named. What runs is said by the line of the stub for ctest.
+# A slow machine has longer time limits, and a group that exceeds its budget for that reason is only
+# named. The line of ctest's stub says what runs.
 limit=$(sed -n 's/^time_limit=//p' tests/run.sh)
 limit_prove=$(sed -n 's/^time_limit_prove=//p' tests/run.sh)
 says 0 'took 2.5 times' test
@@ -157,7 +157,7 @@ says 0 '-C prove -R device_sweep.lavapipe, 1' test device_sweep.lavapipe
 says 2 '' test --some
 [ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
 
-# What is interrupted leaves no process.
+# An interrupted run leaves no process.
 printf 'sleep 321 & echo $! >"%s/sleeps"; wait\n' "$SCRATCH" | stub ctest
 ./dev test >"$SCRATCH/log" 2>&1 &
 for second in 1 2 3 4 5 6 7 8 9 10; do

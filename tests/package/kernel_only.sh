@@ -4,7 +4,7 @@
 # are all that the project needs. weight.sh measures what this builds, each library as one unit.
 set -eu
 rm -rf "$SCRATCH"
-# Packages that must not be looked for are made impossible to find.
+# CMake cannot find the packages that must not be needed.
 "$CMAKE" -S "$SOURCE" -B "$SCRATCH" -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_WERROR=ON \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
     -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF \

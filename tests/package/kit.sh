@@ -22,7 +22,7 @@ skip() {
 [ "$(id -u)" = 0 ] || skip 'only root can make a chroot'
 command -v debootstrap >/dev/null || skip 'there is no debootstrap'
 
-# A namespace of its own: what is mounted here is mounted nowhere else, and ends with this script.
+# A separate namespace: mounts here exist nowhere else, and end with this script.
 if [ -z "${VKROPE_KIT_NAMESPACE:-}" ]; then
     VKROPE_KIT_NAMESPACE=made
     export VKROPE_KIT_NAMESPACE
@@ -58,7 +58,8 @@ for name in crash hang right; do
     list=$list${list:+:}/mnt/$name.json
 done
 
-# inside VARIABLE=VALUE... COMMAND...: in the empty system, as nobody of this one.
+# inside VARIABLE=VALUE... COMMAND...: runs it in the empty system, as a user that this system
+# lacks.
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 echo "$suite: $(inside getconf GNU_LIBC_VERSION); $(inside sh -c 'command -v g++ cc python3' || echo 'no compiler')"
 

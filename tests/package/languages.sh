@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs in Rust and Go call the installed library through its C interface, and rotate on the
-# device. A compiler that is not there is named, and its program left out.
+# device. If a compiler is missing, the test names it and leaves its program out.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -14,7 +14,7 @@ LD_LIBRARY_PATH=$(dirname "$(find "$SCRATCH/installed" -name libvkrope.so)")
 export PKG_CONFIG_PATH LD_LIBRARY_PATH
 command -v pkg-config >/dev/null || { echo 'pkg-config is not there'; exit 77; }
 ran=0
-# judge LANGUAGE COMMAND: what it prints says that it rotated.
+# judge LANGUAGE COMMAND: its output says that it rotated.
 judge() {
     language=$1
     shift

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Below a path with a $, a space and quotes the shared library's linker is still told of its
-# exports: the command that Ninja gives a shell names a file that is there. Nothing is compiled.
+# Below a path with a $, a space and quotes, the linker of the shared library still gets its
+# exports: the command that Ninja gives a shell names a file that exists. Nothing is compiled.
 # shellcheck disable=SC2016 # the $ is a part of the path
 set -eu
 [ "$CMAKE_GENERATOR" = Ninja ] ||

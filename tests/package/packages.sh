@@ -28,14 +28,14 @@ for package in "libvkrope${VERSION%.*}" libvkrope-dev vkrope-tools; do
         wrong "no package $package: $(ls debs)"
 done
 
-# What has no bug of Debian's to close was never uploaded there. The libraries are for one
-# architecture: they and the files of pkg-config are in lib itself. The commands have --help in the
-# place of manual pages.
+# Tags that do not apply: some only concern uploads to Debian. The libraries are for one
+# architecture, so they and the files of pkg-config are in lib itself. The commands have --help, not
+# manual pages.
 lintian --fail-on error,warning debs/*.deb --suppress-tags \
     initial-upload-closes-no-bugs,pkg-config-unavailable-for-cross-compilation,no-manual-page ||
     wrong 'lintian: see above'
 
-# Whether their dependencies are to be had, where apt has lists of packages.
+# Their dependencies are available, where apt has lists of packages.
 if [ -n "$(apt-cache search --names-only '^libvulkan1$' 2>/dev/null)" ]; then
     apt-get install --simulate ./debs/*.deb >apt.log 2>&1 || { cat apt.log; wrong 'apt-get'; }
     [ "$(grep -c '^Inst .*vkrope' apt.log)" = 3 ] || wrong 'apt-get would not install all three'

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The installed .glsl files serve a shader of somebody else's: all are there, every path that a
-# macro opens compiles from the prefix alone, and a missing macro or file is an #error that says
-# so. CMake packs a module to the bytes that awk packs it to.
+# The installed .glsl files serve other shaders: all files are installed, every branch on a macro
+# compiles from the prefix alone, and a missing macro or file is an #error that names it. CMake and
+# awk pack a module to the same bytes.
 #
 # GLSLANG  the compiler of the build
 set -eu
@@ -22,7 +22,7 @@ done
 cmp "$SCRATCH/by_cmake.inc" "$BUILD/spirv/positions.inc" ||
     wrong 'embed.cmake packs a module to other bytes than embed.awk'
 
-# shader NAME MACROS BODY: the prefix is all that it includes from. `files` lists what is included.
+# shader NAME MACROS BODY: compiles it with the prefix as the only folder. It includes `files`.
 files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl'
 shader() {
     {
@@ -38,7 +38,7 @@ shader() {
         echo 'layout(set = 0, binding = 4, std140) uniform Turns { uvec4 their_turns[64]; };'
         echo "$2"
         for file in $files; do echo "#include \"$file\""; done
-        # What follows is the same for all: a unit of 8 halves, or of 4 floats, rotated by c and s.
+        # The rest is the same for all: a unit of 8 halves, or of 4 floats, rotated by c and s.
         cat <<'END'
 void turn_unit(uint at, uint element, Unit c, Unit s) {
     const uint n = element == element_f32 ? 4 : 8;
@@ -96,7 +96,7 @@ compiles sum "$turns" '
         vkrope_add_axis(turn_header_vec4s + 8 * axis, at + axis, 0, 8, sum);
     vkrope_add_axis(turn_header_vec4s + 24, 1, 0, 8, sum);
     vkrope_turned_angles(sum, 8, c, s);'
-# Their own turns, and a pair whose channels have angles of their own.
+# The caller's fractions of turns, and a pair with an angle for each channel.
 compiles channels "$turns" '
     uvec4 low = uvec4(0), high = uvec4(at);
     vkrope_add_turns(uvec4(1), uvec4(2), at, low, high);
@@ -119,8 +119,8 @@ $apart
 $turns" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s); vkrope_buffer_angles(row * 128, at, 8, c, s); vkrope_computed_angles(row, at, 8, c, s);'
 
 
-# A whole tensor of somebody else's, at the positions of a Push: constants are theirs, or
-# specialised as rope.comp does it.
+# A whole tensor of another shader, at the positions of a Push: constants are the shader's, or
+# specialised as in rope.comp.
 tokens='#define VKROPE_PUSH their_push
 #define VKROPE_ID_WORD(index) their_cos[index]
 #define VKROPE_SLOT_WORD(index) their_sin[index]'
@@ -131,8 +131,8 @@ tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)'
-# tensor_shader NAME MACROS: what declares the names that tensor.glsl asks for, and runs through a
-# token.
+# tensor_shader NAME MACROS: a shader that declares the names that tensor.glsl needs, and processes
+# a token.
 tensor_shader() {
     {
         echo '#version 450'
@@ -182,7 +182,7 @@ END
 }
 tensor_shader tensor "$tokens" "$tensor" || { wrong 'tensor does not compile:' &&
     cat "$SCRATCH/tensor.log"; }
-# Without one of their macros, the files name it.
+# If a macro is missing, the files name it.
 for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
     ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define ${macro}[ (]")" "$tensor" ||
         wrong "a tensor without $macro compiles"
@@ -202,7 +202,7 @@ refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_T
 files='interface.h element.glsl pairing.glsl angles.glsl'
 refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
 
-# Quantised stores and the Hadamard transform, of a unit that is a row of its own.
+# Quantised stores and the Hadamard transform, of a unit that is a whole row.
 files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl hadamard.glsl quantise.glsl
     blocks.glsl'
 for type in q8_0 q4_0 q4_1 q5_0 q5_1; do
@@ -228,7 +228,7 @@ refuses 'blocks.glsl: include interface.h, element.glsl and quantise.glsl first'
 files='interface.h hadamard.glsl'
 refuses 'hadamard.glsl: include interface.h and element.glsl first' no_element_to_transform '' ''
 
-# Rows that lanes store together, in words that they share.
+# Rows that lanes store together, in shared words.
 gaps='#define VKROPE_STAGED_GAPS 1'
 shared='#define VKROPE_STAGED(index) words[index].w'
 files='interface.h element.glsl pairing.glsl norm.glsl hadamard.glsl quantise.glsl blocks.glsl
@@ -259,7 +259,7 @@ refuses 'staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and block
     no_codes_to_stage "$shared
 $gaps" ''
 
-# The steps of the finish need all that rope.comp declares: it compiles with the installed files.
+# The ops need all that rope.comp declares: it compiles with the installed files.
 cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
 "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/whole.spv" \
     "$SCRATCH/whole.comp" >"$SCRATCH/whole.log" 2>&1 ||
@@ -283,8 +283,8 @@ if command -v spirv-val >/dev/null; then
         wrong 'the shader of shaders/README.md makes an invalid module'
 fi
 
-# No path was forgotten: a macro that decides what a file holds is defined above, and every
-# function that is no other's part is called.
+# Nothing was forgotten: each macro that includes code is defined above, and each function that no
+# other function calls is called.
 macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl |
     grep -v '_GLSL$' | sort -u)
 [ "$(echo "$macros" | wc -l)" -ge 4 ] || wrong "the macros are not found: $macros"

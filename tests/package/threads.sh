@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/package/threads under thread sanitizer: clean as it is, reported when it breaks the rule.
+# tests/package/threads under thread sanitizer: no report as it is, a report when it breaks the
+# rule.
 set -eu
 [ -n "${VK_DRIVER_FILES:-}" ] ||
     { echo 'skipped: no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'; exit 77; }
@@ -28,8 +29,8 @@ $fixed "$SCRATCH/probe" || { echo 'skipped: thread sanitizer does not run here';
 # In the library itself too: a sanitizer that sees only the test would find nothing.
 nm "$SCRATCH/build/vkrope/host/kernel/libvkrope_kernel.a" | grep -q ' U __tsan_' ||
     { echo 'the kernel tier was built without it'; exit 1; }
-# Drivers are not built with the sanitizer: of them it would see calls of memcpy and malloc, but
-# not the futexes that order these.
+# Drivers are not built with the sanitizer: it would see their calls of memcpy and malloc, but not
+# the futexes that order these.
 export TSAN_OPTIONS='ignore_noninstrumented_modules=1 exitcode=66'
 
 # shellcheck disable=SC2086

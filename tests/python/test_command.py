@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What runs the command: explain, check; and rotate() beside `vkrope rotate`."""
+"""Functions that run the command: explain, check; and rotate() compared with `vkrope rotate`."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the package declares is what vkrope.h declares."""
+"""The package declares the contents of vkrope.h."""
 
 import importlib.util
 import os

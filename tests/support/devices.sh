@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The devices of the tests beside this machine's lavapipe: SwiftShader, the lavapipe of Debian 13,
-# and that of arm64. ./dev sources this file; its functions are at hand.
+# Fetches the devices of the tests: SwiftShader, the lavapipe of Debian 13, and that of arm64; this
+# machine has its lavapipe. ./dev sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # A second Vulkan device for the tests, with few features where lavapipe has them all, and a mock
@@ -30,7 +30,7 @@ unpack_swiftshader() (
         ./usr/lib/chromium/libVkICD_mock_icd.so
 )
 
-# What Debian 12 packages is older, and its validation layer misses bugs
+# Debian 12's packages are older, and their validation layer misses bugs
 # (tests/device/seeded_bugs_test.cpp). Debian 13's libraries need Debian 13's C library, so
 # build/deps/debian13/run starts a program with all of them and with nothing of this system's
 # Vulkan.
@@ -49,7 +49,7 @@ fetch_debian13() {
 }
 
 # unpack_packages SUITE ARCHITECTURE PACKAGE...: into root/ of this folder, with all that they need.
-# With lists, cache and settings of its own, apt computes what a system without any package would
+# With separate lists, cache and settings, apt computes what a system without any package would
 # install.
 unpack_packages() {
     suite=$1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # `vkrope-bench` on lavapipe, from outside: names and counters of the rows, the context, the page,
-# what it refuses; summaries and the tables made of them. Arguments: the command, the source tree,
+# errors; summaries and the tables of pages. Arguments: the command, the source tree,
 # the driver manifests of lavapipe and of SwiftShader, which may be empty, a folder that is left
 # with the page and its figures, for page.sh, and vkrope-conformance.
 # check.sh is found at run time, and sets the variables; the expressions are awk's.
@@ -35,7 +35,7 @@ expect 3 '' "$bench" --device 'no such device' --benchmark_list_tests
 
 works "$bench" --benchmark_list_tests
 cp "$logs/out" names
-# has NAME...: rows of these names are there.
+# has NAME...: there are rows with these names.
 has() { for name; do holds "there is a row $name" grep -qx "$name/manual_time" names; done; }
 for shape in prefill_llama3_8b prefill_llama3_70b prefill_qwen3_30b long_llama3_8b mla_deepseek \
     partial_neox_20b mrope_qwen2_vl \
@@ -179,8 +179,8 @@ checks=$((checks + 1))
 awk -v out=. -f "$source/bench/summary.awk" run.json >"$logs/out" 2>&1 &&
     wrong 'figures without medians made a summary'
 
-# The tables of pages are made from them; what is not as they are is named. README.md has a line for
-# each GPU, and none for a software device.
+# The tables of pages come from the summaries; a page that differs is named. README.md has a line
+# for each GPU, and none for a software device.
 sed -i 's/^type .*/type      discrete/' "$other"
 for page in README.md host/guide/performance.md; do
     for table in devices front rotation finish create; do

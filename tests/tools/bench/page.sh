@@ -15,7 +15,7 @@ rules=$(dirname "$0")/page.awk
 needs "$chromium" 'there is no headless Chromium'
 needs "$kept/page.html" "there is no $kept/page.html, which the test bench makes"
 
-# What the page must show, a line each: section, row, kind of bar, share of the roof.
+# The expected content of the page, a line each: section, row, kind of bar, share of the roof.
 awk 'BEGIN {
         at["rope"] = "vkrope and the roof"; at["rival"] = "Rivals"; at["cpu"] = "Without a GPU"
         at["growth"] = "How cost grows"; at["copy"] = "The roof"

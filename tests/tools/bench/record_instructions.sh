@@ -72,7 +72,7 @@ cmp -s "$work/once/counts" "$work/again/counts" || { wrong 'two runs differ' &&
 status=0
 compare "$work/once/counts" "$budgets" || status=$?
 
-# The test would notice: a call that is recorded two times, and a budget that is an eighth lower.
+# The test detects a call that is recorded twice, and a budget that is an eighth lower.
 measure twice twice
 compare "$work/twice/counts" "$work/once/counts" >"$work/seen" &&
     wrong 'twice the work is within the budget'

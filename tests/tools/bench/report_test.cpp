@@ -7,7 +7,7 @@
 namespace vkrope::bench {
 namespace {
 
-/// What is not well-formed in a page whose elements are all closed; empty if nothing.
+/// Returns the first fault of a page that should be well-formed; empty if there is none.
 std::string unbalanced(const std::string& html) {
     std::vector<std::string> open;
     for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
