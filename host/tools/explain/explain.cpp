@@ -14,7 +14,7 @@
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
-#include "io/model_options.hpp"
+#include "io/model_file.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -13,6 +13,8 @@
 
 namespace vkrope::tools {
 
+class CommandLine;
+
 struct ModelOptions {
     std::string path;
     std::optional<std::uint64_t> sequence_length;
@@ -21,6 +23,10 @@ struct ModelOptions {
     std::string_view tower = "text";
     Pairing pairing = VKROPE_PAIRING_NONE;  ///< replaces the model's
 };
+
+/// Adds --model, which is required, --seq-len, --layer-type, --layer, --tower and --pairing, for
+/// weights that were permuted and for models whose pairing is not known.
+void add_model_options(CommandLine& command, ModelOptions& options);
 
 /// The head counts of the language model; none if the file does not give them. Not read from GGUF
 /// files.

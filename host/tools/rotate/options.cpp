@@ -3,7 +3,7 @@
 #include "cli/command_line.hpp"
 #include "cli/output_file.hpp"
 #include "io/array_file.hpp"
-#include "io/model_options.hpp"
+#include "io/model_file.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
