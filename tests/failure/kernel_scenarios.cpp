@@ -18,24 +18,14 @@ struct Engine {
     OwnedArena arena;
 
     Status make_kernel(const KernelInfo& info) {
-        return make(kernel, [&](auto** made, auto* error) {
-            return vkrope_kernel_create(&host.ref, &info, made, error);
-        });
+        return make(kernel, vkrope_kernel_create, &host.ref, &info);
     }
     Status make_position_kernel() {
-        return make(positions, [&](auto** made, auto* error) {
-            return vkrope_position_kernel_create(&host.ref, made, error);
-        });
+        return make(positions, vkrope_position_kernel_create, &host.ref);
     }
-    Status make_arena() {
-        return make(arena, [&](auto** made, auto* error) {
-            return vkrope_arena_create(kernel.get(), 3, made, error);
-        });
-    }
+    Status make_arena() { return make(arena, vkrope_arena_create, kernel.get(), 3); }
     Status make_position_arena() {
-        return make(arena, [&](auto** made, auto* error) {
-            return vkrope_position_arena_create(positions.get(), 2, made, error);
-        });
+        return make(arena, vkrope_position_arena_create, positions.get(), 2);
     }
     /// Destroys what was made, and returns `status`.
     Status destroy(const Status& status) {
@@ -96,9 +86,8 @@ Scenario record_a_call(const std::string& name, const FakeConfig& config, const 
                 if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
                     call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * sizeof(float)};
                 call = with_finish(host, info, call);
-                const Status status = answer([&, &of = kernel, &from = arena](auto* error) {
-                    return vkrope_record(host.commands, of.get(), &call, from.get(), error);
-                });
+                const Status status = answer(vkrope_record, host.commands, kernel.get(), &call,
+                                             arena.get());
                 CHECK(host.allocator.allocated == asked);
                 CHECK(dispatches_in(host.commands) - before == (status ? dispatches_of_call : 0));
                 return status;
@@ -124,10 +113,8 @@ Scenario record_ids(const char* name, const FakeConfig& config) {
                     PositionCall call{.batch = 2, .tokens = 8};
                     call.offsets = {of.host.words, 0, 8};
                     call.out = {of.host.words, 256, 64};
-                    return answer([&](auto* error) {
-                        return vkrope_record_positions(of.host.commands, of.positions.get(), &call,
-                                                       of.arena.get(), error);
-                    });
+                    return answer(vkrope_record_positions, of.host.commands, of.positions.get(),
+                                  &call, of.arena.get());
                 },
             .calls = 0,
             .allocations = 0};
@@ -136,10 +123,8 @@ Scenario record_ids(const char* name, const FakeConfig& config) {
 Status ask_requirements(void* prepared) {
     const DeviceRef& ref = engine(prepared).host.ref;
     vkrope_requirements needs = {};
-    return answer([&](auto* error) {
-        return vkrope_get_requirements(ref.instance, ref.physical, ref.get_instance_proc_addr,
-                                       &needs, error);
-    });
+    return answer(vkrope_get_requirements, ref.instance, ref.physical, ref.get_instance_proc_addr,
+                  &needs);
 }
 
 Status create_positions_and_arena(void* prepared) {

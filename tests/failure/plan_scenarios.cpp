@@ -16,21 +16,17 @@ const std::array<double, 4> frequencies = {1.0, 0.1, 0.01, 0.001};
 
 Status scale_in_c(void*) {
     std::array<double, 4> scaled = {};
-    if (Status s = answer(
-            [&](auto* error) { return vkrope_default_inv_freq(10000.0, 8, scaled.data(), error); });
-        !s)
-        return s;
+    if (Status s = answer(vkrope_default_inv_freq, 10000.0, 8, scaled.data()); !s) return s;
     vkrope_llama3_scaling llama3 = {};
     llama3.factor = 8;
     llama3.low_freq_factor = 1;
     llama3.high_freq_factor = 4;
     llama3.original_max_position_embeddings = 8192;
     const std::array<double, 4> before = scaled;
-    const Status status = answer(
-        [&](auto* error) { return vkrope_scale_llama3(scaled.data(), 4, &llama3, error); });
+    const Status status = answer(vkrope_scale_llama3, scaled.data(), 4, &llama3);
     if (!status) CHECK(scaled == before);
     if (!status) return status;
-    return answer([&](auto* error) { return vkrope_scale_linear(scaled.data(), 4, 2, error); });
+    return answer(vkrope_scale_linear, scaled.data(), 4, 2);
 }
 
 struct Planned {
@@ -46,15 +42,9 @@ Status plan_and_fill(void* prepared) {
     auto& planned = *static_cast<Planned*>(prepared);
     const vkrope_rope_params rotation = eight_channels();
     vkrope_angle_plan plan = {};
-    if (Status s = answer([&](auto* error) {
-            return vkrope_plan_angles(&rotation, source, 16, 4096, &plan, error);
-        });
-        !s)
-        return s;
-    return answer([&](auto* error) {
-        return vkrope_fill_angles(&rotation, &plan, planned.memory.data(), sizeof planned.memory,
-                                  error);
-    });
+    if (Status s = answer(vkrope_plan_angles, &rotation, source, 16, 4096, &plan); !s) return s;
+    return answer(vkrope_fill_angles, &rotation, &plan, planned.memory.data(),
+                  sizeof planned.memory);
 }
 
 }  // namespace

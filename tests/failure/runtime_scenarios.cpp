@@ -38,9 +38,7 @@ DeviceOptions device_options_in_cpp() {
 
 Status open(OwnedDevice& device) {
     const vkrope_device_options options = device_options();
-    return make(device, [&](auto** made, auto* error) {
-        return vkrope_device_open(&options, made, error);
-    });
+    return make(device, vkrope_device_open, &options);
 }
 
 std::shared_ptr<void> prepare_program() {
@@ -58,9 +56,7 @@ std::shared_ptr<void> prepare_program_in_cpp() {
 Status list_devices(void*) {
     const vkrope_device_options options = device_options();
     OwnedList list;
-    const Status status = make(list, [&](auto** made, auto* error) {
-        return vkrope_device_list_create(&options, made, error);
-    });
+    const Status status = make(list, vkrope_device_list_create, &options);
     CHECK(vkrope_device_list_count(list.get()) <= 1);
     return status;
 }
@@ -81,23 +77,13 @@ std::array<std::uint8_t, buffer_bytes> any_bytes() {
 // Downloads what it uploaded.
 Status use_buffer(void* prepared) {
     OwnedBuffer buffer;
-    if (Status s = make(buffer,
-                        [&](auto** made, auto* error) {
-                            return vkrope_buffer_create(program(prepared).device.get(),
-                                                        buffer_bytes, made, error);
-                        });
-        !s)
-        return s;
+    vkrope_device* const device = program(prepared).device.get();
+    if (Status s = make(buffer, vkrope_buffer_create, device, buffer_bytes); !s) return s;
     const auto in = any_bytes();
     std::array<std::uint8_t, buffer_bytes> out;
-    if (Status s = answer([&](auto* error) {
-            return vkrope_buffer_upload(buffer.get(), in.data(), buffer_bytes, 0, error);
-        });
-        !s)
+    if (Status s = answer(vkrope_buffer_upload, buffer.get(), in.data(), buffer_bytes, 0); !s)
         return s;
-    const Status status = answer([&](auto* error) {
-        return vkrope_buffer_download(buffer.get(), out.data(), buffer_bytes, 0, error);
-    });
+    const Status status = answer(vkrope_buffer_download, buffer.get(), out.data(), buffer_bytes, 0);
     if (status) CHECK(in == out);
     return status;
 }
@@ -116,10 +102,8 @@ Status use_buffer_in_cpp(void* prepared) {
 template <vkrope_angle_source source>
 Status make_table(void* prepared) {
     OwnedTable table;
-    return make(table, [&](auto** made, auto* error) {
-        return vkrope_angle_table_create(program(prepared).device.get(),
-                                         &program(prepared).rotation, source, 100, made, error);
-    });
+    return make(table, vkrope_angle_table_create, program(prepared).device.get(),
+                &program(prepared).rotation, source, 100);
 }
 
 Status make_table_in_cpp(void* prepared) {
@@ -130,12 +114,9 @@ Status make_table_in_cpp(void* prepared) {
 
 Status submit_nothing(void* prepared) {
     double nanoseconds = 0;
-    return answer([&](auto* error) {
-        return vkrope_device_submit(
-            program(prepared).device.get(),
-            [](void*, VkCommandBuffer, vkrope_error*) { return VKROPE_SUCCESS; }, nullptr,
-            &nanoseconds, error);
-    });
+    const auto nothing = [](void*, VkCommandBuffer, vkrope_error*) { return VKROPE_SUCCESS; };
+    return answer(vkrope_device_submit, program(prepared).device.get(), nothing, nullptr,
+                  &nanoseconds);
 }
 
 // All steps of a program without its own kernels.
@@ -152,12 +133,8 @@ Status rotate_once(void* prepared) {
     shape.position_count = 3;
     shape.angles = angles;
     OwnedHostRotation work;
-    if (Status s = make(work,
-                        [&](auto** made, auto* error) {
-                            return vkrope_host_rotation_create(program(prepared).device.get(),
-                                                               &program(prepared).rotation, &shape,
-                                                               made, error);
-                        });
+    if (Status s = make(work, vkrope_host_rotation_create, program(prepared).device.get(),
+                        &program(prepared).rotation, &shape);
         !s)
         return s;
     std::array<std::byte, 3 * 2 * 8 * 4> q = {};
@@ -167,21 +144,14 @@ Status rotate_once(void* prepared) {
     CHECK(vkrope_host_rotation_k_bytes(work.get()) == k.size());
     CHECK(vkrope_host_rotation_v_bytes(work.get()) == v.size());
     double nanoseconds = 0;
-    if (Status s = answer([&](auto* error) {
-            return vkrope_host_rotation_upload(work.get(), q.data(), k.data(), v.data(), error);
-        });
+    if (Status s = answer(vkrope_host_rotation_upload, work.get(), q.data(), k.data(), v.data());
         !s)
         return s;
-    if (Status s = answer([&](auto* error) {
-            return vkrope_host_rotation_run(work.get(), VKROPE_FORWARD, &nanoseconds, error);
-        });
-        !s)
+    if (Status s = answer(vkrope_host_rotation_run, work.get(), VKROPE_FORWARD, &nanoseconds); !s)
         return s;
     // The fake's time; -1 if timestamps are missing or fail.
     CHECK((nanoseconds == 2000 || nanoseconds == -1));
-    return answer([&](auto* error) {
-        return vkrope_host_rotation_download(work.get(), q.data(), k.data(), v.data(), error);
-    });
+    return answer(vkrope_host_rotation_download, work.get(), q.data(), k.data(), v.data());
 }
 
 Status rotate_once_in_cpp(void* prepared) {

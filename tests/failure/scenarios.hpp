@@ -33,20 +33,21 @@ using OwnedTable = std::unique_ptr<vkrope_angle_table, Destroy<vkrope_angle_tabl
 using OwnedHostRotation =
     std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
 
-/// The result of `call` and its vkrope_error as a Status.
-template <class Function>
-Status answer(const Function& call) {
+/// The result of function(arguments..., error) and its error.
+template <class Function, class... Arguments>
+Status answer(Function function, Arguments... arguments) {
     Status status = vkrope_error{VKROPE_ERROR_INTERNAL, VK_INCOMPLETE, "left by someone else"};
-    const vkrope_result result = call(&status);
+    const vkrope_result result = function(arguments..., &status);
     CHECK(status.code == result);
     return status;
 }
 
-/// Like answer(), for a function that makes an object: on failure its handle is null.
-template <class Handle, class Deleter, class Function>
-Status make(std::unique_ptr<Handle, Deleter>& owned, const Function& call) {
+/// As answer(), of function(arguments..., handle, error), which makes an object: on failure its
+/// handle is null.
+template <class Handle, class Deleter, class Function, class... Arguments>
+Status make(std::unique_ptr<Handle, Deleter>& owned, Function function, Arguments... arguments) {
     Handle* handle = wrong_handle<Handle*>();
-    const Status status = answer([&](vkrope_error* error) { return call(&handle, error); });
+    const Status status = answer(function, arguments..., &handle);
     CHECK((handle != nullptr) == bool(status));
     owned.reset(handle);
     return status;
