@@ -112,7 +112,9 @@ build subdirectory "-Wall -Wextra -Werror" \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
 if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$strict"; else
     left_out 'c_app: VKROPE_C is off'; fi
-if grep -qs c_static "$work"/installed/*/cmake/vkrope/vkropeTargets.cmake; then build c_static "$strict"; else
+if grep -qs c_static "$work"/installed/*/cmake/vkrope/vkropeTargets.cmake; then
+    build c_static "$strict"
+else
     left_out 'c_static: VKROPE_C is off'; fi
 
 # The files of generators name every file that was read, as text or, in ninja's list of headers, as

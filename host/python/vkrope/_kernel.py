@@ -265,7 +265,9 @@ class Kernel(Owner):
                 continue
             into_cache = self._scatters and name != "q"
             if into_cache and out is None:
-                raise InvalidArgumentError(f"out_{name} is missing: with scatter_kv it is the cache")
+                raise InvalidArgumentError(
+                    f"out_{name} is missing: with scatter_kv it is the cache"
+                )
             tensor = _tensor(name, array)
             getattr(record, "in")[index] = tensor[0]
             if out is not None:

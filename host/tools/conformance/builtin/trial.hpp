@@ -10,7 +10,6 @@
 #include "conformance/builtin/arrangement.hpp"
 #include "conformance/builtin/check.hpp"
 #include "conformance/builtin/element_array.hpp"
-#include "cli/words.hpp"
 #include "verify/operation.hpp"
 
 namespace vkrope::conformance {

@@ -68,11 +68,11 @@ int use_host_memory(vkrope_device* device) {
         .v_heads = 2,
         .first_position = position,
     };
-    const int good = make_rotation(&rotation) &&
-                     succeeded("vkrope_host_rotation_create",
-                               vkrope_host_rotation_create(device, &rotation, &shape, &work, &error),
-                               &error) &&
-                     rotate(work);
+    const int good =
+        make_rotation(&rotation) &&
+        succeeded("vkrope_host_rotation_create",
+                  vkrope_host_rotation_create(device, &rotation, &shape, &work, &error), &error) &&
+        rotate(work);
     vkrope_host_rotation_destroy(work);
     work = NULL;
     shape.first_position = 0;

@@ -167,10 +167,11 @@ int main(int argc, char** argv) {
     for (engine::Buffer* buffer : {&upload, &qkv, &readback}) gpu.destroy(*buffer);
     vkDestroyCommandPool(gpu.device(), pool, nullptr);
 
-    std::printf("%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages, bits %llx\n",
-                ENGINE_NAME, gpu.properties().deviceName,
-                arena ? "descriptor arena" : "push descriptors", frames, wrong, frames * values,
-                gpu.messages(), static_cast<unsigned long long>(bits));
+    std::printf(
+        "%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages, "
+        "bits %llx\n",
+        ENGINE_NAME, gpu.properties().deviceName, arena ? "descriptor arena" : "push descriptors",
+        frames, wrong, frames * values, gpu.messages(), static_cast<unsigned long long>(bits));
     if (enable != engine::Enable::extensions && !arena)
         engine::fail("push descriptors were enabled");
     return wrong == 0 && gpu.messages() == 0 ? 0 : 1;
