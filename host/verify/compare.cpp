@@ -2,6 +2,7 @@
 #include "verify/compare.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "reference/quantise_verdict.hpp"
@@ -54,8 +55,10 @@ std::string problem_of(const Operation& operation, vkrope_tensor_index which, co
         return "a channel that is not rotated has changed: " + verdict.worst;
     }
     if (!(verdict.largest_error_u <= bound_u)) {
-        return "the error is " + std::to_string(verdict.largest_error_u) +
-               " u, but the contract allows " + std::to_string(bound_u) + " u: " + verdict.worst;
+        char both[96];
+        std::snprintf(both, sizeof both, "the error is %.4g u, but the contract allows %g u: ",
+                      verdict.largest_error_u, bound_u);
+        return both + verdict.worst;
     }
     return {};
 }
