@@ -86,6 +86,21 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
     return {};
 }
 
+/// A copy of the caller's rotation, made after its counts are known to be right. What it says about
+/// the model is left out.
+Result<Rotation> owned(const vkrope_rope_params* from) {
+    if (Status s = not_null(from, "rotation"); !s) return {s, {}};
+    const AngleSource any = from->precision == VKROPE_ANGLE_PRECISION_EXACT
+                                ? VKROPE_ANGLES_COMPUTED
+                                : VKROPE_ANGLES_DIRECT_BUFFER;
+    AnglePlan plan;
+    if (Status s = status_of(vkrope_plan_angles, from, any, 1, 0, &plan); !s) return {s, {}};
+    RopeParams numbers = *from;
+    numbers.rope_type = nullptr;
+    numbers.warnings = nullptr;
+    return {{}, Rotation(numbers)};
+}
+
 /// Creates a handle for the value, unless there was an error.
 template <class Handle, class Value>
 Status hand_over(Result<Value>&& made, Handle** handle) {
@@ -234,9 +249,9 @@ vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rope
                                         vkrope_angle_table** table, vkrope_error* error) {
     return making(table, "table", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        Result<AngleTable> made = AngleTable::make(device->of, Rotation(*rotation), source,
-                                                   max_position);
+        const Result<Rotation> of = owned(rotation);
+        if (!of) return of.status;
+        Result<AngleTable> made = AngleTable::make(device->of, of.value, source, max_position);
         if (!made) return made.status;
         *table = new vkrope_angle_table{std::move(made.value)};
         return {};
@@ -257,8 +272,9 @@ vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table, vkrope_device*
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(table, "table"); !s) return s;
         if (Status s = not_null(device, "device"); !s) return s;
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        return table->of.reach(device->of, Rotation(*rotation), max_position);
+        const Result<Rotation> of = owned(rotation);
+        if (!of) return of.status;
+        return table->of.reach(device->of, of.value, max_position);
     });
 }
 
@@ -272,10 +288,11 @@ vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_ro
                                           vkrope_error* error) {
     return making(host_rotation, "host_rotation", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        const Result<Rotation> rotates = owned(rotation);
+        if (!rotates) return rotates.status;
         HostShape of;
         if (Status s = read_shape(shape, of); !s) return s;
-        return hand_over(HostRotation::make(device->of, Rotation(*rotation), of), host_rotation);
+        return hand_over(HostRotation::make(device->of, rotates.value, of), host_rotation);
     });
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "defaults.hpp"
+#include "frequencies/angle_plan.hpp"
 #include "frequencies/id_range.hpp"
 #include "frequencies/scaling_rules.hpp"
 
@@ -69,22 +70,12 @@ Status require_rotation(const RopeParams& rotation, std::uint32_t count) noexcep
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "axis_count is %u: it must be the rotation's axes, %u", count, axes);
     }
-    const Layout layout(rotation);
-    if (Status s = not_null(rotation.inv_freq, "rotation.inv_freq"); !s) return s;
-    if (rotation.phase_count != 0) {
-        if (Status s = not_null(rotation.phase, "rotation.phase"); !s) return s;
-    }
-    if (layout.pairs == 0 || rotation.inv_freq_count != layout.frequencies()) {
-        return error(
-            VKROPE_ERROR_INVALID_ARGUMENT,
-            "rotation.inv_freq_count is %llu: it must be %llu, for each head group, axis of a sum "
-            "and pair",
-            ull{rotation.inv_freq_count}, ull{layout.frequencies()});
-    }
-    if (rotation.phase_count != 0 && rotation.phase_count != layout.phases()) {
+    if (Status s = check(rotation); !s) return s;
+    for (std::uint32_t pair = 0; pair < rotation.rotary_dim / 2; ++pair) {
+        const std::uint32_t axis = axis_of(rotation.sections, pair);
+        if (axis < count) continue;
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation.phase_count is %llu: it must be %llu, or 0",
-                     ull{rotation.phase_count}, ull{layout.phases()});
+                     "rotation.sections has axis %u: it must be below %u", axis, count);
     }
     return {};
 }

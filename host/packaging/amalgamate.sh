@@ -52,7 +52,11 @@ awk -v names="$scratch/names" '
             }
         print "namespace spv {"
     }
-    /^enum (Op|Capability|Decoration|ExecutionMode|StorageClass) \{/ { print; inside = 1; next }
+    /^enum (Op|Capability|Decoration|ExecutionMode|StorageClass) \{/ {
+        print $1, $2, ": unsigned {"  # so that every number is a value
+        inside = 1
+        next
+    }
     inside && /^\};/ { print; inside = 0 }
     inside && $1 in used && $2 == "=" { print }
     /^static const unsigned int (OpCodeMask|WordCountShift) / { print }

@@ -130,6 +130,23 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
             return as_in_c(vkrope_angle_table_create)(device.get(), &rotation, number_in(source),
                                                       16, &table, to);
         });
+        // Counts are checked before anything is copied.
+        const auto refuses_rotation = [&](const vkrope_rope_params& of, const char* words) {
+            vkrope_error wrong;
+            CHECK(vkrope_angle_table_create(device.get(), &of, VKROPE_ANGLES_COMPUTED, 16, &table,
+                                            &wrong) == VKROPE_ERROR_INVALID_ARGUMENT);
+            check_names(wrong.what, words);
+            vkrope_host_rotation* none = nullptr;
+            CHECK(vkrope_host_rotation_create(device.get(), &of, &shape, &none, &wrong) ==
+                  VKROPE_ERROR_INVALID_ARGUMENT);
+            check_names(wrong.what, words);
+        };
+        vkrope_rope_params miscounted = rotation;
+        miscounted.inv_freq_count = 200;
+        refuses_rotation(miscounted, "rotation.inv_freq_count 200");
+        miscounted = rotation;
+        miscounted.phase_count = 4;
+        refuses_rotation(miscounted, "rotation.phase null");
         CHECK(table == nullptr);
     }
     check_clean();

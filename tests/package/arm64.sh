@@ -32,7 +32,7 @@ done
     -DCMAKE_CXX_FLAGS_RELEASE='-O1 -DNDEBUG' -DVulkan_INCLUDE_DIR="$SCRATCH/include" \
     -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON \
     -DVulkan_LIBRARY="$ARM64/usr/lib/aarch64-linux-gnu/libvulkan.so.1" \
-    -DVKROPE_SPIRV_HEADER="$(cached VKROPE_SPIRV_HEADER)" \
+    -DVKROPE_SPIRV_HPP="$(cached VKROPE_SPIRV_HPP)" \
     -DCMAKE_PREFIX_PATH="$(cached CMAKE_PREFIX_PATH)" -Dfmt_DIR="$(cached fmt_DIR)" \
     -DCLI11_DIR="$(cached CLI11_DIR)" -DVKROPE_STANDALONE=ON -DVKROPE_C=OFF \
     -DVKROPE_TESTS=OFF -DVKROPE_BENCH=OFF >"$SCRATCH/build.log" 2>&1 &&

@@ -25,7 +25,7 @@ mkdir -p "$SCRATCH/include"
 for folder in vulkan vk_video; do
     [ ! -d "$headers/$folder" ] || ln -s "$headers/$folder" "$SCRATCH/include/$folder"
 done
-spirv_header=$(sed -n 's/^VKROPE_SPIRV_HEADER:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
+spirv_header=$(sed -n 's/^VKROPE_SPIRV_HPP:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 case $compiler in
     aarch64*) system=Linux processor=aarch64 format=aarch64 ;;
     *) system=Windows processor=x86_64 format=x86-64 ;;
@@ -37,14 +37,14 @@ target=$SCRATCH/build
     -DCMAKE_C_COMPILER="${compiler%g++}gcc" -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON \
     -DVulkan_INCLUDE_DIR="$SCRATCH/include" \
     -DVulkan_LIBRARY=not-linked \
-    -DVKROPE_SPIRV_HEADER="$spirv_header" -DVKROPE_WERROR=ON \
+    -DVKROPE_SPIRV_HPP="$spirv_header" -DVKROPE_WERROR=ON \
     -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG' \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 \
     -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF \
     -DVKROPE_BENCH=OFF >"$target.log" 2>&1 ||
     { cat "$target.log"; exit 1; }
 "$CMAKE" --build "$target" -j 2 >>"$target.log" 2>&1 || { cat "$target.log"; exit 1; }
-for library in kernel frequencies c; do
+for library in kernel frequencies; do
     file=$(find "$target/host" -name "libvkrope_$library.a")
     [ -n "$file" ] || { echo "$compiler: libvkrope_$library.a was not built"; exit 1; }
     "${compiler%g++}objdump" -f "$file" | grep -q "file format .*$format" ||

@@ -37,7 +37,7 @@ echo 'set(PACKAGE_VERSION_COMPATIBLE TRUE)' >"$SCRATCH/json/nlohmann_jsonConfigV
     -DVulkan_INCLUDE_DIR="$SCRATCH/include" -DVulkan_LIBRARY=not-linked \
     -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON \
     -Dnlohmann_json_DIR="$SCRATCH/json" \
-    -DVKROPE_SPIRV_HEADER="$(cached VKROPE_SPIRV_HEADER)" \
+    -DVKROPE_SPIRV_HPP="$(cached VKROPE_SPIRV_HPP)" \
     -DCMAKE_PREFIX_PATH="$(cached CMAKE_PREFIX_PATH)" >"$SCRATCH/build.log" 2>&1 &&
     "$CMAKE" --build "$SCRATCH/build" --target rotate -j 2 >>"$SCRATCH/build.log" 2>&1 ||
     { tail -n 40 "$SCRATCH/build.log" && exit 1; }

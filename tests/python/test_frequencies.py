@@ -90,3 +90,14 @@ def test_error_bounds():
     assert vkrope.error_bound("computed") == 4.5
     assert vkrope.error_bound("direct_texture") == 2.5
     assert vkrope.error_bound("direct_buffer", 1.5) == 3
+
+
+def test_a_rotation_keeps_numbers_of_its_own():
+    numbers = np.array([1.0, 0.5])
+    rotation = vkrope.Rotation(numbers)
+    numbers[0] = 7
+    assert rotation.inv_freq[0] == 1
+    with pytest.raises(vkrope.InvalidArgumentError, match="phase_count"):
+        vkrope.Rotation([1, 0.5], phase=[1, 2, 3])
+    with pytest.raises(vkrope.InvalidArgumentError, match="inv_freq_count"):
+        rotation.replace(sections=vkrope.Sections("sum", (0, 0)))

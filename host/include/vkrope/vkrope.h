@@ -664,7 +664,7 @@ typedef struct vkrope_ggml_rope {
  * A rotation from ggml's arguments. The ids of mrope and imrope are ggml's [4][tokens]; the
  * rotation has only axes that rotate a pair.
  *
- * @param rope      arguments
+ * @param rope      arguments; freq_factors must not be `inv_freq`
  * @param inv_freq  receives the frequencies, to which the rotation then refers; unspecified on
  *                  error
  * @param count     numbers in `inv_freq`: at least those of the rotation; head_dim / 2 always is

@@ -119,8 +119,9 @@ struct [[nodiscard]] Status : vkrope_error {
         code = of;
         what[0] = 0;
     }
-    Status(const vkrope_error& error) noexcept { copy(error); }
-    Status(const Status& other) noexcept : Status(static_cast<const vkrope_error&>(other)) {}
+    /// Of an error that may be the caller's: `what` is cut where it does not end.
+    Status(const vkrope_error& error) noexcept : vkrope_error(error) { what[sizeof what - 1] = 0; }
+    Status(const Status& other) noexcept { copy(other); }
     Status& operator=(const Status& other) noexcept {
         if (this != &other) copy(other);
         return *this;
@@ -129,7 +130,7 @@ struct [[nodiscard]] Status : vkrope_error {
 
    private:
     // Copies no more than there is: a call, and not 248 bytes, at each of many places.
-    void copy(const vkrope_error& from) noexcept {
+    void copy(const Status& from) noexcept {
         code = from.code;
         vk_result = from.vk_result;
         std::strcpy(what, from.what);
@@ -261,6 +262,12 @@ struct Rotation : vkrope_rope_params {
         if (attention_factor == 0) attention_factor = 1;
         if (softmax_scale == 0) softmax_scale = 1;
         if (head_groups == 0) head_groups = 1;
+        // The base has no arrays: view() has them.
+        RopeParams& bare = *this;
+        bare.inv_freq = bare.phase = nullptr;
+        bare.rope_type = nullptr;
+        bare.warnings = nullptr;
+        inv_freq_count = phase_count = warning_count = 0;
     }
 
     /// The same without the warnings, valid until this changes.
@@ -360,7 +367,8 @@ inline Result<GridAxis> interval_axis(std::uint32_t patches, double low, double 
 /// Unchanged on error.
 inline Status fold_grid(const GridAxis* axes, std::uint32_t count, Rotation& rotation) {
     std::vector<double> inv_freq(rotation.inv_freq.size());
-    std::vector<double> phase(std::size_t{rotation.head_groups} * (rotation.rotary_dim / 2));
+    std::vector<double> phase(std::size_t{rotation.head_groups == 0 ? 1 : rotation.head_groups} *
+                              (rotation.rotary_dim / 2));
     RopeParams folded = rotation.view();
     const Status status = status_of(vkrope_rotation_fold_grid, axes, count, inv_freq.data(),
                                     phase.data(), &folded);

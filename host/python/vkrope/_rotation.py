@@ -12,7 +12,7 @@ import numpy as np
 
 from ._declarations import ffi
 from ._errors import InvalidArgumentError, InvalidDataError
-from ._library import create, lib, new_struct, set_field, text
+from ._library import call, lib, new_struct, set_field, text
 from ._words import angle_sources, pairings, precisions, section_orders
 
 Model = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -74,7 +74,7 @@ class Rotation:
         phase: Any = None,
         head_groups: int = 1,
     ) -> None:
-        numbers = np.ascontiguousarray(inv_freq, np.float64)
+        numbers = np.array(inv_freq, np.float64, order="C")
         outer = (head_groups,) if head_groups != 1 else ()
         if sections is not None and sections.order == "sum":
             outer += (len(sections.pairs),)
@@ -84,7 +84,7 @@ class Rotation:
                 f"[{', '.join([*map(str, outer), 'rotary_dim / 2'])}]"
             )
         pairs = numbers.shape[-1]
-        phases = np.ascontiguousarray([] if phase is None else phase, np.float64)
+        phases = np.array([] if phase is None else phase, np.float64, order="C")
         info = new_struct(
             "vkrope_rope_params",
             head_dim=head_dim or 2 * pairs,
@@ -104,6 +104,7 @@ class Rotation:
             info.phase = ffi.from_buffer("double[]", phases)
             info.phase_count = phases.size
         _set_sections(info, sections)
+        _check(info)
         self._params = info
         self._kept = (numbers, phases)
 
@@ -130,6 +131,7 @@ class Rotation:
                 set_field(info, name, value)
             else:
                 raise InvalidArgumentError(f"{name} is not a value that replace() changes")
+        _check(info)
         return Rotation._of(info, self._kept)
 
     @property
@@ -261,9 +263,23 @@ class Rotation:
         )
 
 
+def _check(params: Any) -> None:
+    """Arrays have the numbers that the other fields ask for."""
+    summed = params.sections.axes if params.sections.order == lib.VKROPE_SECTIONS_SUM else 1
+    phases = params.rotary_dim // 2 * (params.head_groups or 1)
+    for name, count, right in (
+        ("inv_freq_count", params.inv_freq_count, phases * summed),
+        ("phase_count", params.phase_count, phases if params.phase_count else 0),
+    ):
+        if count != right:
+            raise InvalidArgumentError(f"{name} is {count}: it must be {right}")
+
+
 def _read(function: Any, *arguments: Any) -> Rotation:
-    model = create(function, lib.vkrope_model_destroy, "vkrope_model", *arguments)
-    return Rotation._of(lib.vkrope_model_get_params(model.pointer), model)
+    made = ffi.new("vkrope_model**")
+    call(function, *arguments, made)
+    model = ffi.gc(made[0], lib.vkrope_model_destroy)
+    return Rotation._of(lib.vkrope_model_get_params(model), model)
 
 
 def _set_windows(info: Any, windows: Sequence[tuple[int, int]]) -> None:

@@ -52,6 +52,19 @@ TEST_CASE("C: arrays without a size are read only where their count is the rule'
     CHECK(rotation.phase == phase);
     CHECK(rotation.phase_count == 2);
     CHECK(phase[1] == 0.01);
+    rotation = four_channels();
+    rotation.sections.axes = 3;
+    rotation.sections.order = VKROPE_SECTIONS_INTERLEAVED;
+    rotation.sections.pairs[0] = rotation.sections.pairs[1] = 1;
+    rotation.sections.leftover_axis = 500;
+    vkrope_grid_axis three[3] = {axis, axis, axis};
+    rotation.sections.pairs[1] = 0, rotation.sections.pairs[2] = 1;
+    check_refused(vkrope_rotation_fold_grid(three, 3, inv_freq, phase, &rotation, &error), error,
+                  "rotation.sections 500 3");
+    rotation = four_channels();
+    rotation.rotary_dim = 1u << 31;
+    check_refused(vkrope_rotation_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error), error,
+                  "rotation.rotary_dim 2147483648");
     const double divisors[] = {2, 4};
     check_refused(vkrope_scale_divisors(inv_freq, 2, divisors, 1, &error), error, "divisors 1 2");
 }
