@@ -7,7 +7,6 @@
 
 #include "bits.hpp"
 #include "defaults.hpp"
-#include "frequencies/limits.hpp"
 #include "interface.h"
 #include "status.hpp"
 #include "window_rules.hpp"
@@ -148,11 +147,11 @@ Status check(const RopeParams& rotation) noexcept {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.no_rope is set: a layer without RoPE has no angle table");
     }
-    if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_rotary_dim ||
+    if (rotation.rotary_dim < 2 || rotation.rotary_dim > max_head_dim ||
         rotation.rotary_dim % 2 != 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.rotary_dim is %u: it must be even, 2 to %u", rotation.rotary_dim,
-                     max_rotary_dim);
+                     max_head_dim);
     }
     if (Status s = check_windows("rotation.", rotation.windows, rotation.rotary_dim); !s) return s;
     if (rotation.head_groups == 0 || rotation.head_groups > 65535)
@@ -306,9 +305,9 @@ vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t 
                                         vkrope_angle_plan* made, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(made, "plan"); !s) return s;
-        if (pairs == 0 || pairs > max_rotary_dim / 2)
+        if (pairs == 0 || pairs > max_head_dim / 2)
             return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairs is %u: it must be 1 to %u", pairs,
-                         max_rotary_dim / 2);
+                         max_head_dim / 2);
         if (rows == 0 || rows > max_positions)
             return error(VKROPE_ERROR_INVALID_ARGUMENT, "rows is %u: it must be 1 to %llu", rows,
                          ull{max_positions});

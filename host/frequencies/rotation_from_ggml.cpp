@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "defaults.hpp"
-#include "frequencies/limits.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "status.hpp"
 
@@ -80,9 +79,9 @@ Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
 Status plain_rotation(const GgmlRope& rope, RopeParams& rotation) noexcept {
     const bool whole = rope.mode == vision;
     const std::uint32_t rotary_dim = whole ? rope.head_dim : rope.n_dims;
-    if (rope.head_dim < 2 || rope.head_dim > max_rotary_dim) {
+    if (rope.head_dim < 2 || rope.head_dim > max_head_dim) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "head_dim is %u: it must be 2 to %u",
-                     rope.head_dim, max_rotary_dim);
+                     rope.head_dim, max_head_dim);
     }
     if (rotary_dim < 2 || rotary_dim > rope.head_dim || rotary_dim % 2 != 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %u: it must be even, 2 to %u",

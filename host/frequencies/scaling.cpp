@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "defaults.hpp"
-#include "frequencies/limits.hpp"
 #include "frequencies/scaling_rules.hpp"
 
 namespace vkrope {
@@ -14,9 +13,9 @@ Status check_spacing(double base, std::uint32_t width, const char* width_name,
     if (Status status = require_positive(base, "base"); !status) {
         return status;
     }
-    if (width < 2 || width > max_rotary_dim || width % 2 != 0) {
+    if (width < 2 || width > max_head_dim || width % 2 != 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %u: it must be even, 2 to %u",
-                     width_name, width, max_rotary_dim);
+                     width_name, width, max_head_dim);
     }
     if (inv_freq == nullptr) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "inv_freq is null");

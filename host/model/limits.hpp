@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "vkrope/vkrope.hpp"
+
 namespace vkrope {
 
-inline constexpr std::uint64_t max_head_dim = 65534;  // the widest head row that the kernel takes
 inline constexpr std::uint64_t max_heads = 65536;
 inline constexpr std::uint64_t max_hidden_size = max_head_dim * max_heads;
 inline constexpr std::size_t max_layer_types = 64;

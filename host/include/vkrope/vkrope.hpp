@@ -104,6 +104,7 @@ using YarnScaling = vkrope_yarn_scaling;
 inline constexpr TensorIndex Q = VKROPE_Q, K = VKROPE_K, V = VKROPE_V;
 inline constexpr TensorIndex every_tensor[] = {Q, K, V};
 inline constexpr std::uint32_t tensor_count = VKROPE_TENSORS;
+inline constexpr std::uint32_t max_head_dim = VKROPE_MAX_HEAD_DIM;
 inline constexpr std::uint32_t max_axes = VKROPE_MAX_AXES;
 inline constexpr std::uint32_t max_windows = VKROPE_MAX_WINDOWS;
 inline constexpr std::uint32_t max_calls = VKROPE_MAX_CALLS;

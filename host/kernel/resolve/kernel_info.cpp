@@ -17,7 +17,7 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
                      "%s.rotary_offset is %u: V is never rotated, so it must be 0", name,
                      format.rotary_offset);
     }
-    if (format.head_dim < 2 || format.head_dim > 65534) {
+    if (format.head_dim < 2 || format.head_dim > max_head_dim) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
                      format.head_dim);
