@@ -82,7 +82,7 @@ struct Kind {
     Element cache = VKROPE_F16;         ///< quantised: of K and V, with Hadamard transforms
 };
 
-/// Only calls of plain kernels are recorded here; finish/ and cache/ time the others.
+/// Only calls of plain kernels are recorded here; ops/ and cache/ time the others.
 bool is_plain(const Kind& kind) {
     return !kind.norm && !is_quantised(kind.cache);
 }
@@ -241,8 +241,8 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
 }
 
 void time_fill(benchmark::State& state) {
-    const Rotation rotation = rotation_of(shapes()[0]);
-    const AnglePlan plan = value_of(
+    const RopeParams rotation = rotation_of(shapes()[0]);
+    const AngleTableLayout plan = value_of(
         plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, 131072, 16384), Subject::device);
     std::vector<std::byte> memory(plan.bytes);
     for (auto _ : state) {

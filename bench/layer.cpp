@@ -117,7 +117,7 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
     ids_ = uploaded(device, ids_of(shape));
     slots_ = uploaded(device, slots_of(shape));
     kernel_.reset(value_of(
-        create(device.ref(), kernel_info(shape, layer.element(), table_.plan().source, mapping)),
+        create(device.ref(), kernel_info(shape, layer.element(), table_.layout().source, mapping)),
         Subject::device));
     call_ = {.batch = shape.batch, .tokens = shape.tokens};
     call_.in[Q] = {.where = layer.in(false), .heads = shape.q_heads};

@@ -57,7 +57,7 @@ class Rope {
     Status record(VkCommandBuffer commands);
     Status record_unfused(VkCommandBuffer commands);
 
-    AngleSource angles() const noexcept { return table_.plan().source; }
+    AngleSource angles() const noexcept { return table_.layout().source; }
     /// The first dispatch: number and size of its workgroups.
     struct Grid {
         std::uint64_t workgroups = 0;

@@ -38,7 +38,7 @@ constexpr const char* footer =
     "--benchmark_min_time=SECONDS, --benchmark_out=FILE.json, --benchmark_format=console|json, "
     "and its others.\n"
     "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., empty/..., rival/WHO/..., "
-    "finish/...,\n"
+    "ops/...,\n"
     "cache/..., cpu/..., growth/..., host/...; bench/README.md says what each one times.\n"
     "Counters: bytes_per_second read and written; roof, its share of the fastest copy shader's; "
     "error_u, the\n"

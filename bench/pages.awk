@@ -74,14 +74,14 @@ function head_of_devices(section, titles, union, seen,   d, r, row) {
     }
     head(titles)
 }
-function write_finish(   d, r, row, seen, union) {
-    head_of_devices("finish", " row | passes | their bytes ", union, seen)
+function write_ops(   d, r, row, seen, union) {
+    head_of_devices("ops", " row | passes | their bytes ", union, seen)
     for (r = 1; r <= union[0]; r++) {
         row = union[r]
         printf "|%s%s%s", cell(row), cell(at(seen[row], row, "passes")), \
             times(seen[row], row, "bytes")
         for (d = 1; d <= devices; d++)
-            if (rows[d, "finish"]) printf "%s", times(d, row, "over_passes")
+            if (rows[d, "ops"]) printf "%s", times(d, row, "over_passes")
         print ""
     }
 }
@@ -108,7 +108,7 @@ section == "page" {
     if ($3 == "devices:") write_devices()
     else if ($3 == "front:") write_front()
     else if ($3 == "rotation:") write_rotation()
-    else if ($3 == "finish:") write_finish()
+    else if ($3 == "ops:") write_ops()
     else if ($3 == "create:") write_create()
     else {
         print "pages.awk: " FILENAME ": no table is called " $3 >"/dev/stderr"

@@ -170,30 +170,30 @@ std::string times_cell(const Measured& result, const char* counter) {
     return fmt::format("<td{}>{:.2f} x</td>", times < 1 ? " class=\"loss\"" : "", times);
 }
 
-constexpr const char* finish_head =
+constexpr const char* ops_head =
     "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>passes</th><th>over "
     "them</th><th>with products</th><th>ggml's way</th>";
 
-std::string finish_cells(const Measured& result) {
+std::string ops_cells(const Measured& result) {
     return rate_cells(result) + share_cell(result) +
            cell(fmt::format("{:.0f}", result.counter("passes"))) +
            times_cell(result, "passes_over_fused") + times_cell(result, "products_over_fused") +
            times_cell(result, "ggml_over_fused");
 }
 
-std::string finish_table(const std::vector<Measured>& results) {
+std::string ops_table(const std::vector<Measured>& results) {
     return table("From the projection to the cache",
                  "Norms, rotation and the store of K and V in one dispatch. The last columns say "
                  "how many times as long other ways take, timed alternately: the passes that it "
                  "replaces, and those of ggml's backend.",
-                 finish_head, results, finish_cells);
+                 ops_head, results, ops_cells);
 }
 
 std::string cache_table(const std::vector<Measured>& results) {
     return table("To a quantised cache",
                  "The same with Hadamard transforms, which graph engines compute as passes or as "
                  "matrix products.",
-                 finish_head, results, finish_cells);
+                 ops_head, results, ops_cells);
 }
 
 /// Returns a drawing for use inside a page, without the XML declaration.
@@ -257,7 +257,7 @@ std::string html_report(const std::vector<Measured>& results,
         "alternately: the red line, 100 %. In place only rotated channels count. Medians.",
         those_of(results, "rope/"));
     html += rival_table(those_of(results, "rival/"));
-    html += finish_table(those_of(results, "finish/")) + cache_table(those_of(results, "cache/"));
+    html += ops_table(those_of(results, "ops/")) + cache_table(those_of(results, "cache/"));
     html += table("Without a GPU",
                   "Plain loops on all cores of the processor, and how many times as fast vkrope "
                   "is, timed alternately; less than 1 is "

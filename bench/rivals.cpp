@@ -27,8 +27,8 @@ const char* word_for(Way way) noexcept {
 }
 
 std::vector<float> cpu_table(const Shape& shape) {
-    const Rotation rotation = rotation_of(shape);
-    const AnglePlan plan = value_of(
+    const RopeParams rotation = rotation_of(shape);
+    const AngleTableLayout plan = value_of(
         plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, shape.tokens, 0), Subject::device);
     std::vector<float> table(plan.bytes / sizeof(float));
     check(fill_angles(rotation, plan, table.data(), plan.bytes), Subject::device);
@@ -61,8 +61,8 @@ Rival::Rival(Device& device, const Shape& shape, Element element, Way way)
         texture_ = value_of(AngleTable::make(device, rotation_of(shape),
                                              VKROPE_ANGLES_DIRECT_TEXTURE, shape.max_position),
                             Subject::device);
-        push_.fold_log2 = texture_.plan().fold_log2;
-        push_.row_texels = texture_.plan().row_texels;
+        push_.fold_log2 = texture_.layout().fold_log2;
+        push_.row_texels = texture_.layout().row_texels;
     }
 }
 

@@ -51,7 +51,7 @@ std::function<Status(VkCommandBuffer)> recording(const std::shared_ptr<Rope>& ro
 void Bench::register_rows() {
     register_ropes();
     register_rivals();
-    register_finishes();
+    register_ops();
     register_growth();
     register_host_rows();
 }
@@ -81,7 +81,7 @@ void Bench::add_row(const std::string& name, Make make,
 Bench::Row& Bench::set_up(const std::string& name, const Make& make) {
     if (set_up_ != name) {
         set_up_.clear();
-        finish_.reset();
+        ops_.reset();
         row_ = {};  // freed before the next one: both together may not fit
         row_ = make();
         check_row(row_);

@@ -70,15 +70,15 @@ class Bench {
     void register_ropes();
     void register_growth();
     void register_rivals();
-    void register_finishes();  // finish_rows.cpp
-    void time_finish(benchmark::State& state, void* layer, const char* model);
+    void register_ops();  // ops_rows.cpp
+    void time_ops(benchmark::State& state, void* layer, const char* model);
     void register_host_rows();  // host_rows.cpp
 
     Device device_;
     std::unique_ptr<CopyRoof> roof_;
     std::string set_up_;
     Row row_;
-    std::shared_ptr<void> finish_;  // of a row of register_finishes()
+    std::shared_ptr<void> ops_;  // of a row of register_ops()
     tools::ExitCode outcome_ = tools::ExitCode::success;
     std::vector<std::string> left_out_;
 };

@@ -19,7 +19,7 @@ bench() {
     rows="^(rope/$llama/.*/out_of_place|rope/$llama/.*/factored_texture/"
     rows="$rows|rope/decode_.*/f16/factored_texture/|copy/$llama|copy_buffer/$llama"
     rows="$rows|rival/.*/$llama|rival/unfused/decode_.*/f16|cpu/$llama|growth/|empty/.*/f16"
-    rows="$rows|finish/|cache/.*_llama3_1_8b|cache/.*/q8_0"
+    rows="$rows|ops/|cache/.*_llama3_1_8b|cache/.*/q8_0"
     rows="$rows|host/(record_of|record/$llama|record/decode_b64|create|fill))"
     rm -f $out/run.json
     status=0

@@ -164,8 +164,8 @@ Shape reduced(Shape shape, Element element, std::uint64_t bytes) {
     return shape;
 }
 
-Rotation rotation_of(const Shape& shape) {
-    Rotation rotation;
+RopeParams rotation_of(const Shape& shape) {
+    RopeParams rotation;
     rotation.pairing = shape.pairing;
     rotation.head_dim = shape.q_head_dim;
     rotation.rotary_dim = shape.rotary_dim;

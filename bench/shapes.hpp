@@ -62,7 +62,7 @@ std::uint64_t device_bytes(const Shape& shape, Element element);
 /// Returns the shape with its tokens halved until it fits in `bytes`; at least one token.
 Shape reduced(Shape shape, Element element, std::uint64_t bytes);
 
-Rotation rotation_of(const Shape& shape);
+RopeParams rotation_of(const Shape& shape);
 
 /// Ids in the layout of the kernel: [axes, tokens] for all sequences, or [tokens]. Empty: implicit.
 std::vector<std::int32_t> ids_of(const Shape& shape);

@@ -42,9 +42,9 @@ function keep_row(   part, row, d) {
     } else if (part[1] == "rival" || part[1] == "cpu") {
         row = part[1] == "cpu" ? part[2] "/" part[3] : part[3] "/" part[4]
         rival[d, row, part[1] == "cpu" ? "cpu" : part[2]] = figure(counter["vkrope_speedup"])
-    } else if (part[1] == "finish" && part[3] == "f16" ||
+    } else if (part[1] == "ops" && part[3] == "f16" ||
         part[1] == "cache" && part[3] ~ /^(q8_0|q4_0|e4m3fn)$/) {
-        finishes[d] = finishes[d] sprintf("%-34s %9s %7s %5.0f %6d %5s %10s %8s %4s %5s\n", \
+        with_ops[d] = with_ops[d] sprintf("%-34s %9s %7s %5.0f %6d %5s %10s %8s %4s %5s\n", \
             part[1] "/" part[2] "/" part[3], figure(counter["real_time"] / 1e3), \
             figure(counter["bytes_per_second"] / 1e9), 100 * counter["roof"], counter["passes"], \
             figure(counter["bytes_of_passes"]), figure(counter["passes_over_fused"]), \
@@ -166,10 +166,10 @@ END {
                     (d, row, ways[w]) in rival ? rival[d, row, ways[w]] : "-" >file
             printf "\n" >file
         }
-        if (finishes[d] != "")
-            printf "\n%-34s %9s %7s %5s %6s %5s %10s %8s %4s %5s\n%s", "finish", "us", "GB/s", \
+        if (with_ops[d] != "")
+            printf "\n%-34s %9s %7s %5s %6s %5s %10s %8s %4s %5s\n%s", "ops", "us", "GB/s", \
                 "roof%", "passes", "bytes", "over_passes", "products", "ggml", "plain", \
-                finishes[d] >file
+                with_ops[d] >file
         if (kind_count[d])
             printf "\n%-34s %9s %7s %9s\n", "host", "cold_ms", "warm_ms", "record_us" >file
         for (k = 1; k <= kind_count[d]; k++) {

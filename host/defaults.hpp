@@ -36,7 +36,7 @@ inline KernelInfo completed(KernelInfo info) noexcept {
 }
 
 /// The rotation with its defaults filled in.
-inline RopeParams completed(RopeParams rotation) noexcept {
+inline vkrope_rope_params completed(vkrope_rope_params rotation) noexcept {
     rotation.attention_factor = value_or(rotation.attention_factor, 1.0);
     rotation.head_groups = value_or(rotation.head_groups, 1u);
     return rotation;
@@ -44,7 +44,7 @@ inline RopeParams completed(RopeParams rotation) noexcept {
 
 /// Checks a plan that the caller may have filled. Its format, which may be any number, is not read
 /// as a VkFormat before.
-inline Status check_plan(const AnglePlan* plan, const char* name) noexcept {
+inline Status check_plan(const AngleTableLayout* plan, const char* name) noexcept {
     if (Status s = not_null(plan, name); !s) return s;
     std::uint32_t format;
     std::memcpy(&format, &plan->format, sizeof format);

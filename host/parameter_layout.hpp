@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which steps a finish has, and where weights, biases and scales are in a parameter buffer. The
+// Which steps ops has, and where weights, biases and scales are in a parameter buffer. The
 // frequencies tier plans and fills it, the kernel tier reads it.
 #pragma once
 
@@ -8,10 +8,10 @@
 namespace vkrope {
 
 /// Whether a tensor has a bias, norm, clip, scale or Hadamard transform.
-constexpr bool has_finish(const Finish& finish) noexcept {
-    return finish.norm.kind != VKROPE_NORM_NONE || finish.bias != VKROPE_PARAMETER_NONE ||
-           finish.clip != 0 || scale_of(finish) != 1 || finish.scale_call || finish.scale_tokens ||
-           finish.hadamard != 0;
+constexpr bool has_ops(const Ops& ops) noexcept {
+    return ops.norm.kind != VKROPE_NORM_NONE || ops.bias != VKROPE_PARAMETER_NONE ||
+           ops.clip != 0 || scale_of(ops) != 1 || ops.scale_call || ops.scale_tokens ||
+           ops.hadamard != 0;
 }
 
 /// Shape of a scale that the caller gives.
@@ -23,7 +23,7 @@ constexpr ParameterShape shape_of(StoreScale scale) noexcept {
 
 /// Places the items of `info`, whose shapes keep their rules, and returns how many floats they
 /// take. If these are more than 32 bits can count, the plan is not valid.
-constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterPlan& plan) noexcept {
+constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterLayout& plan) noexcept {
     std::uint64_t floats = 0;
     const auto place = [&floats](ParameterItem& item, ParameterShape shape, std::uint32_t head_dim,
                                  std::uint32_t heads, std::uint32_t added) {

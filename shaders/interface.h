@@ -45,24 +45,24 @@ VKROPE_CONSTANT position_binding_offsets = 3;
 
 // The specialisation constants of the ops of tensor t = q, k or v: VKROPE_TENSOR_CONSTANTS(X, t,
 // first) expands to X(id, name, default) for each, from id `first` on.
-#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                                       \
-    X(first + 0, t##_steps, 0)                 /* step_* */                                        \
-    X(first + 1, t##_row_heads, 1)             /* heads that a norm takes as one row */            \
-    X(first + 2, t##_inverse_n, 0)             /* f32 bits: 1 / channels of such a row */          \
-    X(first + 3, t##_eps, 0)                   /* f32 bits */                                      \
-    X(first + 4, t##_clip, 0)                  /* f32 bits */                                      \
-    X(first + 5, t##_factor, 0)                /* f32 bits; step_scale */                          \
-    X(first + 6, t##_bias, 0)                  /* shape_* */                                       \
-    X(first + 7, t##_bias_at, 0)               /* floats from the start of the parameters */       \
-    X(first + 8, t##_weight, 0)                /* shape_* */                                       \
-    X(first + 9, t##_weight_at, 0)                                                                 \
-    X(first + 10, t##_norm_bias, 0)            /* shape_* */                                       \
-    X(first + 11, t##_norm_bias_at, 0)                                                             \
-    X(first + 12, t##_hadamard, 0)             /* levels: log2 of the channels of a block */       \
-    X(first + 13, t##_store_scale, 0)          /* store_scale_* */                                 \
-    X(first + 14, t##_store_scale_at, 0)       /* floats from the start of the parameters */       \
-    X(first + 15, t##_scale_floor, 0)          /* f32 bits */                                      \
-    X(first + 16, t##_scale_heads, 1)          /* heads of the call: scales of a token */
+#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                           \
+    X(first + 0, t##_steps, 0)     /* step_* */                                        \
+    X(first + 1, t##_row_heads, 1) /* heads that a norm takes as one row */            \
+    X(first + 2, t##_inverse_n, 0) /* f32 bits: 1 / channels of such a row */          \
+    X(first + 3, t##_eps, 0)       /* f32 bits */                                      \
+    X(first + 4, t##_clip, 0)      /* f32 bits */                                      \
+    X(first + 5, t##_factor, 0)    /* f32 bits; step_scale */                          \
+    X(first + 6, t##_bias, 0)      /* shape_* */                                       \
+    X(first + 7, t##_bias_at, 0)   /* floats from the start of the parameters */       \
+    X(first + 8, t##_weight, 0)    /* shape_* */                                       \
+    X(first + 9, t##_weight_at, 0)                                                     \
+    X(first + 10, t##_norm_bias, 0) /* shape_* */                                      \
+    X(first + 11, t##_norm_bias_at, 0)                                                 \
+    X(first + 12, t##_hadamard, 0)       /* levels: log2 of the channels of a block */ \
+    X(first + 13, t##_store_scale, 0)    /* store_scale_* */                           \
+    X(first + 14, t##_store_scale_at, 0) /* floats from the start of the parameters */ \
+    X(first + 15, t##_scale_floor, 0)    /* f32 bits */                                \
+    X(first + 16, t##_scale_heads, 1)    /* heads of the call: scales of a token */
 
 // Specialisation constants. They differ between kernels, or between the pipelines of a kernel.
 // X(id, name, default), in the order of ids. Id 0 is the workgroup size:
@@ -115,15 +115,15 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(45, section_5, 0)                                                                            \
     X(46, section_6, 0)                                                                            \
     X(47, section_7, 0)                                                                            \
-    X(48, counter, 0)     /* 1: may count tokens whose position or slot is out of range */         \
-    X(49, k_after_q, 0)   /* 1: loads K after storing Q, for lack of registers */                  \
-    X(50, finish, 0)      /* finish_*: who takes the steps of q_steps, k_steps, v_steps */         \
-    X(51, norms_held, 1)  /* rows of a tensor whose norms a lane holds */                          \
-    X(52, exchanged, 1)   /* floats of sums that the lanes of a workgroup share */                 \
+    X(48, counter, 0)    /* 1: may count tokens whose position or slot is out of range */          \
+    X(49, k_after_q, 0)  /* 1: loads K after storing Q, for lack of registers */                   \
+    X(50, ops, 0)        /* ops_*: who takes the steps of q_steps, k_steps, v_steps */             \
+    X(51, norms_held, 1) /* rows of a tensor whose norms a lane holds */                           \
+    X(52, exchanged, 1)  /* floats of sums that the lanes of a workgroup share */                  \
     VKROPE_TENSOR_CONSTANTS(X, q, 53)                                                              \
     VKROPE_TENSOR_CONSTANTS(X, k, 70)                                                              \
     VKROPE_TENSOR_CONSTANTS(X, v, 87)                                                              \
-    X(104, heads_together, 1)    /* finish_shared: heads whose units a lane exchanges at once */   \
+    X(104, heads_together, 1)    /* ops_shared: heads whose units a lane exchanges at once */      \
     X(105, staged, 1)            /* words of rows that the lanes of a workgroup store together */  \
     X(106, phase, 0)             /* 1: a phase is added to the angle of each pair */               \
     X(107, head_groups, 1)       /* groups of heads with frequencies of their own; computed */     \
@@ -174,9 +174,9 @@ VKROPE_CONSTANT conversion_normals = 1;
 VKROPE_CONSTANT conversion_native = 2;
 
 // Assignment of the ops (bias, norm, scale, ...) of a row to lanes.
-VKROPE_CONSTANT finish_none = 0;    // no ops
-VKROPE_CONSTANT finish_owned = 1;   // a lane owns whole rows: the heads of a token, one by one
-VKROPE_CONSTANT finish_shared = 2;  // lanes share a row and exchange their sums
+VKROPE_CONSTANT ops_none = 0;    // no ops
+VKROPE_CONSTANT ops_owned = 1;   // a lane owns whole rows: the heads of a token, one by one
+VKROPE_CONSTANT ops_shared = 2;  // lanes share a row and exchange their sums
 
 // Bits of q_steps, k_steps and v_steps.
 VKROPE_CONSTANT step_rms = 1;

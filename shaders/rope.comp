@@ -355,13 +355,13 @@ void serve(const uint index, const uint z, const uint step_lane, const uint head
     }
 }
 
-#include "finish_lanes.glsl"
+#include "ops_lanes.glsl"
 
 void main() {
     const uint lane = gl_LocalInvocationID.x;
     const uint step_lane = lane % step_lanes, head_lane = lane / step_lanes % head_lanes;
-    if (finish != finish_none) {
-        finish_lane();
+    if (ops != ops_none) {
+        ops_lane();
     } else if (group_tokens == 1) {
         serve(gl_WorkGroupID.x, gl_WorkGroupID.z, step_lane, head_lane);
     } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One tensor: loads and stores of its units, the addresses of its rows, and the work of a lane on
 // them. Include it once for each tensor. Needs interface.h, element.glsl, pairing.glsl and
-// token.glsl, and the constants of VKROPE_CONSTANTS. With norm.glsl included before it, finish.glsl
+// token.glsl, and the constants of VKROPE_CONSTANTS. With norm.glsl included before it, ops.glsl
 // is part of it. Declares no binding, push constant or workgroup size. Define these macros before
 // each include, which undefines them:
 //
@@ -16,7 +16,7 @@
 //   VKROPE_TENSOR_IN_PLACE   its in-place flag, or 0
 //   VKROPE_TENSOR_SCATTERS   a constant: its rows go to the slots of slot_mapping
 //
-// With norm.glsl it includes finish.glsl, which names further macros.
+// With norm.glsl it includes ops.glsl, which names further macros.
 #ifndef VKROPE_TENSOR
 #error "tensor.glsl: define VKROPE_TENSOR(name)"
 #endif
@@ -349,7 +349,7 @@ void T(copy_group)(const uint lane, const uint from, const uint to, const uint f
 }
 
 #ifdef VKROPE_NORM_GLSL
-#include "finish.glsl"
+#include "ops.glsl"
 #endif
 
 #undef T

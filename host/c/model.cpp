@@ -14,9 +14,9 @@ using namespace vkrope;
 using namespace vkrope::c;
 
 struct vkrope_model {
-    Rotation of;
+    RopeParams of;
     std::vector<const char*> warnings;  // of.warnings, in the form of vkrope_rope_params
-    RopeParams params;                  // a view of both
+    vkrope_rope_params params;          // a view of both
 };
 
 namespace {
@@ -42,7 +42,7 @@ Status read_query(const vkrope_model_query* from, ModelQuery& query) {
     return {};
 }
 
-Status hand_over(Result<Rotation>&& imported, vkrope_model** model) {
+Status hand_over(Result<RopeParams>&& imported, vkrope_model** model) {
     if (!imported) return imported.status;
     auto made = std::make_unique<vkrope_model>();
     made->of = std::move(imported.value);

@@ -88,17 +88,17 @@ Status read_shape(const vkrope_host_shape* from, HostShape& shape) {
 
 /// A copy of the caller's rotation, made after its counts are known to be right. What it says about
 /// the model is left out.
-Result<Rotation> owned(const vkrope_rope_params* from) {
+Result<RopeParams> owned(const vkrope_rope_params* from) {
     if (Status s = not_null(from, "rotation"); !s) return {s, {}};
     const AngleSource any = from->precision == VKROPE_ANGLE_PRECISION_EXACT
                                 ? VKROPE_ANGLES_COMPUTED
                                 : VKROPE_ANGLES_DIRECT_BUFFER;
-    AnglePlan plan;
+    AngleTableLayout plan;
     if (Status s = status_of(vkrope_plan_angles, from, any, 1, 0, &plan); !s) return {s, {}};
-    RopeParams numbers = *from;
+    vkrope_rope_params numbers = *from;
     numbers.rope_type = nullptr;
     numbers.warnings = nullptr;
-    return {{}, Rotation(numbers)};
+    return {{}, RopeParams(numbers)};
 }
 
 /// Creates a handle for the value, unless there was an error.
@@ -249,7 +249,7 @@ vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rope
                                         vkrope_angle_table** table, vkrope_error* error) {
     return making(table, "table", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        const Result<Rotation> of = owned(rotation);
+        const Result<RopeParams> of = owned(rotation);
         if (!of) return of.status;
         Result<AngleTable> made = AngleTable::make(device->of, of.value, source, max_position);
         if (!made) return made.status;
@@ -272,7 +272,7 @@ vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table, vkrope_device*
     return guarded(error, [&]() -> Status {
         if (Status s = not_null(table, "table"); !s) return s;
         if (Status s = not_null(device, "device"); !s) return s;
-        const Result<Rotation> of = owned(rotation);
+        const Result<RopeParams> of = owned(rotation);
         if (!of) return of.status;
         return table->of.reach(device->of, of.value, max_position);
     });
@@ -288,7 +288,7 @@ vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_ro
                                           vkrope_error* error) {
     return making(host_rotation, "host_rotation", error, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
-        const Result<Rotation> rotates = owned(rotation);
+        const Result<RopeParams> rotates = owned(rotation);
         if (!rotates) return rotates.status;
         HostShape of;
         if (Status s = read_shape(shape, of); !s) return s;

@@ -6,7 +6,7 @@
 
 #include "bits.hpp"
 #include "defaults.hpp"
-#include "frequencies/angle_plan.hpp"
+#include "frequencies/angle_table_layout.hpp"
 #include "frequencies/table_entry.hpp"
 #include "interface.h"
 #include "status.hpp"
@@ -19,7 +19,7 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
 /// Writes table rows one after another; never reads what it wrote.
 class RowWriter {
    public:
-    RowWriter(const RopeParams& rotation, void* memory) noexcept
+    RowWriter(const vkrope_rope_params& rotation, void* memory) noexcept
         : rotation_(rotation), next_(static_cast<float*>(memory)) {
         for (std::size_t j = 0; j < std::min(rotation.inv_freq_count, fractions_.size()); ++j) {
             fractions_[j] = vkrope_turn_fraction(rotation.inv_freq[j]);
@@ -62,19 +62,20 @@ class RowWriter {
                    : vkrope_turn_fraction(rotation_.phase[j]);
     }
 
-    const RopeParams& rotation_;
+    const vkrope_rope_params& rotation_;
     float* next_;
     // Fractions of the first pairs: enough for head_dim 512, small enough for any stack.
     std::array<std::uint64_t, 256> fractions_ = {}, phases_ = {};
 };
 
 /// Rows beyond those of positions from 0 on are for -1 and below.
-std::int64_t direct_position(const AnglePlan& plan, std::uint64_t row) noexcept {
+std::int64_t direct_position(const AngleTableLayout& plan, std::uint64_t row) noexcept {
     const auto position = std::int64_t(row);
     return row < plan.rows ? position : std::int64_t(plan.rows) - 1 - position;
 }
 
-void write_texture_row(const AnglePlan& plan, std::uint64_t row, RowWriter& writer) noexcept {
+void write_texture_row(const AngleTableLayout& plan, std::uint64_t row,
+                       RowWriter& writer) noexcept {
     if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE) {
         writer.row(direct_position(plan, row));
     } else if (const std::uint64_t coarse = shader::coarse_rows(plan.rows, plan.phase);
@@ -85,7 +86,8 @@ void write_texture_row(const AnglePlan& plan, std::uint64_t row, RowWriter& writ
     }
 }
 
-void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& writer) noexcept {
+void fill_texture_line(const AngleTableLayout& plan, std::uint32_t line,
+                       RowWriter& writer) noexcept {
     const std::size_t row_floats = std::size_t{plan.row_texels} * 4;
     const std::size_t padding = row_floats - std::size_t{plan.pairs} * 2;
     const std::uint32_t columns = plan.extent.width / plan.row_texels;
@@ -103,7 +105,7 @@ void fill_texture_line(const AnglePlan& plan, std::uint32_t line, RowWriter& wri
 /// Writes what vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from radians_high on, the
 /// two parts of the attention factor, then the fractions of a turn, with those of phases after
 /// those of each head group.
-void write_turns(const RopeParams& rotation, void* memory) noexcept {
+void write_turns(const vkrope_rope_params& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
     const double factor = rotation.attention_factor,
                  radians = factor * 0x1.921fb54442d18p-18;  // 2 pi / 2^20
@@ -139,14 +141,15 @@ void write_turns(const RopeParams& rotation, void* memory) noexcept {
     }
 }
 
-Status fill_lines(const RopeParams& rotation, const AnglePlan& plan, std::uint32_t first_line,
-                  std::uint32_t lines, void* memory, std::size_t bytes) noexcept {
+Status fill_lines(const vkrope_rope_params& rotation, const AngleTableLayout& plan,
+                  std::uint32_t first_line, std::uint32_t lines, void* memory,
+                  std::size_t bytes) noexcept {
     if (Status status = check(rotation); !status) {
         return status;
     }
     if (plan.source == VKROPE_ANGLES_AUTOMATIC || plan.source >= VKROPE_ANGLES_COS_SIN_CACHE) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "plan.source is %u: it must be the source that vkrope_plan_angles chose",
+                     "layout.source is %u: it must be the source that vkrope_plan_angles chose",
                      unsigned(plan.source));
     }
     if (Status status = check_source(rotation, plan.source); !status) {
@@ -154,22 +157,24 @@ Status fill_lines(const RopeParams& rotation, const AnglePlan& plan, std::uint32
     }
     if (plan.pairs != rotation.rotary_dim / 2) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u", plan.pairs,
-                     rotation.rotary_dim / 2);
+                     "layout.pairs is %u: it must be the rotation's rotary_dim / 2 = %u",
+                     plan.pairs, rotation.rotary_dim / 2);
     }
     if ((plan.phase != 0) == (rotation.phase_count == 0) ||
         value_or(plan.head_groups, 1u) != rotation.head_groups ||
         summed_axes(plan.sections) != summed_axes(rotation.sections)) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "plan.phase is %d, plan.head_groups is %u and plan.sections sum %u axes: they "
-                     "differ from the rotation's; make the plan from this rotation",
-                     plan.phase, plan.head_groups, summed_axes(plan.sections));
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "layout.phase is %d, layout.head_groups is %u and layout.sections sum %u axes: they "
+            "differ from the rotation's; make the layout from this rotation",
+            plan.phase, plan.head_groups, summed_axes(plan.sections));
     }
     if (!consistent(plan)) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "plan.bytes is %llu: it must be the size that vkrope_plan_angles returned for "
-                     "%u positions",
-                     ull{plan.bytes}, plan.rows);
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "layout.bytes is %llu: it must be the size that vkrope_plan_angles returned for "
+            "%u positions",
+            ull{plan.bytes}, plan.rows);
     }
     if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % alignof(float) != 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -208,30 +213,31 @@ Status fill_lines(const RopeParams& rotation, const AnglePlan& plan, std::uint32
 
 using namespace vkrope;
 
-vkrope_result vkrope_fill_angles(const vkrope_rope_params* rotation, const vkrope_angle_plan* plan,
-                                 void* memory, size_t bytes, vkrope_error* failure) {
+vkrope_result vkrope_fill_angles(const vkrope_rope_params* rotation,
+                                 const vkrope_angle_table_layout* plan, void* memory, size_t bytes,
+                                 vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = check_plan(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "layout"); !s) return s;
         return fill_lines(completed(*rotation), *plan, 0, angle_lines(*plan).count, memory, bytes);
     });
 }
 
 vkrope_result vkrope_fill_angle_lines(const vkrope_rope_params* rotation,
-                                      const vkrope_angle_plan* plan, uint32_t first_line,
+                                      const vkrope_angle_table_layout* plan, uint32_t first_line,
                                       uint32_t lines, void* memory, size_t bytes,
                                       vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = check_plan(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "layout"); !s) return s;
         return fill_lines(completed(*rotation), *plan, first_line, lines, memory, bytes);
     });
 }
 
-vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan, vkrope_angle_lines* lines,
-                                     vkrope_error* failure) {
+vkrope_result vkrope_get_angle_lines(const vkrope_angle_table_layout* plan,
+                                     vkrope_angle_lines* lines, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = check_plan(plan, "plan"); !s) return s;
+        if (Status s = check_plan(plan, "layout"); !s) return s;
         return hand_out(Result<AngleLines>{{}, angle_lines(*plan)}, lines, "lines");
     });
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "defaults.hpp"
-#include "frequencies/angle_plan.hpp"
+#include "frequencies/angle_table_layout.hpp"
 #include "frequencies/id_range.hpp"
 #include "frequencies/scaling_rules.hpp"
 
@@ -55,7 +55,7 @@ struct Layout {
     std::size_t groups, rows, pairs;
     bool sum;
 
-    explicit Layout(const RopeParams& rotation) noexcept
+    explicit Layout(const vkrope_rope_params& rotation) noexcept
         : groups(rotation.head_groups), rows(1), pairs(rotation.rotary_dim / 2),
           sum(rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM) {
         if (sum) rows = rotation.sections.axes;
@@ -64,7 +64,7 @@ struct Layout {
     std::size_t phases() const noexcept { return groups * pairs; }
 };
 
-Status require_rotation(const RopeParams& rotation, std::uint32_t count) noexcept {
+Status require_rotation(const vkrope_rope_params& rotation, std::uint32_t count) noexcept {
     const std::uint32_t axes = rotation.sections.axes == 0 ? 1 : rotation.sections.axes;
     if (count != axes) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -151,14 +151,13 @@ vkrope_result vkrope_interval_axis(uint32_t patches, double low, double high,
                   [&] { return hand_out(axis_of_interval(patches, low, high), axis, "axis"); });
 }
 
-vkrope_result vkrope_rotation_fold_grid(const vkrope_grid_axis* axes, uint32_t axis_count,
-                                        double* inv_freq, double* phase, vkrope_rope_params* params,
-                                        vkrope_error* failure) {
+vkrope_result vkrope_fold_grid(const vkrope_grid_axis* axes, uint32_t axis_count, double* inv_freq,
+                               double* phase, vkrope_rope_params* params, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(params, "rotation"); !s) return s;
         if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
         if (Status s = require_axes(axes, axis_count); !s) return s;
-        const RopeParams rotation = completed(*params);
+        const vkrope_rope_params rotation = completed(*params);
         if (Status s = require_rotation(rotation, axis_count); !s) return s;
         bool shifted = false, scaled = false;
         for (std::uint32_t a = 0; a < axis_count; ++a) {

@@ -4,22 +4,23 @@
 #include <iterator>
 
 #include "defaults.hpp"
-#include "frequencies/angle_plan.hpp"
+#include "frequencies/angle_table_layout.hpp"
 #include "parameter_layout.hpp"
 #include "status.hpp"
 
 using namespace vkrope;
 
 vkrope_result vkrope_get_kernel_info(const vkrope_rope_params* params,
-                                     const vkrope_angle_plan* angles, const vkrope_element* q,
-                                     const vkrope_element* k, const vkrope_element* v,
-                                     vkrope_kernel_info* made, vkrope_error* failure) {
+                                     const vkrope_angle_table_layout* angles,
+                                     const vkrope_element* q, const vkrope_element* k,
+                                     const vkrope_element* v, vkrope_kernel_info* made,
+                                     vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(params, "rotation"); !s) return s;
-        if (Status s = check_plan(angles, "plan"); !s) return s;
+        if (Status s = check_plan(angles, "layout"); !s) return s;
         if (Status s = not_null(made, "info"); !s) return s;
-        const RopeParams rotation = completed(*params);
-        const AnglePlan& plan = *angles;
+        const vkrope_rope_params rotation = completed(*params);
+        const AngleTableLayout& plan = *angles;
         if (rotation.no_rope) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.no_rope is set: a layer without RoPE has no kernel, its Q and K "
@@ -28,34 +29,35 @@ vkrope_result vkrope_get_kernel_info(const vkrope_rope_params* params,
         if (plan.pairs == 0 || plan.pairs != rotation.rotary_dim / 2) {
             return error(
                 VKROPE_ERROR_INVALID_ARGUMENT,
-                "plan.pairs is %u: it must be the rotation's rotary_dim / 2 = %u, and above 0",
+                "layout.pairs is %u: it must be the rotation's rotary_dim / 2 = %u, and above 0",
                 plan.pairs, rotation.rotary_dim / 2);
         }
         if (plan.source == VKROPE_ANGLES_AUTOMATIC || plan.source > VKROPE_ANGLES_COS_SIN_CACHE ||
             plan.element > VKROPE_BF16) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "plan.source is %u and plan.element is %u: they must be the values that "
-                         "vkrope_plan_angles returned",
-                         unsigned(plan.source), unsigned(plan.element));
+            return error(
+                VKROPE_ERROR_INVALID_ARGUMENT,
+                "layout.source is %u and layout.element is %u: they must be the values that "
+                "vkrope_plan_angles returned",
+                unsigned(plan.source), unsigned(plan.element));
         }
         const bool of_caller = plan.source == VKROPE_ANGLES_COS_SIN_CACHE;
         if (!of_caller && plan.sections.axes != rotation.sections.axes) {
             return error(
                 VKROPE_ERROR_INVALID_ARGUMENT,
-                "plan.sections has %u axes: it must be the rotation's sections, which have %u",
+                "layout.sections has %u axes: it must be the rotation's sections, which have %u",
                 plan.sections.axes, rotation.sections.axes);
         }
         if (!of_caller && plan.sections != rotation.sections) {
             return error(
                 VKROPE_ERROR_INVALID_ARGUMENT,
-                "plan.sections differ from the rotation's in order, pairs or leftover_axis; "
-                "make the plan from this rotation");
+                "layout.sections differ from the rotation's in order, pairs or leftover_axis; "
+                "make the layout from this rotation");
         }
         if (!of_caller && ((plan.phase != 0) == (rotation.phase_count == 0) ||
                            value_or(plan.head_groups, 1u) != rotation.head_groups)) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "plan.phase is %d and plan.head_groups is %u: they differ from the "
-                         "rotation's; make the plan from this rotation",
+                         "layout.phase is %d and layout.head_groups is %u: they differ from the "
+                         "rotation's; make the layout from this rotation",
                          plan.phase, plan.head_groups);
         }
         if (rotation.pairing == VKROPE_PAIRING_NONE || rotation.pairing > VKROPE_INTERLEAVED) {
@@ -69,16 +71,16 @@ vkrope_result vkrope_get_kernel_info(const vkrope_rope_params* params,
         KernelInfo info;
         info.pairing = rotation.pairing;
         info.rotary_dim = rotation.rotary_dim;
-        const ModelFinish& finish = rotation.finish;
+        const ModelOps& model = rotation.ops;
         const struct {
             const Element* type;
             std::uint32_t rotary_offset, heads;
-            const Finish& ops;
-        } tensors[tensor_count] = {{q, rotation.q_rotary_offset, finish.q_heads, finish.tensor[Q]},
-                                   {k, rotation.k_rotary_offset, finish.k_heads, finish.tensor[K]},
-                                   {v, rotation.k_rotary_offset, finish.k_heads, finish.tensor[V]}};
+            const Ops& ops;
+        } tensors[tensor_count] = {{q, rotation.q_rotary_offset, model.q_heads, model.tensor[Q]},
+                                   {k, rotation.k_rotary_offset, model.k_heads, model.tensor[K]},
+                                   {v, rotation.k_rotary_offset, model.k_heads, model.tensor[V]}};
         const bool any = std::any_of(std::begin(tensors), std::end(tensors),
-                                     [](const auto& of) { return of.type && has_finish(of.ops); });
+                                     [](const auto& of) { return of.type && has_ops(of.ops); });
         for (const TensorIndex t : every_tensor) {
             const auto& [type, rotary_offset, heads, ops] = tensors[t];
             if (!type) continue;

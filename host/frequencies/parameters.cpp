@@ -47,7 +47,7 @@ Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t hea
 }
 
 Status check_shapes(const char* tensor, const TensorInfo& of) noexcept {
-    const Finish& ops = of.ops;
+    const Ops& ops = of.ops;
     if (Status s = check_shape(tensor, "bias", ops.bias, of.head_dim, of.heads); !s) return s;
     if (Status s = check_shape(tensor, "norm.weight", ops.norm.weight, of.head_dim, of.heads); !s)
         return s;
@@ -71,23 +71,23 @@ Status check_source(const Filled& of, std::uint64_t end) noexcept {
     const ParameterItem& item = *of.item;
     const ParameterSource& source = *of.source;
     if (item.count == 0 && (source.data || source.count != 0))
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s is given: the plan has none", of.tensor,
-                     of.field);
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s is given: the layout has none",
+                     of.tensor, of.field);
     if (item.count == 0) return {};
     if (item.offset + (std::uint64_t{item.count} + 3) / 4 * 4 > end)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "plan.%s.%s ends at float %" PRIu64 ": plan.bytes holds %" PRIu64, of.tensor,
-                     of.field, item.offset + std::uint64_t{item.count}, end);
+                     "layout.%s.%s ends at float %" PRIu64 ": layout.bytes holds %" PRIu64,
+                     of.tensor, of.field, item.offset + std::uint64_t{item.count}, end);
     if (!source.data)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.%s.data is null: the plan has %u numbers for it", of.tensor, of.field,
+                     "%s.%s.data is null: the layout has %u numbers for it", of.tensor, of.field,
                      item.count);
     if (source.element > VKROPE_BF16)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s.element is %u: no such element type",
                      of.tensor, of.field, unsigned(source.element));
     if (source.count == item.count) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s.%s.count is %zu: the plan has %u numbers for it", of.tensor, of.field,
+                 "%s.%s.count is %zu: the layout has %u numbers for it", of.tensor, of.field,
                  source.count, item.count);
 }
 
@@ -154,16 +154,16 @@ vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim, VkBool3
             block_of_llama_cpp(v_head_dim, v_quantised, 64)};
 }
 
-vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* given, vkrope_parameter_plan* made,
+vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* given, vkrope_parameter_layout* made,
                                      vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(given, "info"); !s) return s;
-        if (Status s = not_null(made, "plan"); !s) return s;
+        if (Status s = not_null(made, "layout"); !s) return s;
         const KernelInfo& info = *given;
         for (const TensorIndex t : every_tensor) {
             if (Status s = check_shapes(names_of[t].name, info.tensor[t]); !s) return s;
         }
-        ParameterPlan plan;
+        ParameterLayout plan;
         const std::uint64_t floats = lay_out_parameters(info, plan) *
                                      (info.two_parameter_sets ? 2 : 1);
         if (floats >= std::uint64_t{1} << 30) {
@@ -177,19 +177,19 @@ vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* given, vkrope_par
     });
 }
 
-vkrope_result vkrope_fill_parameters(const vkrope_parameter_plan* planned,
+vkrope_result vkrope_fill_parameters(const vkrope_parameter_layout* planned,
                                      const vkrope_parameter_sources* from, void* memory,
                                      size_t bytes, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = not_null(planned, "plan"); !s) return s;
+        if (Status s = not_null(planned, "layout"); !s) return s;
         if (Status s = not_null(from, "sources"); !s) return s;
-        const ParameterPlan& plan = *planned;
+        const ParameterLayout& plan = *planned;
         const ParameterSources& sources = *from;
         if (plan.bytes != 0 && (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0))
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "memory is %p: it must be a multiple of 4, not null", memory);
         if (bytes < plan.bytes)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the plan has %zu", bytes,
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the layout has %zu", bytes,
                          plan.bytes);
         constexpr std::uint32_t item_count = 4;  // of a tensor
         std::array<Filled, tensor_count * item_count> items;

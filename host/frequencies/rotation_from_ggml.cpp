@@ -31,7 +31,7 @@ Status check_sections(const GgmlRope& rope) noexcept {
 }
 
 /// Sets the sections that turn a pair; the others must not be there.
-void set_sections(const GgmlRope& rope, RopeParams& rotation) noexcept {
+void set_sections(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     Sections& sections = rotation.sections;
     const std::uint32_t pairs = rotation.rotary_dim / 2;
     std::copy(std::begin(rope.sections), std::end(rope.sections), sections.pairs);
@@ -76,7 +76,7 @@ Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
 }
 
 /// The rotation without its frequencies. In vision mode all channels rotate.
-Status plain_rotation(const GgmlRope& rope, RopeParams& rotation) noexcept {
+Status plain_rotation(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     const bool whole = rope.mode == vision;
     const std::uint32_t rotary_dim = whole ? rope.head_dim : rope.n_dims;
     if (rope.head_dim < 2 || rope.head_dim > max_head_dim) {
@@ -106,9 +106,9 @@ Status plain_rotation(const GgmlRope& rope, RopeParams& rotation) noexcept {
 
 using namespace vkrope;
 
-vkrope_result vkrope_rotation_from_ggml(const vkrope_ggml_rope* given, double* inv_freq,
-                                        size_t count, vkrope_rope_params* made,
-                                        vkrope_error* failure) {
+vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* given, double* inv_freq,
+                                           size_t count, vkrope_rope_params* made,
+                                           vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(given, "rope"); !s) return s;
         if (Status s = not_null(made, "rotation"); !s) return s;
@@ -125,7 +125,7 @@ vkrope_result vkrope_rotation_from_ggml(const vkrope_ggml_rope* given, double* i
                          "n_dims is %u: in vision mode it must be head_dim / 2, %u", rope.n_dims,
                          rope.head_dim / 2);
         }
-        RopeParams rotation;
+        vkrope_rope_params rotation;
         if (Status s = plain_rotation(rope, rotation); !s) return s;
         if (Status s = check_sections(rope); !s) return s;
         if (rope.ext_factor > 0) {

@@ -13,7 +13,7 @@ using ull = unsigned long long;  // what printf's %llu takes everywhere
 
 constexpr std::int64_t farthest = std::int64_t{1} << 31;
 
-Status check(const RopeParams& rotation, const XposScaling& scaling, std::int64_t first,
+Status check(const vkrope_rope_params& rotation, const XposScaling& scaling, std::int64_t first,
              std::size_t rows) noexcept {
     if (Status s = require_positive(scaling.scale_base, "scaling.scale_base"); !s) return s;
     if (Status s = require_positive(scaling.gamma, "scaling.gamma"); !s) return s;
@@ -57,13 +57,14 @@ double exponent(const XposScaling& scaling, bool keys, std::int64_t position) no
     return keys ? -distance : distance;
 }
 
-double zeta(const RopeParams& rotation, const XposScaling& scaling, std::size_t pair) noexcept {
+double zeta(const vkrope_rope_params& rotation, const XposScaling& scaling,
+            std::size_t pair) noexcept {
     return (2.0 * double(pair) / rotation.rotary_dim + scaling.gamma) / (1 + scaling.gamma);
 }
 
 /// Factors are monotonic in the position, and those of pair 0 vary most: zeta_0 is the smallest,
 /// and all are below 1.
-Status check_range(const RopeParams& rotation, const XposScaling& scaling, bool keys,
+Status check_range(const vkrope_rope_params& rotation, const XposScaling& scaling, bool keys,
                    std::int64_t position) noexcept {
     const double factor = rotation.attention_factor *
                           std::pow(zeta(rotation, scaling, 0),
@@ -89,7 +90,7 @@ vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_params* params,
                                   size_t rows, float* cos, float* sin, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(params, "rotation"); !s) return s;
-        const RopeParams rotation = completed(*params);
+        const vkrope_rope_params rotation = completed(*params);
         const XposScaling asked = given ? *given : XposScaling{};
         const XposScaling scaling = {value_or(asked.scale_base, 512.0), value_or(asked.gamma, 0.4),
                                      asked.centre};

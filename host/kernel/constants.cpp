@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "bits.hpp"
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 
 namespace vkrope {
 
@@ -22,16 +22,16 @@ std::uint32_t angles_of(const KernelInfo& info) {
     }
 }
 
-std::uint32_t hadamard_levels(const Finish& finish) {
-    return finish.hadamard == 0 ? 0 : floor_log2(finish.hadamard);
+std::uint32_t hadamard_levels(const Ops& ops) {
+    return ops.hadamard == 0 ? 0 : floor_log2(ops.hadamard);
 }
 
-std::uint32_t store_scale_of(const Finish& finish) {
-    const StoreScale scale = finish.store_scale;
+std::uint32_t store_scale_of(const Ops& ops) {
+    const StoreScale scale = ops.store_scale;
     if (is_made(scale))
         return shader::store_scale_made |
-               (finish.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS ? shader::store_scale_paged
-                                                                       : 0) |
+               (ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS ? shader::store_scale_paged
+                                                                    : 0) |
                (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO ? shader::store_scale_power_of_two
                                                               : 0);
     return scale == VKROPE_STORE_SCALE_GIVEN        ? shader::store_scale_given
@@ -43,8 +43,8 @@ std::uint32_t pairing_constant(Pairing pairing) {
     return pairing == VKROPE_INTERLEAVED ? shader::pairing_interleaved : shader::pairing_half_split;
 }
 
-shader::TensorConstants finish_of(const TensorInfo& tensor, const TensorParameters& parameters) {
-    const Finish& ops = tensor.ops;
+shader::TensorConstants ops_of(const TensorInfo& tensor, const TensorParameters& parameters) {
+    const Ops& ops = tensor.ops;
     const std::uint32_t of_row = row_heads(tensor);
     shader::TensorConstants own = {};
     own.t_steps = steps_of(tensor);
@@ -78,7 +78,7 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
     static_assert(max_windows == shader::max_windows && max_axes == shader::max_axes);
     // An array that a module does not use is not in it, but has a length.
     const auto shared = [&geometry](std::uint64_t length) {
-        return geometry.finish == shader::finish_shared && length != 0 ? std::uint32_t(length) : 1u;
+        return geometry.ops == shader::ops_shared && length != 0 ? std::uint32_t(length) : 1u;
     };
     shader::Constants constants = {};
     constants.workgroup_size = geometry.workgroup_size();
@@ -132,7 +132,7 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
     constants.section_7 = sections.pairs[7];
     constants.counter = counts;
     constants.k_after_q = geometry.k_after_q;
-    constants.finish = geometry.finish;
+    constants.ops = geometry.ops;
     constants.norms_held = geometry.norms_held;
     constants.exchanged = shared(exchanged(info, geometry));
     constants.heads_together = geometry.heads_together;
@@ -144,14 +144,14 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
                                       ? std::uint32_t(kernel.needs.parameter_bytes / 8)
                                       : 0;
     constants.staged_gaps = geometry.staged_gaps;
-    if (geometry.finish == shader::finish_none) return constants;
+    if (geometry.ops == shader::ops_none) return constants;
     constexpr std::size_t first = offsetof(shader::Constants, q_steps),
                           block = sizeof(shader::TensorConstants);
     static_assert(offsetof(shader::Constants, k_steps) == first + block &&
                   offsetof(shader::Constants, v_steps) == first + 2 * block);
     for (const TensorIndex t : every_tensor) {
         if (info.tensor[t].head_dim == 0) continue;
-        const shader::TensorConstants own = finish_of(info.tensor[t], part.parameters.tensor[t]);
+        const shader::TensorConstants own = ops_of(info.tensor[t], part.parameters.tensor[t]);
         std::memcpy(reinterpret_cast<char*>(&constants) + first + t * block, &own, block);
     }
     return constants;

@@ -111,7 +111,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     const bool counts = box.first.heads == 0 && box.first.groups == 0 &&
                         box.first.pages + box.count.pages == whole.pages &&
                         box.first.rows + box.count.rows == whole.rows;
-    const std::uint32_t first_head = job.pipeline->geometry.finish != shader::finish_none
+    const std::uint32_t first_head = job.pipeline->geometry.ops != shader::ops_none
                                          ? box.first.groups * whole.heads + box.first.heads
                                          : 0;
     push.tokens = work.tokens;
@@ -159,7 +159,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     offsets.of[shader::offset_status] = resolved.status_offset;
     offsets.of[shader::offset_table] = resolved.table_offset;
     offsets.pack(push.offsets);
-    const AnglePlan& plan = *call.angles.plan;
+    const AngleTableLayout& plan = *call.angles.layout;
     push.table_rows = plan.rows;
     switch (kernel.info.angles) {
         case VKROPE_ANGLES_COS_SIN_CACHE:

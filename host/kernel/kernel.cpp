@@ -5,7 +5,7 @@
 
 #include "defaults.hpp"
 #include "kernel/constants.hpp"
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 #include "kernel/kernel_object.hpp"
 #include "kernel/resolve/resolve.hpp"
 #include "parameter_layout.hpp"
@@ -151,7 +151,7 @@ Status check_limits(const Kernel& kernel) {
 Status check_shared_memory(const Kernel& kernel) {
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
-        if (pipeline.geometry.finish != shader::finish_shared) continue;
+        if (pipeline.geometry.ops != shader::ops_shared) continue;
         const std::uint64_t bytes = shared_bytes(pipeline.part->info, pipeline.geometry);
         if (bytes <= max_shared_bytes) continue;
         return error(VKROPE_ERROR_NOT_SUPPORTED,
@@ -230,7 +230,7 @@ vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope
             return s;
         }
         kernel->info = info;
-        kernel->needs = finish_needs(info);
+        kernel->needs = ops_needs(info);
         if (Status s = build(*kernel); !s) {
             vkrope_kernel_destroy(kernel);
             return s;

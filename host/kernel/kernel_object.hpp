@@ -21,8 +21,8 @@ struct Pipeline {
 /// The tensors of one dispatch: Q, K and V, or some of them. With `separate_dispatches`, the shader
 /// sees each tensor as Q; otherwise it sees a V without K as a K that does not rotate.
 struct Part {
-    KernelInfo info;           ///< as the shader sees it
-    ParameterPlan parameters;  ///< parameters as the shader sees them
+    KernelInfo info;             ///< as the shader sees it
+    ParameterLayout parameters;  ///< parameters as the shader sees them
     std::uint32_t first_pipeline =
         0;  ///< of Kernel::pipelines; widest access first; per access, many tokens before few
     std::uint32_t pipeline_count = 0;
@@ -32,7 +32,7 @@ struct Part {
 
 struct vkrope_kernel : vkrope::Program {
     vkrope::KernelInfo info;
-    vkrope::FinishNeeds needs;
+    vkrope::OpsNeeds needs;
     bool separate_dispatches = false;  ///< each tensor has a part of its own
     bool v_joins = false;              ///< K's part also takes V, in calls where V has K's strides
     std::uint32_t conversion = 0;      ///< shader::conversion_*

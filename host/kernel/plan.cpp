@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -66,33 +66,33 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
 }
 
 // Whether the parameters or the made scales of a tensor depend on the head.
-bool differs_by_head(const Finish& finish) noexcept {
-    return finish.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
-           finish.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
-           finish.norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
-           finish.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD || is_made(finish.store_scale);
+bool differs_by_head(const Ops& ops) noexcept {
+    return ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           ops.norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD || is_made(ops.store_scale);
 }
 
 // A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that
 // are counted from one number in a dispatch.
-Status check_heads(const Job& job, TensorIndex index, const Finish& finish,
+Status check_heads(const Job& job, TensorIndex index, const Ops& ops,
                    const Tiling& tiling) noexcept {
     const char* const name = names_of[index].in;
     const Geometry& geometry = job.pipeline->geometry;
     const Counts &whole = tiling.whole, &box = tiling.box;
-    const bool token = finish.norm.span == VKROPE_NORM_SPAN_TOKEN;
+    const bool token = ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
     if (token && whole.groups > 1)
         return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "%s has %u groups of heads: a norm over a token takes heads of one stride",
                      name, whole.groups);
-    const bool too_long = geometry.finish == shader::finish_owned &&
+    const bool too_long = geometry.ops == shader::ops_owned &&
                           owned_iterations(job.part->info, geometry).row > max_iterations;
     if (token && (box.heads != whole.heads || too_long))
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s has %u heads: a norm over a token needs all in one dispatch, which has %u "
                      "on this device",
                      name, whole.heads, too_long ? 0 : box.heads);
-    if (!differs_by_head(finish) || box.groups == 1 || box.heads == whole.heads) return {};
+    if (!differs_by_head(ops) || box.groups == 1 || box.heads == whole.heads) return {};
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "%s has groups of %u heads: with parameters of each head a dispatch takes whole "
                  "groups, here it takes %u heads",
@@ -126,7 +126,7 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     whole.rows = std::max(tensor.out.page_size, 1u);
     Result<Tiling> tiling = tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
                                  kernel.storage_limits, kernel.dispatch_limits);
-    if (tiling && job.pipeline->geometry.finish != shader::finish_none)
+    if (tiling && job.pipeline->geometry.ops != shader::ops_none)
         tiling.status = check_heads(job, index, kernel.info.tensor[index].ops, tiling.value);
     return tiling;
 }
@@ -192,8 +192,8 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     const bool counts = call.status.buffer != VK_NULL_HANDLE;
     bool left[tensor_count];  // tensors without a job
     for (const TensorIndex t : every_tensor) left[t] = call.tensor[t].heads != 0;
-    // A V in place without a finish needs no copy; alone, its tokens are still counted.
-    const bool v_changes = !call.tensor[V].in_place || has_finish(kernel.info.tensor[V].ops);
+    // A V in place without ops needs no copy; alone, its tokens are still counted.
+    const bool v_changes = !call.tensor[V].in_place || has_ops(kernel.info.tensor[V].ops);
     left[V] = left[V] && (v_changes || (counts && !left[Q] && !left[K]));
     // The first tensor with slots counts those outside the cache.
     const TensorIndex counts_slots = left[K] ? K : V;

@@ -72,7 +72,7 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
 // An angle plan of null is an error of resolve, if the call does anything.
 Status check_call(const Call* call) noexcept {
     if (Status s = not_null(call, "call"); !s) return s;
-    return call->angles.plan ? check_plan(call->angles.plan, "call.angles.plan") : Status{};
+    return call->angles.layout ? check_plan(call->angles.layout, "call.angles.layout") : Status{};
 }
 
 }  // namespace

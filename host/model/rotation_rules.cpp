@@ -30,7 +30,7 @@ void check_query(const ModelQuery& query) {
     }
 }
 
-void require_usable(const Rotation& rotation, std::size_t turning, double base,
+void require_usable(const RopeParams& rotation, std::size_t turning, double base,
                     const char* base_name) {
     for (std::size_t j = 0; j < turning; ++j) {
         const double frequency = rotation.inv_freq[j];
@@ -61,20 +61,20 @@ void require_usable(const Rotation& rotation, std::size_t turning, double base,
     }
 }
 
-void set_base(Rotation& rotation, double base, const char* base_name) {
+void set_base(RopeParams& rotation, double base, const char* base_name) {
     rotation.base = base;
     rotation.inv_freq.resize(rotation.rotary_dim / 2);
     require(default_inv_freq(base, rotation.rotary_dim, rotation.inv_freq.data()), base_name);
 }
 
-void add_axis(Rotation& rotation, std::uint32_t width, double base, double factor) {
+void add_axis(RopeParams& rotation, std::uint32_t width, double base, double factor) {
     rotation.sections.pairs[rotation.sections.axes++] = width / 2;
     for (std::uint32_t j = 0; j < width / 2; ++j) {
         rotation.inv_freq.push_back(std::pow(base, -2.0 * j / width) * factor);
     }
 }
 
-void warn_of_length(Rotation& rotation, std::uint64_t seq_len) {
+void warn_of_length(RopeParams& rotation, std::uint64_t seq_len) {
     if (rotation.max_position != 0 && seq_len > rotation.max_position) {
         rotation.warnings.push_back("seq_len is " + std::to_string(seq_len) +
                                     ": the model was made for " +

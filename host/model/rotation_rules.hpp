@@ -23,19 +23,19 @@ void check_query(const ModelQuery& query);
 ///
 /// turning    number of leading pairs that have a frequency; the others do not rotate
 /// base       base of the frequencies, and its name in the file
-void require_usable(const Rotation& rotation, std::size_t turning, double base,
+void require_usable(const RopeParams& rotation, std::size_t turning, double base,
                     const char* base_name);
 
 /// Sets the base and the unscaled frequencies of the rotated channels.
 ///
 /// base_name  in the file
-void set_base(Rotation& rotation, double base, const char* base_name);
+void set_base(RopeParams& rotation, double base, const char* base_name);
 
 /// Adds the frequencies of one more axis, base^(-2j / width) times `factor`, and its section.
-void add_axis(Rotation& rotation, std::uint32_t width, double base, double factor = 1);
+void add_axis(RopeParams& rotation, std::uint32_t width, double base, double factor = 1);
 
 /// Warns of a sequence that is longer than the model was made for.
-void warn_of_length(Rotation& rotation, std::uint64_t seq_len);
+void warn_of_length(RopeParams& rotation, std::uint64_t seq_len);
 
 /// The eps of a norm: the number of a field, or else that of the class.
 float norm_eps(const Field& field, double otherwise);

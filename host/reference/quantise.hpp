@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle of the last steps of a finish: the Hadamard transform of a row, and the bytes that the
+// The oracle of the last steps of ops: the Hadamard transform of a row, and the bytes that the
 // definition of a quantised type gives for a row of f32. In plain loops; it shares no code with
 // the library.
 //
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 
 namespace vkrope::reference {
 

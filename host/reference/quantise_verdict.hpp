@@ -34,12 +34,12 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
                  std::span<const std::uint8_t> bytes, float scale, const std::string& place,
                  CodesVerdict& verdict);
 
-/// Compares `codes`, laid out as `out`, whose strides count channels, with finish() of `input`.
+/// Compares `codes`, laid out as `out`, whose strides count channels, with apply_ops() of `input`.
 ///
 /// codes   whole blocks: the first byte of a row starts the block of its first channel
 /// scales  [batch, tokens, heads], if scales are made
 CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation& operation,
-                           const Finish& steps, double bound_u, const void* input,
+                           const Ops& steps, double bound_u, const void* input,
                            const QuantisedStore& store, std::span<const std::uint8_t> codes,
                            std::span<const float> scales,
                            const std::function<void(double)>& progress = {});

@@ -11,7 +11,8 @@ namespace vkrope {
 
 namespace {
 
-Status create_view(Device::Impl& device, const AnglePlan& plan, VkImage image, VkImageView& view) {
+Status create_view(Device::Impl& device, const AngleTableLayout& plan, VkImage image,
+                   VkImageView& view) {
     const VkImageViewCreateInfo info = angle_view_info(plan, image);
     const VkResult result = device.vk.vkCreateImageView(device.ref.device, &info, nullptr, &view);
     return created(result, view, "vkCreateImageView");
@@ -19,8 +20,8 @@ Status create_view(Device::Impl& device, const AnglePlan& plan, VkImage image, V
 
 // Fills staging memory with as many lines as fit and copies them to the image or buffer, until the
 // table is complete.
-Status upload(Device::Impl& device, const Rotation& rotation, const AnglePlan& plan, VkImage image,
-              VkBuffer buffer) {
+Status upload(Device::Impl& device, const RopeParams& rotation, const AngleTableLayout& plan,
+              VkImage image, VkBuffer buffer) {
     const AngleLines all = angle_lines(plan);
     if (Status s = prepare_staging(device, plan.bytes); !s) return s;
     const auto at_once = std::uint32_t(
@@ -43,7 +44,7 @@ Status upload(Device::Impl& device, const Rotation& rotation, const AnglePlan& p
 
 // Checked before anything is allocated: the table grows with the largest position and may exceed
 // the device's memory.
-Status check_memory(const Device::Impl& device, const AnglePlan& plan) {
+Status check_memory(const Device::Impl& device, const AngleTableLayout& plan) {
     const std::uint64_t memory = device.candidate.info.memory_bytes;
     const std::uint64_t largest = device.candidate.largest_allocation
                                       ? device.candidate.largest_allocation
@@ -81,11 +82,11 @@ AngleTable& AngleTable::operator=(AngleTable&& other) noexcept {
     return *this;
 }
 
-Status AngleTable::reach(Device& device, const Rotation& rotation, std::uint64_t max_position) {
+Status AngleTable::reach(Device& device, const RopeParams& rotation, std::uint64_t max_position) {
     return reach(device.impl(), rotation, max_position);
 }
 
-Status AngleTable::reach(Device::Impl& device, const Rotation& rotation,
+Status AngleTable::reach(Device::Impl& device, const RopeParams& rotation,
                          std::uint64_t max_position) {
     if (max_position <= plan_.rows) return {};
     const std::uint64_t most = plan_.source == VKROPE_ANGLES_FACTORED_TEXTURE
@@ -98,12 +99,12 @@ Status AngleTable::reach(Device::Impl& device, const Rotation& rotation,
     return grown.status;
 }
 
-Result<AngleTable> AngleTable::make(Device& device, const Rotation& rotation, AngleSource source,
+Result<AngleTable> AngleTable::make(Device& device, const RopeParams& rotation, AngleSource source,
                                     std::uint64_t max_position) {
     return make(device.impl(), rotation, source, max_position);
 }
 
-Result<AngleTable> AngleTable::make(Device::Impl& device, const Rotation& rotation,
+Result<AngleTable> AngleTable::make(Device::Impl& device, const RopeParams& rotation,
                                     AngleSource source, std::uint64_t max_position) {
     return no_throw([&]() -> Result<AngleTable> {
         Result<AngleTable> made;

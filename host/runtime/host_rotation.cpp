@@ -123,7 +123,7 @@ Status check(const HostShape& shape, const HostRun& run) {
 
 struct HostRotation::Impl {
     Device::Impl* device = nullptr;
-    Rotation rotation;
+    RopeParams rotation;
     HostShape shape;                 // with the positions of the last run
     const Kernel* kernel = nullptr;  // belongs to the device
     Owned<DescriptorArena> arena;
@@ -172,7 +172,7 @@ struct HostRotation::Impl {
         const auto stored = [&](std::uint32_t heads) {
             return heads == 0 ? std::optional<Element>() : shape.element;
         };
-        Result<KernelInfo> info = kernel_info(rotation, table.plan(), stored(shape.q_heads),
+        Result<KernelInfo> info = kernel_info(rotation, table.layout(), stored(shape.q_heads),
                                               stored(shape.k_heads));
         if (!info) return info.status;
         info->tensor[Q].ops = info->tensor[K].ops = {};  // rotates, and does nothing else
@@ -245,7 +245,7 @@ HostRotation::~HostRotation() = default;
 HostRotation::HostRotation(HostRotation&&) noexcept = default;
 HostRotation& HostRotation::operator=(HostRotation&&) noexcept = default;
 
-Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation,
+Result<HostRotation> HostRotation::make(Device& device, const RopeParams& rotation,
                                         const HostShape& shape) {
     return no_throw([&]() -> Result<HostRotation> {
         if (Status s = check(shape); !s) return {s, {}};
@@ -273,7 +273,7 @@ Result<HostRotation> HostRotation::make(Device& device, const Rotation& rotation
                                       table_length(shape));
         if (status = table.status; !status) return made;
         impl.table = std::move(table.value);
-        impl.shape.angles = impl.table.plan().source;
+        impl.shape.angles = impl.table.layout().source;
         if (status = impl.make_kernel(); !status) return made;
         if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim);
             !status)
@@ -299,8 +299,8 @@ std::size_t HostRotation::k_bytes() const noexcept {
 std::size_t HostRotation::v_bytes() const noexcept {
     return impl_->v.bytes;
 }
-const AnglePlan& HostRotation::angle_plan() const noexcept {
-    return impl_->table.plan();
+const AngleTableLayout& HostRotation::angle_layout() const noexcept {
+    return impl_->table.layout();
 }
 
 Status HostRotation::upload(const void* q, const void* k, const void* v) {

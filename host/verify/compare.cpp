@@ -38,8 +38,8 @@ std::string problem_of(const Operation& operation, vkrope_tensor_index which, co
         return verdict.right() ? "" : verdict.first_wrong;
     }
     if (reference::has_steps(of.steps)) {
-        const reference::FinishVerdict verdict = reference::compare(
-            of.in, of.out, of.rotation, of.steps, bound_u, input, output);
+        const reference::OpsVerdict verdict = reference::compare(of.in, of.out, of.rotation,
+                                                                 of.steps, bound_u, input, output);
         return verdict.right()
                    ? ""
                    : std::to_string(verdict.within) + " of " + std::to_string(verdict.elements) +

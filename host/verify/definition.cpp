@@ -90,12 +90,12 @@ reference::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parame
     return made;
 }
 
-reference::Finish steps_of(const Operation& operation, vkrope_tensor_index which) {
+reference::Ops steps_of(const Operation& operation, vkrope_tensor_index which) {
     const vkrope_tensor_info& info = operation.info.tensor[which];
     const vkrope_ops& ops = info.ops;
     const Parameters& parameters = operation.parameters[which];
     const auto or_1 = [](float factor) { return factor == 0 ? 1.0 : double{factor}; };
-    reference::Finish steps;
+    reference::Ops steps;
     steps.bias = doubles(parameters.bias);
     steps.norm = norm_of(info, parameters);
     steps.clip = static_cast<double>(ops.clip);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 #include "reference/possible_codes.hpp"
 #include "verify/operation.hpp"
 
@@ -71,7 +71,7 @@ reference::Tensor rows_of(const Operation& operation, vkrope_tensor_index which,
 struct Definition {
     reference::Tensor in, out;
     reference::Operation rotation;  // its positions are token numbers, for its own cos_sin
-    reference::Finish steps;
+    reference::Ops steps;
     std::optional<reference::QuantisedStore> store;  // of a quantised output
 };
 

@@ -31,7 +31,7 @@ ParameterSources sources_of(const TensorParameters& parameters) {
 }
 
 Status upload_parameters(Device& device, const Operation& operation, Buffer& buffer) {
-    const Result<ParameterPlan> plan = plan_parameters(operation.info);
+    const Result<ParameterLayout> plan = plan_parameters(operation.info);
     if (!plan || plan.value.bytes == 0) {
         return plan.status;
     }
@@ -48,8 +48,8 @@ Status upload_parameters(Device& device, const Operation& operation, Buffer& buf
 
 }  // namespace
 
-Rotation rotation_of(const Operation& operation) {
-    Rotation rotation;
+RopeParams rotation_of(const Operation& operation) {
+    RopeParams rotation;
     rotation.pairing = operation.info.pairing;
     rotation.head_dim = rotation.rotary_dim = operation.info.rotary_dim;
     rotation.inv_freq = operation.inv_freq;
@@ -71,7 +71,7 @@ Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
         return {status};
     }
     if (operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
-        const Result<AnglePlan> plan = plan_cos_sin_cache(
+        const Result<AngleTableLayout> plan = plan_cos_sin_cache(
             operation.info.rotary_dim / 2, operation.max_position, operation.row_stride,
             operation.info.table, operation.info.channel_angles != 0);
         made.plan_ = plan.value;
@@ -107,7 +107,7 @@ Call OnDevice::call(Call of) const {
     if (plan_.pairs == 0) {
         of.angles = table_.angles();
     } else {
-        of.angles.plan = &plan_;
+        of.angles.layout = &plan_;
         place(of.angles.buffer);
         place(of.angles.sin);
     }

@@ -8,7 +8,7 @@
 namespace vkrope::verify {
 
 /// The rotation of its angle table.
-Rotation rotation_of(const Operation& operation);
+RopeParams rotation_of(const Operation& operation);
 
 /// Move-only. It must not move while a call() is in use.
 class OnDevice {
@@ -23,7 +23,7 @@ class OnDevice {
    private:
     Buffer memory_, parameters_;
     AngleTable table_;
-    AnglePlan plan_ = {};  // of a cos_sin_cache
+    AngleTableLayout plan_ = {};  // of a cos_sin_cache
 };
 
 }  // namespace vkrope::verify

@@ -37,7 +37,7 @@ std::vector<double> some_radians(std::size_t count, std::uint32_t seed) {
     return radians;
 }
 
-Rotation plain_rotation(Pairing pairing) {
+RopeParams plain_rotation(Pairing pairing) {
     return rotation(pairing, D, R, offset, offset, 1.25);
 }
 
@@ -49,7 +49,7 @@ struct Way {
 
 // A rotation of Q and of K by ids on `axes` axes.
 struct Trial {
-    Rotation rotation;
+    RopeParams rotation;
     std::vector<std::int32_t> ids;
     Direction direction = VKROPE_FORWARD;
     bool scatters = false;  // rows of K go to a cache, in reverse order
@@ -64,7 +64,7 @@ struct Trial {
     Rotated run(const Way& way) const {
         const AngleTable table = must(
             AngleTable::make(device(), rotation, way.source, std::uint64_t(table_rows)));
-        KernelInfo info = must(kernel_info(rotation, table.plan(), way.element, way.element));
+        KernelInfo info = must(kernel_info(rotation, table.layout(), way.element, way.element));
         info.mapping = way.mapping;
         info.scatter_kv = scatters;
         if (axes() == 1) info.positions = VKROPE_POSITIONS_IDS;
@@ -194,7 +194,7 @@ TEST_CASE("phases: a factored table whose last position is a multiple of 2048") 
 }
 
 TEST_CASE("phases: positions outside the table leave their rows, and count") {
-    Rotation rotation = plain_rotation(VKROPE_HALF_SPLIT);
+    RopeParams rotation = plain_rotation(VKROPE_HALF_SPLIT);
     rotation.phase = some_radians(pairs, 4);
     const std::vector<std::int32_t> ids = {covered, -covered, 4999, -4999, INT32_MIN, INT32_MAX, 0};
     const auto count = std::uint32_t(ids.size());
@@ -202,7 +202,7 @@ TEST_CASE("phases: positions outside the table leave their rows, and count") {
     for (const AngleSource source : sources) {
         const AngleTable table = must(
             AngleTable::make(device(), rotation, source, std::uint64_t(covered)));
-        KernelInfo info = must(kernel_info(rotation, table.plan(), VKROPE_F32, std::nullopt));
+        KernelInfo info = must(kernel_info(rotation, table.layout(), VKROPE_F32, std::nullopt));
         info.positions = VKROPE_POSITIONS_IDS;
         const Owned<Kernel> kernel = make_kernel(device(), info);
         Buffer x = upload(device(), in), position_ids = upload(device(), bytes_of(ids)),
@@ -276,7 +276,8 @@ TEST_CASE("angles of channels: two angles a pair, and the gradient") {
             const Bytes cos = random_elements(element, rows * stride + 1, 21),
                         sin = random_elements(element, rows * stride + 1, 22),
                         in = random_elements(VKROPE_F32, tokens * heads * D, 23);
-            const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, element, true));
+            const AngleTableLayout plan = must(
+                plan_cos_sin_cache(pairs, rows, stride, element, true));
             Buffer cos_buffer = upload(device(), cos), sin_buffer = upload(device(), sin),
                    position_ids = upload(device(), bytes_of(ids));
             for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
@@ -294,7 +295,7 @@ TEST_CASE("angles of channels: two angles a pair, and the gradient") {
                     Call call{.tokens = tokens};
                     call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
                     call.positions.ids = position_ids.whole();
-                    call.angles = {.plan = &plan,
+                    call.angles = {.layout = &plan,
                                    .buffer = part(cos_buffer, 0, plan.bytes),
                                    .sin = part(sin_buffer, 0, plan.bytes)};
                     call.direction = direction;

@@ -64,7 +64,7 @@ TEST_CASE("4 storage buffers: two dispatches give the bits of one") {
                         CAPTURE(int(element));
                         Device& on = device(push);
                         const std::uint32_t R = D == 9 ? 8 : 24;
-                        const Rotation r = rotation(VKROPE_HALF_SPLIT, D, R);
+                        const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, R);
                         const AngleTable table = must(AngleTable::make(on, r, source, tokens));
                         const KernelInfo info{
                             .pairing = VKROPE_HALF_SPLIT,
@@ -87,7 +87,7 @@ TEST_CASE(
     "4 storage buffers: ids and a table in a buffer leave none for the counter, and the call says "
     "so") {
     Device& on = device(true);
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, 8, 8);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, 8, 8);
     for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         const AngleTable table = must(AngleTable::make(on, r, source, 4));
         const Owned<Kernel> kernel(

@@ -19,7 +19,7 @@ std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t 
 }
 
 // Rotates random Q and K and checks both against the contract.
-Rotated check(Device& on, const Rotation& r, const HostShape& shape,
+Rotated check(Device& on, const RopeParams& r, const HostShape& shape,
               Direction direction = VKROPE_FORWARD) {
     const Bytes q = random_elements(
         shape.element,
@@ -62,8 +62,8 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
                     CAPTURE(int(pairing));
                     CAPTURE(int(element));
                     CAPTURE(int(mapping));
-                    const Rotation r = rotation(pairing, window.head_dim, window.rotary_dim,
-                                                window.offset, window.offset);
+                    const RopeParams r = rotation(pairing, window.head_dim, window.rotary_dim,
+                                                  window.offset, window.offset);
                     HostShape shape{.batch = 2,
                                     .tokens = 5,
                                     .q_heads = 6,
@@ -88,7 +88,7 @@ TEST_CASE(
         for (const Pairing pairing : pairings) {
             for (const Mapping mapping : mappings) {
                 for (const bool in_place : {false, true}) {
-                    const Rotation r = rotation(pairing, 7, 6, 1, 0);
+                    const RopeParams r = rotation(pairing, 7, 6, 1, 0);
                     const HostShape shape{.batch = 3,
                                           .tokens = 4,
                                           .q_heads = 3,
@@ -107,8 +107,8 @@ TEST_CASE("any number of tokens from 1 to 300") {
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         for (std::uint32_t tokens = 1; tokens <= 300; ++tokens) {
             CAPTURE(tokens);
-            const Rotation r = rotation(tokens % 2 ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED, 32,
-                                        32);
+            const RopeParams r = rotation(tokens % 2 ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED, 32,
+                                          32);
             const HostShape shape{.tokens = tokens,
                                   .q_heads = 3,
                                   .k_heads = 1,
@@ -128,7 +128,7 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
         for (const Mapping mapping : mappings) {
             CAPTURE(heads.q);
             CAPTURE(heads.k);
-            const Rotation r = rotation(VKROPE_HALF_SPLIT, 64, 64);
+            const RopeParams r = rotation(VKROPE_HALF_SPLIT, 64, 64);
             check(device(), r,
                   {.tokens = 7,
                    .q_heads = heads.q,
@@ -141,7 +141,7 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
 
 TEST_CASE("four heads a lane, where enough lanes remain: same bits as one") {
     // 2^16 lanes of four heads with stride 8; with odd head counts some lanes have fewer.
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, 64, 32, 16, 16);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, 64, 32, 16, 16);
     HostShape shape{.tokens = 4100,
                     .q_heads = 19,
                     .k_heads = 2,
@@ -160,7 +160,7 @@ TEST_CASE("Q and K with their own head_dim and window") {
     // DeepSeek's MLA: 64 channels of 192 at 128, and 64 of 576 at 512.
     for (const Pairing pairing : pairings) {
         for (const Mapping mapping : mappings) {
-            const Rotation r = rotation(pairing, 192, 64, 128, 512);
+            const RopeParams r = rotation(pairing, 192, 64, 128, 512);
             check(device(), r,
                   {.tokens = 9,
                    .q_heads = 16,
@@ -173,7 +173,7 @@ TEST_CASE("Q and K with their own head_dim and window") {
 }
 
 TEST_CASE("layouts, angle sources and descriptors change nothing but where the rows are") {
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, 32, 32);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, 32, 32);
     for (const Element element : elements) {
         HostShape shape{.batch = 3, .tokens = 6, .q_heads = 4, .k_heads = 2, .element = element};
         const Rotated expected = check(device(), r, shape);
@@ -207,7 +207,7 @@ TEST_CASE("layouts, angle sources and descriptors change nothing but where the r
 TEST_CASE(
     "positions: implicit, negative, one row for all sequences, one row each; far out; both "
     "directions") {
-    const Rotation r = rotation(VKROPE_INTERLEAVED, 16, 16);
+    const RopeParams r = rotation(VKROPE_INTERLEAVED, 16, 16);
     HostShape shape{.batch = 2, .tokens = 4, .q_heads = 2, .k_heads = 1, .element = VKROPE_F32};
     for (const Mapping mapping : mappings) {
         shape.mapping = mapping;
@@ -240,19 +240,19 @@ TEST_CASE(
 }
 
 TEST_CASE("a table grows on demand, and keeps the bits that it has") {
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, 8, 8);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, 8, 8);
     for (const AngleSource source : sources) {
         AngleTable table = must(AngleTable::make(device(), r, source, 100));
-        const std::uint32_t before = table.plan().rows;
+        const std::uint32_t before = table.layout().rows;
         must(table.reach(device(), r, 100));
-        CHECK(table.plan().rows == before);
+        CHECK(table.layout().rows == before);
         must(table.reach(device(), r, 101));
-        CHECK(table.plan().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 200));
+        CHECK(table.layout().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 200));
         must(table.reach(device(), r, 5000));
-        CHECK(table.plan().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 5000));
+        CHECK(table.layout().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 5000));
         if (source == VKROPE_ANGLES_COMPUTED) continue;
         CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
-        CHECK(table.plan().rows == 5000);  // unchanged
+        CHECK(table.layout().rows == 5000);  // unchanged
         const Owned<Kernel> kernel = make_kernel(device(), {.pairing = VKROPE_HALF_SPLIT,
                                                             .rotary_dim = 8,
                                                             .tensor = {{.head_dim = 8}},
@@ -276,7 +276,7 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
 
 TEST_CASE("an attention factor multiplies once") {
     for (const double factor : {1.01, 1.1386294361119891, 0.5}) {
-        const Rotation r = rotation(VKROPE_HALF_SPLIT, 64, 64, 0, 0, factor);
+        const RopeParams r = rotation(VKROPE_HALF_SPLIT, 64, 64, 0, 0, factor);
         for (const Element element : elements) {
             for (const AngleSource source : sources) {
                 HostShape shape{.tokens = 33,
@@ -293,7 +293,7 @@ TEST_CASE("an attention factor multiplies once") {
 
 TEST_CASE("special values: infinities and NaNs stay in their pair, subnormal halves are numbers") {
     for (const Element element : {VKROPE_F16, VKROPE_BF16, VKROPE_F32}) {
-        const Rotation r = rotation(VKROPE_HALF_SPLIT, 16, 16);
+        const RopeParams r = rotation(VKROPE_HALF_SPLIT, 16, 16);
         const HostShape shape{.tokens = 64, .q_heads = 1, .element = element, .first_position = 1};
         Bytes q(count_of(shape, 1, 16) * element_bytes(element));
         std::mt19937 generator(7);

@@ -52,7 +52,7 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
          .positions = positions.empty() ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS,
          .mapping = mapping,
          .table = element});
-    const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, element));
+    const AngleTableLayout plan = must(plan_cos_sin_cache(pairs, rows, stride, element));
     // cos starts one word into its buffer, sin two words.
     Bytes cos(4), sin(8);
     cos.insert(cos.end(), tables.cos.begin(), tables.cos.end());
@@ -67,7 +67,7 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
         call.positions.first = 3;
     else
         call.positions.ids = ids.whole();
-    call.angles = {.plan = &plan,
+    call.angles = {.layout = &plan,
                    .buffer = part(cos_buffer, 4, plan.bytes),
                    .sin = part(sin_buffer, 8, plan.bytes)};
     call.direction = direction;
@@ -80,8 +80,8 @@ Bytes rotate_with(const Tables& tables, Element element, std::uint32_t stride, M
 }  // namespace
 
 TEST_CASE("a cos_sin_cache with our values has the bits of our table") {
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, R, 2, 2);
-    const AnglePlan plan = must(plan_angles(r, VKROPE_ANGLES_DIRECT_BUFFER, rows, 0));
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, R, 2, 2);
+    const AngleTableLayout plan = must(plan_angles(r, VKROPE_ANGLES_DIRECT_BUFFER, rows, 0));
     std::vector<float> ours(plan.bytes / 4);
     must(fill_angles(r, plan, ours.data(), plan.bytes));
     Tables tables{Bytes(rows * pairs * 4), Bytes(rows * pairs * 4)};

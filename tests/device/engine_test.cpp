@@ -10,12 +10,12 @@ namespace {
 constexpr std::uint32_t D = 32, tokens = 7, heads = 3;
 
 // Rotates with a kernel and a call that depend only on kernel_info().
-Bytes rotate_by_info(Device& on, const Rotation& r, const AngleTable& table, Element element,
+Bytes rotate_by_info(Device& on, const RopeParams& r, const AngleTable& table, Element element,
                      bool key, const Bytes& in, const Positions& positions,
                      const Owned<DescriptorArena>& arena) {
     const auto absent = std::optional<Element>();
-    const KernelInfo info = must(key ? kernel_info(r, table.plan(), absent, element)
-                                     : kernel_info(r, table.plan(), element, absent));
+    const KernelInfo info = must(key ? kernel_info(r, table.layout(), absent, element)
+                                     : kernel_info(r, table.layout(), element, absent));
     const Owned<Kernel> kernel = make_kernel(on, info);
     Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
     Call call{.tokens = tokens};
@@ -39,14 +39,14 @@ TEST_CASE(
     for (const bool push : {true, false}) {
         Device& on = device(push);
         // Windows at the end of rows: 48 + 32 channels of q, 96 + 32 of k; and whole rows of 32.
-        const Rotation latent = rotation(VKROPE_INTERLEAVED, D, D, 48, 96),
-                       plain = rotation(VKROPE_HALF_SPLIT, D, D);
+        const RopeParams latent = rotation(VKROPE_INTERLEAVED, D, D, 48, 96),
+                         plain = rotation(VKROPE_HALF_SPLIT, D, D);
         const AngleTable table = must(
             AngleTable::make(on, latent, VKROPE_ANGLES_FACTORED_TEXTURE, 100));
         const AngleTable numbers = must(AngleTable::make(on, plain, VKROPE_ANGLES_COMPUTED, 100));
         Owned<DescriptorArena> arena;
         const Owned<Kernel> first = make_kernel(
-            on, must(kernel_info(plain, table.plan(), VKROPE_F32, {})));
+            on, must(kernel_info(plain, table.layout(), VKROPE_F32, {})));
         if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
             arena = make_arena(on, first, 3);
         for (const bool key : {false, true}) {
@@ -87,7 +87,7 @@ TEST_CASE(
     "kernel_info: a model with sections takes a position on each axis, and record refuses a kernel "
     "that dropped them") {
     Device& on = device();
-    Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
     r.sections = {.axes = 3, .pairs = {4, 6, 6}};
     const AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 100));
     const std::vector<std::int32_t> ids = {1,  2,  3,  4,  5,  6,  7,  20, 21, 22, 23,
@@ -99,12 +99,12 @@ TEST_CASE(
     Owned<DescriptorArena> arena;
     if (!(on.ref().enabled &
           VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))  // the arena outlives its kernel
-        arena = make_arena(on, make_kernel(on, must(kernel_info(r, table.plan(), VKROPE_F32, {}))),
-                           1);
+        arena = make_arena(
+            on, make_kernel(on, must(kernel_info(r, table.layout(), VKROPE_F32, {}))), 1);
     const Bytes out = rotate_by_info(on, r, table, VKROPE_F32, false, in, where, arena);
     // Each pair is rotated as if all pairs had its axis.
     for (std::uint32_t axis = 0; axis < 3; ++axis) {
-        Rotation one = r;
+        RopeParams one = r;
         one.sections = {};
         const HostShape shape{
             .tokens = tokens,
@@ -123,7 +123,7 @@ TEST_CASE(
         }
     }
 
-    KernelInfo dropped = must(kernel_info(r, table.plan(), VKROPE_F32, {}));
+    KernelInfo dropped = must(kernel_info(r, table.layout(), VKROPE_F32, {}));
     dropped.sections = {};
     dropped.positions = VKROPE_POSITIONS_IDS;
     const Owned<Kernel> kernel = make_kernel(on, dropped);
@@ -140,7 +140,7 @@ TEST_CASE(
 TEST_CASE("a HostRotation runs with other positions from step to step, and its table grows") {
     for (const bool push : {true, false}) {
         Device& on = device(push);
-        const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+        const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
         const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 13);
         const auto alone = [&](HostShape shape) {
             shape.tokens = tokens, shape.q_heads = heads,
@@ -157,10 +157,10 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
             return out;
         };
         CHECK(after(implicit, {}) == alone({.first_position = 3}));
-        const std::uint32_t rows = implicit.angle_plan().rows;
+        const std::uint32_t rows = implicit.angle_layout().rows;
         CHECK(after(implicit, {.first_position = 5000}) == alone({.first_position = 5000}));
-        CHECK(implicit.angle_plan().rows >= 5000 + tokens);
-        CHECK(implicit.angle_plan().rows > 2 * rows);
+        CHECK(implicit.angle_layout().rows >= 5000 + tokens);
+        CHECK(implicit.angle_layout().rows > 2 * rows);
         CHECK(after(implicit, {}) == alone({.first_position = 5000}));  // unchanged
         CHECK(after(implicit, {.direction = VKROPE_INVERSE, .first_position = 3}) !=
               alone({.first_position = 3}));
@@ -201,10 +201,10 @@ TEST_CASE(
     "what submits during the callback of a submit is refused, and what was recorded before it "
     "stays") {
     Device& on = device();
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
     const AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 100));
     const Owned<Kernel> kernel = make_kernel(on,
-                                             must(kernel_info(r, table.plan(), VKROPE_F32, {})));
+                                             must(kernel_info(r, table.layout(), VKROPE_F32, {})));
     const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 17);
     Buffer q = upload(on, in), other = upload(on, Bytes(16));
     const Owned<DescriptorArena> arena = make_arena(on, kernel, 1);

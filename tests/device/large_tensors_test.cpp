@@ -180,24 +180,24 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
     Device& on = device();
     const AngleTable table = must(AngleTable::make(on, rotation(VKROPE_HALF_SPLIT, D, D),
                                                    VKROPE_ANGLES_FACTORED_TEXTURE, positions));
-    const Finish normed = {.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f}, .scale_tokens = true};
+    const Ops normed = {.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f}, .scale_tokens = true};
     // A workgroup has 8 tokens: one lane for the step of a row, 8 head lanes for one head.
     const struct {
         std::uint32_t batch, tokens;
-        Finish finish = {};
+        Ops ops = {};
     } calls[] = {
         {1, 65536 * 64 + 100}, {65537, 3}, {1, 65536 * 8 + 100, normed}, {65537, 3, normed}};
-    for (const auto& [batch, tokens, finish] : calls) {
+    for (const auto& [batch, tokens, ops] : calls) {
         const Owned<Kernel> kernel = make_kernel(
             on,
             {.pairing = VKROPE_HALF_SPLIT,
              .rotary_dim = D,
-             .tensor = {{.in = VKROPE_F32, .out = VKROPE_F32, .head_dim = D, .ops = finish}},
+             .tensor = {{.in = VKROPE_F32, .out = VKROPE_F32, .head_dim = D, .ops = ops}},
              .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
              .positions = VKROPE_POSITIONS_IDS},
             {.mapping = VKROPE_MAPPING_GPU});
         CAPTURE(batch);
-        CAPTURE(finish.scale_tokens);
+        CAPTURE(ops.scale_tokens);
         const std::uint32_t rows_in_all = batch * tokens;
         Bytes content(std::size_t{rows_in_all} * D * 4);
         fill(VKROPE_F32, 5, content);
@@ -205,8 +205,8 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
         for (std::uint32_t i = 0; i < rows_in_all; ++i) numbers[i] = std::int32_t(i % positions);
         Buffer ids = must(Buffer::make(on, numbers.size() * 4)),
                x = must(Buffer::make(on, content.size())),
-               factors = upload(
-                   on, random_elements(VKROPE_F32, finish.scale_tokens ? rows_in_all : 1, 6));
+               factors = upload(on,
+                                random_elements(VKROPE_F32, ops.scale_tokens ? rows_in_all : 1, 6));
         must(ids.upload(numbers.data(), numbers.size() * 4));
         const auto rotated = [&](std::uint32_t sequences, std::uint32_t of_tokens,
                                  std::uint32_t at_once) {
@@ -221,7 +221,7 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
                 call.in[Q] = call.out[Q] = {.where = {x.handle(), std::uint64_t{first} * D * 4,
                                                       std::uint64_t{sequences} * few * D * 4},
                                             .heads = 1};
-                if (finish.scale_tokens)
+                if (ops.scale_tokens)
                     call.scale_tokens[Q] = {factors.handle(), std::uint64_t{first} * 4,
                                             std::uint64_t{sequences} * few * 4};
                 count += run(on, *kernel, call);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "finish_scene.hpp"
+#include "ops_scene.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -166,7 +166,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                        counter = upload_from(on, "\7\0\0", 4);
                 Buffer slot_buffer = wide ? upload_from(on, slots.data(), slots.size() * 8)
                                           : upload_from(on, narrow_slots.data(), batch * 4);
-                const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+                const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
                 const AngleTable table = must(
                     AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 48));
                 const VkDeviceSize k_at = q_heads * D * element_bytes(element);
@@ -224,7 +224,7 @@ TEST_CASE("a decode step with a paged cache: rows go to their pages, padding tok
                     k, k_out, operation, &qkv[k_at], cache_after.data());
                 for (const reference::Verdict& verdict : {q_verdict, k_verdict}) {
                     INFO(verdict.worst);
-                    CHECK(verdict.largest_error_u <= error_bound(table.plan().source, 1));
+                    CHECK(verdict.largest_error_u <= error_bound(table.layout().source, 1));
                     CHECK_FALSE(verdict.nan_mismatch);
                 }
                 CHECK(q_verdict.elements == batch * q_heads * D);

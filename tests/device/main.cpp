@@ -113,9 +113,9 @@ Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
     return bytes;
 }
 
-Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
-                  std::uint32_t q_offset, std::uint32_t k_offset, double attention_factor) {
-    Rotation r;
+RopeParams rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
+                    std::uint32_t q_offset, std::uint32_t k_offset, double attention_factor) {
+    RopeParams r;
     r.pairing = pairing;
     r.head_dim = head_dim;
     r.rotary_dim = rotary_dim;
@@ -127,7 +127,7 @@ Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_
     return r;
 }
 
-Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q,
+Rotated rotate(Device& on, const RopeParams& rotation, const HostShape& shape, const Bytes& q,
                const Bytes& k, Direction direction) {
     HostRotation work = must(HostRotation::make(on, rotation, shape));
     REQUIRE(work.q_bytes() == q.size());
@@ -139,7 +139,7 @@ Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, con
     return out;
 }
 
-void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in,
+void check_contract(const RopeParams& rotation, const HostShape& shape, bool key, const Bytes& in,
                     const Bytes& out, Direction direction) {
     const std::uint64_t heads = key ? shape.k_heads : shape.q_heads,
                         given = key ? shape.k_head_dim : shape.q_head_dim;

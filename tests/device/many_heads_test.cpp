@@ -47,8 +47,8 @@ TEST_CASE(
     for (const Case& of : cases) {
         CAPTURE(&of - cases);
         const Side sides[2] = {of.q, of.k};
-        const Rotation r = rotation(VKROPE_HALF_SPLIT, of.q.head_dim, of.rotary_dim, of.q.offset,
-                                    of.k.offset);
+        const RopeParams r = rotation(VKROPE_HALF_SPLIT, of.q.head_dim, of.rotary_dim, of.q.offset,
+                                      of.k.offset);
         const AngleTable table = must(
             AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
         Bytes in[2], before[2], after[2][2];  // after[mapping]
@@ -127,7 +127,7 @@ TEST_CASE(
                             .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                             .mapping = mapping});
     };
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
     const AngleTable table = must(
         AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, many + 3));
     const Owned<Kernel> cpu = kernel_for(VKROPE_MAPPING_CPU, 0, 0),

@@ -170,7 +170,7 @@ TEST_CASE("windows: each is rotated as a head of its own") {
     for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         for (const std::uint32_t first : {D, D / 2, D / 4, D}) {
             CAPTURE(first);
-            Rotation together = rotation(pairing, D, D);
+            RopeParams together = rotation(pairing, D, D);
             if (first != D) {
                 together.windows[0] = {0, first};
                 together.windows[1] = {first, D - first};
@@ -178,7 +178,7 @@ TEST_CASE("windows: each is rotated as a head of its own") {
             const auto out = floats(rotate(device(), together, shape, bytes_of(rows), {}).q);
             for (const Window window : {Window{0, first}, Window{first, D - first}}) {
                 if (window.rotary_dim == 0) continue;
-                Rotation alone = rotation(pairing, window.rotary_dim, window.rotary_dim);
+                RopeParams alone = rotation(pairing, window.rotary_dim, window.rotary_dim);
                 const auto from = together.inv_freq.begin() + window.offset / 2;
                 alone.inv_freq.assign(from, from + window.rotary_dim / 2);
                 std::vector<float> in, expected;
@@ -230,7 +230,7 @@ TEST_CASE(
     constexpr std::int32_t position = 4321;
     const auto x = floats(random_elements(VKROPE_F32, D, 12));
     for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
-        const Rotation r = rotation(pairing, D, D);
+        const RopeParams r = rotation(pairing, D, D);
         std::vector<double> matrix(D * D, 0.0), rot(D), cosine(D), sine(D);
         for (std::uint32_t j = 0; j < D / 2; ++j) {
             const auto [a, b] = channels(pairing, j);
@@ -257,7 +257,7 @@ TEST_CASE("a swapped pair layout is caught, except at position 0, which hides it
     const Bytes q = random_elements(VKROPE_F32, 16 * D, 13);
     for (const std::int32_t first : {0, 1}) {
         const HostShape shape{.batch = 16, .tokens = 1, .q_heads = 1, .first_position = first};
-        const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+        const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
         const Bytes out = rotate(device(), r, shape, q, {}).q;
         reference::Operation swapped;
         swapped.interleaved = true;

@@ -146,7 +146,7 @@ struct Recorded {
 
 // Records one call, and compares the recorded dispatches with dispatches().
 Recorded check(Device& on, const KernelInfo& info, Call call) {
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = D;
     rotation.inv_freq.assign(D / 2, 1.0);
     const AngleTable table = must(AngleTable::make(on, rotation, info.angles, 100));

@@ -86,7 +86,7 @@ TEST_CASE("several axes: each pair has the bits that its axis alone would give i
         for (std::size_t n = 0; n < (&of == cases ? ways.size() : 3); ++n) {
             KernelInfo info = ways[next_way++ % ways.size()];
             const Element element = info.tensor[Q].in;
-            Rotation r = rotation(info.pairing, D, R, offset, 0);
+            RopeParams r = rotation(info.pairing, D, R, offset, 0);
             const AngleTable without = must(AngleTable::make(device(), r, info.angles, 64));
             r.sections = of.sections;
             const AngleTable table = must(AngleTable::make(device(), r, info.angles, 64));
@@ -121,7 +121,7 @@ TEST_CASE(
     "unrotated") {
     constexpr std::uint32_t batch = 2, tokens = 4, axes = 3;
     const Rotating rotate(VKROPE_F32, batch, tokens, 11);
-    Rotation r = rotation(VKROPE_HALF_SPLIT, D, R, offset, 0);
+    RopeParams r = rotation(VKROPE_HALF_SPLIT, D, R, offset, 0);
     const AngleTable without = must(
         AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 64));
     KernelInfo info = info_for(VKROPE_F32, VKROPE_POSITIONS_AXIS_IDS);
@@ -173,7 +173,7 @@ TEST_CASE(
     info.sections = {.axes = axes, .pairs = {6, 7, 7}};
     info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
     info.table = VKROPE_F16;
-    const AnglePlan plan = must(plan_cos_sin_cache(pairs, rows, stride, VKROPE_F16));
+    const AngleTableLayout plan = must(plan_cos_sin_cache(pairs, rows, stride, VKROPE_F16));
     const Bytes numbers = random_elements(VKROPE_F16, plan.bytes / 2, 5),
                 in = random_elements(VKROPE_F32, tokens * heads * D, 6);
     Buffer ids_buffer = upload(device(), bytes_of(ids)), cos = upload(device(), numbers),
@@ -184,7 +184,7 @@ TEST_CASE(
     call.positions = {
         .ids = ids_buffer.whole(), .int64 = true, .axis_stride = 1, .token_stride = axes};
     call.angles = {
-        .plan = &plan, .buffer = part(cos, 0, plan.bytes), .sin = part(sin, 0, plan.bytes)};
+        .layout = &plan, .buffer = part(cos, 0, plan.bytes), .sin = part(sin, 0, plan.bytes)};
     call.out_of_range = counter.whole();
     run(device(), make_kernel(device(), info), call);
     CHECK(count_in(counter) == 0);

@@ -16,7 +16,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             const std::uint32_t size = element_bytes(element);
             const std::size_t elements = lead + std::size_t{tokens} * row + 5;
             const Bytes before = random_elements(element, (elements + 1) / 2 * 2, 21);
-            const Rotation r = rotation(VKROPE_HALF_SPLIT, D, 12, 4, 4);
+            const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, 12, 4, 4);
             AngleTable table = must(
                 AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, tokens));
             const Owned<Kernel> kernel = make_kernel(
@@ -73,7 +73,7 @@ TEST_CASE(
     for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
         for (const bool in_place : {false, true}) {
             for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
-                const Rotation r = rotation(VKROPE_INTERLEAVED, D, 8, 4, 4);
+                const RopeParams r = rotation(VKROPE_INTERLEAVED, D, 8, 4, 4);
                 AngleTable table = must(AngleTable::make(device(), r, source, 40));
                 const TensorInfo width{VKROPE_F16, VKROPE_F16, D, 4};
                 const Owned<Kernel> kernel = make_kernel(device(),
@@ -161,8 +161,9 @@ TEST_CASE(
         for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
             if (gpu_assisted() && (element == VKROPE_F32 || pairing == VKROPE_INTERLEAVED))
                 continue;
-            const Rotation r = rotation(pairing, D, D);
-            const AnglePlan plan = must(plan_angles(r, VKROPE_ANGLES_DIRECT_BUFFER, tokens + 2, 0));
+            const RopeParams r = rotation(pairing, D, D);
+            const AngleTableLayout plan = must(
+                plan_angles(r, VKROPE_ANGLES_DIRECT_BUFFER, tokens + 2, 0));
             Bytes table(plan.bytes);
             must(fill_angles(r, plan, table.data(), table.size()));
             const Bytes in = random_elements(element, tokens * heads * D, 41);
@@ -184,7 +185,7 @@ TEST_CASE(
                     Buffer angles = upload(device(), around), x = upload(device(), in);
                     Call call{.tokens = tokens, .positions = {.first = 2}};
                     call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
-                    call.angles = {.plan = &plan, .buffer = part(angles, offset, table.size())};
+                    call.angles = {.layout = &plan, .buffer = part(angles, offset, table.size())};
                     run(device(), kernel, call);
                     const Bytes got = download(x, in.size());
                     if (offset == 0) {
@@ -204,7 +205,7 @@ TEST_CASE(
 
 TEST_CASE("an input of one type, an output of another") {
     constexpr std::uint32_t D = 32, tokens = 5, offset = 8;
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, 16, offset, offset);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, 16, offset, offset);
     AngleTable table = must(AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, tokens));
     for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
         // f32 Q stays f32; f32 K goes to an f16 cache, with the bits of an f32 rotation that is
@@ -245,7 +246,7 @@ TEST_CASE(
     "reset") {
     constexpr std::uint32_t D = 8;
     Device& on = device(false);
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
     AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
     const Owned<Kernel> kernel = make_kernel(on, {.pairing = VKROPE_HALF_SPLIT,
                                                   .rotary_dim = D,
@@ -283,7 +284,7 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
         reports += std::string(message.id).find("SYNC-HAZARD") != std::string::npos;
     };
     Device on = must(Device::open(options));
-    const Rotation r = rotation(VKROPE_HALF_SPLIT, D, D);
+    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
     AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
     const Owned<Kernel> kernel = make_kernel(on, {.pairing = VKROPE_HALF_SPLIT,
                                                   .rotary_dim = D,

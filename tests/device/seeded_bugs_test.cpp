@@ -22,7 +22,7 @@ struct Seeded {
                        std::strstr(message.text, part_of_message);
         };
         on = must(Device::open(options));
-        const Rotation r = rotation(VKROPE_HALF_SPLIT, head_dim, head_dim);
+        const RopeParams r = rotation(VKROPE_HALF_SPLIT, head_dim, head_dim);
         table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, tokens));
         q = must(Buffer::make(on, tokens * head_dim * 4));
     }

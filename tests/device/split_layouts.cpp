@@ -32,10 +32,10 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call = {.batch = B, .tokens = S, .positions = {.batch_stride = broadcast}};
         return s;
     };
-    const auto finish = [&](Scenario& s, std::uint64_t positions) {
-        Rotation r = rotation(s.info.pairing, s.info.tensor[Q].head_dim, s.info.rotary_dim);
+    const auto complete = [&](Scenario& s, std::uint64_t positions) {
+        RopeParams r = rotation(s.info.pairing, s.info.tensor[Q].head_dim, s.info.rotary_dim);
         s.table = must(AngleTable::make(on, r, s.info.angles, positions));
-        if (s.info.angles == VKROPE_ANGLES_DIRECT_BUFFER) REQUIRE(s.table.plan().bytes < 65536);
+        if (s.info.angles == VKROPE_ANGLES_DIRECT_BUFFER) REQUIRE(s.table.layout().bytes < 65536);
     };
     const auto count_outside = [&](Scenario& s) {
         s.call.out_of_range = s.hold(on, std::vector<std::int32_t>{100});
@@ -56,7 +56,7 @@ std::vector<Scenario> scenarios(Device& on) {
         for (Tensor* t : {&s.call.in[K], &s.call.out[K]})
             *t = rows(s.elements(on, VKROPE_F32, B * S * 2 * D), 2);
         count_outside(s);
-        finish(s, 200);
+        complete(s, 200);
     }
     {
         Scenario& s = add("[batch, heads, tokens, D] f16, in place; ids; angles from a buffer",
@@ -67,14 +67,14 @@ std::vector<Scenario> scenarios(Device& on) {
                                             D, S * D);
         ids(s, 250);
         count_outside(s);
-        finish(s, 200);
+        complete(s, 200);
     }
     {
         Scenario& s = add("[batch, heads, tokens, D] f16 to [batch, tokens, heads, D] f32",
                           VKROPE_F16, VKROPE_F32);
         s.call.in[Q] = rows(s.elements(on, VKROPE_F16, B * 4 * S * D), 4, 4 * S * D, D, S * D);
         s.call.out[Q] = rows(s.elements(on, VKROPE_F32, B * 4 * S * D), 4);
-        finish(s, S);
+        complete(s, S);
     }
     {
         Scenario& s = add("packed QKV [batch, tokens, 8, D] bf16, in place", VKROPE_BF16,
@@ -82,7 +82,7 @@ std::vector<Scenario> scenarios(Device& on) {
         const auto packed = s.elements(on, VKROPE_BF16, B * S * 8 * D);
         s.call.in[Q] = s.call.out[Q] = rows(packed, 4, S * 8 * D, 8 * D, D);
         s.call.in[K] = s.call.out[K] = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
-        finish(s, S);
+        complete(s, S);
     }
     {
         Scenario& s = add("grouped QKV [batch, tokens, 3 groups of 2 + 2, D] f16, in place",
@@ -95,7 +95,7 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call.out[Q] = s.call.in[Q];
         s.call.out[K] = s.call.in[K];
         s.dispatches = B;  // z counts the groups
-        finish(s, S);
+        complete(s, S);
     }
     {
         Scenario& s = add("K into pages of 8 rows f16; some slots are -1, some outside the cache",
@@ -112,7 +112,7 @@ std::vector<Scenario> scenarios(Device& on) {
                   where.begin() + S);  // one sequence in order, one shuffled
         s.call.paged_cache = {.slot_mapping = s.hold(on, where), .page_size = 8};
         count_outside(s);
-        finish(s, 200);
+        complete(s, 200);
     }
     {
         Scenario& s = add("f16 rows of 20 channels that begin at any half word, in place",
@@ -126,7 +126,7 @@ std::vector<Scenario> scenarios(Device& on) {
                                             600 * token, token, odd + 1, 2);
         s.call.in[Q].where.range = s.call.out[Q].where.range = (B * 600 * token - 3) * 2;
         s.call.in[Q].buffer_size = s.call.out[Q].buffer_size = B * 600 * token * 2;
-        finish(s, 600);
+        complete(s, 600);
     }
     {
         Scenario& s = add("interleaved, two windows, [tokens, batch 9, heads, D] f16; z is cut",
@@ -141,16 +141,16 @@ std::vector<Scenario> scenarios(Device& on) {
             *t = rows(s.elements(on, VKROPE_F16, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
         s.call.in[K] = s.call.out[K] = rows(s.elements(on, VKROPE_F16, 9 * 60 * 2 * D), 2, 2 * D,
                                             9 * 2 * D, D);
-        finish(s, 60);
+        complete(s, 60);
     }
     // Each tensor with a norm, parameters of each head and factors of tokens, none of which begin
     // where their buffer does.
     const auto steps = [&](Scenario& s, const Norm& norm) {
-        const Finish each = {
+        const Ops each = {
             .bias = VKROPE_PARAMETER_HEAD_CHANNEL, .norm = norm, .clip = 2, .scale_tokens = true};
         const struct {
             const Tensor& tensor;
-            Finish& taken;
+            Ops& taken;
             std::uint32_t& heads;
             VkDescriptorBufferInfo& factors;
         } tensors[] = {
@@ -185,7 +185,7 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call.in[K] = s.call.out[K] = rows(s.elements(on, VKROPE_F16, B * 3 * S * D), 3, 3 * S * D,
                                             D, S * D);
         steps(s, of_head);
-        finish(s, S);
+        complete(s, S);
     }
     {
         Scenario& s = add(
@@ -197,7 +197,7 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call.in[K] = s.call.out[K] = rows(packed, 2, S * 8 * D, 8 * D, D, 4 * D * 2);
         s.call.in[V] = s.call.out[V] = rows(packed, 2, S * 8 * D, 8 * D, D, 6 * D * 2);
         steps(s, of_token);
-        finish(s, S);
+        complete(s, S);
     }
     {
         Scenario& s = add("grouped QKV [batch, tokens, 3 groups of 2 + 2, D] f32, norms of heads",
@@ -211,7 +211,7 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call.out[K] = s.call.in[K];
         s.dispatches = B;  // z counts the groups
         steps(s, of_head);
-        finish(s, S);
+        complete(s, S);
     }
     {
         Scenario& s = add("K and V into pages of 8 rows f16, norms over a token; pages are cut",
@@ -230,7 +230,7 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call.paged_cache = {.slot_mapping = s.hold(on, where), .page_size = 8};
         count_outside(s);
         steps(s, of_token);
-        finish(s, 200);
+        complete(s, 200);
     }
     {
         Scenario& s = add("[tokens, batch 9, heads, D] f16 to f32, norms over a token; z is cut",
@@ -241,13 +241,13 @@ std::vector<Scenario> scenarios(Device& on) {
         s.call.in[Q] = rows(s.elements(on, VKROPE_F16, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
         s.call.out[Q] = rows(s.elements(on, VKROPE_F32, 9 * 60 * 4 * D), 4, 4 * D, 9 * 4 * D, D);
         steps(s, of_token);
-        finish(s, 60);
+        complete(s, 60);
     }
     {
         Scenario& s = add("one row of K for 6 heads (broadcast), f16", VKROPE_F16, VKROPE_F16);
         s.call.in[K] = rows(s.elements(on, VKROPE_F16, B * S * D), 6, S * D, D, broadcast);
         s.call.out[K] = rows(s.elements(on, VKROPE_F16, B * S * 6 * D), 6);
-        finish(s, S);
+        complete(s, S);
     }
     return all;
 }

@@ -7,9 +7,9 @@
 #include <limits>
 #include <random>
 
-#include "finish_scene.hpp"
+#include "ops_scene.hpp"
 #include "reference/code_edges.hpp"
-#include "support/finishing.hpp"
+#include "support/ops.hpp"
 
 namespace vkrope::test {
 
@@ -32,14 +32,14 @@ std::vector<float> floats_of(const Bytes& bytes) {
 Scene plain_of(Scene scene) {
     for (TensorInfo* width : {&scene.info.tensor[Q], &scene.info.tensor[K], &scene.info.tensor[V]})
         width->out = VKROPE_F32;
-    for (Finish* finish :
+    for (Ops* ops :
          {&scene.info.tensor[Q].ops, &scene.info.tensor[K].ops, &scene.info.tensor[V].ops})
-        finish->store_scale = VKROPE_STORE_SCALE_NONE, finish->scale_floor = 0;
+        ops->store_scale = VKROPE_STORE_SCALE_NONE, ops->scale_floor = 0;
     return scene;
 }
 
 // What the oracle makes of the rows of one tensor.
-void check_stored(const TensorInfo& width, const Finish& finish, std::uint32_t heads,
+void check_stored(const TensorInfo& width, const Ops& ops, std::uint32_t heads,
                   const std::vector<float>& given, const Bytes& rows, const Bytes& bytes,
                   const Bytes& scales) {
     if (heads == 0 || !is_quantised(width.out)) return;
@@ -52,10 +52,10 @@ void check_stored(const TensorInfo& width, const Finish& finish, std::uint32_t h
         std::vector<std::uint8_t> codes;
         if (block_channels(width.out) != 1) {
             codes = reference::quantise_blocks(store_of(width.out), of);
-        } else if (is_made(finish.store_scale)) {
+        } else if (is_made(ops.store_scale)) {
             reference::MadeRow made = reference::quantise_made(
-                store_of(width.out), of, finish.scale_floor,
-                finish.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
+                store_of(width.out), of, ops.scale_floor,
+                ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = made.codes;
             expected_scales.push_back(made.scale);
         } else {
@@ -102,7 +102,7 @@ void check_stores(const Scene& scene, const std::vector<Way>& ways = every_way) 
 }
 
 TensorInfo width(Element in, Element out, std::uint32_t head_dim, std::uint32_t offset = 0,
-                 std::uint32_t heads = 0, const Finish& ops = {}) {
+                 std::uint32_t heads = 0, const Ops& ops = {}) {
     return {in, out, head_dim, offset, heads, ops};
 }
 

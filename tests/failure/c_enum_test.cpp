@@ -43,7 +43,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
     {
         const KernelHost host;
         const vkrope_rope_params rotation = eight_channels();
-        vkrope_angle_plan plan = {};
+        vkrope_angle_table_layout plan = {};
         REQUIRE(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_BUFFER, 64, 4096, &plan,
                                    nullptr) == VKROPE_SUCCESS);
         const vkrope_element f32 = VKROPE_F32;
@@ -60,7 +60,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         q.where = {host.q, 0, 3 * 8 * 4};
         q.heads = 1;
         call.out[VKROPE_Q] = q;
-        call.angles.plan = &plan;
+        call.angles.layout = &plan;
         call.angles.buffer = {host.words, 0, plan.bytes};
         vkrope_error error;
         const auto record = [&](vkrope_error* to) {
@@ -73,7 +73,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         const std::size_t before = recorded(host).size();
         refuses_numbers("direction", call.direction, record);
         refuses_numbers("gain", call.gain, record);
-        refuses_numbers("call.angles.plan.format", plan.format, record);
+        refuses_numbers("call.angles.layout.format", plan.format, record);
         refuses_numbers("direction", call.direction, count);
         refuses_numbers("gain", call.gain, count);
         CHECK(recorded(host).size() == before);

@@ -226,10 +226,10 @@ Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorAre
     const Owned<Kernel> kernel(create(host.ref, info).value);
     REQUIRE(kernel);
     Call call = kernel_call(host, 7, info.angles);
-    const AnglePlan cache = {
+    const AngleTableLayout cache = {
         .source = info.angles, .bytes = 512 * 64 * 4, .pairs = 64, .rows = 512, .row_stride = 64};
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
-        call.angles.plan = &cache;
+        call.angles.layout = &cache;
         call.angles.buffer = call.angles.sin = {host.words, 4096, cache.bytes};
     }
     if (info.positions == VKROPE_POSITIONS_IDS) call.positions.ids = {host.words, 0, 28};
@@ -237,7 +237,7 @@ Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorAre
     if (info.tensor[V].head_dim != 0) call = with_v(host, call);
     if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
         call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * 4};
-    return record(host.commands, kernel.get(), with_finish(host, info, call), arena);
+    return record(host.commands, kernel.get(), with_ops(host, info, call), arena);
 }
 
 /// Of a kernel that is gone: the arena does not need it.
@@ -253,12 +253,11 @@ Owned<DescriptorArena> arena_of(const KernelHost& host, const KernelInfo& info) 
 
 TEST_CASE(
     "an arena serves every kernel of its device; with few storage buffers, those that store no "
-    "scales, those without a finish, or of one angle source") {
+    "scales, those without ops, or of one angle source") {
     const KernelInfo factored = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE),
                      computed = kernel_info(VKROPE_ANGLES_COMPUTED),
-                     finished = with_finish(factored,
-                                            full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
-                                                        VKROPE_NORM_PLACE_BEFORE));
+                     finished = with_ops(factored, full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
+                                                            VKROPE_NORM_PLACE_BEFORE));
     KernelInfo alone = factored, scaled = factored;
     alone.positions = VKROPE_POSITIONS_IDS;
     alone.tensor[K] = {};

@@ -48,7 +48,7 @@ class Fields {
         field("two_parameter_sets", two_parameter_sets, !two_parameter_sets);
     }
 
-    void call(Call& of, AnglePlan& plan) {
+    void call(Call& of, AngleTableLayout& plan) {
         auto& [batch, tokens, in, out, positions, angles, direction, gain, paged_cache,
                out_of_range, parameters, first_set_tokens, q_scale, scale_tokens, scales_out] = of;
         field("batch", batch, 1u), field("tokens", tokens, 3u);
@@ -66,7 +66,7 @@ class Fields {
         }
         {
             auto& [of_plan, view, table, sin] = angles;
-            field("angles.plan", of_plan, static_cast<const AnglePlan*>(nullptr));
+            field("angles.layout", of_plan, static_cast<const AngleTableLayout*>(nullptr));
             field("angles.view", view,
                   view ? VkImageView{} : reinterpret_cast<VkImageView>(std::uintptr_t{77}));
             buffer("angles.buffer", table), buffer("angles.sin", sin);
@@ -141,11 +141,11 @@ class Fields {
         field(of + ".buffer_size", buffer_size, VkDeviceSize{1});
     }
 
-    void angle_plan(AnglePlan& of) {
+    void angle_plan(AngleTableLayout& of) {
         auto& [source, format, extent, usage, bytes, pairs, rows, fold_log2, row_texels,
                attention_factor, of_sections, phase, head_groups, element, row_stride,
                channel_angles] = of;
-        const std::string at = "angles.plan.";
+        const std::string at = "angles.layout.";
         field(at + "source", source, VKROPE_ANGLES_AUTOMATIC);
         field(at + "format", format, VK_FORMAT_R8_UNORM);
         auto& [width, height] = extent;
@@ -176,10 +176,10 @@ class Fields {
         field(of + ".head_dim", head_dim, 256u);
         field(of + ".rotary_offset", rotary_offset, 2u);
         field(of + ".heads", heads, 4u);
-        finish(of + ".ops", ops);
+        read_ops(of + ".ops", ops);
     }
 
-    void finish(const std::string& of, Finish& at) {
+    void read_ops(const std::string& of, Ops& at) {
         auto& [bias, norm, clip, scale, scale_call, scale_tokens, hadamard, store_scale,
                scale_floor, scale_layout] = at;
         field(of + ".bias", bias, VKROPE_PARAMETER_HEAD_CHANNEL);
@@ -213,8 +213,8 @@ class Fields {
 struct Scene {
     const char* name;
     KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
-    AnglePlan plan;
-    Call call;  // angles.plan is set from `plan`
+    AngleTableLayout plan;
+    Call call;  // angles.layout is set from `plan`
 };
 
 KernelInfo base_info(AngleSource angles, PositionSource positions) {
@@ -342,8 +342,8 @@ struct Outcome {
 };
 
 Outcome record_with(const KernelHost& host, const Kernel* kernel, Call call,
-                    const AnglePlan& plan) {
-    if (call.angles.plan) call.angles.plan = &plan;
+                    const AngleTableLayout& plan) {
+    if (call.angles.layout) call.angles.layout = &plan;
     const std::size_t before = dispatches(host).size();
     Outcome outcome = {record(host.commands, kernel, call), {}};
     outcome.recorded = recorded_by(host, before);
@@ -356,9 +356,9 @@ bool names_field(const Status& status, const std::string& last) {
 
 // Fields that are only checked: they describe what the caller made, and no dispatch reads them.
 const std::set<std::string> only_checked = {
-    "in[0].buffer_size",  "out[0].buffer_size", "in[1].buffer_size", "out[1].buffer_size",
-    "in[2].buffer_size",  "out[2].buffer_size", "angles.plan.bytes", "angles.plan.usage",
-    "angles.plan.format", "angles.plan.width",  "angles.plan.height"};
+    "in[0].buffer_size",    "out[0].buffer_size",  "in[1].buffer_size",   "out[1].buffer_size",
+    "in[2].buffer_size",    "out[2].buffer_size",  "angles.layout.bytes", "angles.layout.usage",
+    "angles.layout.format", "angles.layout.width", "angles.layout.height"};
 // How the work is done, never what comes of it: a hint that every kernel takes.
 const std::set<std::string> hints = {"mapping", "conversion"};
 
@@ -374,13 +374,13 @@ TEST_CASE("record: a field of a call that is given is used, or refused by name")
         const auto kernel = own(create(host.ref, scene.info));
         REQUIRE_MESSAGE(kernel, kernel.status.what);
         Call base = scene.call;
-        base.angles.plan = &scene.plan;
+        base.angles.layout = &scene.plan;
         const Outcome usual = record_with(host, kernel.value.get(), base, scene.plan);
         REQUIRE_MESSAGE(usual.status, usual.status.what);
         REQUIRE(!usual.recorded.empty());
         for (std::size_t i = 0;; ++i) {
             Call call = base;
-            AnglePlan plan = scene.plan;
+            AngleTableLayout plan = scene.plan;
             Fields fields(i);
             fields.some_buffer = host.words;
             fields.call(call, plan);
@@ -467,14 +467,14 @@ TEST_CASE("create: a field of a kernel that is given has an effect, or is refuse
         std::string text;
         status = kernel.status;
         if (!kernel) return text;
-        const ParameterPlan parameters = plan_parameters(info).value;
+        const ParameterLayout parameters = plan_parameters(info).value;
         text.assign(reinterpret_cast<const char*>(&parameters), sizeof parameters);
         for (std::size_t i = before; i < fake().shaders().size(); ++i) {
             const auto& words = fake().shaders()[i];
             text.append(reinterpret_cast<const char*>(words.data()), words.size() * 4);
         }
         Call call = scene.call;
-        call.angles.plan = &scene.plan;
+        call.angles.layout = &scene.plan;
         const Outcome now = record_with(host, kernel.value.get(), call, scene.plan);
         return text + now.status.what + now.recorded;
     };

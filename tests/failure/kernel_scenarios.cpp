@@ -85,7 +85,7 @@ Scenario record_a_call(const std::string& name, const FakeConfig& config, const 
                 if (info.tensor[V].head_dim != 0) call = with_v(host, call);
                 if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
                     call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * sizeof(float)};
-                call = with_finish(host, info, call);
+                call = with_ops(host, info, call);
                 const Status status = answer(vkrope_record, host.commands, kernel.get(), &call,
                                              arena.get());
                 CHECK(host.allocator.allocated == asked);
@@ -154,12 +154,12 @@ KernelInfo q_k_v(AngleSource angles) {
 
 // Q, K and V, each with everything that a norm of a head or of a token may have.
 KernelInfo norms_of_heads(AngleSource angles) {
-    return with_finish(q_k_v(angles), full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
-                                                  VKROPE_NORM_PLACE_BEFORE));
+    return with_ops(q_k_v(angles),
+                    full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE));
 }
 KernelInfo norms_of_tokens(AngleSource angles) {
-    return with_finish(q_k_v(angles), full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
-                                                  VKROPE_NORM_PLACE_AFTER));
+    return with_ops(q_k_v(angles),
+                    full_ops(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_AFTER));
 }
 
 // Q, K and V with Hadamard transforms; a scale for each row of K, and blocks of V.

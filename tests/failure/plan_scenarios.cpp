@@ -41,7 +41,7 @@ template <vkrope_angle_source source>
 Status plan_and_fill(void* prepared) {
     auto& planned = *static_cast<Planned*>(prepared);
     const vkrope_rope_params rotation = eight_channels();
-    vkrope_angle_plan plan = {};
+    vkrope_angle_table_layout plan = {};
     if (Status s = answer(vkrope_plan_angles, &rotation, source, 16, 4096, &plan); !s) return s;
     return answer(vkrope_fill_angles, &rotation, &plan, planned.memory.data(),
                   sizeof planned.memory);

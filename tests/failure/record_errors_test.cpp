@@ -60,7 +60,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
     }
 }
 
-TEST_CASE("record: an error of the finish records nothing, not even the dispatches before it") {
+TEST_CASE("record: an error of the ops records nothing, not even the dispatches before it") {
     const auto refused = [](Recorder& by, const Call& call, Code code, const char* words) {
         check_error(by(call), code, words);
         CHECK(fake().calls().empty());
@@ -68,10 +68,10 @@ TEST_CASE("record: an error of the finish records nothing, not even the dispatch
     // A workgroup has 16 heads of a token, and there is one along y.
     for (const std::uint32_t v_heads : {16u, 17u}) {
         for (const bool push_descriptors : {true, false}) {
-            const KernelInfo info = with_finish(
+            const KernelInfo info = with_ops(
                 with_v(kernel_info()),
-                full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_BEFORE), 8,
-                2, v_heads);
+                full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_BEFORE), 8, 2,
+                v_heads);
             // V takes a dispatch of its own, after that of Q and K.
             Recorder recorder({.storage_buffers = 8,
                                .workgroup_count = {65535, 1, 65535},
@@ -82,7 +82,7 @@ TEST_CASE("record: an error of the finish records nothing, not even the dispatch
                 v->heads = v_heads;
                 v->where.range = VkDeviceSize{7} * v_heads * 128 * 2;
             }
-            good = with_finish(recorder.host, info, good);
+            good = with_ops(recorder.host, info, good);
             Call call = good;
             call.scale_tokens[V] = {};
             refused(recorder, call, VKROPE_ERROR_INVALID_ARGUMENT, "scale_tokens[2].buffer null");

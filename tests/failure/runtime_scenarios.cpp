@@ -16,7 +16,7 @@ struct Program {
     OwnedDevice device;
     vkrope_rope_params rotation = eight_channels();
     std::optional<Device> in_cpp;
-    Rotation rotation_in_cpp{eight_channels()};
+    RopeParams rotation_in_cpp{eight_channels()};
     HostShape shape{.tokens = 3, .q_heads = 2, .k_heads = 1, .positions = {5, 6, 7}};
 };
 

@@ -34,8 +34,8 @@ Device open_device(const FakeConfig& config = {}) {
     return std::move(opened.value);
 }
 
-Rotation rotation() {
-    Rotation r;
+RopeParams rotation() {
+    RopeParams r;
     r.head_dim = r.rotary_dim = 8;
     r.inv_freq = {1.0, 0.1, 0.01, 0.001};
     return r;
@@ -164,9 +164,10 @@ TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and c
                                        : fake().find(VK_OBJECT_TYPE_BUFFER, angles.buffer.buffer,
                                                      "test");
             REQUIRE(object);
-            std::vector<float> expected(table->plan().bytes / 4);
-            REQUIRE(fill_angles(rotation(), table->plan(), expected.data(), table->plan().bytes));
-            CHECK(std::memcmp(fake().content_of(*object), expected.data(), table->plan().bytes) ==
+            std::vector<float> expected(table->layout().bytes / 4);
+            REQUIRE(
+                fill_angles(rotation(), table->layout(), expected.data(), table->layout().bytes));
+            CHECK(std::memcmp(fake().content_of(*object), expected.data(), table->layout().bytes) ==
                   0);
         }
     }

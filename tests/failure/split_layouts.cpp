@@ -16,15 +16,15 @@ Tensor strided(VkBuffer buffer, std::uint32_t heads, std::int64_t batch, std::in
             .batch_stride = batch};
 }
 
-const AnglePlan& plan_for(const KernelInfo& info) {
-    static const AnglePlan half = {.source = VKROPE_ANGLES_DIRECT_TEXTURE,
-                                   .format = VK_FORMAT_R32G32B32A32_SFLOAT,
-                                   .extent = {16, 4096},
-                                   .bytes = 4096 * 16 * 16,
-                                   .pairs = 32,
-                                   .rows = 4096,
-                                   .fold_log2 = 12,
-                                   .row_texels = 16};
+const AngleTableLayout& plan_for(const KernelInfo& info) {
+    static const AngleTableLayout half = {.source = VKROPE_ANGLES_DIRECT_TEXTURE,
+                                          .format = VK_FORMAT_R32G32B32A32_SFLOAT,
+                                          .extent = {16, 4096},
+                                          .bytes = 4096 * 16 * 16,
+                                          .pairs = 32,
+                                          .rows = 4096,
+                                          .fold_log2 = 12,
+                                          .row_texels = 16};
     return info.rotary_dim == 64 ? half : angle_plan();
 }
 
@@ -36,7 +36,7 @@ Scenario scenario(const KernelHost& host, Layout layout, ValueRows v, std::uint3
     Call& c = s.call;
     c.batch = batch;
     c.tokens = tokens;
-    c.angles = {.plan = &angle_plan(), .view = host.view};
+    c.angles = {.layout = &angle_plan(), .view = host.view};
     c.positions.first = 11;
     c.positions.batch_stride = random() % 2 ? 100 : broadcast;
     const std::int64_t B = batch, S = tokens;
@@ -174,11 +174,11 @@ KernelInfo info_for(Layout layout, ValueRows v, Steps steps) {
     const bool four = layout == Layout::broadcast_k || layout == Layout::paged_groups;
     const std::uint32_t k_heads = four ? 4 : 2;
     const bool own_heads = v == ValueRows::apart && layout != Layout::paged_by_head;
-    return with_finish(
+    return with_ops(
         info,
-        full_finish(VKROPE_NORM_RMS,
-                    steps == Steps::of_heads ? VKROPE_NORM_SPAN_HEAD : VKROPE_NORM_SPAN_TOKEN,
-                    VKROPE_NORM_PLACE_BEFORE),
+        full_ops(VKROPE_NORM_RMS,
+                 steps == Steps::of_heads ? VKROPE_NORM_SPAN_HEAD : VKROPE_NORM_SPAN_TOKEN,
+                 VKROPE_NORM_PLACE_BEFORE),
         layout == Layout::uneven ? 12 : 4, k_heads,
         own_heads                  ? 1
         : v == ValueRows::in_place ? 2
@@ -195,12 +195,12 @@ ValueRows any_v(Layout layout, std::mt19937& random) {
 Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout layout, ValueRows v,
                       std::uint32_t batch, std::uint32_t tokens, std::mt19937& random) {
     Scenario s = scenario(host, layout, v, batch, tokens, random);
-    s.call.angles.plan = &plan_for(info);
+    s.call.angles.layout = &plan_for(info);
     if (info.positions == VKROPE_POSITIONS_IDS) {
         s.call.positions = {.ids = {host.words, 131072 + 36, 100000},
                             .batch_stride = random() % 2 ? tokens + 3 : broadcast};
     }
-    s.call = with_finish(host, info, s.call);
+    s.call = with_ops(host, info, s.call);
     return s;
 }
 

@@ -30,10 +30,10 @@ inline constexpr Layout layouts[] = {
 /// Where the rows of V are.
 enum class ValueRows { absent, like_k, apart, in_place };
 
-/// The finish of a call's tensors.
+/// The ops of a call's tensors.
 enum class Steps { none, of_heads, of_tokens };
 
-/// A call without a finish, at positions from 11 on.
+/// A call without ops, at positions from 11 on.
 Scenario scenario(const KernelHost& host, Layout layout, ValueRows v, std::uint32_t batch,
                   std::uint32_t tokens, std::mt19937& random);
 
@@ -41,7 +41,7 @@ KernelInfo info_for(Layout layout, ValueRows v, Steps steps = Steps::none);
 
 ValueRows any_v(Layout layout, std::mt19937& random);
 
-/// A call that `info` allows, with what its finish reads.
+/// A call that `info` allows, with what its ops reads.
 Scenario scenario_for(const KernelHost& host, const KernelInfo& info, Layout layout, ValueRows v,
                       std::uint32_t batch, std::uint32_t tokens, std::mt19937& random);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 
 namespace vkrope::test::split {
 
@@ -40,7 +40,7 @@ Byte place_in_cache(const Call& call, const Tensor& out, std::int64_t slot, std:
     return {out.where.buffer, out.where.offset + (elements + head_elements(out, head)) * 2};
 }
 
-/// The destination of every row, except for those of an in-place V without a finish, which stay
+/// The destination of every row, except for those of an in-place V without ops, which stay
 /// there; rows with slot -1 or a slot outside the cache have none.
 std::map<Byte, Row> destinations(const Scenario& scenario, const KernelInfo& info) {
     const Call& call = scenario.call;
@@ -49,7 +49,7 @@ std::map<Byte, Row> destinations(const Scenario& scenario, const KernelInfo& inf
         const Tensor& out = call.out[t];
         const bool in_place = out.where.buffer == call.in[t].where.buffer &&
                               out.where.offset == call.in[t].where.offset;
-        if (t == V && in_place && !has_finish(info.tensor[V].ops)) continue;
+        if (t == V && in_place && !has_ops(info.tensor[V].ops)) continue;
         for (Row row{.tensor = t}; row.batch < call.batch; ++row.batch) {
             for (row.token = 0; row.token < call.tokens; ++row.token) {
                 for (row.head = 0; row.head < out.heads; ++row.head) {
@@ -103,8 +103,8 @@ void Model::run(const Command& dispatch, VkPipeline pipeline) {
                                             head);
                 visit(shader::binding_q_in, from, shader::binding_q_out, to, z, index, token,
                       known);
-                check_finish(to, shader::binding_q_out, shader::binding_q_scales,
-                             shader::offset_q_scales, z, index, head, q_heads);
+                check_ops(to, shader::binding_q_out, shader::binding_q_scales,
+                          shader::offset_q_scales, z, index, head, q_heads);
             }
             for (std::uint32_t head = 0; head < (stored ? k_heads : 0); ++head) {
                 const std::uint32_t from = at(offset(shader::offset_k_in), push_.k_in, z, index,
@@ -116,17 +116,17 @@ void Model::run(const Command& dispatch, VkPipeline pipeline) {
                                                   slot % push_.page_size, head);
                 visit(shader::binding_k_in, from, shader::binding_k_out, to, z, index, token,
                       known);
-                check_finish(to, shader::binding_k_out, shader::binding_k_scales,
-                             shader::offset_k_scales, z, index, head, k_heads);
+                check_ops(to, shader::binding_k_out, shader::binding_k_scales,
+                          shader::offset_k_scales, z, index, head, k_heads);
                 if ((push_.flags & shader::flag_v) == 0) continue;
                 // V has K's strides.
                 visit(shader::binding_v_in,
                       from - offset(shader::offset_k_in) + offset(shader::offset_v_in),
                       shader::binding_v_out, to - start + offset(shader::offset_v_out), z, index,
                       token, known);
-                check_finish(to - start + offset(shader::offset_v_out), shader::binding_v_out,
-                             shader::binding_v_scales, shader::offset_v_scales, z, index, head,
-                             k_heads);
+                check_ops(to - start + offset(shader::offset_v_out), shader::binding_v_out,
+                          shader::binding_v_scales, shader::offset_v_scales, z, index, head,
+                          k_heads);
             }
             REQUIRE(known);
             count(token, z, slot_outside);
@@ -213,24 +213,24 @@ void Model::visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::
     }
 }
 
-void Model::check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scales,
-                         std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
-                         std::uint32_t head, std::uint32_t heads) const {
+void Model::check_ops(std::uint64_t to, std::uint32_t out, std::uint32_t scales,
+                      std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
+                      std::uint32_t head, std::uint32_t heads) const {
     const Row& row = rows_.at(byte(out, to * 2, row_bytes));
-    const Finish& finish = kernel_.info.tensor[row.tensor].ops;
+    const Ops& ops = kernel_.info.tensor[row.tensor].ops;
     const Call& call = scenario_.call;
     const bool z_is_group = (push_.flags & shader::flag_z_is_group) != 0;
-    if (finish.norm.span == VKROPE_NORM_SPAN_TOKEN) REQUIRE(heads == call.out[row.tensor].heads);
-    if (finish.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL) {
+    if (ops.norm.span == VKROPE_NORM_SPAN_TOKEN) REQUIRE(heads == call.out[row.tensor].heads);
+    if (ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL) {
         REQUIRE(push_.flags / shader::flag_first_head + (z_is_group ? z * heads : 0) + head ==
                 row.head);
     }
-    if (finish.norm.weight != VKROPE_PARAMETER_NONE) {
+    if (ops.norm.weight != VKROPE_PARAMETER_NONE) {
         const Byte first = byte(shader::binding_parameters, offset(shader::offset_parameters) * 4,
                                 call.parameters.range);
         REQUIRE(first == Byte{call.parameters.buffer, call.parameters.offset});
     }
-    if (!finish.scale_tokens) return;
+    if (!ops.scale_tokens) return;
     const std::uint64_t word = offset(scales_offset) + index + (z_is_group ? 0 : z * push_.tokens);
     const VkDescriptorBufferInfo& where = call.scale_tokens[row.tensor];
     REQUIRE(byte(scales, word * 4, 4) == Byte{where.buffer, where.offset + scenario_.at(row) * 4});

@@ -69,11 +69,11 @@ class Model {
     void visit(std::uint32_t in, std::uint64_t from, std::uint32_t out, std::uint64_t to,
                std::uint32_t z, std::uint32_t index, Row& token, bool& known);
 
-    // A row with a norm, parameters of its head or a factor: finish.glsl, absolute_head and
+    // A row with a norm, parameters of its head or a factor: ops.glsl, absolute_head and
     // token_factor.
-    void check_finish(std::uint64_t to, std::uint32_t out, std::uint32_t scales,
-                      std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
-                      std::uint32_t head, std::uint32_t heads) const;
+    void check_ops(std::uint64_t to, std::uint32_t out, std::uint32_t scales,
+                   std::uint32_t scales_offset, std::uint32_t z, std::uint32_t index,
+                   std::uint32_t head, std::uint32_t heads) const;
 
     void count(const Row& token, std::uint32_t z, bool slot_outside);
 

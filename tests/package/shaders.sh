@@ -266,9 +266,9 @@ cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
     { wrong 'rope.comp does not compile with the installed files:' && cat "$SCRATCH/whole.log"; }
 
 status='#define VKROPE_STATUS_WORD(index) their_cos[index]'
-files='interface.h finish_lanes.glsl'
-refuses 'finish_lanes.glsl: define VKROPE_STATUS_WORD(index)' no_status_word '' ''
-refuses 'finish_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first' \
+files='interface.h ops_lanes.glsl'
+refuses 'ops_lanes.glsl: define VKROPE_STATUS_WORD(index)' no_status_word '' ''
+refuses 'ops_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first' \
     no_tensors "$status" ''
 
 # The shader of shaders/README.md, as it stands there.

@@ -28,7 +28,7 @@ for file in operation.hpp definition.hpp definition.cpp compare.hpp compare.cpp;
 done
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-reference='oracle|turns|rows|finish|element|quantise|quantise_verdict|code_edges'
+reference='oracle|turns|rows|ops|element|quantise|quantise_verdict|code_edges'
 tiers="vkrope/.*|divide_up\.hpp|reference/($reference)\.hpp|verify/.*"
 may_include tools/cli "$tiers|cli/.*"
 may_include tools/io \

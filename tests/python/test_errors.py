@@ -130,11 +130,11 @@ def test_queries_that_the_model_cannot_answer(models):
 )
 def test_rotations_of_bad_numbers(arguments, sentence):
     with pytest.raises(vkrope.InvalidArgumentError, match=sentence):
-        vkrope.Rotation(**arguments)
+        vkrope.RopeParams(**arguments)
 
 
 def test_numbers_that_only_tables_need_are_checked_there(device):
-    rotation = vkrope.Rotation([np.nan] + [1.0] * 63)
+    rotation = vkrope.RopeParams([np.nan] + [1.0] * 63)
     with pytest.raises(vkrope.InvalidArgumentError, match="inv_freq"):
         vkrope.rotate(Q, rotation=rotation, device=device)
 

@@ -64,7 +64,7 @@ def test_sections(models):
 def test_numbers_come_back():
     inv_freq = [1.0, 0.1, 0.01]
     sections = vkrope.Sections("interleaved", (1, 1, 1), leftover_axis=2)
-    rotation = vkrope.Rotation(
+    rotation = vkrope.RopeParams(
         inv_freq, head_dim=10, pairing="interleaved", attention_factor=1.25, q_rotary_offset=4,
         k_rotary_offset=2, sections=sections, base=10_000,
     )  # fmt: skip
@@ -94,10 +94,10 @@ def test_error_bounds():
 
 def test_a_rotation_keeps_numbers_of_its_own():
     numbers = np.array([1.0, 0.5])
-    rotation = vkrope.Rotation(numbers)
+    rotation = vkrope.RopeParams(numbers)
     numbers[0] = 7
     assert rotation.inv_freq[0] == 1
     with pytest.raises(vkrope.InvalidArgumentError, match="phase_count"):
-        vkrope.Rotation([1, 0.5], phase=[1, 2, 3])
+        vkrope.RopeParams([1, 0.5], phase=[1, 2, 3])
     with pytest.raises(vkrope.InvalidArgumentError, match="inv_freq_count"):
         rotation.replace(sections=vkrope.Sections("sum", (0, 0)))

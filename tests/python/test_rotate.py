@@ -65,7 +65,7 @@ def test_positions_of_each_token(device, llama, tensor, kind):
 
 @pytest.mark.parametrize("angles", ["factored_texture", "direct_texture", "computed"])
 def test_phases_at_positions_of_both_signs(device, tensor, angles):
-    rotation = vkrope.Rotation(
+    rotation = vkrope.RopeParams(
         [1.0, 0.1, -0.01, 0.5], phase=[0.25, -3, 100, 0], attention_factor=1.25
     )
     np.testing.assert_array_equal(rotation.phase, [0.25, -3, 100, 0])
@@ -79,7 +79,7 @@ def test_phases_at_positions_of_both_signs(device, tensor, angles):
 def test_sums_over_axes_in_head_groups(device, tensor):
     sections = vkrope.Sections("sum", (0, 0, 0))
     inv_freq = np.linspace(-2, 2, 2 * 3 * 4).reshape(2, 3, 4)
-    rotation = vkrope.Rotation(
+    rotation = vkrope.RopeParams(
         inv_freq, sections=sections, head_groups=2, phase=np.linspace(0, 1, 8).reshape(2, 4)
     )
     np.testing.assert_array_equal(rotation.inv_freq, inv_freq)
@@ -101,17 +101,17 @@ def test_windows_of_a_vision_tower(device, tensor):
     positions = np.arange(12).reshape(2, 2, 3) * 5
     result = vkrope.rotate(q, rotation=rotation, positions=positions, device=device)
     assert_right(result.q, rotated(q, rotation, positions), BOUND)
-    other = vkrope.Rotation([1.0, 0.5, 0.25], head_dim=10, windows=[(0, 4), (6, 2)])
+    other = vkrope.RopeParams([1.0, 0.5, 0.25], head_dim=10, windows=[(0, 4), (6, 2)])
     assert other.windows == ((0, 4), (6, 2)) and other.replace(windows=()).windows == ()
     q = tensor(1, 3, 2, 10)
     result = vkrope.rotate(q, rotation=other, device=device)
     assert_right(result.q, rotated(q, other, np.arange(3)), BOUND)
     with pytest.raises(vkrope.InvalidArgumentError, match="windows has 5 entries: 4 at most"):
-        vkrope.Rotation([1.0], windows=[(0, 2)] * 5)
+        vkrope.RopeParams([1.0], windows=[(0, 2)] * 5)
     for wrong in [(-2, 2)], [(0, 2.5)], [(0,)], [(0, 2**32)], [3]:
         with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[0\] is"):
-            vkrope.Rotation([1.0], windows=wrong)
-    overlapping = vkrope.Rotation([1.0, 1.0], windows=[(0, 2), (1, 2)])
+            vkrope.RopeParams([1.0], windows=wrong)
+    overlapping = vkrope.RopeParams([1.0, 1.0], windows=[(0, 2), (1, 2)])
     with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[1\].offset is 1"):
         vkrope.rotate(tensor(1, 3, 2, 4), rotation=overlapping, device=device)
 

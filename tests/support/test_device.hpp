@@ -63,21 +63,21 @@ inline float value(Element element, const Bytes& bytes, std::size_t index) {
 }
 
 /// A rotation with inv_freq base^(-2j/R) and the windows of Q and of K.
-Rotation rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
-                  std::uint32_t q_offset = 0, std::uint32_t k_offset = 0,
-                  double attention_factor = 1.0);
+RopeParams rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
+                    std::uint32_t q_offset = 0, std::uint32_t k_offset = 0,
+                    double attention_factor = 1.0);
 
 struct Rotated {
     Bytes q, k;
 };
 
 /// Uploads, rotates once, downloads.
-Rotated rotate(Device& on, const Rotation& rotation, const HostShape& shape, const Bytes& q,
+Rotated rotate(Device& on, const RopeParams& rotation, const HostShape& shape, const Bytes& q,
                const Bytes& k, Direction direction = VKROPE_FORWARD);
 
 /// Checks one output against the contract: the error bound of direct tables, and every bit outside
 /// the window.
-void check_contract(const Rotation& rotation, const HostShape& shape, bool key, const Bytes& in,
+void check_contract(const RopeParams& rotation, const HostShape& shape, bool key, const Bytes& in,
                     const Bytes& out, Direction direction = VKROPE_FORWARD);
 
 }  // namespace vkrope::test

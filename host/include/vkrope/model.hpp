@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tier "model": reads a Rotation from model files.
+// Tier "model": reads a RopeParams from model files.
 // Every function is thread-safe.
 #pragma once
 
@@ -54,15 +54,15 @@ struct ModelQuery {
 ///
 /// A layer without RoPE has rotates = false, no rotary_dim and no frequencies.
 ///
-/// Rotation::finish says which norms of Q, K and V the model's class has, with the eps of the file
+/// RopeParams::ops says which norms of Q, K and V the model's class has, with the eps of the file
 /// or else of the class; whether it clamps them; and how it scales queries by position. Whether
-/// those norms are known is an answer of its own, ModelFinish::norms_known: not for diffusion
+/// those norms are known is an answer of its own, ModelOps::norms_known: not for diffusion
 /// transformers, unknown classes, classes whose versions differ, and files with a key that says
 /// norms and that the class does not have. A warning says so.
 ///
 /// An unsupported scaling type, or a model whose RoPE this library does not know, is
 /// VKROPE_ERROR_NOT_SUPPORTED and named. VKROPE_ERROR_INVALID_DATA names a field that is missing,
-/// of the wrong kind, out of range or contradicted by another. Rotation::warnings lists what was
+/// of the wrong kind, out of range or contradicted by another. RopeParams::warnings lists what was
 /// assumed or ignored: at most 100 warnings, and one that counts the rest. A document with more
 /// than 16 MiB, 524288 values, 64 levels of nesting or 64 layer types is VKROPE_ERROR_INVALID_DATA;
 /// the worst accepted document takes a second or two and 300 MB. Lack of memory is
@@ -71,7 +71,7 @@ struct ModelQuery {
 ///
 /// json_text  the content of the file, UTF-8
 /// query      if the model does not have what it selects: VKROPE_ERROR_INVALID_ARGUMENT
-Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query = {});
+Result<RopeParams> from_hf_config(std::string_view json_text, const ModelQuery& query = {});
 
 /// Reads a part of a file: copies the bytes from `offset` on to `to` and returns their number; any
 /// number other than `bytes` is a failure. Never called for a part beyond the end of the file.
@@ -91,13 +91,13 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 /// VKROPE_ERROR_NOT_SUPPORTED.
 ///
 /// Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
-/// Rotation::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE has
+/// RopeParams::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE has
 /// ggml's axes: 3, or 4 if pairs lie beyond their sections. Latent attention, layers without RoPE,
 /// warnings and errors are as in from_hf_config; the only tower is "text". rope.freq_base,
 /// rope.dimension_count and the widths of rows may be lists of one number a layer, of which a 0 is
 /// a layer without RoPE; a single number beside a list must be that of some layer.
 ///
-/// Rotation::finish says which norms of Q and K the layer has weights for, with the eps of the
+/// RopeParams::ops says which norms of Q and K the layer has weights for, with the eps of the
 /// file; what the architecture normalises without weights and clamps; and how it scales queries by
 /// position. A norm that spans neither one head nor all heads is left out, with a warning. The
 /// norms of a layer without tensors, of an unknown architecture, and of a file with a key that says
@@ -112,15 +112,15 @@ using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::
 ///
 /// file_bytes  size of the whole file; at most 2^62
 /// query       if the model does not have what it selects: VKROPE_ERROR_INVALID_ARGUMENT
-Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
-                           const ModelQuery& query = {});
+Result<RopeParams> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
+                             const ModelQuery& query = {});
 
 /// As above, for a file in memory. The beginning of the file is enough if it contains the metadata,
 /// the tensor infos and the data that is read.
-Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query = {});
+Result<RopeParams> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query = {});
 
 /// As from_gguf(), for a regular file on disk. Reads the tensor infos of the other parts of a split
 /// file, up to 1024, that lie beside it under the names of llama.cpp: "-00002-of-00003.gguf".
-Result<Rotation> from_gguf_file(const std::string& path, const ModelQuery& query = {});
+Result<RopeParams> from_gguf_file(const std::string& path, const ModelQuery& query = {});
 
 }  // namespace vkrope

@@ -164,16 +164,16 @@ class AngleTable {
     AngleTable& operator=(AngleTable&&) noexcept;
 
     /// Arguments as plan_angles.
-    static Result<AngleTable> make(Device& device, const Rotation& rotation, AngleSource source,
+    static Result<AngleTable> make(Device& device, const RopeParams& rotation, AngleSource source,
                                    std::uint64_t max_position);
 
     /// Grows the table to `max_position`, at least doubling it if possible, so that growing step by
     /// step is cheap; no effect if the table is large enough. Existing angles keep their bits.
     /// Command buffers that use the old table must have completed. Unchanged on error.
-    Status reach(Device& device, const Rotation& rotation, std::uint64_t max_position);
+    Status reach(Device& device, const RopeParams& rotation, std::uint64_t max_position);
 
     /// The plan that plan_angles made.
-    const AnglePlan& plan() const noexcept { return plan_; }
+    const AngleTableLayout& layout() const noexcept { return plan_; }
 
     /// For Call::angles; refers to this table, which must not move until record() has returned.
     Angles angles() const noexcept {
@@ -182,12 +182,12 @@ class AngleTable {
 
    private:
     friend class HostRotation;
-    static Result<AngleTable> make(Device::Impl& device, const Rotation& rotation,
+    static Result<AngleTable> make(Device::Impl& device, const RopeParams& rotation,
                                    AngleSource source, std::uint64_t max_position);
-    Status reach(Device::Impl& device, const Rotation& rotation, std::uint64_t max_position);
+    Status reach(Device::Impl& device, const RopeParams& rotation, std::uint64_t max_position);
 
     Device::Impl* device_ = nullptr;
-    AnglePlan plan_;
+    AngleTableLayout plan_;
     VkImage image_ = VK_NULL_HANDLE;
     void* allocation_ = nullptr;
     VkImageView view_ = VK_NULL_HANDLE;
@@ -240,7 +240,7 @@ class HostRotation {
 
     /// Fills the table, makes the buffers, and compiles pipelines that the device does not have
     /// yet.
-    static Result<HostRotation> make(Device& device, const Rotation& rotation,
+    static Result<HostRotation> make(Device& device, const RopeParams& rotation,
                                      const HostShape& shape);
 
     /// Bytes of Q in host memory; 0 if absent.
@@ -276,7 +276,7 @@ class HostRotation {
     Buffers buffers() const noexcept;
 
     /// Plan of the table that run() reads.
-    const AnglePlan& angle_plan() const noexcept;
+    const AngleTableLayout& angle_layout() const noexcept;
 
    private:
     struct Impl;

@@ -672,10 +672,11 @@ typedef struct vkrope_ggml_rope {
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_from_ggml(const vkrope_ggml_rope* rope,
-                                                                    double* inv_freq, size_t count,
-                                                                    vkrope_rope_params* rotation,
-                                                                    vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* rope,
+                                                                       double* inv_freq,
+                                                                       size_t count,
+                                                                       vkrope_rope_params* rotation,
+                                                                       vkrope_error* error);
 
 /**
  * One axis of a grid. Element i has the id first + step * i; an id stands at the coordinate
@@ -749,11 +750,11 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_interval_axis(uint32_t patches,
  * @param error     optional
  * @return VKROPE_ERROR_LIMIT_EXCEEDED if a frequency reaches 2048 radians
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rotation_fold_grid(const vkrope_grid_axis* axes,
-                                                                    uint32_t axis_count,
-                                                                    double* inv_freq, double* phase,
-                                                                    vkrope_rope_params* rotation,
-                                                                    vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fold_grid(const vkrope_grid_axis* axes,
+                                                           uint32_t axis_count, double* inv_freq,
+                                                           double* phase,
+                                                           vkrope_rope_params* rotation,
+                                                           vkrope_error* error);
 
 /**
  * Elements of a grid, the product of the counts; 0 if it exceeds 2^64 - 1. 0 for null.
@@ -884,7 +885,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_
 
 /** Layout of an angle table. The caller creates the image or buffer;
  * vkrope_fill_angles writes its content. */
-typedef struct vkrope_angle_plan {
+typedef struct vkrope_angle_table_layout {
     vkrope_angle_source source VKROPE_ZERO; /**< never automatic */
     VkFormat format
         VKROPE_ZERO; /**< textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major */
@@ -913,7 +914,7 @@ typedef struct vkrope_angle_plan {
     /** cos_sin_cache: each channel has cos and sin of its own, in the order of the rotated
      * channels: y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1]. */
     VkBool32 channel_angles VKROPE_ZERO;
-} vkrope_angle_plan;
+} vkrope_angle_table_layout;
 
 /**
  * Plans a table that covers every position with |position| < max_position. Computed angles cover
@@ -924,17 +925,17 @@ typedef struct vkrope_angle_plan {
  * 2^22, computed angles 544 bytes, direct tables 64 MiB for 131 072.
  *
  * @param rotation        rotation of the table
- * @param source          kind of table; automatic: see `source` of the plan
+ * @param source          kind of table; automatic: see `source` of the layout
  * @param max_position    1 to 2^31; factored tables: to 2^22; computed angles: to 2^31 + 1
  * @param max_image_side  maxImageDimension2D of the device; ignored for buffers
- * @param plan            receives the result
+ * @param layout            receives the result
  * @param error           optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range, including those of the
  *         rotation; VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
     const vkrope_rope_params* rotation, vkrope_angle_source source, uint64_t max_position,
-    uint32_t max_image_side, vkrope_angle_plan* plan, vkrope_error* error);
+    uint32_t max_image_side, vkrope_angle_table_layout* layout, vkrope_error* error);
 
 /**
  * What VKROPE_ANGLES_AUTOMATIC means, on every device. float32 precision requires a direct table.
@@ -969,7 +970,7 @@ VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attentio
  *                    Face transformers as they are): a row has cos and sin of each rotated channel,
  *                    and row_stride is at least 2 * pairs. The gradient transposes the matrix of a
  *                    pair.
- * @param plan        receives the result; `bytes` is the size of cos and of sin
+ * @param layout        receives the result; `bytes` is the size of cos and of sin
  *                    each, in whole words
  * @param error       optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range;
@@ -977,25 +978,24 @@ VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attentio
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_cos_sin_cache(
     uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
-    VkBool32 channel_angles, vkrope_angle_plan* plan, vkrope_error* error);
+    VkBool32 channel_angles, vkrope_angle_table_layout* layout, vkrope_error* error);
 
 /**
- * Writes the table of `plan`: attention_factor * cos and sin of position * inv_freq, each rounded
+ * Writes the table of `layout`: attention_factor * cos and sin of position * inv_freq, each rounded
  * once from double. For computed angles, writes the fractions of a turn.
  *
  * @param rotation  rotation of the table
- * @param plan      from vkrope_plan_angles for this rotation
- * @param memory    plan->bytes bytes, aligned to 4; may be mapped device memory: it is written
+ * @param layout      from vkrope_plan_angles for this rotation
+ * @param memory    layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
  *                  once, in order, and never read
- * @param bytes     size of `memory`, at least plan->bytes
+ * @param bytes     size of `memory`, at least layout->bytes
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for memory that is too small or not aligned, or for another
- *         rotation's plan
+ *         rotation's layout
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angles(const vkrope_rope_params* rotation,
-                                                             const vkrope_angle_plan* plan,
-                                                             void* memory, size_t bytes,
-                                                             vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_fill_angles(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
+                   void* memory, size_t bytes, vkrope_error* error);
 
 /** Division of a table into lines: texel lines of a texture, positions of a buffer. Computed
  * angles are one line. */
@@ -1005,22 +1005,21 @@ typedef struct vkrope_angle_lines {
 } vkrope_angle_lines;
 
 /**
- * Returns how the table of `plan` is divided into lines, for vkrope_fill_angle_lines.
+ * Returns how the table of `layout` is divided into lines, for vkrope_fill_angle_lines.
  *
- * @param plan   from vkrope_plan_angles
+ * @param layout   from vkrope_plan_angles
  * @param lines  receives the result
  * @param error  optional
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(const vkrope_angle_plan* plan,
-                                                                 vkrope_angle_lines* lines,
-                                                                 vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(
+    const vkrope_angle_table_layout* layout, vkrope_angle_lines* lines, vkrope_error* error);
 
 /**
  * Writes `lines` lines of the table, starting at `first_line`, for staging memory smaller than the
  * table; otherwise as vkrope_fill_angles.
  *
  * @param rotation    rotation of the table
- * @param plan        from vkrope_plan_angles for this rotation
+ * @param layout        from vkrope_plan_angles for this rotation
  * @param first_line  first line to write
  * @param lines       number of lines; first_line + lines must be within the table
  * @param memory      receives the lines without gaps; aligned to 4
@@ -1029,8 +1028,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(const vkrope_an
  * @return as vkrope_fill_angles
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
-    const vkrope_rope_params* rotation, const vkrope_angle_plan* plan, uint32_t first_line,
-    uint32_t lines, void* memory, size_t bytes, vkrope_error* error);
+    const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
+    uint32_t first_line, uint32_t lines, void* memory, size_t bytes, vkrope_error* error);
 
 /* ---- tier "model": not in vkrope::c_static. Thread-safe. ---- */
 
@@ -1322,8 +1321,8 @@ typedef struct vkrope_kernel_info {
     /** By VKROPE_Q, VKROPE_K, VKROPE_V. V is copied together with K and stored as `out`, never
      * rotated. */
     vkrope_tensor_info tensor[VKROPE_TENSORS] VKROPE_ZERO;
-    /** vkrope_angle_plan::source of the plan that each call names. VKROPE_ANGLES_AUTOMATIC is an
-     * error here: the choice depends on max_position, which vkrope_plan_angles knows. */
+    /** vkrope_angle_table_layout::source of the table that each call names. VKROPE_ANGLES_AUTOMATIC
+     * is an error here: the choice depends on max_position, which vkrope_plan_angles knows. */
     vkrope_angle_source angles VKROPE_ZERO;
     vkrope_position_source positions VKROPE_ZERO; /**< where the position of a token comes from */
     vkrope_mapping mapping VKROPE_ZERO;           /**< how work is distributed over invocations */
@@ -1337,16 +1336,17 @@ typedef struct vkrope_kernel_info {
      */
     vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
     vkrope_sections sections
-        VKROPE_ZERO;            /**< required for VKROPE_POSITIONS_AXIS_IDS, else absent */
-    VkBool32 phase VKROPE_ZERO; /**< vkrope_angle_plan::phase of the plan that each call names */
-    /** vkrope_angle_plan::head_groups of the plan: 1 to 65535, and above 1 only with computed
-     * angles; 0: 1. Heads of Q and of K are divided into that number of groups of consecutive
-     * heads, each with frequencies of its own; V has none. */
+        VKROPE_ZERO; /**< required for VKROPE_POSITIONS_AXIS_IDS, else absent */
+    VkBool32 phase
+        VKROPE_ZERO; /**< vkrope_angle_table_layout::phase of the layout that each call names */
+    /** vkrope_angle_table_layout::head_groups of the layout: 1 to 65535, and above 1 only with
+     * computed angles; 0: 1. Heads of Q and of K are divided into that number of groups of
+     * consecutive heads, each with frequencies of its own; V has none. */
     uint32_t head_groups VKROPE_ZERO;
     vkrope_element table
         VKROPE_ZERO; /**< VKROPE_ANGLES_COS_SIN_CACHE: element type of cos and sin */
     VkBool32 channel_angles
-        VKROPE_ZERO; /**< cos_sin_cache: vkrope_angle_plan::channel_angles; one window */
+        VKROPE_ZERO; /**< cos_sin_cache: vkrope_angle_table_layout::channel_angles; one window */
     vkrope_conversion conversion VKROPE_ZERO; /**< how f16 is converted */
     /** Tokens from vkrope_call::first_set_tokens on take another set of all weights, biases and
      * given scales, of the same shapes: text and image tokens of a block with two streams. */
@@ -1372,12 +1372,12 @@ typedef struct vkrope_tensor_parameters {
 
 /** Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
  * caller creates the buffer; vkrope_fill_parameters writes its content. */
-typedef struct vkrope_parameter_plan {
+typedef struct vkrope_parameter_layout {
     vkrope_tensor_parameters
         tensor[VKROPE_TENSORS] VKROPE_ZERO; /**< by VKROPE_Q, VKROPE_K, VKROPE_V */
     size_t bytes
         VKROPE_ZERO; /**< size of a set, a multiple of 16; 0: the kernel reads no parameters */
-} vkrope_parameter_plan;
+} vkrope_parameter_layout;
 
 /**
  * Plans the parameter buffer of a kernel: the weights, biases and scales that its
@@ -1385,13 +1385,13 @@ typedef struct vkrope_parameter_plan {
  * Items that are absent have no shape. Thread-safe.
  *
  * @param info   of the kernel
- * @param plan   receives the result
+ * @param layout   receives the result
  * @param error  optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a shape that breaks its rules;
  *         VKROPE_ERROR_LIMIT_EXCEEDED for more floats than a storage buffer can have
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* info,
-                                                                 vkrope_parameter_plan* plan,
+                                                                 vkrope_parameter_layout* layout,
                                                                  vkrope_error* error);
 
 /** A weight, bias or scale as the model stores it: `count` elements, row by row. */
@@ -1416,23 +1416,23 @@ typedef struct vkrope_parameter_sources {
 } vkrope_parameter_sources;
 
 /**
- * Writes the parameter buffer of `plan`, or one of its two sets: the sources as f32, plus
- * vkrope_parameter_item::added, rounded once. Every item of the plan must have a source of its
+ * Writes the parameter buffer of `layout`, or one of its two sets: the sources as f32, plus
+ * vkrope_parameter_item::added, rounded once. Every item of the layout must have a source of its
  * size, and every other item none. A store_scale multiplies before the store and must be finite and
  * not 0: engines that divide by a scale, as vLLM by its k_scale, pass the reciprocal. Thread-safe.
  *
- * @param plan     from vkrope_plan_parameters
+ * @param layout     from vkrope_plan_parameters
  * @param sources  weights, biases and scales
- * @param memory   plan->bytes bytes, aligned to 4; may be mapped device memory: it is written
+ * @param memory   layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
  *                 once, in order, and never read
- * @param bytes    size of `memory`, at least plan->bytes
+ * @param bytes    size of `memory`, at least layout->bytes
  * @param error    optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a source that is missing, of another size, or of an
- *         item that the plan does not have, and for memory that is too small or not aligned
+ *         item that the layout does not have, and for memory that is too small or not aligned
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_fill_parameters(const vkrope_parameter_plan* plan, const vkrope_parameter_sources* sources,
-                       void* memory, size_t bytes, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_parameters(
+    const vkrope_parameter_layout* layout, const vkrope_parameter_sources* sources, void* memory,
+    size_t bytes, vkrope_error* error);
 
 /** Blocks of a Hadamard transform for vkrope_ops::hadamard. */
 typedef struct vkrope_hadamard_blocks {
@@ -1489,7 +1489,7 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
 /**
  * Derives the vkrope_kernel_info for vkrope_kernel_create from a rotation: pairing, channels,
- * offsets, angle source and sections, and the model's other steps, vkrope_rope_params::finish, with
+ * offsets, angle source and sections, and the model's other steps, vkrope_rope_params::ops, with
  * its head counts if it has any. V has the head_dim of K. Where the model has steps,
  * vkrope_call::parameters needs its weights, see vkrope_plan_parameters, and
  * vkrope_call::scale_tokens the scales of vkrope_query_scales. Thread-safe.
@@ -1501,23 +1501,23 @@ VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
  * axis_stride.
  *
  * @param rotation  must rotate: a layer without RoPE needs no kernel
- * @param plan      from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache
+ * @param layout      from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache
  * @param q, k, v   element types of the tensors, input and output; null: the kernel does not handle
  *                  the tensor
  * @param info      receives the result. Steps of an absent tensor are left out. Positions are
  *                  VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit
  * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's plan
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's layout
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_plan* plan,
+vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
                        const vkrope_element* q, const vkrope_element* k, const vkrope_element* v,
                        vkrope_kernel_info* info, vkrope_error* error);
 
 /** What a model does to Q, K and V around the rotation, as far as its file says: norms, clip, and
  * the scale of the queries by position. A parameter shape that is not none says that the model has
  * such a weight or bias. Biases of the projections are not included. */
-typedef struct vkrope_model_finish {
+typedef struct vkrope_model_ops {
     vkrope_ops tensor[VKROPE_TENSORS] VKROPE_ZERO; /**< for vkrope_tensor_info::ops, by VKROPE_Q,
                                                       VKROPE_K, VKROPE_V */
     /** Whether the norms are known: a norm of kind none then says that the model has none there.
@@ -1527,7 +1527,7 @@ typedef struct vkrope_model_finish {
         VKROPE_ZERO;              /**< if it has a kind, tensor[VKROPE_Q].scale_tokens is true */
     uint32_t q_heads VKROPE_ZERO; /**< query heads of a layer; 0: unknown */
     uint32_t k_heads VKROPE_ZERO; /**< key heads of a layer, and value heads; 0: unknown */
-} vkrope_model_finish;
+} vkrope_model_ops;
 
 /** RoPE parameters of a model or of one of its layer types: a view, whose arrays and strings belong
  * to whoever made them. Functions that take it read them during the call only. */
@@ -1578,7 +1578,7 @@ struct vkrope_rope_params {
      * window. */
     vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
     /** What else the layer does to Q, K and V; never applied by rotations. */
-    vkrope_model_finish finish VKROPE_ZERO;
+    vkrope_model_ops ops VKROPE_ZERO;
 };
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record with it,
@@ -1712,8 +1712,8 @@ typedef struct vkrope_positions {
 
 /** Angle table of a call. */
 typedef struct vkrope_angles {
-    const vkrope_angle_plan* plan VKROPE_ZERO; /**< read during the call only; content from
-                                      vkrope_fill_angles, except a cos_sin_cache */
+    const vkrope_angle_table_layout* layout VKROPE_ZERO; /**< read during the call only; content
+                                      from vkrope_fill_angles, except a cos_sin_cache */
     VkImageView view VKROPE_ZERO; /**< textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when
                          the commands execute */
     VkDescriptorBufferInfo buffer
@@ -1748,7 +1748,7 @@ typedef struct vkrope_call {
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
     /** Weights, biases and scales of the kernel's vkrope_tensor_info::ops, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
-     * vkrope_parameter_plan::bytes, or twice that with vkrope_kernel_info::two_parameter_sets,
+     * vkrope_parameter_layout::bytes, or twice that with vkrope_kernel_info::two_parameter_sets,
      * whose second set follows the first. */
     VkDescriptorBufferInfo parameters VKROPE_ZERO;
     /** With vkrope_kernel_info::two_parameter_sets: tokens of each sequence that take the first
@@ -1813,11 +1813,11 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* b
  * Records one rotation into `commands`. It does not submit, wait, allocate or compile.
  *
  * vkrope_get_boundary gives the stages and accesses. Buffers need
- * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, an angle table vkrope_angle_plan::usage. The caller orders
- * the rotation against earlier and later commands: barriers are inserted only between dispatches of
- * this call whose bound ranges overlap and of which one writes. A call owns the whole 4-byte words
- * of its tensors. A word shared with neighbouring data is read and written atomically, and barriers
- * of the caller must cover all of it.
+ * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, an angle table vkrope_angle_table_layout::usage. The caller
+ * orders the rotation against earlier and later commands: barriers are inserted only between
+ * dispatches of this call whose bound ranges overlap and of which one writes. A call owns the whole
+ * 4-byte words of its tensors. A word shared with neighbouring data is read and written atomically,
+ * and barriers of the caller must cover all of it.
  *
  * A dispatch takes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants,
  * dispatch) or 5 with an arena (update and bind a set instead of push), and the whole call 2 more
@@ -1844,29 +1844,27 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_record(VkCommandBuffer commands
 /* ---- upload of an angle table ---- */
 
 /**
- * Returns the VkImageCreateInfo for the texture of a plan, which is copied into once, then sampled
- * by compute shaders of one queue family. Thread-safe.
+ * Returns the VkImageCreateInfo for the texture of a layout, which is copied into once, then
+ * sampled by compute shaders of one queue family. Thread-safe.
  *
- * @param plan   from vkrope_plan_angles
+ * @param layout   from vkrope_plan_angles
  * @param info   receives the argument for vkCreateImage
  * @param error  optional
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* plan,
-                                                                      VkImageCreateInfo* info,
-                                                                      vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_image_info(
+    const vkrope_angle_table_layout* layout, VkImageCreateInfo* info, vkrope_error* error);
 
 /**
  * Returns the VkImageViewCreateInfo for vkrope_angles::view. Thread-safe.
  *
- * @param plan   from vkrope_plan_angles
+ * @param layout   from vkrope_plan_angles
  * @param image  created with vkrope_get_angle_image_info
  * @param info   receives the argument for vkCreateImageView
  * @param error  optional
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* plan,
-                                                                     VkImage image,
-                                                                     VkImageViewCreateInfo* info,
-                                                                     vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_get_angle_view_info(const vkrope_angle_table_layout* layout, VkImage image,
+                           VkImageViewCreateInfo* info, vkrope_error* error);
 
 /** Source and destination of a table upload. */
 typedef struct vkrope_angle_upload {
@@ -1875,7 +1873,7 @@ typedef struct vkrope_angle_upload {
     VkDeviceSize staging_offset
         VKROPE_ZERO;             /**< bytes; a multiple of 16 for textures, of 4 for buffers */
     VkImage image VKROPE_ZERO;   /**< textures: created with vkrope_get_angle_image_info */
-    VkBuffer buffer VKROPE_ZERO; /**< buffers: usage vkrope_angle_plan::usage and
+    VkBuffer buffer VKROPE_ZERO; /**< buffers: usage vkrope_angle_table_layout::usage and
                                     VK_BUFFER_USAGE_TRANSFER_DST_BIT */
     VkDeviceSize buffer_offset VKROPE_ZERO; /**< bytes; a multiple of 4 */
     uint32_t first_line VKROPE_ZERO; /**< Part of the table, see vkrope_angle_lines: staging holds
@@ -1893,14 +1891,15 @@ typedef struct vkrope_angle_upload {
  * @param commands  recording, outside a render pass, on a compute queue family; externally
  *                  synchronised
  * @param device    the borrowed device
- * @param plan      not a cos_sin_cache: its content belongs to the caller
+ * @param layout      not a cos_sin_cache: its content belongs to the caller
  * @param upload    source and destination
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a field with an invalid value
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_record_angle_upload(
-    VkCommandBuffer commands, const vkrope_device_ref* device, const vkrope_angle_plan* plan,
-    const vkrope_angle_upload* upload, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_device_ref* device,
+                           const vkrope_angle_table_layout* layout,
+                           const vkrope_angle_upload* upload, vkrope_error* error);
 
 /* ---- conversion of positions to int32 ids ---- */
 

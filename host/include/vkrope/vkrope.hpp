@@ -37,7 +37,7 @@ namespace vkrope {
 
 // ---- Short names ----
 
-using AnglePlan = vkrope_angle_plan;
+using AngleTableLayout = vkrope_angle_table_layout;
 using AngleLines = vkrope_angle_lines;
 using AnglePrecision = vkrope_angle_precision;
 using Angles = vkrope_angles;
@@ -56,7 +56,7 @@ using DualChunk = vkrope_dual_chunk;
 using DualChunkRole = vkrope_dual_chunk_role;
 using DynamicNtkScaling = vkrope_dynamic_ntk_scaling;
 using Element = vkrope_element;
-using Finish = vkrope_ops;
+using Ops = vkrope_ops;
 using Gain = vkrope_gain;
 using GgmlRope = vkrope_ggml_rope;
 using GgmlScaling = vkrope_ggml_scaling;
@@ -67,7 +67,7 @@ using KernelInfo = vkrope_kernel_info;
 using Llama3Scaling = vkrope_llama3_scaling;
 using LongRopeScaling = vkrope_longrope_scaling;
 using Mapping = vkrope_mapping;
-using ModelFinish = vkrope_model_finish;
+using ModelOps = vkrope_model_ops;
 using Norm = vkrope_norm;
 using NormKind = vkrope_norm_kind;
 using NormPlace = vkrope_norm_place;
@@ -75,7 +75,7 @@ using NormSpan = vkrope_norm_span;
 using PagedCache = vkrope_paged_cache;
 using Pairing = vkrope_pairing;
 using ParameterItem = vkrope_parameter_item;
-using ParameterPlan = vkrope_parameter_plan;
+using ParameterLayout = vkrope_parameter_layout;
 using ParameterShape = vkrope_parameter_shape;
 using ParameterSource = vkrope_parameter_source;
 using ParameterSources = vkrope_parameter_sources;
@@ -87,7 +87,6 @@ using ProportionalScaling = vkrope_proportional_scaling;
 using QueryScale = vkrope_query_scale;
 using QueryScaling = vkrope_query_scaling;
 using Requirements = vkrope_requirements;
-using RopeParams = vkrope_rope_params;
 using ScaleLayout = vkrope_scale_layout;
 using SectionOrder = vkrope_section_order;
 using Sections = vkrope_sections;
@@ -211,15 +210,16 @@ constexpr double error_bound(AngleSource source, double attention_factor) noexce
                                                     : 3;
 }
 /// vkrope_get_angle_lines.
-inline AngleLines angle_lines(const AnglePlan& plan) noexcept {
-    if (plan.source == VKROPE_ANGLES_COMPUTED) return {1, plan.bytes};
-    if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER)
-        return {plan.phase ? 2 * plan.rows - 1 : plan.rows,  // with phases, -rows + 1 to rows - 1
-                std::size_t{plan.pairs} * 8};                // cos and sin, a float each
-    return {plan.extent.height, std::size_t{plan.extent.width} * 16};  // texels of four floats
+inline AngleLines angle_lines(const AngleTableLayout& layout) noexcept {
+    if (layout.source == VKROPE_ANGLES_COMPUTED) return {1, layout.bytes};
+    if (layout.source == VKROPE_ANGLES_DIRECT_BUFFER)
+        return {
+            layout.phase ? 2 * layout.rows - 1 : layout.rows,  // with phases, -rows + 1 to rows - 1
+            std::size_t{layout.pairs} * 8};                    // cos and sin, a float each
+    return {layout.extent.height, std::size_t{layout.extent.width} * 16};  // texels of four floats
 }
 /// Factor of vkrope_ops::scale.
-constexpr float scale_of(const Finish& ops) noexcept {
+constexpr float scale_of(const Ops& ops) noexcept {
     return ops.scale == 0 ? 1 : ops.scale;
 }
 /// Groups of heads with frequencies of their own.
@@ -244,18 +244,18 @@ constexpr bool is_made(StoreScale scale) noexcept {
 
 /// vkrope_rope_params that owns its arrays: the vectors and strings here stand in for the pointers
 /// of the same name. Fields that are 0 by default have the number that 0 stands for.
-struct Rotation : vkrope_rope_params {
+struct RopeParams : vkrope_rope_params {
     std::vector<double> inv_freq, phase;
     std::string rope_type = "default";
     std::vector<std::string> warnings;
 
-    Rotation() noexcept {
+    RopeParams() noexcept {
         pairing = VKROPE_HALF_SPLIT;
         attention_factor = softmax_scale = 1;
         head_groups = 1;
     }
     /// Copies the arrays and strings.
-    explicit Rotation(const vkrope_rope_params& from) : vkrope_rope_params(from) {
+    explicit RopeParams(const vkrope_rope_params& from) : vkrope_rope_params(from) {
         if (from.inv_freq) inv_freq.assign(from.inv_freq, from.inv_freq + from.inv_freq_count);
         if (from.phase) phase.assign(from.phase, from.phase + from.phase_count);
         if (from.rope_type) rope_type = from.rope_type;
@@ -264,7 +264,7 @@ struct Rotation : vkrope_rope_params {
         if (softmax_scale == 0) softmax_scale = 1;
         if (head_groups == 0) head_groups = 1;
         // The base has no arrays: view() has them.
-        RopeParams& bare = *this;
+        vkrope_rope_params& bare = *this;
         bare.inv_freq = bare.phase = nullptr;
         bare.rope_type = nullptr;
         bare.warnings = nullptr;
@@ -347,12 +347,12 @@ inline std::uint64_t turn_fraction(double inv_freq) noexcept {
     return vkrope_turn_fraction(inv_freq);
 }
 
-inline Result<Rotation> rotation_from_ggml(const GgmlRope& rope) {
+inline Result<RopeParams> rope_params_from_ggml(const GgmlRope& rope) {
     std::vector<double> inv_freq(rope.head_dim <= VKROPE_MAX_HEAD_DIM ? rope.head_dim / 2 : 0);
-    RopeParams made;
-    const Status status = status_of(vkrope_rotation_from_ggml, &rope, inv_freq.data(),
+    vkrope_rope_params made;
+    const Status status = status_of(vkrope_rope_params_from_ggml, &rope, inv_freq.data(),
                                     inv_freq.size(), &made);
-    return {status, status ? Rotation(made) : Rotation()};
+    return {status, status ? RopeParams(made) : RopeParams()};
 }
 
 inline Result<GridAxis> frame_axis(std::uint32_t frames, double base_fps, double fps) noexcept {
@@ -366,13 +366,13 @@ inline Result<GridAxis> interval_axis(std::uint32_t patches, double low, double 
     return result_of<GridAxis>(vkrope_interval_axis, patches, low, high);
 }
 /// Unchanged on error.
-inline Status fold_grid(const GridAxis* axes, std::uint32_t count, Rotation& rotation) {
+inline Status fold_grid(const GridAxis* axes, std::uint32_t count, RopeParams& rotation) {
     std::vector<double> inv_freq(rotation.inv_freq.size());
     std::vector<double> phase(std::size_t{rotation.head_groups == 0 ? 1 : rotation.head_groups} *
                               (rotation.rotary_dim / 2));
-    RopeParams folded = rotation.view();
-    const Status status = status_of(vkrope_rotation_fold_grid, axes, count, inv_freq.data(),
-                                    phase.data(), &folded);
+    vkrope_rope_params folded = rotation.view();
+    const Status status = status_of(vkrope_fold_grid, axes, count, inv_freq.data(), phase.data(),
+                                    &folded);
     if (!status) return status;
     rotation.base = folded.base;
     rotation.inv_freq = std::move(inv_freq);
@@ -400,53 +400,56 @@ inline Status dual_chunk_ids(const DualChunk& chunk, DualChunkRole role,
                              std::size_t count) noexcept {
     return status_of(vkrope_dual_chunk_ids, &chunk, role, positions, ids, count);
 }
-inline Status xpos_cos_sin(const Rotation& rotation, const XposScaling& scaling, bool keys,
+inline Status xpos_cos_sin(const RopeParams& rotation, const XposScaling& scaling, bool keys,
                            std::int64_t first, std::size_t rows, float* cos, float* sin) noexcept {
-    const RopeParams params = rotation.view();
+    const vkrope_rope_params params = rotation.view();
     return status_of(vkrope_xpos_cos_sin, &params, &scaling, VkBool32(keys), first, rows, cos, sin);
 }
 
 // ---- Plans and tables ----
 
-inline Result<AnglePlan> plan_angles(const Rotation& rotation, AngleSource source,
-                                     std::uint64_t max_position,
-                                     std::uint32_t max_image_side) noexcept {
-    const RopeParams params = rotation.view();
-    return result_of<AnglePlan>(vkrope_plan_angles, &params, source, max_position, max_image_side);
+inline Result<AngleTableLayout> plan_angles(const RopeParams& rotation, AngleSource source,
+                                            std::uint64_t max_position,
+                                            std::uint32_t max_image_side) noexcept {
+    const vkrope_rope_params params = rotation.view();
+    return result_of<AngleTableLayout>(vkrope_plan_angles, &params, source, max_position,
+                                       max_image_side);
 }
-inline Result<AnglePlan> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
-                                            std::uint32_t row_stride, Element element,
-                                            bool channel_angles = false) noexcept {
-    return result_of<AnglePlan>(vkrope_plan_cos_sin_cache, pairs, rows, row_stride, element,
-                                VkBool32(channel_angles));
+inline Result<AngleTableLayout> plan_cos_sin_cache(std::uint32_t pairs, std::uint32_t rows,
+                                                   std::uint32_t row_stride, Element element,
+                                                   bool channel_angles = false) noexcept {
+    return result_of<AngleTableLayout>(vkrope_plan_cos_sin_cache, pairs, rows, row_stride, element,
+                                       VkBool32(channel_angles));
 }
-inline std::uint32_t row_channels(const Rotation& rotation, std::uint32_t rotary_offset) noexcept {
+inline std::uint32_t row_channels(const RopeParams& rotation,
+                                  std::uint32_t rotary_offset) noexcept {
     return vkrope_row_channels(&rotation, rotary_offset);
 }
-inline Result<KernelInfo> kernel_info(const Rotation& rotation, const AnglePlan& plan,
+inline Result<KernelInfo> kernel_info(const RopeParams& rotation, const AngleTableLayout& layout,
                                       std::optional<Element> q, std::optional<Element> k,
                                       std::optional<Element> v = std::nullopt) noexcept {
-    const RopeParams params = rotation.view();
+    const vkrope_rope_params params = rotation.view();
     const auto given = [](const std::optional<Element>& type) { return type ? &*type : nullptr; };
-    return result_of<KernelInfo>(vkrope_get_kernel_info, &params, &plan, given(q), given(k),
+    return result_of<KernelInfo>(vkrope_get_kernel_info, &params, &layout, given(q), given(k),
                                  given(v));
 }
-inline Status fill_angles(const Rotation& rotation, const AnglePlan& plan, void* memory,
+inline Status fill_angles(const RopeParams& rotation, const AngleTableLayout& layout, void* memory,
                           std::size_t bytes) noexcept {
-    const RopeParams params = rotation.view();
-    return status_of(vkrope_fill_angles, &params, &plan, memory, bytes);
+    const vkrope_rope_params params = rotation.view();
+    return status_of(vkrope_fill_angles, &params, &layout, memory, bytes);
 }
-inline Status fill_angles(const Rotation& rotation, const AnglePlan& plan, std::uint32_t first_line,
-                          std::uint32_t lines, void* memory, std::size_t bytes) noexcept {
-    const RopeParams params = rotation.view();
-    return status_of(vkrope_fill_angle_lines, &params, &plan, first_line, lines, memory, bytes);
+inline Status fill_angles(const RopeParams& rotation, const AngleTableLayout& layout,
+                          std::uint32_t first_line, std::uint32_t lines, void* memory,
+                          std::size_t bytes) noexcept {
+    const vkrope_rope_params params = rotation.view();
+    return status_of(vkrope_fill_angle_lines, &params, &layout, first_line, lines, memory, bytes);
 }
-inline Result<ParameterPlan> plan_parameters(const KernelInfo& info) noexcept {
-    return result_of<ParameterPlan>(vkrope_plan_parameters, &info);
+inline Result<ParameterLayout> plan_parameters(const KernelInfo& info) noexcept {
+    return result_of<ParameterLayout>(vkrope_plan_parameters, &info);
 }
-inline Status fill_parameters(const ParameterPlan& plan, const ParameterSources& sources,
+inline Status fill_parameters(const ParameterLayout& layout, const ParameterSources& sources,
                               void* memory, std::size_t bytes) noexcept {
-    return status_of(vkrope_fill_parameters, &plan, &sources, memory, bytes);
+    return status_of(vkrope_fill_parameters, &layout, &sources, memory, bytes);
 }
 inline HadamardBlocks hadamard_of_llama_cpp(std::uint32_t k_head_dim, bool k_quantised,
                                             std::uint32_t v_head_dim, bool v_quantised) noexcept {
@@ -510,15 +513,17 @@ inline Status record(VkCommandBuffer commands, const Kernel* kernel, const Call&
     return status_of(vkrope_record, commands, kernel, &call, arena);
 }
 
-inline VkImageCreateInfo angle_image_info(const AnglePlan& plan) noexcept {
-    return result_of<VkImageCreateInfo>(vkrope_get_angle_image_info, &plan).value;
+inline VkImageCreateInfo angle_image_info(const AngleTableLayout& layout) noexcept {
+    return result_of<VkImageCreateInfo>(vkrope_get_angle_image_info, &layout).value;
 }
-inline VkImageViewCreateInfo angle_view_info(const AnglePlan& plan, VkImage image) noexcept {
-    return result_of<VkImageViewCreateInfo>(vkrope_get_angle_view_info, &plan, image).value;
+inline VkImageViewCreateInfo angle_view_info(const AngleTableLayout& layout,
+                                             VkImage image) noexcept {
+    return result_of<VkImageViewCreateInfo>(vkrope_get_angle_view_info, &layout, image).value;
 }
 inline Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device,
-                                  const AnglePlan& plan, const AngleUpload& upload) noexcept {
-    return status_of(vkrope_record_angle_upload, commands, &device, &plan, &upload);
+                                  const AngleTableLayout& layout,
+                                  const AngleUpload& upload) noexcept {
+    return status_of(vkrope_record_angle_upload, commands, &device, &layout, &upload);
 }
 
 inline Result<PositionKernel*> create_positions(const DeviceRef& device) noexcept {

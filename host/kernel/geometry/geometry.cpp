@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 
 namespace vkrope {
 
@@ -159,7 +159,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     return geometry;
 }
 
-// ---- Kernels with a finish ----
+// ---- Kernels with ops ----
 
 // Steps of the row with most of them.
 std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
@@ -182,7 +182,7 @@ bool has_norm_of_token(const KernelInfo& info) {
 // A lane owns the rows of a token: it holds their norms, then takes each step in all heads.
 Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
     constexpr std::uint32_t max_held = 64;
-    geometry.finish = shader::finish_owned;
+    geometry.ops = shader::ops_owned;
     geometry.norms_held = max_held;
     geometry.step_lanes = geometry.head_lanes = geometry.steps_together = 1;
     geometry.units_apart = false;
@@ -205,7 +205,7 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     const std::uint64_t wanted = processor ? 1 : row_steps(info, geometry.unit_elements);
     const std::uint32_t heads = std::max(
         {info.tensor[Q].heads, info.tensor[K].heads, info.tensor[V].heads});
-    geometry.finish = shader::finish_shared;
+    geometry.ops = shader::ops_shared;
     geometry.units_apart = !processor;
     geometry.q_batch = geometry.k_batch = 1;
     geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
@@ -235,7 +235,7 @@ Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
     Geometry geometry = {};
     geometry.access = access;
     geometry.unit_elements = unit_elements(info, access);
-    if (has_finish(info))
+    if (has_ops(info))
         return load == Load::processor && !stores_together(info)
                    ? owned(info, geometry, limits)
                    : shared(info, geometry, load == Load::processor, limits);
@@ -250,7 +250,7 @@ std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                                     std::min(geometry.q_batch, geometry.k_batch);
         return std::uint32_t(std::min<std::uint64_t>(65535, group * limits.workgroup_count[1]));
     }
-    if (geometry.finish == shader::finish_owned) {
+    if (geometry.ops == shader::ops_owned) {
         const Iterations taken = owned_iterations(info, geometry);
         const std::uint64_t left = max_iterations - std::min(max_iterations, taken.row);
         return std::uint32_t(std::clamp<std::uint64_t>(left / taken.head, 1, 65535));

@@ -42,11 +42,10 @@ struct Geometry {
                   k_batch = 0;  ///< heads of each tensor per lane, head_lanes apart; 0: all
     bool units_apart = false;   ///< neighbouring lanes have neighbouring units
     bool k_after_q = false;     ///< for lack of registers, a lane loads K after storing Q
-    std::uint32_t finish = shader::finish_none;  ///< who takes the steps of a finish
-    std::uint32_t norms_held = 1;                ///< finish_owned: rows whose norms a lane holds
-    std::uint32_t heads_together =
-        1;                     ///< finish_shared: heads whose units a lane exchanges at once
-    std::uint32_t rounds = 1;  ///< finish_shared: most rounds of heads, if tokens are many
+    std::uint32_t ops = shader::ops_none;  ///< who takes the steps of ops
+    std::uint32_t norms_held = 1;          ///< ops_owned: rows whose norms a lane holds
+    std::uint32_t heads_together = 1;  ///< ops_shared: heads whose units a lane exchanges at once
+    std::uint32_t rounds = 1;          ///< ops_shared: most rounds of heads, if tokens are many
     bool staged_gaps = false;  ///< rows that lanes store together have gaps in shared memory
 
     std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
@@ -56,7 +55,7 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.step_lanes == b.step_lanes && a.head_lanes == b.head_lanes &&
            a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart &&
-           a.k_after_q == b.k_after_q && a.finish == b.finish && a.norms_held == b.norms_held &&
+           a.k_after_q == b.k_after_q && a.ops == b.ops && a.norms_held == b.norms_held &&
            a.heads_together == b.heads_together && a.rounds == b.rounds &&
            a.staged_gaps == b.staged_gaps;
 }

@@ -12,7 +12,7 @@ namespace vkrope {
 namespace {
 
 // Whether every row that the shader reads by these numbers is inside the table.
-bool holds_its_rows(const AnglePlan& plan) noexcept {
+bool holds_its_rows(const AngleTableLayout& plan) noexcept {
     if (plan.rows == 0) return false;
     if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER)
         return shader::direct_rows(plan.rows, plan.phase) * plan.pairs * 8 <= plan.bytes;
@@ -38,56 +38,59 @@ bool holds_its_rows(const AnglePlan& plan) noexcept {
 
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,
                       ResolvedCall& resolved) noexcept {
-    if (!angles.plan) return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles.plan is null");
-    if (angles.plan->source != info.angles) {
+    if (!angles.layout) return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles.layout is null");
+    if (angles.layout->source != info.angles) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles.plan->source is %u: the kernel was created for %u",
-                     unsigned(angles.plan->source), unsigned(info.angles));
+                     "angles.layout->source is %u: the kernel was created for %u",
+                     unsigned(angles.layout->source), unsigned(info.angles));
     }
-    if (angles.plan->pairs != info.rotary_dim / 2) {
+    if (angles.layout->pairs != info.rotary_dim / 2) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles.plan->pairs is %u: rotary_dim %u has %u", angles.plan->pairs,
+                     "angles.layout->pairs is %u: rotary_dim %u has %u", angles.layout->pairs,
                      info.rotary_dim, info.rotary_dim / 2);
     }
-    if (info.angles != VKROPE_ANGLES_COS_SIN_CACHE && angles.plan->sections != info.sections) {
-        if (angles.plan->sections.axes != info.sections.axes) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "angles.plan->sections.axes is %u: the kernel was created for sections of "
-                         "%u; make both from one rotation",
-                         angles.plan->sections.axes, info.sections.axes);
+    if (info.angles != VKROPE_ANGLES_COS_SIN_CACHE && angles.layout->sections != info.sections) {
+        if (angles.layout->sections.axes != info.sections.axes) {
+            return error(
+                VKROPE_ERROR_INVALID_ARGUMENT,
+                "angles.layout->sections.axes is %u: the kernel was created for sections of "
+                "%u; make both from one rotation",
+                angles.layout->sections.axes, info.sections.axes);
         }
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles.plan->sections differ from the kernel's in order, pairs or "
+                     "angles.layout->sections differ from the kernel's in order, pairs or "
                      "leftover_axis; make both from one rotation");
     }
-    if (!angles.plan->phase != !info.phase ||
-        value_or(angles.plan->head_groups, 1u) != info.head_groups ||
-        !angles.plan->channel_angles != !info.channel_angles) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles.plan: its phase is %d, head_groups %u and channel_angles %d, but the "
-                     "kernel was created for %d, %u and %d; make both from one rotation",
-                     angles.plan->phase, angles.plan->head_groups, angles.plan->channel_angles,
-                     info.phase, info.head_groups, info.channel_angles);
+    if (!angles.layout->phase != !info.phase ||
+        value_or(angles.layout->head_groups, 1u) != info.head_groups ||
+        !angles.layout->channel_angles != !info.channel_angles) {
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "angles.layout: its phase is %d, head_groups %u and channel_angles %d, but the "
+            "kernel was created for %d, %u and %d; make both from one rotation",
+            angles.layout->phase, angles.layout->head_groups, angles.layout->channel_angles,
+            info.phase, info.head_groups, info.channel_angles);
     }
-    if (!holds_its_rows(*angles.plan)) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles.plan: its %u rows do not fit in its %zu bytes; it must be a plan that "
-                     "vkrope_plan_angles returned",
-                     angles.plan->rows, angles.plan->bytes);
+    if (!holds_its_rows(*angles.layout)) {
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "angles.layout: its %u rows do not fit in its %zu bytes; it must be a layout that "
+            "vkrope_plan_angles returned",
+            angles.layout->rows, angles.layout->bytes);
     }
     if (info.angles == VKROPE_ANGLES_COMPUTED)
         return bind_uniforms("angles.buffer", angles, limits, resolved.table);
     if (info.angles == VKROPE_ANGLES_DIRECT_BUFFER) {
-        return bind_words("angles.buffer", angles.buffer, angles.plan->bytes, limits,
+        return bind_words("angles.buffer", angles.buffer, angles.layout->bytes, limits,
                           resolved.table, resolved.table_offset);
     }
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
-        if (angles.plan->element != info.table) {
+        if (angles.layout->element != info.table) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "angles.plan->element is %u: the kernel was created for a table of %u",
-                         unsigned(angles.plan->element), unsigned(info.table));
+                         "angles.layout->element is %u: the kernel was created for a table of %u",
+                         unsigned(angles.layout->element), unsigned(info.table));
         }
-        const std::uint64_t bytes = (std::uint64_t{angles.plan->bytes} + 3) / 4 * 4;
+        const std::uint64_t bytes = (std::uint64_t{angles.layout->bytes} + 3) / 4 * 4;
         if (Status s = bind_words("angles.buffer", angles.buffer, bytes, limits, resolved.table,
                                   resolved.table_offset);
             !s)
@@ -104,19 +107,21 @@ Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
     if (call.gain > VKROPE_GAIN_DIVIDE_OUT)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "gain is %u: not a valid gain",
                      unsigned(call.gain));
-    const double factor = value_or(call.angles.plan->attention_factor, 1.0);
+    const double factor = value_or(call.angles.layout->attention_factor, 1.0);
     if (!(factor > 0) || factor > std::numeric_limits<float>::max()) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles.plan->attention_factor is %g: it must be finite and above 0", factor);
+                     "angles.layout->attention_factor is %g: it must be finite and above 0",
+                     factor);
     }
     if (call.gain == VKROPE_GAIN_APPLY) return {};
     const double gain = call.gain == VKROPE_GAIN_OMIT ? 1 / factor : 1 / factor / factor;
     if (gain < double(std::numeric_limits<float>::min()) ||
         gain > double(std::numeric_limits<float>::max())) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles.plan->attention_factor is %g: gain %u would multiply by %g, which is "
-                     "not a normal float",
-                     factor, unsigned(call.gain), gain);
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "angles.layout->attention_factor is %g: gain %u would multiply by %g, which is "
+            "not a normal float",
+            factor, unsigned(call.gain), gain);
     }
     resolved.gain = float(gain);
     return {};

@@ -139,10 +139,10 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
                      "pairing is %u: it must be VKROPE_HALF_SPLIT or VKROPE_INTERLEAVED",
                      unsigned(info.pairing));
     if (info.angles == VKROPE_ANGLES_AUTOMATIC)
-        return error(
-            VKROPE_ERROR_INVALID_ARGUMENT,
-            "angles is VKROPE_ANGLES_AUTOMATIC: it must be vkrope_angle_plan::source, which "
-            "vkrope_plan_angles chose");
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "angles is VKROPE_ANGLES_AUTOMATIC: it must be "
+                     "vkrope_angle_table_layout::source, which "
+                     "vkrope_plan_angles chose");
     if (info.angles > VKROPE_ANGLES_COS_SIN_CACHE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles is %u: not a valid source",
                      unsigned(info.angles));
@@ -180,7 +180,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     for (const TensorIndex t : every_tensor) {
         if (Status s = check_format(names_of[t].name, info.tensor[t], info, t != V); !s) return s;
     }
-    return check_finish(info);
+    return check_ops(info);
 }
 
 }  // namespace vkrope

@@ -56,7 +56,7 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
 
 }  // namespace
 
-Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
+Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
                              const StorageLimits& limits, const Call& call) noexcept {
     Result<ResolvedCall> result;
     ResolvedCall& resolved = result.value;
@@ -121,7 +121,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
     if (Status s = resolve_angles(info, limits, call.angles, resolved); !s) return {s, {}};
     if (Status s = resolve_gain(call, resolved); !s) return {s, {}};
     if (needs.any) {
-        if (Status s = resolve_finish(info, needs.parameter_bytes, limits, call, resolved); !s)
+        if (Status s = resolve_ops(info, needs.parameter_bytes, limits, call, resolved); !s)
             return {s, {}};
     }
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {

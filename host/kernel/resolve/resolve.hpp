@@ -36,23 +36,23 @@ struct ResolvedCall {
     float gain = 1;                          ///< multiplies cos and sin
     VkDescriptorBufferInfo parameters = {};  ///< as bound; without any, null
     std::uint32_t parameters_offset = 0;     ///< words from the start of the binding
-    float q_scale = 1;                       ///< Call::q_scale * Finish::scale
+    float q_scale = 1;                       ///< Call::q_scale * Ops::scale
 };
 
 /// Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
-/// What each call of a kernel needs for its finish, found out once.
-struct FinishNeeds {
-    bool any = false;                 ///< a tensor has a finish or a quantised output
+/// What each call of a kernel needs for its ops, found out once.
+struct OpsNeeds {
+    bool any = false;                 ///< a tensor has ops or a quantised output
     std::size_t parameter_bytes = 0;  ///< of Call::parameters
 };
 
 /// `info`: checked.
-FinishNeeds finish_needs(const KernelInfo& info) noexcept;
+OpsNeeds ops_needs(const KernelInfo& info) noexcept;
 
-/// Checks and resolves the arguments of record(). `needs`: finish_needs(info).
-Result<ResolvedCall> resolve(const KernelInfo& info, const FinishNeeds& needs,
+/// Checks and resolves the arguments of record(). `needs`: ops_needs(info).
+Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
                              const StorageLimits& limits, const Call& call) noexcept;
 
 }  // namespace vkrope

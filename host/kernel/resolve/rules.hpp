@@ -19,7 +19,7 @@ struct InAndOut {
 Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
                       InAndOut& rows, ResolvedTensor& resolved) noexcept;
 
-Status check_finish(const KernelInfo& info) noexcept;
+Status check_ops(const KernelInfo& info) noexcept;
 
 /// Fields that are given and that a kernel, or a call of it, would not use.
 Status check_unused(const KernelInfo& info) noexcept;
@@ -29,9 +29,8 @@ Status resolve_positions(const KernelInfo& info, const Call& call, ResolvedCall&
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,
                       ResolvedCall& resolved) noexcept;
-Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
-                      const StorageLimits& limits, const Call& call,
-                      ResolvedCall& resolved) noexcept;
+Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const StorageLimits& limits,
+                   const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept;
 
 /// Checks a buffer of words: `bytes` bytes from where.offset on.

@@ -96,12 +96,12 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
     const char* const no_texture = "the kernel was created for angles that are not in a texture";
     const char* const no_buffer = "the kernel was created for angles in a texture";
     const char* const no_cache = "the kernel was not created for cos and sin of the caller";
-    if (!of.plan || of.plan->source != info.angles) return;  // an error of its own
+    if (!of.layout || of.layout->source != info.angles) return;  // an error of its own
     rows.given("angles", "view", of.view, texture, no_texture);
     rows.buffer("angles", "buffer", of.buffer, !texture, no_buffer);
     rows.buffer("angles", "sin", of.sin, cache, no_cache);
-    const AnglePlan& plan = *of.plan;
-    const char* const owner = "angles.plan->";
+    const AngleTableLayout& plan = *of.layout;
+    const char* const owner = "angles.layout->";
     rows.number(owner, "format", unsigned(plan.format), texture, no_texture);
     rows.number(owner, "extent.width", plan.extent.width, texture, no_texture);
     rows.number(owner, "extent.height", plan.extent.height, texture, no_texture);
@@ -109,7 +109,7 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
     rows.number(owner, "row_texels", plan.row_texels, texture, no_texture);
     rows.number(owner, "element", unsigned(plan.element), cache, no_cache);
     rows.number(owner, "row_stride", plan.row_stride, cache, no_cache);
-    section_rows(rows, "angles.plan->sections", plan.sections, !cache && plan.sections.axes != 0,
+    section_rows(rows, "angles.layout->sections", plan.sections, !cache && plan.sections.axes != 0,
                  cache ? "cos and sin of the caller have no sections" : "its axes are 0");
 }
 
@@ -128,15 +128,15 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
     rows.number(owner, "batch_stride", of.batch_stride, false, why);
 }
 
-void scale_rows(Unused& rows, const Finish& finish, bool present, const TensorNames& names,
+void scale_rows(Unused& rows, const Ops& ops, bool present, const TensorNames& names,
                 const VkDescriptorBufferInfo& scale_tokens,
                 const VkDescriptorBufferInfo& scales_out) noexcept {
     if (!is_given(scale_tokens) && !is_given(scales_out)) return;
     const char* const absent = "its tensor is absent from the call";
     rows.buffer(
-        "", names.scale_tokens, scale_tokens, present && finish.scale_tokens,
+        "", names.scale_tokens, scale_tokens, present && ops.scale_tokens,
         present ? "the kernel was created without scale_tokens, a factor for each token" : absent);
-    rows.buffer("", names.scales_out, scales_out, present && is_made(finish.store_scale),
+    rows.buffer("", names.scales_out, scales_out, present && is_made(ops.store_scale),
                 present ? "the kernel was created without store_scale made" : absent);
 }
 

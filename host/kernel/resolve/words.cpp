@@ -39,8 +39,8 @@ Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::ui
 Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits,
                      VkDescriptorBufferInfo& bound) noexcept {
     const VkDescriptorBufferInfo& where = angles.buffer;
-    if (Status s = check_words(name, where, angles.plan->bytes); !s) return s;
-    bound = {where.buffer, where.offset, angles.plan->bytes};
+    if (Status s = check_words(name, where, angles.layout->bytes); !s) return s;
+    bound = {where.buffer, where.offset, angles.layout->bytes};
     if (where.offset % limits.uniform_alignment == 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.offset is %" PRIu64 ": for computed angles it must be a multiple of %" PRIu64

@@ -12,17 +12,17 @@ namespace {
 
 constexpr VkImageSubresourceRange all_of_it = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
 
-bool is_texture(const AnglePlan& plan) noexcept {
+bool is_texture(const AngleTableLayout& plan) noexcept {
     return plan.source == VKROPE_ANGLES_FACTORED_TEXTURE ||
            plan.source == VKROPE_ANGLES_DIRECT_TEXTURE;
 }
 
-Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
+Status check(const AngleTableLayout& plan, const AngleUpload& upload) noexcept {
     const bool texture = is_texture(plan);
     if (!texture && plan.source != VKROPE_ANGLES_DIRECT_BUFFER &&
         plan.source != VKROPE_ANGLES_COMPUTED) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "plan.source is %u: this source has no upload",
-                     unsigned(plan.source));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "layout.source is %u: this source has no upload", unsigned(plan.source));
     }
     if (!upload.staging) return error(VKROPE_ERROR_INVALID_ARGUMENT, "upload.staging is null");
     const VkDeviceSize multiple = texture ? 16 : 4;
@@ -33,17 +33,17 @@ Status check(const AnglePlan& plan, const AngleUpload& upload) noexcept {
     }
     if (texture && !upload.image)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.image is null: the plan needs an image");
+                     "upload.image is null: the layout needs an image");
     if (!texture && !upload.buffer)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.buffer is null: the plan needs a buffer");
+                     "upload.buffer is null: the layout needs a buffer");
     if (texture && (upload.buffer || upload.buffer_offset != 0))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.%s is given: the plan is copied to an image",
+                     "upload.%s is given: the layout is copied to an image",
                      upload.buffer ? "buffer" : "buffer_offset");
     if (!texture && upload.image)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.image is given: the plan is copied to a "
+                     "upload.image is given: the layout is copied to a "
                      "buffer");
     if (upload.buffer_offset % 4 != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -96,7 +96,7 @@ VkImageMemoryBarrier transition(VkImage image, VkImageLayout from, VkAccessFlags
     return barrier;
 }
 
-void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan,
+void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const AngleTableLayout& plan,
                   const AngleUpload& upload, std::uint32_t lines) noexcept {
     constexpr VkImageLayout copying = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
     if (upload.first_line == 0) {
@@ -122,7 +122,7 @@ void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const Angle
     }
 }
 
-void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AnglePlan& plan,
+void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AngleTableLayout& plan,
                  const AngleUpload& upload, std::uint32_t lines) noexcept {
     const VkDeviceSize line = angle_lines(plan).bytes;
     const VkBufferCopy region = {upload.staging_offset,
@@ -147,11 +147,11 @@ void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AngleP
 
 using namespace vkrope;
 
-vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* given, VkImageCreateInfo* made,
-                                          vkrope_error* failure) {
+vkrope_result vkrope_get_angle_image_info(const vkrope_angle_table_layout* given,
+                                          VkImageCreateInfo* made, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = check_plan(given, "plan"); !s) return s;
-        const AnglePlan& plan = *given;
+        if (Status s = check_plan(given, "layout"); !s) return s;
+        const AngleTableLayout& plan = *given;
         VkImageCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
         info.imageType = VK_IMAGE_TYPE_2D;
@@ -167,11 +167,11 @@ vkrope_result vkrope_get_angle_image_info(const vkrope_angle_plan* given, VkImag
     });
 }
 
-vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* given, VkImage image,
+vkrope_result vkrope_get_angle_view_info(const vkrope_angle_table_layout* given, VkImage image,
                                          VkImageViewCreateInfo* made, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = check_plan(given, "plan"); !s) return s;
-        const AnglePlan& plan = *given;
+        if (Status s = check_plan(given, "layout"); !s) return s;
+        const AngleTableLayout& plan = *given;
         VkImageViewCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
         info.image = image;
@@ -184,14 +184,14 @@ vkrope_result vkrope_get_angle_view_info(const vkrope_angle_plan* given, VkImage
 
 vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands,
                                          const vkrope_device_ref* borrowed,
-                                         const vkrope_angle_plan* planned,
+                                         const vkrope_angle_table_layout* planned,
                                          const vkrope_angle_upload* given, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(borrowed, "device"); !s) return s;
-        if (Status s = check_plan(planned, "plan"); !s) return s;
+        if (Status s = check_plan(planned, "layout"); !s) return s;
         if (Status s = not_null(given, "upload"); !s) return s;
         const DeviceRef& device = *borrowed;
-        const AnglePlan& plan = *planned;
+        const AngleTableLayout& plan = *planned;
         const AngleUpload& upload = *given;
         if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
         if (!device.device) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.device is null");

@@ -145,7 +145,7 @@ BindingList bindings_of_one() noexcept {
         {shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
 }
 
-// All bindings of all kernels without a finish.
+// All bindings of all kernels without ops.
 BindingList bindings_of_rotations() noexcept {
     BindingList list = bindings_of_three();
     for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin})
@@ -208,7 +208,7 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR;
     // The more bindings a layout has, the more kernels can share an arena: all kernels, those that
-    // store no scales, those without a finish, or among these the kernels with the same angle
+    // store no scales, those without ops, or among these the kernels with the same angle
     // source.
     program.layout_binds = program.binds;
     for (const BindingList& shared :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// GGUF -> Rotation: one import, read from its first step to its last, so longer than other files.
+// GGUF -> RopeParams: one import, read from its first step to its last, so longer than other files.
 // The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
 // load_arch_hparams() of llama.cpp.
 #include "model/gguf/model.hpp"
@@ -14,8 +14,8 @@
 #include "model/gguf/architectures.hpp"
 #include "model/gguf/fields.hpp"
 #include "model/gguf/file.hpp"
-#include "model/gguf/finish.hpp"
 #include "model/gguf/layers.hpp"
+#include "model/gguf/ops.hpp"
 #include "model/gguf/scaling.hpp"
 #include "model/gguf/sections.hpp"
 #include "model/limits.hpp"
@@ -57,13 +57,13 @@ std::string architecture_of(const GgufFile& file) {
     return text(name);
 }
 
-/// Reads one file; each function sets the fields of the Rotation that it is named after.
+/// Reads one file; each function sets the fields of the RopeParams that it is named after.
 class GgufImport {
    public:
     GgufImport(const GgufFile& file, const ModelQuery& query)
         : file_(file), query_(query), name_(architecture_of(file)), keys_(file, name_) {}
 
-    Rotation run() {
+    RopeParams run() {
         split();
         architecture();
         layer_ = choose_gguf_layer(keys_, row_, layer_count_, query_, rotation_.warnings);
@@ -71,7 +71,7 @@ class GgufImport {
         max_position();
         rotary_dim();
         rotation_.no_rope = !layer_.kind.rotates;
-        rotation_.finish = gguf_finish(keys_, file_, row_, query_, rotation_);
+        rotation_.ops = gguf_ops(keys_, file_, row_, query_, rotation_);
         if (layer_.kind.rotates) {
             inv_freq();
             readers_differ();
@@ -300,7 +300,7 @@ class GgufImport {
 
     /// Names what nobody has read. Layers without RoPE have nothing of it.
     void name_unread() {
-        const bool norms = rotation_.finish.tensor[Q].norm.kind != VKROPE_NORM_NONE;
+        const bool norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE;
         for (const auto& [field, says] : keys_.unread()) {
             const bool of_rotation = says == Says::rotation || says == Says::yarn,
                        asks = is_set(*field.value) || of_rotation || (says == Says::norm && norms);
@@ -310,7 +310,7 @@ class GgufImport {
                 because = ", which is " + shown(field) +
                           ": the norms of Q and K are those that the tensors say";
             } else if (says == Says::norm) {
-                rotation_.finish.norms_known = false;
+                rotation_.ops.norms_known = false;
                 because = ", which is " + shown(field) +
                           ": no norm of Q and K is read, so whether they have any is not known";
             }
@@ -341,7 +341,7 @@ class GgufImport {
     std::uint64_t layer_count_ = 0;  // 0: unknown
     GgufLayer layer_;
     GgufLayerNumbers numbers_{keys_, layer_, query_};
-    Rotation rotation_;
+    RopeParams rotation_;
 };
 
 }  // namespace
@@ -400,8 +400,8 @@ void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
     file_ = std::make_shared<GgufFile>(file_bytes, read);
 }
 
-Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
-    Rotation rotation;
+Result<RopeParams> GgufModel::rotation(const ModelQuery& query) const {
+    RopeParams rotation;
     const Status status = status_of("the file", [&] {
         if (query.tower != "text") {
             fail(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -418,12 +418,12 @@ Result<Rotation> GgufModel::rotation(const ModelQuery& query) const {
     return {status, std::move(rotation)};
 }
 
-Result<Rotation> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
-                           const ModelQuery& query) {
+Result<RopeParams> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
+                             const ModelQuery& query) {
     return GgufModel(file_bytes, read).rotation(query);
 }
 
-Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query) {
+Result<RopeParams> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query) {
     if (data == nullptr) {
         return {error(VKROPE_ERROR_INVALID_ARGUMENT, "data is null"), {}};
     }
@@ -434,7 +434,7 @@ Result<Rotation> from_gguf(const void* data, std::size_t bytes, const ModelQuery
     return from_gguf(bytes, read, query);
 }
 
-Result<Rotation> from_gguf_file(const std::string& path, const ModelQuery& query) {
+Result<RopeParams> from_gguf_file(const std::string& path, const ModelQuery& query) {
     return GgufModel(path).rotation(query);
 }
 

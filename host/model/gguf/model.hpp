@@ -20,7 +20,7 @@ class GgufModel {
     explicit GgufModel(const std::string& path);
 
     /// Like from_gguf().
-    Result<Rotation> rotation(const ModelQuery& query) const;
+    Result<RopeParams> rotation(const ModelQuery& query) const;
 
    private:
     void parse(std::uint64_t file_bytes, const GgufRead& read);

@@ -21,7 +21,7 @@ double magnitude(double factor, double mscale) {
 
 class GgufScaling {
    public:
-    GgufScaling(GgufFields& keys, const GgufScalingInput& input, Rotation& rotation)
+    GgufScaling(GgufFields& keys, const GgufScalingInput& input, RopeParams& rotation)
         : keys_(keys), input_(input), rotation_(rotation) {}
 
     void apply() {
@@ -216,13 +216,13 @@ class GgufScaling {
 
     GgufFields& keys_;
     const GgufScalingInput& input_;
-    Rotation& rotation_;
+    RopeParams& rotation_;
     bool from_lists_ = false;  // divisors are LongRoPE's
 };
 
 }  // namespace
 
-void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, Rotation& rotation) {
+void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, RopeParams& rotation) {
     GgufScaling(keys, input, rotation).apply();
 }
 

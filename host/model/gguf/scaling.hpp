@@ -20,6 +20,6 @@ struct GgufScalingInput {
 
 /// Scales the unscaled frequencies of rotation.base; sets the attention factor, the softmax scale
 /// and the rope_type. Warns of what was assumed or ignored.
-void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, Rotation& rotation);
+void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, RopeParams& rotation);
 
 }  // namespace vkrope

@@ -15,7 +15,7 @@ namespace {
 
 /// A pair beyond the section of its axis has the fourth position, which llama.cpp leaves 0 for
 /// text.
-void interleave(Rotation& rotation) {
+void interleave(RopeParams& rotation) {
     Sections& sections = rotation.sections;
     sections.order = VKROPE_SECTIONS_INTERLEAVED;
     std::uint32_t beyond = 0;
@@ -34,7 +34,7 @@ void interleave(Rotation& rotation) {
 }  // namespace
 
 void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
-                        bool pairing_is_asked_for, Rotation& rotation) {
+                        bool pairing_is_asked_for, RopeParams& rotation) {
     const Field field = keys.find("rope.dimension_sections");
     if (architecture.sections == GgufSections::none) {
         if (field) {

@@ -12,6 +12,6 @@ namespace vkrope {
 ///
 /// pairing_is_asked_for  the pairing does not change
 void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
-                        bool pairing_is_asked_for, Rotation& rotation);
+                        bool pairing_is_asked_for, RopeParams& rotation);
 
 }  // namespace vkrope

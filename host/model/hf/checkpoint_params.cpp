@@ -54,7 +54,7 @@ class CheckpointImport {
     CheckpointImport(const json& document, const ModelQuery& query)
         : scope_{&document, ""}, query_(query) {}
 
-    Rotation run() {
+    RopeParams run() {
         check_keys();
         check_query();
         rotation_.pairing = value_or(query_.pairing, VKROPE_INTERLEAVED);
@@ -109,9 +109,9 @@ class CheckpointImport {
 
     void heads() {
         const Field count = find({scope_}, {"n_heads"}), of_k = find({scope_}, {"n_kv_heads"});
-        rotation_.finish.q_heads = count ? std::uint32_t(whole_number(count, 1, max_heads)) : 0;
-        rotation_.finish.k_heads = of_k ? std::uint32_t(whole_number(of_k, 1, max_heads))
-                                        : rotation_.finish.q_heads;
+        rotation_.ops.q_heads = count ? std::uint32_t(whole_number(count, 1, max_heads)) : 0;
+        rotation_.ops.k_heads = of_k ? std::uint32_t(whole_number(of_k, 1, max_heads))
+                                     : rotation_.ops.q_heads;
         if (find({scope_}, {"qk_rope_head_dim"})) {
             latent_ = true;
             rotation_.head_dim = width("qk_rope_head_dim", 2);
@@ -122,7 +122,7 @@ class CheckpointImport {
         } else {
             const Field dim = find({scope_}, {"dim"});
             const std::uint64_t channels = whole_number(dim, 1, max_hidden_size);
-            const std::uint64_t number = rotation_.finish.q_heads;
+            const std::uint64_t number = rotation_.ops.q_heads;
             if (number == 0 || channels % number != 0 || channels / number > max_head_dim) {
                 fail(VKROPE_ERROR_INVALID_DATA,
                      "dim is %llu and n_heads is %llu: their quotient, head_dim, must be whole, 2 "
@@ -193,15 +193,15 @@ class CheckpointImport {
         if (!field) return;
         const Scope scope = object(field);
         require_known(scope, query_keys);
-        rotation_.finish.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3,
-                                        number(scope, "original_max_position_embeddings"),
-                                        number(scope, "beta")};
-        rotation_.finish.tensor[Q].scale_tokens = true;
+        rotation_.ops.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3,
+                                     number(scope, "original_max_position_embeddings"),
+                                     number(scope, "beta")};
+        rotation_.ops.tensor[Q].scale_tokens = true;
     }
 
     const Scope scope_;
     const ModelQuery& query_;
-    Rotation rotation_;
+    RopeParams rotation_;
     bool latent_ = false;
 };
 
@@ -214,7 +214,7 @@ bool is_checkpoint_params(const json& document) {
            (type == document.end() || *type == "transformer") && !document.contains("_class_name");
 }
 
-Rotation checkpoint_rotation(const json& document, const ModelQuery& query) {
+RopeParams checkpoint_rotation(const json& document, const ModelQuery& query) {
     return CheckpointImport(document, query).run();
 }
 

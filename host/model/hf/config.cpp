@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hugging Face config.json -> Rotation. Meaning of the fields: modeling_rope_utils.py of
+// Hugging Face config.json -> RopeParams. Meaning of the fields: modeling_rope_utils.py of
 // transformers.
 #include "model/hf/config.hpp"
 
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "defaults.hpp"
-#include "model/hf/finish.hpp"
 #include "model/hf/head.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/nesting.hpp"
+#include "model/hf/ops.hpp"
 #include "model/hf/scaling.hpp"
 #include "model/hf/sections.hpp"
 #include "model/hf/source.hpp"
@@ -128,7 +128,7 @@ double rope_theta(const Source& source, Warnings& warnings) {
     return ratio ? theta * positive_number(ratio) : theta;
 }
 
-void read_max_position(const Source& source, std::uint64_t seq_len, Rotation& rotation) {
+void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
     // The first Qwen was trained with seq_length; its max_position_embeddings is the length
     // that scaling reaches.
     const bool trained = source.type.grows_by_doubling &&
@@ -146,7 +146,7 @@ void read_max_position(const Source& source, std::uint64_t seq_len, Rotation& ro
 
 /// The first Qwen: NTK-aware scaling by alpha = 2^(ceil(log2(r)) + 1) - 1, where r is the ratio
 /// of the sequence to the trained length, at least 1.
-void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rotation) {
+void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
     const Field field = find(source.top, {"use_dynamic_ntk"});
     if (!field || !truth(field)) {
         return;
@@ -178,7 +178,7 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, Rotation& rot
 }
 
 void read_frequencies(const Source& source, const Head& head, const RotaryDim& window,
-                      std::uint64_t seq_len, Rotation& rotation) {
+                      std::uint64_t seq_len, RopeParams& rotation) {
     const double base = rope_theta(source, rotation.warnings);
     set_base(rotation, base, "rope_theta");
     apply_scaling(source.section,
@@ -194,7 +194,7 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
 /// small attention beside the main one of sparse attention, with rows and a pairing of its own.
 /// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
 /// indexer_rope_interleave: deepseek_v2.py of vLLM and of SGLang, for which a missing key is false.
-void become_indexer(const Source& source, const ModelQuery& query, Rotation& rotation) {
+void become_indexer(const Source& source, const ModelQuery& query, RopeParams& rotation) {
     const ModelType& type = source.type;
     if (!type.indexer) {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -215,26 +215,26 @@ void become_indexer(const Source& source, const ModelQuery& query, Rotation& rot
                                                : truth(pairing) ? VKROPE_INTERLEAVED
                                                                 : VKROPE_HALF_SPLIT);
     rotation.softmax_scale = 1;
-    rotation.finish = {};
-    rotation.finish.norms_known = true;
-    rotation.finish.tensor[K].norm = {.kind = VKROPE_NORM_LAYER,
-                                      .eps = 1e-6f,
-                                      .weight = VKROPE_PARAMETER_CHANNEL,
-                                      .bias = VKROPE_PARAMETER_CHANNEL};
-    rotation.finish.q_heads = heads ? std::uint32_t(whole_number(heads, 1, max_heads)) : 0;
-    rotation.finish.k_heads = 1;
+    rotation.ops = {};
+    rotation.ops.norms_known = true;
+    rotation.ops.tensor[K].norm = {.kind = VKROPE_NORM_LAYER,
+                                   .eps = 1e-6f,
+                                   .weight = VKROPE_PARAMETER_CHANNEL,
+                                   .bias = VKROPE_PARAMETER_CHANNEL};
+    rotation.ops.q_heads = heads ? std::uint32_t(whole_number(heads, 1, max_heads)) : 0;
+    rotation.ops.k_heads = 1;
     rotation.warnings.push_back(
         "the indexer turns the first channels of its rows; DeepSeek's own code then multiplies "
         "them by a Hadamard matrix, which no field of the file says");
 }
 
-Rotation text_rotation(const json& whole, ModelQuery query) {
+RopeParams text_rotation(const json& whole, ModelQuery query) {
     const bool of_indexer = query.layer_type == "indexer";
     if (of_indexer) {
         query.layer_type = {};
     }
     const LanguageModel model = language_model(whole);
-    Rotation rotation;
+    RopeParams rotation;
     Warnings& warnings = rotation.warnings;
     const Source source = find_source(whole, model.config, query, warnings);
     rotation.rope_type = scaling_type(source.section);
@@ -257,10 +257,10 @@ Rotation text_rotation(const json& whole, ModelQuery query) {
         }
     }
     const bool known = source.type.name != nullptr;
-    rotation.finish = model_finish(known ? find_model_type(source.name) : nullptr, source.top,
-                                   source.both(), source.layer);
+    rotation.ops = model_ops(known ? find_model_type(source.name) : nullptr, source.top,
+                             source.both(), source.layer);
     const bool said = name_unread_keys(source, query, model.around, rotation);
-    if (known && !rotation.finish.norms_known && !said) {
+    if (known && !rotation.ops.norms_known && !said) {
         warnings.push_back("whether Q and K have norms is not known for this model of model_type " +
                            source.name);
     }
@@ -281,7 +281,7 @@ void check_tower(const ModelQuery& query) {
 }
 
 /// The rotation of a diffusion transformer, whose images are not a tower beside it.
-Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
+RopeParams denoiser_rotation(const json& document, const ModelQuery& query) {
     if (query.tower == "vision") {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "tower is 'vision': a model of diffusers has no tower beside it");
@@ -296,7 +296,7 @@ Rotation denoiser_rotation(const json& document, const ModelQuery& query) {
 }
 
 /// The one rotation of a model of timm, which is a vision tower by itself.
-Rotation patches_rotation(const json& document, const ModelQuery& query) {
+RopeParams patches_rotation(const json& document, const ModelQuery& query) {
     if (query.layer >= 0 || !query.layer_type.empty()) {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "the model is of timm: its layers all have the same RoPE");
@@ -320,11 +320,11 @@ const json& HfConfig::language_model() const {
     return document_.is_object() ? *vkrope::language_model(document_).config.object : document_;
 }
 
-Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
+Result<RopeParams> HfConfig::rotation(const ModelQuery& query) const {
     if (!problem_) {
         return {problem_, {}};
     }
-    Rotation rotation;
+    RopeParams rotation;
     const Status status = status_of("the configuration", [&] {
         check_query(query);
         check_tower(query);
@@ -347,7 +347,7 @@ Result<Rotation> HfConfig::rotation(const ModelQuery& query) const {
     return {status, std::move(rotation)};
 }
 
-Result<Rotation> from_hf_config(std::string_view json_text, const ModelQuery& query) {
+Result<RopeParams> from_hf_config(std::string_view json_text, const ModelQuery& query) {
     return HfConfig(json_text).rotation(query);
 }
 

@@ -16,7 +16,7 @@ class HfConfig {
     explicit HfConfig(std::string_view json_text);
 
     /// Like from_hf_config().
-    Result<Rotation> rotation(const ModelQuery& query) const;
+    Result<RopeParams> rotation(const ModelQuery& query) const;
 
     const nlohmann::json& document() const noexcept { return document_; }
 

@@ -201,7 +201,7 @@ constexpr Refusal refused[] = {
     {"ErnieImageTransformer2DModel", two_angles_a_pair},
     {"MochiTransformer3DModel",
      "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
-     "fill a Rotation whose sections have VKROPE_SECTIONS_SUM, with a head group for each head"},
+     "fill a RopeParams whose sections have VKROPE_SECTIONS_SUM, with a head group for each head"},
     {"PixArtTransformer2DModel", no_rotary_embedding},
     {"SD3ControlNetModel", no_rotary_embedding},
     {"SD3Transformer2DModel", no_rotary_embedding},
@@ -333,11 +333,11 @@ bool is_diffusers(const json& config) {
            find_model_type(type->get<std::string>()) == nullptr;
 }
 
-Rotation diffusers_rotation(const json& config) {
+RopeParams diffusers_rotation(const json& config) {
     const Scope scope = {&config, ""};
     const Denoiser& denoiser = find_denoiser(find({scope}, {"_class_name"}));
     require_rope(scope, denoiser);
-    Rotation rotation;
+    RopeParams rotation;
     const std::vector<std::uint32_t> widths = axes_of(scope, denoiser, rotation.warnings);
     const double theta = theta_of(scope, denoiser, rotation.warnings);
     std::uint64_t sum = 0;

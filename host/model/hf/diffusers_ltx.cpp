@@ -117,7 +117,7 @@ void require_row(const Attention& attention) {
 }
 
 /// All heads of a token as one, of interleaved pairs.
-void turn_rows(Rotation& rotation, const Attention& attention) {
+void turn_rows(RopeParams& rotation, const Attention& attention) {
     const Row row(attention.heads * attention.head_dim, attention.steps.size());
     rotation.pairing = VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = std::uint32_t(2 * row.pairs);
@@ -143,7 +143,7 @@ void turn_rows(Rotation& rotation, const Attention& attention) {
 
 /// Each head by itself, with frequencies of its own; the axis of a pair differs by head, so each
 /// turns by a sum in which the other axes have frequency 0.
-void turn_heads(Rotation& rotation, const Attention& attention) {
+void turn_heads(RopeParams& rotation, const Attention& attention) {
     const Row row(attention.heads * attention.head_dim, attention.steps.size());
     const std::uint64_t pairs = attention.head_dim / 2;
     rotation.pairing = VKROPE_HALF_SPLIT;
@@ -164,7 +164,7 @@ void turn_heads(Rotation& rotation, const Attention& attention) {
     rotation.warnings.push_back("positions of the axes: frame, row, column");
 }
 
-void turn(Rotation& rotation, const Attention& attention) {
+void turn(RopeParams& rotation, const Attention& attention) {
     require_row(attention);
     attention.split ? turn_heads(rotation, attention) : turn_rows(rotation, attention);
     if (!attention.split) {
@@ -173,12 +173,12 @@ void turn(Rotation& rotation, const Attention& attention) {
     }
 }
 
-Rotation first_generation(const json& config, const ModelQuery& query) {
+RopeParams first_generation(const json& config, const ModelQuery& query) {
     if (!query.layer_type.empty()) {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "the model is of diffusers: its layers all have the same RoPE");
     }
-    Rotation rotation;
+    RopeParams rotation;
     Fields fields(config, rotation.warnings);
     Attention attention;
     attention.heads = fields.number("num_attention_heads", 32);
@@ -193,8 +193,8 @@ Rotation first_generation(const json& config, const ModelQuery& query) {
     return rotation;
 }
 
-Rotation second_generation(const json& config, const ModelQuery& query) {
-    Rotation rotation;
+RopeParams second_generation(const json& config, const ModelQuery& query) {
+    RopeParams rotation;
     Fields fields(config, rotation.warnings);
     const std::string_view kind = query.layer_type.empty() ? video : query.layer_type;
     const bool of_video = kind == video || kind == video_cross;
@@ -268,10 +268,11 @@ bool is_ltx(const std::string& class_name) {
            class_name == "LTX2VideoTransformer3DModel";
 }
 
-Rotation ltx_rotation(const json& config, const ModelQuery& query) {
+RopeParams ltx_rotation(const json& config, const ModelQuery& query) {
     const Field name = find({{&config, ""}}, {"_class_name"});
     const bool second = text(name) == "LTX2VideoTransformer3DModel";
-    Rotation rotation = second ? second_generation(config, query) : first_generation(config, query);
+    RopeParams rotation = second ? second_generation(config, query)
+                                 : first_generation(config, query);
     warn_of_unread({&config, ""}, {"rope_theta", "rope_type", "rope_double_precision"},
                    rotation.warnings);
     rotation.warnings.push_back(of_unknown_norms);

@@ -15,7 +15,7 @@ namespace vkrope {
 bool is_checkpoint_params(const nlohmann::json& document);
 
 /// Fails for a key that is not known: the rest of such a model is in its own code.
-Rotation checkpoint_rotation(const nlohmann::json& document, const ModelQuery& query);
+RopeParams checkpoint_rotation(const nlohmann::json& document, const ModelQuery& query);
 
 // The config.json of a diffusion transformer of Hugging Face diffusers.
 
@@ -26,7 +26,7 @@ bool is_diffusers(const nlohmann::json& config);
 /// The rotation of the image or video tokens. Each axis has a window of the head with frequencies
 /// of its own: base^(-2j / d) for d channels. Fails for a class whose RoPE is not known, or is not
 /// a rotation by whole positions.
-Rotation diffusers_rotation(const nlohmann::json& config);
+RopeParams diffusers_rotation(const nlohmann::json& config);
 
 // LTX-Video and LTX-2 of diffusers, whose angles have a phase.
 
@@ -38,7 +38,7 @@ bool is_ltx(const std::string& class_name);
 /// The frequencies are w = theta^(f / (n - 1)), f = 0 to n - 1, and the angle of an axis is
 /// pi / 2 * w * (2 x - 1) for a coordinate x in [0, 1]: a frequency of pi * w for a unit of x, and
 /// a phase of -pi / 2 * w. They go to the axes in turn, over the channels of all heads of a token.
-Rotation ltx_rotation(const nlohmann::json& config, const ModelQuery& query);
+RopeParams ltx_rotation(const nlohmann::json& config, const ModelQuery& query);
 
 // The config.json of a vision transformer of timm (PyTorch image models).
 
@@ -47,14 +47,14 @@ bool is_timm(const nlohmann::json& config);
 
 /// The rotation of the patches. The file names a function of timm, which alone has the numbers;
 /// the size of the image is the file's. Fails for an architecture that is not in the table.
-Rotation timm_rotation(const nlohmann::json& config);
+RopeParams timm_rotation(const nlohmann::json& config);
 
 // The vision tower of a multi-modal configuration.
 
 /// The RoPE of vision_config: tokens have a row and a column, and each rotates its own pairs with
 /// its own frequencies, which inv_freq lists section by section. A model that is nothing but a
 /// vision tower has the same fields, at the top level.
-Rotation vision_rotation(const nlohmann::json& config, const ModelQuery& query);
+RopeParams vision_rotation(const nlohmann::json& config, const ModelQuery& query);
 
 /// Whether nothing in the model but its vision tower rotates.
 bool is_vision_model(const nlohmann::json& config);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/hf/finish.hpp"
+#include "model/hf/ops.hpp"
 
 namespace vkrope {
 namespace {
@@ -19,7 +19,7 @@ std::uint64_t trained_length(double number) {
 /// Reads the parameters of one scaling and applies it.
 class Scaling {
    public:
-    Scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation)
+    Scaling(const ScalingSection& section, const ScalingInput& input, RopeParams& rotation)
         : section_(section), input_(input), rotation_(rotation),
           frequencies_(rotation.inv_freq), own_{section.scope()}, everywhere_{section.scope(),
                                                                               input.config} {}
@@ -67,7 +67,7 @@ class Scaling {
     void warn_of_unused() const {
         for (const auto& [key, value] : section_.object.items()) {
             if (!value.is_null() && !reads_field(rotation_.rope_type, key) &&
-                !finish_reads(input_.model_type, key)) {
+                !ops_reads(input_.model_type, key)) {
                 warn("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " +
                      rotation_.rope_type + " does not use it");
             }
@@ -313,14 +313,14 @@ class Scaling {
 
     const ScalingSection& section_;
     const ScalingInput& input_;
-    Rotation& rotation_;
+    RopeParams& rotation_;
     std::vector<double>& frequencies_;
     const Scopes own_, everywhere_;
 };
 
 }  // namespace
 
-void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation) {
+void apply_scaling(const ScalingSection& section, const ScalingInput& input, RopeParams& rotation) {
     Scaling(section, input, rotation).apply();
 }
 

@@ -17,11 +17,11 @@ struct ScalingInput {
     double partial_rotary_factor = 1;
     bool deepseek_yarn = false;  ///< latent attention whose YaRN also scales the softmax
     std::uint64_t seq_len = 0;
-    std::string model_type = {};  ///< what its finish reads is not ignored
+    std::string model_type = {};  ///< what its ops reads is not ignored
 };
 
 /// Applies the scaling rotation.rope_type to unscaled frequencies; sets the attention factor and
 /// the softmax scale. Warns of fields that the type does not use, and of what was assumed.
-void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rotation& rotation);
+void apply_scaling(const ScalingSection& section, const ScalingInput& input, RopeParams& rotation);
 
 }  // namespace vkrope

@@ -124,7 +124,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
     return sections;
 }
 
-void alternate_axes(const ModelType& model, Rotation& rotation) {
+void alternate_axes(const ModelType& model, RopeParams& rotation) {
     if (model.alternating == Alternating::two) {
         rotation.warnings.push_back(
             "positions of the axes: row, column, by turns; of an image that begins at token L, "

@@ -18,6 +18,6 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
 
 /// Turns the pairs of rows and of columns by turns, where the class does: ERNIE 4.5 VL by a sum
 /// over axes, in which each pair has a frequency on one of them.
-void alternate_axes(const ModelType& model, Rotation& rotation);
+void alternate_axes(const ModelType& model, RopeParams& rotation);
 
 }  // namespace vkrope

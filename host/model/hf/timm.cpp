@@ -120,7 +120,7 @@ const Architecture& find_architecture(const Scope& config) {
     if (found->grid == Grid::learned) {
         fail(VKROPE_ERROR_NOT_SUPPORTED,
              "%s: its frequencies are learned, weights for each layer, head and axis; with them, "
-             "fill a Rotation whose sections have VKROPE_SECTIONS_SUM",
+             "fill a RopeParams whose sections have VKROPE_SECTIONS_SUM",
              stated(name).c_str());
     }
     return *found;
@@ -193,12 +193,12 @@ bool is_timm(const json& config) {
     return name != config.end() && name->is_string() && !config.contains("model_type");
 }
 
-Rotation timm_rotation(const json& config) {
+RopeParams timm_rotation(const json& config) {
     const Scope scope = {&config, ""};
     const Architecture& architecture = find_architecture(scope);
     refuse_arguments(scope);
     const Patches patches = patches_of(scope, architecture);
-    Rotation rotation;
+    RopeParams rotation;
     rotation.pairing = architecture.grid == Grid::centred ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = architecture.head_dim;
     const std::uint64_t row_first[] = {patches.rows, patches.columns};
@@ -216,7 +216,7 @@ Rotation timm_rotation(const json& config) {
             " patches; with N on an axis multiply those of the axis by its patches here / N");
     }
     // No function gives its blocks qk_norm, the only way to norms of Q and K in EvaBlock.
-    rotation.finish.norms_known = !warn_of_unread(scope, {}, rotation.warnings);
+    rotation.ops.norms_known = !warn_of_unread(scope, {}, rotation.warnings);
     return rotation;
 }
 

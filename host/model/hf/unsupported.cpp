@@ -5,8 +5,8 @@
 #include <iterator>
 #include <set>
 
-#include "model/hf/finish.hpp"
 #include "model/hf/nesting.hpp"
+#include "model/hf/ops.hpp"
 #include "model/hf/scaling_section.hpp"
 #include "model/hf/telling_keys.hpp"
 #include "model/names.hpp"
@@ -31,9 +31,9 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"position_embedding_type", When::not_rope, no_rope},  // Granite 4, BERT
     {"position_encoding_2d", When::is_true,
      "its two windows, each with positions of its own, are not read from a file: "
-     "fill Rotation::windows and sections"},  // ChatGLM-6B
-    {"rope", When::is_false, no_rope},        // OLMo before transformers
-    {"rotary", When::is_false, no_rope},      // GPT-J
+     "fill RopeParams::windows and sections"},  // ChatGLM-6B
+    {"rope", When::is_false, no_rope},          // OLMo before transformers
+    {"rotary", When::is_false, no_rope},        // GPT-J
     {"use_long_context", When::is_true,
      "its base is multiplied, which is not supported yet"},  // Zamba 2
     {"use_mem_rope", When::is_false, no_rope},               // Zamba 2
@@ -184,16 +184,16 @@ bool read_by_class(const ModelClass& model, const std::string& key, const json& 
            (type.layers.rule == LayerRule::scaled_on_listed && key == "yarn_only_types") ||
            (type.alternating == Alternating::then_time && key == "rope_3d") ||
            (type.name != nullptr && key == "use_dynamic_ntk") ||  // it has a warning of its own
-           (type.name != nullptr && finish_reads(model.name, key));
+           (type.name != nullptr && ops_reads(model.name, key));
 }
 
 /// Names the keys that nobody reads; `rotation` is what has been read without them.
 class UnreadKeys {
    public:
-    UnreadKeys(const Source& source, const ModelQuery& query, Rotation& rotation)
+    UnreadKeys(const Source& source, const ModelQuery& query, RopeParams& rotation)
         : source_(source), query_(query), rotation_(rotation), type_(source.shown_type()),
           known_(source.type.name != nullptr), scaled_(rotation.rope_type != "default"),
-          norms_(rotation.finish.tensor[Q].norm.kind != VKROPE_NORM_NONE) {}
+          norms_(rotation.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE) {}
 
     /// The language model's own objects, and those inside them.
     void of_model() {
@@ -259,7 +259,7 @@ class UnreadKeys {
         } else if (norms_) {
             warn(field, "the norms of Q and K are those of model_type " + type_, true);
         } else {
-            rotation_.finish.norms_known = false;
+            rotation_.ops.norms_known = false;
             says_norms_ = true;
             warn(field, of_class() + ", so whether Q and K have norms is not known", true);
         }
@@ -307,7 +307,7 @@ class UnreadKeys {
 
     const Source& source_;
     const ModelQuery& query_;
-    Rotation& rotation_;
+    RopeParams& rotation_;
     const std::string type_;  // as in messages
     const bool known_, scaled_, norms_;
     bool says_norms_ = false;
@@ -317,7 +317,7 @@ class UnreadKeys {
 }  // namespace
 
 bool name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
-                      Rotation& rotation) {
+                      RopeParams& rotation) {
     UnreadKeys unread(source, query, rotation);
     unread.of_model();
     unread.around(around);

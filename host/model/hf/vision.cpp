@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "model/field.hpp"
-#include "model/hf/finish.hpp"
 #include "model/hf/importers.hpp"
+#include "model/hf/ops.hpp"
 #include "model/hf/telling_keys.hpp"
 #include "model/layers.hpp"
 #include "model/limits.hpp"
@@ -184,7 +184,7 @@ bool is_tower(const std::string& type) {
     return (tower != nullptr && tower->whole_file) || type == "vjepa2";
 }
 
-/// Reads one tower; each function sets the fields of the Rotation that it is named after.
+/// Reads one tower; each function sets the fields of the RopeParams that it is named after.
 class VisionImport {
    public:
     VisionImport(const json& config, const ModelQuery& query)
@@ -192,7 +192,7 @@ class VisionImport {
           vision_(is_tower(type_of(config)) ? Scope{&config, ""} : vision_config(config)),
           name_(name_of(config)), tower_(tower()) {}
 
-    Rotation run() {
+    RopeParams run() {
         rotation_.pairing = tower_.pairing;
         head_dim();
         const double base = this->base();
@@ -318,7 +318,7 @@ class VisionImport {
                             "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes",
                             "memory_attention_rope_dropout"},
                            rotation_.warnings)) {
-            rotation_.finish.norms_known = tower_.norms;
+            rotation_.ops.norms_known = tower_.norms;
         }
         const Field parameters = own("rope_parameters");
         if (!parameters || !parameters.value->is_object()) return;
@@ -356,13 +356,13 @@ class VisionImport {
     }
 
     void norms() {
-        ModelFinish& finish = rotation_.finish;
-        finish.norms_known = true;
+        ModelOps& ops = rotation_.ops;
+        ops.norms_known = true;
         if (!tower_.norms) return;
         Norm norm = {.kind = VKROPE_NORM_RMS, .eps = norm_eps(own("rms_norm_eps"), 1e-6)};
-        finish.tensor[V].norm = norm;
+        ops.tensor[V].norm = norm;
         norm.weight = VKROPE_PARAMETER_CHANNEL;
-        finish.tensor[Q].norm = finish.tensor[K].norm = norm;
+        ops.tensor[Q].norm = ops.tensor[K].norm = norm;
     }
 
     /// Patches on a side of the images that the file is for.
@@ -431,7 +431,7 @@ class VisionImport {
     const Scope vision_;
     const std::string name_;
     const Tower& tower_;
-    Rotation rotation_;
+    RopeParams rotation_;
 };
 
 }  // namespace
@@ -441,7 +441,7 @@ bool is_vision_model(const json& config) {
     return is_tower(type) || type == "sam3" || type == "sam3_video";
 }
 
-Rotation vision_rotation(const json& config, const ModelQuery& query) {
+RopeParams vision_rotation(const json& config, const ModelQuery& query) {
     return VisionImport(config, query).run();
 }
 

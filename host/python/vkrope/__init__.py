@@ -34,7 +34,7 @@ from ._errors import (
 from ._kernel import HeadFormat, Kernel, Run
 from ._library import version
 from ._rotate import Rotated, rotate
-from ._rotation import Model, Rotation, Sections, error_bound, frequencies
+from ._rotation import Model, RopeParams, Sections, error_bound, frequencies
 
 __version__ = version()
 
@@ -57,7 +57,7 @@ __all__ = [
     "OutOfDeviceMemoryError",
     "OutOfHostMemoryError",
     "Rotated",
-    "Rotation",
+    "RopeParams",
     "Run",
     "Sections",
     "VkropeError",

@@ -14,7 +14,7 @@ from ._device import Device
 from ._device_array import DeviceArray
 from ._errors import InvalidArgumentError, WaitTimeoutError
 from ._library import Handle, Owner, call, create, filled, lib, new_struct, set_field
-from ._rotation import Rotation
+from ._rotation import RopeParams
 from ._words import angle_sources, directions, gains, pairings
 
 
@@ -80,7 +80,7 @@ class Kernel(Owner):
     def __init__(
         self,
         device: Device,
-        rotation: Rotation,
+        rotation: RopeParams,
         *,
         q: Format | None = None,
         k: Format | None = None,
@@ -112,7 +112,7 @@ class Kernel(Owner):
             info = new_struct("vkrope_kernel_info")
             get_info = lib.vkrope_get_kernel_info
             types = [_type_of(name, of) for name, of in formats.items()]
-            call(get_info, rotation._params, self._angles.plan, *types, info)
+            call(get_info, rotation._params, self._angles.layout, *types, info)
             for tensor, (name, of) in zip(info.tensor, formats.items()):
                 if not steps:
                     tensor.ops = ffi.new("vkrope_ops*")[0]
@@ -127,10 +127,10 @@ class Kernel(Owner):
                     set_field(tensor, "rotary_offset", of.rotary_offset)
                 if of.heads is not None:
                     set_field(tensor, "heads", of.heads)
-            self._parameter_plan = filled("vkrope_parameter_plan", lib.vkrope_plan_parameters, info)
+            self._parameter_layout = filled("vkrope_parameter_layout", lib.vkrope_plan_parameters, info)
             self._sections = info.sections.axes != 0
             self._takes_ids = position_ids or self._sections
-            source = self._angles.plan.source
+            source = self._angles.layout.source
             self._counts = self._takes_ids or scatter_kv or source != lib.VKROPE_ANGLES_COMPUTED
             if self._takes_ids and not self._sections:
                 info.positions = lib.VKROPE_POSITIONS_IDS
@@ -170,7 +170,7 @@ class Kernel(Owner):
         Raises:
             InvalidArgumentError: as vkrope_fill_parameters
         """
-        if self._parameter_plan.bytes == 0:
+        if self._parameter_layout.bytes == 0:
             raise InvalidArgumentError("this kernel has no weights: its steps need none")
         if (second is not None) != self._two_sets:
             sets = "two sets" if self._two_sets else "one set"
@@ -181,7 +181,7 @@ class Kernel(Owner):
         return self.device.array(np.concatenate(filled_in))
 
     def _filled_in(self, tensors: dict[str, dict[str, np.ndarray] | None]) -> np.ndarray:
-        plan, kept = self._parameter_plan, []
+        plan, kept = self._parameter_layout, []
         sources = new_struct("vkrope_parameter_sources")
         for name, given in tensors.items():
             if name not in ("q", "k", "v"):

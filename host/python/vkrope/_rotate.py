@@ -13,7 +13,7 @@ from ._declarations import ffi
 from ._device import Device, default_device
 from ._errors import InvalidArgumentError
 from ._library import call, create, lib, new_struct
-from ._rotation import Model, Rotation, frequencies
+from ._rotation import Model, RopeParams, frequencies
 from ._words import angle_sources, gains, layouts
 
 
@@ -73,7 +73,7 @@ def _check_alike(tensors: list[_Tensor]) -> None:
             )
 
 
-def _rotation_of(model: Model | None, rotation: Rotation | None, pairing: str | None) -> Rotation:
+def _rotation_of(model: Model | None, rotation: RopeParams | None, pairing: str | None) -> RopeParams:
     if (model is None) == (rotation is None):
         raise InvalidArgumentError(
             "model and rotation are both given: one of them must be"
@@ -85,7 +85,7 @@ def _rotation_of(model: Model | None, rotation: Rotation | None, pairing: str | 
     return rotation if pairing is None else rotation.replace(pairing=pairing)
 
 
-def _with_gain(rotation: Rotation, gain: str) -> Rotation:
+def _with_gain(rotation: RopeParams, gain: str) -> RopeParams:
     """A table with the wanted factor has no further rounding."""
     number = gains.number("gain", gain)
     factor = rotation.attention_factor
@@ -110,7 +110,7 @@ def _set_positions(shape: Any, positions: np.ndarray) -> None:
     shape.axes = positions.shape[0] if positions.ndim == 3 else 0
 
 
-def _run(device: Device, rotation: Rotation, shape: Any, inverse: bool, pointers: Any) -> None:
+def _run(device: Device, rotation: RopeParams, shape: Any, inverse: bool, pointers: Any) -> None:
     """Uploads, rotates and downloads: `pointers` are the inputs and outputs of Q, K and V."""
     inputs, outputs = pointers
     parent = device._open()
@@ -134,7 +134,7 @@ def rotate(
     v: np.ndarray | None = None,
     *,
     model: Model | None = None,
-    rotation: Rotation | None = None,
+    rotation: RopeParams | None = None,
     positions: Any = None,
     first_position: int = 0,
     pairing: str | None = None,

@@ -32,7 +32,7 @@ class Sections:
     """interleaved only"""
 
 
-class Rotation:
+class RopeParams:
     """RoPE parameters of a model or of one of its layer types. Immutable.
 
     Args:
@@ -109,13 +109,13 @@ class Rotation:
         self._kept = (numbers, phases)
 
     @classmethod
-    def _of(cls, params: Any, kept: Any) -> Rotation:
+    def _of(cls, params: Any, kept: Any) -> RopeParams:
         """`kept` owns what `params`, a vkrope_rope_params, points to."""
         made = cls.__new__(cls)
         made._params, made._kept = params, kept
         return made
 
-    def replace(self, **changes: Any) -> Rotation:
+    def replace(self, **changes: Any) -> RopeParams:
         """A copy with other values of `pairing`, `head_dim`, `attention_factor`, `precision`,
         `q_rotary_offset`, `k_rotary_offset`, `windows` or `sections`."""
         info = ffi.new("vkrope_rope_params*", self._params[0])
@@ -132,7 +132,7 @@ class Rotation:
             else:
                 raise InvalidArgumentError(f"{name} is not a value that replace() changes")
         _check(info)
-        return Rotation._of(info, self._kept)
+        return RopeParams._of(info, self._kept)
 
     @property
     def inv_freq(self) -> np.ndarray:
@@ -258,7 +258,7 @@ class Rotation:
 
     def __repr__(self) -> str:
         return (
-            f"<vkrope.Rotation {self.rope_type}, {self.pairing}, "
+            f"<vkrope.RopeParams {self.rope_type}, {self.pairing}, "
             f"{self.rotary_dim} of {self.head_dim} channels>"
         )
 
@@ -275,11 +275,11 @@ def _check(params: Any) -> None:
             raise InvalidArgumentError(f"{name} is {count}: it must be {right}")
 
 
-def _read(function: Any, *arguments: Any) -> Rotation:
+def _read(function: Any, *arguments: Any) -> RopeParams:
     made = ffi.new("vkrope_model**")
     call(function, *arguments, made)
     model = ffi.gc(made[0], lib.vkrope_model_destroy)
-    return Rotation._of(lib.vkrope_model_get_params(model), model)
+    return RopeParams._of(lib.vkrope_model_get_params(model), model)
 
 
 def _set_windows(info: Any, windows: Sequence[tuple[int, int]]) -> None:
@@ -321,7 +321,7 @@ def frequencies(
     layer: int | None = None,
     tower: str | None = None,
     pairing: str | None = None,
-) -> Rotation:
+) -> RopeParams:
     """Reads the RoPE of a model: no weights, and no network.
 
     Args:

@@ -100,7 +100,7 @@ StoredOutput stored_output(const RotateOptions& options, const RotateInputs& inp
 
 /// The evidence that is common to all tensors.
 Evidence evidence_of(const RotateOptions& options, const RotateInputs& inputs) {
-    const Rotation& rotation = inputs.rotation;
+    const RopeParams& rotation = inputs.rotation;
     Evidence evidence;
     evidence.operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
     evidence.operation.inverse = options.inverse;
@@ -121,7 +121,7 @@ Evidence evidence_of(const RotateOptions& options, const RotateInputs& inputs) {
 
 void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, bool with_steps,
                    CheckResult& result) {
-    const Rotation& rotation = inputs.rotation;
+    const RopeParams& rotation = inputs.rotation;
     StepsEvidence all;
     all.rotation = evidence_of(options, inputs);
     Evidence& evidence = all.rotation;

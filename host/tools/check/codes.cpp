@@ -156,7 +156,7 @@ Trial part_of(const Trial& trial, std::uint64_t batch, std::uint64_t first, std:
 
 /// Compares blocks that lie along tokens or heads, 32 tokens at a time.
 reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTrial& store,
-                                       const Trial& trial, const reference::Finish& steps,
+                                       const Trial& trial, const reference::Ops& steps,
                                        double bound_u, const void* input) {
     const reference::Tensor& in = trial.in;
     const Store type = store.store.type;
@@ -174,7 +174,7 @@ reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTr
                             tokens = std::min(channels, in.tokens - first),
                             token = batch * in.tokens + first;
         const Trial part = part_of(trial, batch, first, tokens);
-        reference::Finish part_steps = steps;
+        reference::Ops part_steps = steps;
         if (!steps.scale_tokens.empty()) {
             const auto from = steps.scale_tokens.begin() + static_cast<std::ptrdiff_t>(token);
             part_steps.scale_tokens.assign(from, from + static_cast<std::ptrdiff_t>(tokens));
@@ -183,11 +183,11 @@ reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTr
             part_steps.second->leave_out(first);
         }
         values.clear();  // [tokens, heads, head_dim]
-        reference::finish(part.in, by_axis(part.operation, part.further), part_steps, bound_u,
-                          elements_from(input, part.first_in, in.type),
-                          [&](std::uint64_t, std::uint64_t, const auto& of_one) {
-                              values.insert(values.end(), of_one.begin(), of_one.end());
-                          });
+        reference::apply_ops(part.in, by_axis(part.operation, part.further), part_steps, bound_u,
+                             elements_from(input, part.first_in, in.type),
+                             [&](std::uint64_t, std::uint64_t, const auto& of_one) {
+                                 values.insert(values.end(), of_one.begin(), of_one.end());
+                             });
         for (std::uint64_t i = 0; i < values.size() / length; ++i) {
             const std::uint64_t at = along_tokens ? i
                                                   : i / in.head_dim * of_token + i % in.head_dim;
@@ -225,7 +225,7 @@ std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const refer
 }
 
 reference::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTrial& store,
-                                       const Trial& trial, const reference::Finish& steps,
+                                       const Trial& trial, const reference::Ops& steps,
                                        double bound_u, const void* input,
                                        const std::function<void(double)>& progress) {
     if (store.along != BlockAxis::channels) {

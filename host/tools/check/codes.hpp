@@ -46,7 +46,7 @@ std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const refer
 
 /// Compares the codes and scales of a trial's tokens with the steps before the store.
 reference::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTrial& store,
-                                       const Trial& trial, const reference::Finish& steps,
+                                       const Trial& trial, const reference::Ops& steps,
                                        double bound_u, const void* input,
                                        const std::function<void(double)>& progress);
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 #include "rotate/definition.hpp"
 #include "vkrope/vkrope.hpp"
 
@@ -20,7 +20,7 @@ namespace vkrope::tools {
 struct OtherRotation {
     std::string mistake;  // as Match::mistake
     std::string meaning;
-    Rotation rotation;
+    RopeParams rotation;
 };
 
 /// One tensor, the output of an engine, and the correct operation.
@@ -32,12 +32,12 @@ struct Evidence {
                                      // without RoPE it has no frequencies
     FurtherAxes further;             // positions of the other axes
     // Used only by mistakes.
-    double base = 0;                 // as Rotation::base
-    double softmax_scale = 1;        // as Rotation::softmax_scale
+    double base = 0;                 // as RopeParams::base
+    double softmax_scale = 1;        // as RopeParams::softmax_scale
     std::uint64_t other_offset = 0;  // rotary offset of the other tensor, K or Q
     std::vector<OtherRotation> others;
-    std::vector<YarnScaling> yarn;             // what the file may say of YaRN
-    const reference::Finish* steps = nullptr;  // around the rotation; null: none
+    std::vector<YarnScaling> yarn;          // what the file may say of YaRN
+    const reference::Ops* steps = nullptr;  // around the rotation; null: none
 };
 
 /// The comparison of an output with the definition, or with one known mistake.

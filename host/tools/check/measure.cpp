@@ -39,7 +39,7 @@ struct PairOfRow {
 };
 
 /// Keeps the last tokens of the first sequence, with all heads: a norm may need them.
-Trial last_tokens(Trial trial, reference::Finish& steps) {
+Trial last_tokens(Trial trial, reference::Ops& steps) {
     reference::Tensor &in = trial.in, &out = trial.out;
     const std::uint64_t most = measured_elements /
                                std::max<std::uint64_t>(1, in.heads * in.head_dim),
@@ -65,7 +65,7 @@ Trial last_tokens(Trial trial, reference::Finish& steps) {
 
 /// Calls visit(PairOfRow) for each pair of each row, after all steps.
 template <class Visit>
-void each_pair(const Evidence& evidence, const Trial& trial, const reference::Finish& steps,
+void each_pair(const Evidence& evidence, const Trial& trial, const reference::Ops& steps,
                double bound_u, const Visit& visit) {
     const reference::Operation operation = by_axis(trial.operation, trial.further);
     const std::vector<reference::Pair> pairs = reference::pairs_of(operation);
@@ -73,7 +73,7 @@ void each_pair(const Evidence& evidence, const Trial& trial, const reference::Fi
     const auto* output = static_cast<const char*>(
         elements_from(evidence.output, trial.first_out, out.type));
     const std::size_t bytes = reference::bytes_of(out.type);
-    reference::finish(
+    reference::apply_ops(
         trial.in, operation, steps, bound_u,
         elements_from(evidence.input, trial.first_in, trial.in.type),
         [&](std::uint64_t batch, std::uint64_t token,
@@ -249,7 +249,7 @@ std::vector<Turned> turned_pairs(const Evidence& evidence, const Trial& whole) {
     if (evidence.output == nullptr) {
         return {};
     }
-    reference::Finish steps = evidence.steps != nullptr ? *evidence.steps : reference::Finish();
+    reference::Ops steps = evidence.steps != nullptr ? *evidence.steps : reference::Ops();
     const Trial trial = evidence.steps != nullptr ? last_tokens(whole, steps)
                                                   : sampled(whole, measured_elements);
     const reference::ElementTable numbers(trial.out.type);
@@ -372,8 +372,8 @@ std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std
         offs[i] = {.pair = i % pairs, .reach = reaches[i]};
     }
     const reference::ElementTable numbers(evidence.out.type);
-    const reference::Finish none;
-    const reference::Finish& steps = evidence.steps != nullptr ? *evidence.steps : none;
+    const reference::Ops none;
+    const reference::Ops& steps = evidence.steps != nullptr ? *evidence.steps : none;
     each_pair(evidence, right(evidence), steps, bound_u, [&](const PairOfRow& pair) {
         Off& off = offs[pair.number];
         for (std::size_t member = 0; member < 2; ++member) {

@@ -152,7 +152,7 @@ std::optional<Mistake> mistake_of(const Row& row, const Evidence& evidence) {
 }
 
 /// Returns true if a mistake in the frequencies gives this other RoPE of the model.
-bool same_rotation(const Mistake& mistake, const Rotation& rotation) {
+bool same_rotation(const Mistake& mistake, const RopeParams& rotation) {
     return mistake.part == Part::frequencies &&
            !differ(rotation.inv_freq, mistake.trial.operation.inv_freq) &&
            rotation.attention_factor == mistake.trial.operation.attention_factor;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t most_others = 24;  // each is tried with every other mistake, too
 constexpr int most_layers = 512;         // of a file that does not count them
 
-bool same(const Rotation& a, const Rotation& b) {
+bool same(const RopeParams& a, const RopeParams& b) {
     return !a.no_rope == !b.no_rope && a.rotary_dim == b.rotary_dim &&
            a.attention_factor == b.attention_factor && !differ(a.inv_freq, b.inv_freq);
 }
@@ -22,12 +22,12 @@ bool same(const Rotation& a, const Rotation& b) {
 /// The other RoPEs that a file has, each once.
 class Others {
    public:
-    Others(const ModelFile& file, const Rotation& right) : file_(file), right_(right) {}
+    Others(const ModelFile& file, const RopeParams& right) : file_(file), right_(right) {}
 
     /// Returns false if the model does not have what the query asks for. Other errors say nothing:
     /// a RoPE that cannot be read is left out.
     bool add(const char* mistake, const std::string& meaning, const ModelQuery& query) {
-        const Result<Rotation> other = file_.read(query);
+        const Result<RopeParams> other = file_.read(query);
         if (!other) {
             return other.status.code != VKROPE_ERROR_INVALID_ARGUMENT;
         }
@@ -35,7 +35,7 @@ class Others {
         if (right_.no_rope) {
             keep_bases(mistake, meaning, other.value);
         } else if (other.value.head_dim != right_.head_dim) {  // what of it fits
-            Rotation narrower = right_;
+            RopeParams narrower = right_;
             narrower.inv_freq = powers(other.value.base, right_.rotary_dim);
             narrower.attention_factor = 1;
             const std::string base = fmt::format("{}: their base {:g} alone", meaning,
@@ -54,7 +54,7 @@ class Others {
    private:
     /// A layer without RoPE that was rotated may have been so without the scaling, or with the
     /// usual base.
-    void keep_bases(const char* mistake, const std::string& meaning, Rotation rotation) {
+    void keep_bases(const char* mistake, const std::string& meaning, RopeParams rotation) {
         rotation.attention_factor = 1;
         for (const double base : {rotation.base, 10000.0}) {
             std::vector<double> inv_freq = powers(base, rotation.rotary_dim);
@@ -65,7 +65,7 @@ class Others {
         }
     }
 
-    void keep(const char* mistake, std::string meaning, const Rotation& rotation) {
+    void keep(const char* mistake, std::string meaning, const RopeParams& rotation) {
         const bool known = std::any_of(found.begin(), found.end(), [&](const OtherRotation& other) {
             return same(other.rotation, rotation);
         });
@@ -76,13 +76,13 @@ class Others {
     }
 
     const ModelFile& file_;
-    const Rotation& right_;
+    const RopeParams& right_;
 };
 
 }  // namespace
 
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
-                                           const Rotation& rotation) {
+                                           const RopeParams& rotation) {
     Others others(file, rotation);
     const std::uint64_t length = model.sequence_length.value_or(0);
     for (const std::string& type : file.layer_types()) {
@@ -114,7 +114,7 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
     return std::move(others.found);
 }
 
-std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const Rotation& rotation) {
+std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& rotation) {
     std::vector<YarnScaling> scalings = file.yarn_scalings();
     const std::vector<double> unscaled = powers(rotation.base, rotation.rotary_dim);
     if (!unscaled.empty() && unscaled.size() == rotation.inv_freq.size()) {

@@ -12,9 +12,9 @@ namespace vkrope::tools {
 /// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length.
 /// Each once.
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
-                                           const Rotation& rotation);
+                                           const RopeParams& rotation);
 
 /// What YaRN's parameters may be: those in the file, and those that the frequencies suggest.
-std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const Rotation& rotation);
+std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& rotation);
 
 }  // namespace vkrope::tools

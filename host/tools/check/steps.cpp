@@ -23,7 +23,7 @@ namespace {
 struct Candidate {
     std::string name, meaning;
     Trial trial;
-    reference::Finish steps;
+    reference::Ops steps;
     StoreTrial store;                          // of a quantised output
     bool precision = false, measured = false;  // as Mistake
 };
@@ -67,13 +67,13 @@ constexpr std::uint64_t max_hadamard = 512;
 
 /// Other Hadamard transforms of a row, or the right one with another factor.
 template <class Add>
-void add_hadamard(const reference::Finish& steps, std::uint64_t head_dim, const Add& add) {
+void add_hadamard(const reference::Ops& steps, std::uint64_t head_dim, const Add& add) {
     if (steps.hadamard != 0) {
         add("hadamard_missing", "there was no Hadamard transform",
-            [](reference::Finish& changed) { changed.hadamard = 0; });
+            [](reference::Ops& changed) { changed.hadamard = 0; });
         add("hadamard_unnormalised",
             fmt::format("the Hadamard transform was not divided by sqrt({})", steps.hadamard),
-            [](reference::Finish& changed) {
+            [](reference::Ops& changed) {
                 changed.scale *= std::sqrt(static_cast<double>(changed.hadamard));
             });
     }
@@ -81,7 +81,7 @@ void add_hadamard(const reference::Finish& steps, std::uint64_t head_dim, const 
         if (n != steps.hadamard) {
             add(fmt::format("hadamard_of_{}", n),
                 fmt::format("a Hadamard transform of blocks of {} channels was taken", n),
-                [n](reference::Finish& changed) { changed.hadamard = n; });
+                [n](reference::Ops& changed) { changed.hadamard = n; });
         }
     }
 }
@@ -97,7 +97,7 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
         change(changed.steps);
         candidates.push_back(std::move(changed));
     };
-    using reference::Finish, reference::NormKind;
+    using reference::Ops, reference::NormKind;
     const reference::Norm& norm = evidence.steps.norm;
     const auto eps = static_cast<long double>(norm.eps);
     if (norm.kind != NormKind::none) {
@@ -105,18 +105,18 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
             add(norm.after ? "norm_before_rotation" : "norm_after_rotation",
                 norm.after ? "the norm was taken before the rotation"
                            : "the norm was taken after the rotation",
-                [](Finish& steps) { steps.norm.after = !steps.norm.after; });
+                [](Ops& steps) { steps.norm.after = !steps.norm.after; });
         }
         add("norm_missing", "there was no norm",
-            [](Finish& steps) { steps.norm = reference::Norm{}; });
-        add("eps_missing", "eps was not added", [](Finish& steps) { steps.norm.eps = 0; });
-        add("eps_outside_root", "eps was added to the root, not under it", [eps](Finish& steps) {
+            [](Ops& steps) { steps.norm = reference::Norm{}; });
+        add("eps_missing", "eps was not added", [](Ops& steps) { steps.norm.eps = 0; });
+        add("eps_outside_root", "eps was added to the root, not under it", [eps](Ops& steps) {
             steps.norm.reciprocal_root = [eps](long double square, std::uint64_t) {
                 return 1 / (std::sqrt(square) + eps);
             };
         });
         add("sum_instead_of_mean", "the sum of the squares was taken, not their mean",
-            [eps](Finish& steps) {
+            [eps](Ops& steps) {
                 steps.norm.reciprocal_root = [eps](long double square, std::uint64_t n) {
                     return 1 / std::sqrt(square * static_cast<long double>(n) + eps);
                 };
@@ -124,54 +124,53 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
         add(norm.over_token ? "norm_of_each_head" : "norm_of_all_heads",
             norm.over_token ? "each head was normed alone, not all heads of a token"
                             : "all heads of a token were normed together, not each alone",
-            [](Finish& steps) { steps.norm.over_token = !steps.norm.over_token; });
+            [](Ops& steps) { steps.norm.over_token = !steps.norm.over_token; });
         add(norm.kind == NormKind::rms ? "layer_norm_instead_of_rms" : "rms_instead_of_layer_norm",
             norm.kind == NormKind::rms ? "the mean was subtracted" : "the mean was not subtracted",
-            [](Finish& steps) {
+            [](Ops& steps) {
                 steps.norm.kind = steps.norm.kind == NormKind::rms ? NormKind::layer
                                                                    : NormKind::rms;
             });
     }
     if (!norm.weight.empty()) {
-        add("weight_missing", "the norm has no weight", [](Finish& steps) {
+        add("weight_missing", "the norm has no weight", [](Ops& steps) {
             steps.norm.weight.clear();
             steps.norm.weight_offset = 0;
         });
         add(norm.weight_offset == 1 ? "one_plus_weight_forgotten" : "one_plus_weight",
             norm.weight_offset == 1 ? "the norm was multiplied by w, not by 1 + w"
                                     : "the norm was multiplied by 1 + w, not by w",
-            [](Finish& steps) { steps.norm.weight_offset = 1 - steps.norm.weight_offset; });
+            [](Ops& steps) { steps.norm.weight_offset = 1 - steps.norm.weight_offset; });
         if (element_type(evidence.rotation) != reference::Type::f32) {
             add("rounded_before_weight",
                 "values were rounded to the element type before the product with the weight, and "
                 "after it",
-                [type = element_type(evidence.rotation)](Finish& steps) {
+                [type = element_type(evidence.rotation)](Ops& steps) {
                     steps.norm.round_between = type;
                 });
         }
     }
     if (!norm.bias.empty()) {
         add("norm_bias_missing", "the norm has no bias",
-            [](Finish& steps) { steps.norm.bias.clear(); });
+            [](Ops& steps) { steps.norm.bias.clear(); });
     }
     if (!evidence.steps.bias.empty()) {
-        add("bias_missing", "the bias was not added", [](Finish& steps) { steps.bias.clear(); });
+        add("bias_missing", "the bias was not added", [](Ops& steps) { steps.bias.clear(); });
     }
     if (evidence.steps.second) {
         add("second_set_missing", "all tokens took the first set of weights and biases",
-            [](Finish& steps) { steps.second.reset(); });
-        add("sets_exchanged", "the two sets of weights and biases were exchanged",
-            [](Finish& steps) {
-                std::swap(steps.bias, steps.second->bias);
-                std::swap(steps.norm.weight, steps.second->weight);
-                std::swap(steps.norm.bias, steps.second->norm_bias);
-            });
+            [](Ops& steps) { steps.second.reset(); });
+        add("sets_exchanged", "the two sets of weights and biases were exchanged", [](Ops& steps) {
+            std::swap(steps.bias, steps.second->bias);
+            std::swap(steps.norm.weight, steps.second->weight);
+            std::swap(steps.norm.bias, steps.second->norm_bias);
+        });
     }
     if (evidence.steps.clip != 0) {
-        add("clip_missing", "nothing was clipped", [](Finish& steps) { steps.clip = 0; });
+        add("clip_missing", "nothing was clipped", [](Ops& steps) { steps.clip = 0; });
     }
     if (evidence.steps.scale != 1 || !evidence.steps.scale_tokens.empty()) {
-        add("scale_missing", "Q was not scaled", [](Finish& steps) {
+        add("scale_missing", "Q was not scaled", [](Ops& steps) {
             steps.scale = 1;
             steps.scale_tokens.clear();
         });
@@ -252,11 +251,11 @@ Candidate sampled(Candidate candidate, std::uint64_t wanted) {
 
 /// The largest error of a tensor as a share of the largest value of the same row.
 double largest_error(const Evidence& evidence, const Trial& trial,
-                     const reference::Operation& operation, const reference::Finish& steps,
+                     const reference::Operation& operation, const reference::Ops& steps,
                      double bound_u) {
     const reference::ElementTable elements(trial.out.type);
     double largest = 0;
-    reference::finish(
+    reference::apply_ops(
         trial.in, operation, steps, bound_u,
         elements_from(evidence.input, trial.first_in, trial.in.type),
         [&](std::uint64_t batch, std::uint64_t token,
@@ -336,7 +335,7 @@ Match match_of(const StepsEvidence& evidence, const Candidate& candidate, const 
     const Trial& trial = candidate.trial;
     const Evidence& given = evidence.rotation;
     const reference::Operation operation = by_axis(trial.operation, trial.further);
-    const reference::FinishVerdict verdict = reference::compare(
+    const reference::OpsVerdict verdict = reference::compare(
         trial.in, trial.out, operation, candidate.steps, limits.bound_u,
         elements_from(given.input, trial.first_in, trial.in.type),
         elements_from(given.output, trial.first_out, trial.out.type), progress);

@@ -6,14 +6,14 @@
 
 #include "check/codes.hpp"
 #include "check/judge.hpp"
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 
 namespace vkrope::tools {
 
 /// One tensor and the output of an engine.
 struct StepsEvidence {
     Evidence rotation;                   // V: the rotation that it must not have
-    reference::Finish steps;             // the correct ones
+    reference::Ops steps;                // the correct ones
     bool rotates = true;                 // false: V
     std::optional<StoredOutput> stored;  // if it is quantised: instead of rotation.output
 };

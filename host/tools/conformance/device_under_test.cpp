@@ -26,9 +26,9 @@ auto fields(const Norm& norm) {
     const auto& [kind, span, place, eps, weight, weight_offset, bias, round_between] = norm;
     return std::tuple(kind, span, place, eps, weight, weight_offset, bias, round_between);
 }
-auto fields(const Finish& finish) {
+auto fields(const Ops& ops) {
     const auto& [bias, norm, clip, scale, scale_call, scale_tokens, hadamard, store_scale,
-                 scale_floor, scale_layout] = finish;
+                 scale_floor, scale_layout] = ops;
     return std::tuple(bias, fields(norm), clip, scale, scale_call, scale_tokens, hadamard,
                       store_scale, scale_floor, scale_layout);
 }

@@ -33,14 +33,14 @@ std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probe
     Buffer rows = device.upload(x.data(), x.size() * sizeof(float)),
            cos = device.upload(c.data(), c.size() * sizeof(float)),
            sin = device.upload(s.data(), s.size() * sizeof(float));
-    const AnglePlan plan = value_of(plan_cos_sin_cache(1, count, 1, VKROPE_F32));
+    const AngleTableLayout plan = value_of(plan_cos_sin_cache(1, count, 1, VKROPE_F32));
     DeviceUnderTest::KernelCall call;
     call.info.rotary_dim = 2;
     call.info.tensor[Q] = {.head_dim = 2};
     call.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
     call.call.tokens = count;
     call.call.in[Q] = call.call.out[Q] = {.where = rows.whole(), .heads = 1};
-    call.call.angles = {.plan = &plan, .buffer = cos.whole(), .sin = sin.whole()};
+    call.call.angles = {.layout = &plan, .buffer = cos.whole(), .sin = sin.whole()};
     device.rotate(call);
     std::vector<Answer> answers(count);
     check(rows.download(answers.data(), count * sizeof(Answer)));

@@ -29,7 +29,7 @@ struct ExplainOptions {
 };
 
 ExitCode print_explanation(const ExplainOptions& options) {
-    Rotation rotation = load_model(options.model).rotation;
+    RopeParams rotation = load_model(options.model).rotation;
     const Explanation explanation = explain(std::move(rotation));
     if (options.svg) {
         if (explanation.rotation.no_rope) {
@@ -48,12 +48,12 @@ ExitCode print_explanation(const ExplainOptions& options) {
     return ExitCode::success;
 }
 
-bool is_sum(const Rotation& rotation) {
+bool is_sum(const RopeParams& rotation) {
     return rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
 
 /// Channels, frequency and phase of a pair; `row` is the axis of a sum.
-ExplainedPair pair_of(const Rotation& rotation, std::uint32_t group, std::uint32_t j,
+ExplainedPair pair_of(const RopeParams& rotation, std::uint32_t group, std::uint32_t j,
                       std::uint32_t row) {
     const std::size_t count = rotation.rotary_dim / 2;
     const std::size_t rows = is_sum(rotation) ? rotation.sections.axes : 1;
@@ -89,7 +89,7 @@ void measure(ExplainedPair& pair, const Explanation& explanation) {
 
 }  // namespace
 
-std::vector<double> joint_frequencies(const Rotation& rotation) {
+std::vector<double> joint_frequencies(const RopeParams& rotation) {
     const std::size_t count = rotation.rotary_dim / 2;
     std::vector<double> joint(rotation.inv_freq.begin(),
                               rotation.inv_freq.begin() + std::ptrdiff_t(count));
@@ -99,7 +99,7 @@ std::vector<double> joint_frequencies(const Rotation& rotation) {
     return joint;
 }
 
-Explanation explain(Rotation rotation) {
+Explanation explain(RopeParams rotation) {
     Explanation explanation;
     const std::uint64_t length = rotation.longest_seq_len > 0 ? rotation.longest_seq_len
                                                               : rotation.max_position;

@@ -26,7 +26,7 @@ struct ExplainedPair {
 };
 
 struct Explanation {
-    Rotation rotation;
+    RopeParams rotation;
     bool knows_unscaled = false;
     bool knows_length = false;
     double length = 0;  // number of positions that `turns` refers to: the longest sequence that
@@ -34,7 +34,7 @@ struct Explanation {
     std::vector<ExplainedPair> pairs;
 };
 
-Explanation explain(Rotation rotation);
+Explanation explain(RopeParams rotation);
 
 /// Whether `pairs` has the pairs of a head, one each.
 inline bool one_each(const Explanation& explanation) {
@@ -42,10 +42,10 @@ inline bool one_each(const Explanation& explanation) {
 }
 
 /// The windows of a rotation as JSON, [{offset, rotary_dim}, ...], offsets from the rotary offset.
-nlohmann::ordered_json windows_json(const Rotation& rotation);
+nlohmann::ordered_json windows_json(const RopeParams& rotation);
 
 /// The frequencies by which the pairs of the first head group turn if all axes move by one.
-std::vector<double> joint_frequencies(const Rotation& rotation);
+std::vector<double> joint_frequencies(const RopeParams& rotation);
 
 /// Lines of at most 120 columns.
 ///

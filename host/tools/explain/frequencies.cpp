@@ -12,7 +12,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
 #include "explain/explain.hpp"
@@ -51,7 +51,7 @@ PositionRange parse_range(const std::string& text) {
 
 /// Writes float32 [end - first, rotary_dim]: each row has the sines of all pairs, then their
 /// cosines, each multiplied by the attention factor and rounded once. Throws Failure.
-void write_matrix(const Rotation& rotation, const PositionRange& range, const std::string& path,
+void write_matrix(const RopeParams& rotation, const PositionRange& range, const std::string& path,
                   const std::string& model_path) {
     const auto rows = static_cast<std::uint64_t>(range.end - range.first);
     const std::uint64_t pairs = rotation.inv_freq.size();
@@ -105,7 +105,7 @@ nlohmann::ordered_json json_of(const Sections& sections) {
     return json;
 }
 
-nlohmann::ordered_json frequencies_json(const Rotation& rotation) {
+nlohmann::ordered_json frequencies_json(const RopeParams& rotation) {
     return {{"head_dim", rotation.head_dim},
             {"rotary_dim", rotation.rotary_dim},
             {"q_rotary_offset", rotation.q_rotary_offset},
@@ -117,7 +117,7 @@ nlohmann::ordered_json frequencies_json(const Rotation& rotation) {
             {"attention_factor", rotation.attention_factor},
             {"softmax_scale", rotation.softmax_scale},
             {"sections", json_of(rotation.sections)},
-            {"finish", finish_json(rotation.finish)},
+            {"ops", ops_json(rotation.ops)},
             {"head_groups", rotation.head_groups},
             {"inv_freq", rotation.inv_freq},
             {"phase", rotation.phase},
@@ -125,7 +125,7 @@ nlohmann::ordered_json frequencies_json(const Rotation& rotation) {
 }
 
 /// Empty if there is one.
-std::string windows_text(const Rotation& rotation) {
+std::string windows_text(const RopeParams& rotation) {
     const std::vector<Window> windows = windows_of(rotation);
     std::string text;
     for (const Window& window : windows) {
@@ -147,7 +147,7 @@ std::string text_of(const Sections& sections) {
                        fmt::join(sections.pairs, sections.pairs + sections.axes, ", "));
 }
 
-std::string table_of(const Rotation& rotation) {
+std::string table_of(const RopeParams& rotation) {
     std::string steps = model_steps_text(rotation);
     if (!steps.empty()) {
         steps = fmt::format("steps             {}\n", steps);
@@ -173,7 +173,7 @@ std::string table_of(const Rotation& rotation) {
 }
 
 ExitCode print_frequencies(const FrequenciesOptions& options) {
-    const Rotation rotation = load_model(options.model).rotation;
+    const RopeParams rotation = load_model(options.model).rotation;
     if (options.matrix) {
         if (rotation.no_rope) {
             fail(ExitCode::usage, "--matrix: this layer has no rotary position embedding");

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 #include "cli/words.hpp"
 #include "explain/explain.hpp"
 #include "io/model_file.hpp"
@@ -19,7 +19,7 @@ nlohmann::ordered_json known(double value) {
 
 }  // namespace
 
-nlohmann::ordered_json windows_json(const Rotation& rotation) {
+nlohmann::ordered_json windows_json(const RopeParams& rotation) {
     nlohmann::ordered_json windows = nlohmann::ordered_json::array();
     for (const Window& window : windows_of(rotation)) {
         if (window.rotary_dim == 0) continue;  // a layer without RoPE
@@ -29,7 +29,7 @@ nlohmann::ordered_json windows_json(const Rotation& rotation) {
 }
 
 nlohmann::ordered_json json_of(const Explanation& explanation) {
-    const Rotation& rotation = explanation.rotation;
+    const RopeParams& rotation = explanation.rotation;
     nlohmann::ordered_json pairs = nlohmann::ordered_json::array();
     nlohmann::ordered_json never = nlohmann::ordered_json::array();
     for (std::size_t j = 0; j < explanation.pairs.size(); ++j) {
@@ -64,7 +64,7 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
             {"softmax_scale", rotation.softmax_scale},
             {"position_axes", std::max(rotation.sections.axes, 1u)},
             {"head_groups", rotation.head_groups},
-            {"finish", finish_json(rotation.finish)},
+            {"ops", ops_json(rotation.ops)},
             {"pairs", pairs},
             {"pairs_without_a_turn", never},
             {"warnings", rotation.warnings}};

@@ -277,7 +277,7 @@ void draw_grid(svg::Drawing& drawing, const Explanation& explanation, double top
 }  // namespace
 
 std::string svg_of(const Explanation& explanation) {
-    const Rotation& rotation = explanation.rotation;
+    const RopeParams& rotation = explanation.rotation;
     const double clocks_top = margin + head_height + plot_height + gap;
     const double grid_top = clocks_top + clocks_height(explanation) + gap;
     const double decay_top = grid_top + grid_height(explanation);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 #include "explain/explain.hpp"
 #include "io/model_file.hpp"
 
@@ -56,7 +56,7 @@ std::string short_number(double value) {
     return fmt::format("{:.6g}", value);
 }
 
-std::string channels_text(const Rotation& rotation) {
+std::string channels_text(const RopeParams& rotation) {
     const std::vector<Window> windows = windows_of(rotation);
     const auto window = [&windows](std::uint32_t offset) {
         std::string text = "channels";
@@ -83,7 +83,7 @@ std::string channels_text(const Rotation& rotation) {
                        all ? "" : "; the others pass through");
 }
 
-std::string pairing_text(const Rotation& rotation) {
+std::string pairing_text(const RopeParams& rotation) {
     const std::vector<Window> windows = windows_of(rotation);
     const std::uint32_t count = windows.front().rotary_dim / 2;
     const bool half_split = rotation.pairing == VKROPE_HALF_SPLIT;
@@ -237,8 +237,8 @@ std::string tables_text(const Explanation& explanation) {
         std::clamp(explanation.length, 1.0, double(max_positions)));
     std::string text;
     for (const Choice<AngleSource>& source : angle_sources) {
-        const Result<AnglePlan> plan = plan_angles(explanation.rotation, source.value, length,
-                                                   side);
+        const Result<AngleTableLayout> plan = plan_angles(explanation.rotation, source.value,
+                                                          length, side);
         text += fmt::format("{}{} {}", text.empty() ? "" : ", ", source.word,
                             plan ? bytes_text(plan->bytes)
                             : plan.status.code == VKROPE_ERROR_LIMIT_EXCEEDED
@@ -286,7 +286,7 @@ std::string groups_text(std::uint32_t groups) {
         groups);
 }
 
-std::string phases_text(const Rotation& rotation) {
+std::string phases_text(const RopeParams& rotation) {
     const auto [lowest, highest] = std::minmax_element(rotation.phase.begin(),
                                                        rotation.phase.end());
     const auto without = std::count(rotation.phase.begin(), rotation.phase.end(), 0.0);
@@ -324,7 +324,7 @@ std::string table_of(const Explanation& explanation, bool all) {
     const std::size_t step = all || count <= shown_pairs
                                  ? 1
                                  : (count + shown_pairs / 2 - 1) / (shown_pairs / 2);
-    const Rotation& rotation = explanation.rotation;
+    const RopeParams& rotation = explanation.rotation;
     std::string table = fmt::format(
         "\n{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13}{}{}{}\n", "pair", "channels", "inv_freq",
         "wavelength", "unscaled", "slower by", "turns", rotation.sections.axes > 0 ? "  axis" : "",
@@ -346,7 +346,7 @@ std::string table_of(const Explanation& explanation, bool all) {
 }  // namespace
 
 std::string text_of(const Explanation& explanation, bool all) {
-    const Rotation& rotation = explanation.rotation;
+    const RopeParams& rotation = explanation.rotation;
     std::string text = row("rope type", rotation.rope_type);
     if (rotation.no_rope) {
         text += row("rotates", "nothing: this layer has no rotary position embedding");

@@ -157,7 +157,7 @@ ModelFile::ModelFile(const std::string& path) {
     }
 }
 
-Result<Rotation> ModelFile::read(const ModelQuery& query) const {
+Result<RopeParams> ModelFile::read(const ModelQuery& query) const {
     return config_ ? config_->rotation(query) : gguf_->rotation(query);
 }
 
@@ -231,7 +231,7 @@ ModelQuery query_of(const ModelOptions& options) {
             .pairing = options.pairing};
 }
 
-std::vector<Window> windows_of(const Rotation& rotation) {
+std::vector<Window> windows_of(const RopeParams& rotation) {
     std::vector<Window> windows;
     for (const Window& window : rotation.windows) {
         if (window.rotary_dim != 0) windows.push_back(window);
@@ -243,7 +243,7 @@ std::vector<Window> windows_of(const Rotation& rotation) {
 Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
     ModelFile file(options.path);
-    Rotation rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
+    RopeParams rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
     // Head counts of a vision tower are not read.
     const HeadCounts heads = options.tower == "text" ? file.heads() : HeadCounts();
     Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};

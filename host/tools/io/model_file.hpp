@@ -42,7 +42,7 @@ class ModelFile {
     /// Throws Failure if it cannot be read.
     explicit ModelFile(const std::string& path);
 
-    Result<Rotation> read(const ModelQuery& query) const;
+    Result<RopeParams> read(const ModelQuery& query) const;
 
     HeadCounts heads() const;
 
@@ -59,13 +59,13 @@ class ModelFile {
 };
 
 struct Model {
-    Rotation rotation;
+    RopeParams rotation;
     HeadCounts heads;
     ModelFile file;
 };
 
 /// The windows of a rotation; if it names none, the one that it has.
-std::vector<Window> windows_of(const Rotation& rotation);
+std::vector<Window> windows_of(const RopeParams& rotation);
 
 ModelQuery query_of(const ModelOptions& options);
 

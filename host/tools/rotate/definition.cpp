@@ -8,7 +8,7 @@
 
 namespace vkrope::tools {
 
-FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positions,
+FurtherAxes further_axes(const RopeParams& rotation, const TokenPositions& positions,
                          std::uint64_t batch, std::uint64_t tokens) {
     FurtherAxes further = {.sections = rotation.sections, .positions = {}};
     for (std::uint32_t axis = 1; axis < rotation.sections.axes; ++axis) {
@@ -20,7 +20,7 @@ FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positio
     return further;
 }
 
-void set_angles(const Rotation& rotation, reference::Operation& operation) {
+void set_angles(const RopeParams& rotation, reference::Operation& operation) {
     operation.inv_freq = rotation.inv_freq;
     operation.inv_freq.resize(rotation.inv_freq.size() / summed_axes(rotation.sections));
     operation.phase = rotation.phase;

@@ -17,7 +17,7 @@ struct FurtherAxes {
     Sections sections;
     std::vector<std::vector<std::int64_t>>
         positions;  // [axes - 1][batch * tokens]; empty: all pairs use the first axis
-    std::vector<double> summed = {};       // VKROPE_SECTIONS_SUM: Rotation::inv_freq
+    std::vector<double> summed = {};       // VKROPE_SECTIONS_SUM: RopeParams::inv_freq
     std::vector<std::uint32_t> axes = {};  // [pairs] the axis of each; empty: as the sections say
 
     std::uint32_t axis(std::size_t pair) const {
@@ -26,12 +26,12 @@ struct FurtherAxes {
 };
 
 /// Positions given on one axis apply to every axis of the rotation's sections.
-FurtherAxes further_axes(const Rotation& rotation, const TokenPositions& positions,
+FurtherAxes further_axes(const RopeParams& rotation, const TokenPositions& positions,
                          std::uint64_t batch, std::uint64_t tokens);
 
 /// Sets the windows, frequencies, phases, head groups and attention factor. Of a sum over axes,
 /// operation.inv_freq has the right size only: by_axis() adds the axes.
-void set_angles(const Rotation& rotation, reference::Operation& operation);
+void set_angles(const RopeParams& rotation, reference::Operation& operation);
 
 /// Returns the same operation with each pair rotated by the positions of its own axis. On input,
 /// `operation` has the positions of the first axis.

@@ -87,7 +87,8 @@ bool has_rows(const RotateInputs& inputs, TensorIndex which) {
     return inputs.tensors[which] && !inputs.tensors[which]->array.data.empty();
 }
 
-KernelInfo kernel_of(const RotateInputs& inputs, const Rotation& rotation, const AnglePlan& plan) {
+KernelInfo kernel_of(const RotateInputs& inputs, const RopeParams& rotation,
+                     const AngleTableLayout& plan) {
     const auto stored = [&](TensorIndex which) {
         return has_rows(inputs, which) ? std::optional(inputs.element) : std::nullopt;
     };
@@ -105,7 +106,7 @@ KernelInfo kernel_of(const RotateInputs& inputs, const Rotation& rotation, const
         // A kernel that only rotates is for any number of heads.
         const bool counted = steps.any() || is_quantised(steps.store.type);
         tensor.heads = counted ? static_cast<std::uint32_t>(view.heads) : 0;
-        tensor.ops = steps.finish;
+        tensor.ops = steps.ops;
     }
     if (!inputs.positions.ids.empty() && inputs.positions.axes == 0) {
         info.positions = VKROPE_POSITIONS_IDS;
@@ -115,7 +116,7 @@ KernelInfo kernel_of(const RotateInputs& inputs, const Rotation& rotation, const
 }
 
 std::vector<float> parameters_of(const RotateInputs& inputs, const KernelInfo& info) {
-    const ParameterPlan plan = value_of(plan_parameters(info), Subject::device);
+    const ParameterLayout plan = value_of(plan_parameters(info), Subject::device);
     const std::size_t floats = plan.bytes / sizeof(float);
     const std::size_t taken = info.two_parameter_sets ? sets : 1;
     std::vector<float> parameters(taken * floats);
@@ -162,8 +163,8 @@ void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
 
 /// The kernel rotates at least one pair. That of a layer without RoPE has the angle 0, which leaves
 /// it as it is.
-Rotation rotation_of(const RotateInputs& inputs) {
-    Rotation rotation = inputs.rotation;
+RopeParams rotation_of(const RotateInputs& inputs) {
+    RopeParams rotation = inputs.rotation;
     if (rotation.no_rope) {
         rotation.no_rope = false;
         rotation.rotary_dim = 2;
@@ -179,11 +180,11 @@ Rotation rotation_of(const RotateInputs& inputs) {
 Work prepare(const RotateOptions& options, const RotateInputs& inputs, Device& device,
              const Measured& measured) {
     Work work;
-    const Rotation rotation = rotation_of(inputs);
+    const RopeParams rotation = rotation_of(inputs);
     work.table = value_of(
         AngleTable::make(device, rotation, options.angles, largest_distance(inputs.positions) + 1),
         Subject::device);
-    const KernelInfo info = kernel_of(inputs, rotation, work.table.plan());
+    const KernelInfo info = kernel_of(inputs, rotation, work.table.layout());
     work.kernel = value_of(own(create(device.ref(), info)), Subject::device);
     Call& call = work.call;
     call.batch = inputs.batch;
@@ -310,7 +311,7 @@ void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, De
                   Subject::device);
         }
     }
-    measured.angles = work.table.plan();
+    measured.angles = work.table.layout();
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void refuse_rotation(const RotateOptions& options) {
     }
 }
 
-Rotation rotation_of(const RotateOptions& options, Rotation rotation) {
+RopeParams rotation_of(const RotateOptions& options, RopeParams rotation) {
     if (options.float32_angles) {
         if (options.angles == VKROPE_ANGLES_FACTORED_TEXTURE ||
             options.angles == VKROPE_ANGLES_COMPUTED) {
@@ -63,7 +63,7 @@ struct RowForm {
 /// Most models have one form. Latent attention has several: its head_dim counts only the rotated
 /// channels, which are a separate tensor or follow other channels. K is as in the cache, or as in Q
 /// if the heads have been assembled.
-std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rotation,
+std::vector<RowForm> forms_of(const RotateOptions& options, const RopeParams& rotation,
                               TensorIndex which) {
     const bool key = which == K;
     const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset;
@@ -89,7 +89,7 @@ std::vector<RowForm> forms_of(const RotateOptions& options, const Rotation& rota
 }
 
 /// Returns the forms whose window lies inside the row. Fails if there is none.
-std::vector<RowForm> fitting_forms(const RotateOptions& options, const Rotation& rotation,
+std::vector<RowForm> fitting_forms(const RotateOptions& options, const RopeParams& rotation,
                                    TensorIndex which) {
     std::vector<RowForm> forms = forms_of(options, rotation, which);
     const RowForm widest = forms.front();
@@ -134,7 +134,7 @@ TensorFile read_file(const RotateOptions& options, TensorIndex which) {
 }
 
 /// Reads Q or K and sets the rotary offset that its row form has.
-TensorFile read_rotated(const RotateOptions& options, const Rotation& rotation, TensorIndex which,
+TensorFile read_rotated(const RotateOptions& options, const RopeParams& rotation, TensorIndex which,
                         std::optional<std::uint64_t> heads, std::uint32_t& rotary_offset) {
     const std::vector<RowForm> forms = fitting_forms(options, rotation, which);
     TensorFile tensor = read_file(options, which);
@@ -213,7 +213,7 @@ RotateInputs read_inputs(const RotateOptions& options) {
     check_tensors(options);
     Model model = load_model(options.model);
     RotateInputs inputs;
-    const Rotation rotation = rotation_of(options, model.rotation);
+    const RopeParams rotation = rotation_of(options, model.rotation);
     inputs.rotation = rotation;
     inputs.rotation.head_dim = options.head_dim.value_or(rotation.head_dim);
     auto& tensors = inputs.tensors;

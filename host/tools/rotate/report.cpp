@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/device_text.hpp"
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 #include "cli/terminal.hpp"
 #include "rotate/rotate.hpp"
 
@@ -91,15 +91,15 @@ nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verificatio
     }
     json.update({{"share_of_bound", or_null(share_of_bound(verification, which))},
                  {"codes", codes_json(verification.codes[which])},
-                 {"bias", steps.finish.bias != VKROPE_PARAMETER_NONE},
-                 {"norm", norm_json(steps.finish.norm)},
-                 {"clip", steps.finish.clip},
+                 {"bias", steps.ops.bias != VKROPE_PARAMETER_NONE},
+                 {"norm", norm_json(steps.ops.norm)},
+                 {"clip", steps.ops.clip},
                  {"scale", which == Q ? inputs.q_scale : 1.0f},
-                 {"scale_tokens", steps.finish.scale_tokens != 0},
-                 {"hadamard", steps.finish.hadamard},
+                 {"scale_tokens", steps.ops.scale_tokens != 0},
+                 {"hadamard", steps.ops.hadamard},
                  {"store", word_for(stored_elements, steps.store.type)},
                  {"store_scale", store_scale_json(steps.store)},
-                 {"scale_floor", steps.finish.scale_floor}});
+                 {"scale_floor", steps.ops.scale_floor}});
     return json;
 }
 
@@ -113,7 +113,7 @@ nlohmann::ordered_json copy_json(const Measured& measured) {
             {"shader", measured.copy->shader}};
 }
 
-nlohmann::ordered_json model_json(const Rotation& rotation) {
+nlohmann::ordered_json model_json(const RopeParams& rotation) {
     return {{"rope_type", rotation.rope_type},
             {"head_dim", rotation.head_dim},
             {"rotary_dim", rotation.rotary_dim},
@@ -226,7 +226,7 @@ std::string channels_text(const RotateInputs& inputs) {
 }
 
 std::string model_text(const RotateInputs& inputs) {
-    const Rotation& rotation = inputs.rotation;
+    const RopeParams& rotation = inputs.rotation;
     return fmt::format("{}, {}, {} rotated{}", rotation.rope_type,
                        word_for(pairings, rotation.pairing), channels_text(inputs),
                        rotation.attention_factor == 1.0
@@ -286,7 +286,7 @@ std::string steps_lines(const RotateInputs& inputs) {
             text += row(
                 "steps",
                 fmt::format("{} to {}: {}", tensor_names[which].name, store_text(steps.store),
-                            steps_text(steps.finish, which != V && !inputs.rotation.no_rope)));
+                            steps_text(steps.ops, which != V && !inputs.rotation.no_rope)));
         }
     }
     if (inputs.first_set_tokens != 0) {

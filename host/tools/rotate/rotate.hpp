@@ -42,8 +42,8 @@ struct RotateOptions {
 void add_operation(CommandLine& command, RotateOptions& options);
 
 struct RotateInputs {
-    Rotation rotation;  // of the model, with the changes of the command line and the rotary offsets
-                        // of the rows in the files
+    RopeParams rotation;  // of the model, with the changes of the command line and the rotary
+                          // offsets of the rows in the files
     OfEachTensor<std::optional<TensorFile>> tensors;
     std::uint32_t batch = 0, tokens = 0;
     Element element = VKROPE_F32;
@@ -86,7 +86,7 @@ struct CopySpeed {
 
 struct Measured {
     DeviceInfo device;
-    AnglePlan angles;  // all zero if there was nothing to rotate
+    AngleTableLayout angles;  // all zero if there was nothing to rotate
     OfEachTensor<std::vector<std::byte>> outputs;
     OfEachTensor<std::vector<float>> scales;  // made ones, [batch, tokens, heads]
     std::optional<double> nanoseconds;        // median of one rotation
@@ -108,15 +108,16 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
                                   TensorIndex which);
 
 /// The definition of the steps of a tensor.
-reference::Finish steps_of(const RotateInputs& inputs, TensorIndex which);
+reference::Ops steps_of(const RotateInputs& inputs, TensorIndex which);
 
 /// The bound of the contract for rotated values, in units of u = 2^-24.
-double bound_of(const RotateOptions& options, const RotateInputs& inputs, const AnglePlan& angles);
+double bound_of(const RotateOptions& options, const RotateInputs& inputs,
+                const AngleTableLayout& angles);
 
 struct Verification {
     // At most one of a tensor; none: absent or not asked for.
     OfEachTensor<std::optional<reference::Verdict>> verdicts;  // rotated or moved, and no more
-    OfEachTensor<std::optional<reference::FinishVerdict>> steps;
+    OfEachTensor<std::optional<reference::OpsVerdict>> steps;
     OfEachTensor<std::optional<reference::CodesVerdict>> codes;  // quantised
     double bound_u = 0;  // error bound of the contract for rotated values
     bool asked_for = false;

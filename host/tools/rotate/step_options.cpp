@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 #include "rotate/steps.hpp"
 
 namespace vkrope::tools {

@@ -3,7 +3,7 @@
 // leave open comes from the model.
 #include <fmt/format.h>
 
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 #include "cli/terminal.hpp"
 #include "io/array_file.hpp"
 #include "io/element_type.hpp"
@@ -63,8 +63,8 @@ ParameterFile read_parameter_of(const StepOptions& options, std::size_t set, Ten
 }
 
 /// The norm of a tensor, without the shapes of its parameters; none if it has none.
-std::optional<Norm> norm_of(const StepOptions& options, const ModelFinish& all, TensorIndex which) {
-    const Finish& model = all.tensor[which];
+std::optional<Norm> norm_of(const StepOptions& options, const ModelOps& all, TensorIndex which) {
+    const Ops& model = all.tensor[which];
     const bool asked_for = which == V ? options.v_norm
                                       : !options.parameters[0][which][parameter_weight].empty();
     const bool of_model = model.norm.kind != VKROPE_NORM_NONE;
@@ -105,14 +105,13 @@ void check_parameters(const StepOptions& options, const Norm& model, TensorIndex
 }
 
 /// Sets the norm of a tensor, without the shapes of its parameters.
-void set_norm(const StepOptions& options, const ModelFinish& all, TensorIndex which,
-              Finish& finish) {
+void set_norm(const StepOptions& options, const ModelOps& all, TensorIndex which, Ops& ops) {
     const std::optional<Norm> norm = norm_of(options, all, which);
     if (norm) {
         check_parameters(options, all.tensor[which].norm, which, norm->kind);
-        finish.norm = *norm;
+        ops.norm = *norm;
         if (options.parameters[0][which][parameter_weight].empty()) {
-            finish.norm.weight_offset = 0;
+            ops.norm.weight_offset = 0;
         }
         return;
     }
@@ -136,9 +135,9 @@ void read_parameters(const StepOptions& options, TensorIndex which, const Tensor
                                                                  tensor, steps);
         }
     }
-    steps.finish.bias = steps.parameters[0][parameter_bias].shape;
-    steps.finish.norm.weight = steps.parameters[0][parameter_weight].shape;
-    steps.finish.norm.bias = steps.parameters[0][parameter_norm_bias].shape;
+    steps.ops.bias = steps.parameters[0][parameter_bias].shape;
+    steps.ops.norm.weight = steps.parameters[0][parameter_weight].shape;
+    steps.ops.norm.bias = steps.parameters[0][parameter_norm_bias].shape;
 }
 
 /// The number of tokens that take the first set; 0: there is only one.
@@ -190,7 +189,7 @@ void check_absent(const StepOptions& options, TensorIndex which) {
 /// Options of norms have no meaning if no tensor has one.
 void check_norm_options(const StepOptions& options, const OfEachTensor<TensorSteps>& steps) {
     for (const TensorIndex which : every_tensor) {
-        if (steps[which].finish.norm.kind != VKROPE_NORM_NONE) {
+        if (steps[which].ops.norm.kind != VKROPE_NORM_NONE) {
             return;
         }
     }
@@ -231,22 +230,22 @@ std::vector<float> scales_by_position(const RotateInputs& inputs) {
                                                          inputs.tokens);
     const std::vector<std::int32_t> narrow(positions.begin(), positions.end());
     std::vector<float> scales(narrow.size());
-    check(query_scales(inputs.rotation.finish.query_scale, narrow.data(), narrow.size(),
-                       scales.data()),
-          Subject::model_file, "--q-scale-tokens: ");
+    check(
+        query_scales(inputs.rotation.ops.query_scale, narrow.data(), narrow.size(), scales.data()),
+        Subject::model_file, "--q-scale-tokens: ");
     return scales;
 }
 
 /// The model's steps, if any step was asked for; else there are none, and a note says what the
 /// model has.
-ModelFinish model_steps(const RotateOptions& options, const RotateInputs& inputs) {
-    const ModelFinish& model = inputs.rotation.finish;
+ModelOps model_steps(const RotateOptions& options, const RotateInputs& inputs) {
+    const ModelOps& model = inputs.rotation.ops;
     if (asks_for_steps(options.steps)) {
         return model;
     }
     bool any = inputs.tensors[Q] && model.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
     for (const TensorIndex which : every_tensor) {
-        const Finish& steps = model.tensor[which];
+        const Ops& steps = model.tensor[which];
         any = any ||
               (inputs.tensors[which] && (steps.norm.kind != VKROPE_NORM_NONE || steps.clip != 0));
     }
@@ -256,7 +255,7 @@ ModelFinish model_steps(const RotateOptions& options, const RotateInputs& inputs
                         "takes them",
                         options.model.path, model_steps_text(inputs.rotation)));
     }
-    ModelFinish none;
+    ModelOps none;
     none.norms_known = true;
     return none;
 }
@@ -284,42 +283,42 @@ std::vector<double> ParameterFile::values() const {
 }
 
 bool TensorSteps::any() const noexcept {
-    return finish.bias != VKROPE_PARAMETER_NONE || finish.norm.kind != VKROPE_NORM_NONE ||
-           finish.clip != 0 || finish.scale_call || finish.scale_tokens || finish.hadamard != 0;
+    return ops.bias != VKROPE_PARAMETER_NONE || ops.norm.kind != VKROPE_NORM_NONE ||
+           ops.clip != 0 || ops.scale_call || ops.scale_tokens || ops.hadamard != 0;
 }
 
 void read_steps(const RotateOptions& options, RotateInputs& inputs) {
     const StepOptions& given = options.steps;
-    const ModelFinish model = model_steps(options, inputs);
+    const ModelOps model = model_steps(options, inputs);
     for (const TensorIndex which : every_tensor) {
         TensorSteps& steps = inputs.steps[which];
         if (!inputs.tensors[which]) {
             check_absent(given, which);
             continue;
         }
-        steps.finish.clip = static_cast<float>(given.clip.value_or(model.tensor[which].clip));
-        set_norm(given, model, which, steps.finish);
+        steps.ops.clip = static_cast<float>(given.clip.value_or(model.tensor[which].clip));
+        set_norm(given, model, which, steps.ops);
         read_parameters(given, which, *inputs.tensors[which], steps);
     }
     check_norm_options(given, inputs.steps);
     inputs.first_set_tokens = first_set_tokens(given, inputs);
     if (inputs.tensors[Q]) {
         inputs.q_scale = static_cast<float>(given.q_scale);
-        inputs.steps[Q].finish.scale_call = inputs.q_scale != 1;
+        inputs.steps[Q].ops.scale_call = inputs.q_scale != 1;
         if (!given.q_scale_tokens.empty()) {
             inputs.q_scale_tokens = read_scales(given.q_scale_tokens, inputs);
         } else if (model.query_scale.kind != VKROPE_QUERY_SCALING_NONE) {
             inputs.q_scale_tokens = scales_by_position(inputs);
         }
-        inputs.steps[Q].finish.scale_tokens = !inputs.q_scale_tokens.empty();
+        inputs.steps[Q].ops.scale_tokens = !inputs.q_scale_tokens.empty();
     }
     const OfEachTensor<StoreSteps> stores = store_steps(given, inputs);
     for (const TensorIndex which : every_tensor) {
         TensorSteps& steps = inputs.steps[which];
         steps.store = stores[which];
-        steps.finish.hadamard = steps.store.hadamard;
-        steps.finish.store_scale = steps.store.scale;
-        steps.finish.scale_floor = steps.store.scale_floor;
+        steps.ops.hadamard = steps.store.hadamard;
+        steps.ops.store_scale = steps.store.scale;
+        steps.ops.scale_floor = steps.store.scale_floor;
         if (options.roof && inputs.tensors[which] &&
             steps.store.bytes(1024) != element_bytes(inputs.element) * 1024) {
             fail(ExitCode::usage,

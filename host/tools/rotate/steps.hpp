@@ -10,7 +10,7 @@
 
 #include "cli/command_line.hpp"
 #include "io/tensor_file.hpp"
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 #include "reference/quantise_verdict.hpp"
 #include "vkrope/vkrope.hpp"
 
@@ -120,7 +120,7 @@ struct StoreSteps {
 
 /// The steps of one tensor, as the kernel takes them, and their parameters.
 struct TensorSteps {
-    Finish finish;
+    Ops ops;
     OfEachParameter<ParameterFile> parameters[sets];  // the second one only if there are two
     StoreSteps store;
 

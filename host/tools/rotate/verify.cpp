@@ -33,7 +33,7 @@ std::string breach(TensorIndex which, const reference::Verdict& verdict, double 
                                          verdict.largest_error_u, bound_u, verdict.worst);
 }
 
-std::string breach(TensorIndex which, const reference::FinishVerdict& verdict) {
+std::string breach(TensorIndex which, const reference::OpsVerdict& verdict) {
     const char* what = verdict.nan_mismatch
                            ? "a value is NaN where the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a value that no step touches changed"
@@ -83,16 +83,17 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
                    further_axes(inputs.rotation, inputs.positions, inputs.batch, inputs.tokens));
 }
 
-double bound_of(const RotateOptions& options, const RotateInputs& inputs, const AnglePlan& angles) {
+double bound_of(const RotateOptions& options, const RotateInputs& inputs,
+                const AngleTableLayout& angles) {
     const double factor = inputs.rotation.attention_factor;
     return error_bound(angles.source, factor) + (options.float32_angles && factor != 1 ? 1.5 : 0);
 }
 
-reference::Finish steps_of(const RotateInputs& inputs, TensorIndex which) {
+reference::Ops steps_of(const RotateInputs& inputs, TensorIndex which) {
     const TensorSteps& given = inputs.steps[which];
-    const Norm& norm = given.finish.norm;
+    const Norm& norm = given.ops.norm;
     const auto& [first, second] = given.parameters;
-    reference::Finish steps;
+    reference::Ops steps;
     steps.bias = first[parameter_bias].values();
     steps.norm.kind = norm_kind(norm.kind);
     steps.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
@@ -101,8 +102,8 @@ reference::Finish steps_of(const RotateInputs& inputs, TensorIndex which) {
     steps.norm.weight = first[parameter_weight].values();
     steps.norm.weight_offset = norm.weight_offset;
     steps.norm.bias = first[parameter_norm_bias].values();
-    steps.clip = given.finish.clip;
-    steps.hadamard = given.finish.hadamard;
+    steps.clip = given.ops.clip;
+    steps.hadamard = given.ops.hadamard;
     if (inputs.first_set_tokens != 0) {
         steps.second = {.from_token = inputs.first_set_tokens,
                         .bias = second[parameter_bias].values(),
@@ -154,7 +155,7 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
         reference::Tensor out = tensor.view;
         out.type = reference_type(store.type);
         if (inputs.steps[which].any()) {
-            const reference::FinishVerdict verdict = reference::compare(
+            const reference::OpsVerdict verdict = reference::compare(
                 tensor.view, out, operation, steps_of(inputs, which), verification.bound_u, input,
                 output.data(), progress);
             keep(verification.steps, verdict, breach(which, verdict));

@@ -32,8 +32,8 @@ Buffer uploaded(Device& device, const Bytes& bytes) {
     return buffer;
 }
 
-Rotation rotation_of(const Batch& batch) {
-    Rotation rotation;
+RopeParams rotation_of(const Batch& batch) {
+    RopeParams rotation;
     rotation.head_dim = batch.head_dim;
     rotation.rotary_dim = batch.head_dim;
     rotation.inv_freq.resize(batch.head_dim / 2);

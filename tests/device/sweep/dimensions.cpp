@@ -73,9 +73,9 @@ const std::vector<Name>& names_of_outputs() {
     return names;
 }
 
-void add_steps(std::vector<Value>& values, const Name (&dimensions)[9], const Finish& finish,
+void add_steps(std::vector<Value>& values, const Name (&dimensions)[9], const Ops& ops,
                Value::Of of) {
-    const Norm& norm = finish.norm;
+    const Norm& norm = ops.norm;
     const bool normed = norm.kind != VKROPE_NORM_NONE;
     const auto add = [&](Name dimension, std::span<const Name> names, auto index) {
         values.push_back({dimension, names, std::uint32_t(index), of});
@@ -85,10 +85,10 @@ void add_steps(std::vector<Value>& values, const Name (&dimensions)[9], const Fi
     add(dimensions[2], places, normed ? 1 + std::uint32_t(norm.place) : 0);
     add(dimensions[3], shapes, norm.weight);
     add(dimensions[4], shapes, norm.bias);
-    add(dimensions[5], shapes, finish.bias);
-    add(dimensions[6], no_yes, finish.clip != 0);
-    add(dimensions[7], no_yes, scale_of(finish) != 1);
-    add(dimensions[8], no_yes, finish.scale_tokens);
+    add(dimensions[5], shapes, ops.bias);
+    add(dimensions[6], no_yes, ops.clip != 0);
+    add(dimensions[7], no_yes, scale_of(ops) != 1);
+    add(dimensions[8], no_yes, ops.scale_tokens);
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ std::vector<Value> values_of(const Numbers& numbers, const KernelChoice& kernel)
         {"type of V out", none_or_elements, none_or(numbers.v, numbers.v_out)},
         {"in place possible", no_yes, numbers.in_place_possible()},
         {"V in place possible", no_yes, numbers.v_in_place_possible()},
-        {"finish", no_yes, numbers.finishes},
+        {"ops", no_yes, numbers.has_ops},
         {"source", sources,
          std::uint32_t(kernel.source) - std::uint32_t(VKROPE_ANGLES_FACTORED_TEXTURE)},
         {"mapping", mappings, std::uint32_t(kernel.mapping) - std::uint32_t(VKROPE_MAPPING_GPU)},
@@ -121,10 +121,10 @@ std::vector<Value> values_of(const Numbers& numbers, const KernelChoice& kernel)
         {"limits", limits, std::uint32_t(kernel.limits)},
         {"groups possible", no_yes, allows_groups(numbers, kernel)},
         {"long pages possible", no_yes, allows_long_pages(numbers, kernel)}};
-    add_steps(values, q_steps, numbers.q_finish, Value::finish_of_q);
-    values.push_back({"call scale of Q", no_yes, numbers.q_finish.scale_call, Value::finish_of_q});
-    add_steps(values, k_steps, numbers.k_finish, Value::finish_of_k);
-    add_steps(values, v_steps, numbers.v_finish, Value::finish_of_v);
+    add_steps(values, q_steps, numbers.q_ops, Value::ops_of_q);
+    values.push_back({"call scale of Q", no_yes, numbers.q_ops.scale_call, Value::ops_of_q});
+    add_steps(values, k_steps, numbers.k_ops, Value::ops_of_k);
+    add_steps(values, v_steps, numbers.v_ops, Value::ops_of_v);
     return values;
 }
 

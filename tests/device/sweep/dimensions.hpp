@@ -10,7 +10,7 @@ struct Value {
     const char* dimension;
     std::span<const char* const> names;  ///< of all values
     std::uint32_t index;
-    enum Of { rows, kernel, finish_of_q, finish_of_k, finish_of_v, call } of = kernel;
+    enum Of { rows, kernel, ops_of_q, ops_of_k, ops_of_v, call } of = kernel;
 
     const char* name() const { return names[index]; }
 };

@@ -188,7 +188,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
                                                      shape.tokens, prepared.ids_stride, memory);
     }
     if (tuple.counts) prepared.counter_byte = memory.take(4);
-    if (numbers.finishes) {
+    if (numbers.has_ops) {
         const Bytes& filled = numbers.parameters.filled;
         prepared.parameters_byte = memory.take(filled.size());
         std::copy(filled.begin(), filled.end(),
@@ -199,7 +199,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
     if (tuple.q) fill(prepared.q, numbers.q, memory);
     if (tuple.k) fill(prepared.k, numbers.k, memory);
     if (tuple.v != PlaceOfV::absent) fill(prepared.v, numbers.values, memory);
-    if (tuple.v != PlaceOfV::absent && (tuple.v != PlaceOfV::in_place || numbers.finishes))
+    if (tuple.v != PlaceOfV::absent && (tuple.v != PlaceOfV::in_place || numbers.has_ops))
         let_change(prepared.v, memory);
     if (tuple.q) let_change(prepared.q, memory);
     if (tuple.k) let_change(prepared.k, memory);
@@ -257,26 +257,26 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
         }
     }
     if (tuple.counts) call.out_of_range = part(prepared.counter_byte, 4);
-    if (numbers.finishes) {
+    if (numbers.has_ops) {
         if (!numbers.parameters.filled.empty())
             call.parameters = part(prepared.parameters_byte, numbers.parameters.filled.size());
         const auto factors = part(prepared.factors_byte, std::uint64_t{shape.rows()} * 4);
         const bool v = tuple.v != PlaceOfV::absent;
-        if (tuple.q && numbers.q_finish.scale_tokens) call.scale_tokens[Q] = factors;
-        if (tuple.k && numbers.k_finish.scale_tokens) call.scale_tokens[K] = factors;
-        if (v && numbers.v_finish.scale_tokens) call.scale_tokens[V] = factors;
+        if (tuple.q && numbers.q_ops.scale_tokens) call.scale_tokens[Q] = factors;
+        if (tuple.k && numbers.k_ops.scale_tokens) call.scale_tokens[K] = factors;
+        if (v && numbers.v_ops.scale_tokens) call.scale_tokens[V] = factors;
         if (tuple.q) call.q_scale = numbers.q_scale;
     }
     return call;
 }
 
-Rotation rotation_of(const Numbers& numbers, bool factor) {
+RopeParams rotation_of(const Numbers& numbers, bool factor) {
     const std::uint32_t rotary_dim = numbers.formats().rotary_dim;
     return rotation(numbers.pairing, rotary_dim, rotary_dim, 0, 0, factor ? some_factor : 1.0);
 }
 
 reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
-                                  const AnglePlan& plan, bool key) {
+                                  const AngleTableLayout& plan, bool key) {
     reference::Operation operation;
     operation.interleaved = numbers.pairing == VKROPE_INTERLEAVED;
     operation.interleaved_out = numbers.pairing_out == VKROPE_INTERLEAVED;
@@ -284,7 +284,7 @@ reference::Operation operation_of(const Numbers& numbers, const PreparedCall& pr
     operation.rotary_offset = key ? numbers.formats().k_offset : numbers.formats().q_offset;
     for (const Window& window : numbers.formats().windows)
         operation.windows.push_back({window.offset, window.rotary_dim / 2});
-    const Rotation rotation = rotation_of(numbers, prepared.tuple.factor);
+    const RopeParams rotation = rotation_of(numbers, prepared.tuple.factor);
     operation.inv_freq = rotation.inv_freq;
     operation.attention_factor = rotation.attention_factor;
     operation.gain = reference::Gain(std::uint32_t(prepared.tuple.gain));

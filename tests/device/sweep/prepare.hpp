@@ -13,7 +13,7 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
              const VkDescriptorBufferInfo& buffer, const AngleTable& table);
 
 reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
-                                  const AnglePlan& plan, bool key);
+                                  const AngleTableLayout& plan, bool key);
 
 /// What an element may be off absolutely: some of the devices flush subnormals.
 inline constexpr double flushed_allowance = 0x1p-148 + 0x1p-123;
@@ -22,6 +22,6 @@ inline constexpr double flushed_allowance = 0x1p-148 + 0x1p-123;
 inline constexpr double some_factor = 1.2079441541679836;  // 0.1 ln 8 + 1: YaRN's for a factor of 8
 
 /// The rotation that the angle tables of the sweep are filled for.
-Rotation rotation_of(const Numbers& numbers, bool factor);
+RopeParams rotation_of(const Numbers& numbers, bool factor);
 
 }  // namespace vkrope::test

@@ -31,7 +31,7 @@ DeviceRef with_limits(Device& on, const Numbers& numbers, Limits wanted) {
                                 600;
     switch (wanted) {
         case Limits::few_buffers:  // too few for Q and K together, or to count
-            return reporting(on, {.storage_buffers = numbers.finishes ? 6u : 4u});
+            return reporting(on, {.storage_buffers = numbers.has_ops ? 6u : 4u});
         case Limits::short_ranges:
             return reporting(on, {.storage_range = std::max(
                                       range, std::uint32_t(numbers.parameters.plan.bytes) + 256)});
@@ -89,7 +89,7 @@ const AngleTable& Sweep::table(const Numbers& numbers, const KernelChoice& choic
     const std::vector<std::uint32_t> key = {choice.push_descriptors, std::uint32_t(choice.source),
                                             numbers.formats().rotary_dim, factor};
     AngleTable& table = tables_[key];
-    if (table.plan().rows == 0) {
+    if (table.layout().rows == 0) {
         table = must(AngleTable::make(device(choice.push_descriptors), rotation_of(numbers, factor),
                                       choice.source, numbers.table_rows));
     }
@@ -173,25 +173,25 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
     }
 }
 
-// Compares a tensor that has a finish. Returns the tokens out of range.
-std::uint64_t Sweep::check_finish(const Numbers& numbers, const KernelChoice& choice,
-                                  const Memory& memory, const PreparedCall& prepared,
-                                  const PreparedTensor& tensor, const char* name,
-                                  const reference::Operation& operation, double bound) {
+// Compares a tensor that has ops. Returns the tokens out of range.
+std::uint64_t Sweep::check_ops(const Numbers& numbers, const KernelChoice& choice,
+                               const Memory& memory, const PreparedCall& prepared,
+                               const PreparedTensor& tensor, const char* name,
+                               const reference::Operation& operation, double bound) {
     const bool is_q = name[0] == 'Q', is_k = name[0] == 'K';
-    const Finish& finish = is_q ? numbers.q_finish : is_k ? numbers.k_finish : numbers.v_finish;
-    const reference::Finish steps = oracle_of(finish,
-                                              is_q   ? numbers.q_in
-                                              : is_k ? numbers.k_in
-                                                     : numbers.v_in,
-                                              numbers.parameters.of + (is_q   ? 0
-                                                                       : is_k ? 3
-                                                                              : 6),
-                                              is_q ? numbers.q_scale : 1, numbers.factors);
+    const Ops& ops = is_q ? numbers.q_ops : is_k ? numbers.k_ops : numbers.v_ops;
+    const reference::Ops steps = oracle_of(ops,
+                                           is_q   ? numbers.q_in
+                                           : is_k ? numbers.k_in
+                                                  : numbers.v_in,
+                                           numbers.parameters.of + (is_q   ? 0
+                                                                    : is_k ? 3
+                                                                           : 6),
+                                           is_q ? numbers.q_scale : 1, numbers.factors);
     const auto size_of = [](const reference::Tensor& rows) {
         return rows.type == reference::Type::f32 ? 4u : 2u;
     };
-    const reference::FinishVerdict verdict = reference::compare(
+    const reference::OpsVerdict verdict = reference::compare(
         tensor.in.rows, tensor.out.rows, operation, steps, bound,
         &memory.before[tensor.in_byte + tensor.in.first * size_of(tensor.in.rows)],
         &memory.after[tensor.out_byte + tensor.out.first * size_of(tensor.out.rows)]);
@@ -214,10 +214,9 @@ std::uint64_t Sweep::check_v(const Numbers& numbers, const KernelChoice& choice,
     };
     reference::Operation operation;
     operation.positions = prepared.positions;
-    operation.covered = table(numbers, choice, prepared.tuple.factor).plan().rows;
+    operation.covered = table(numbers, choice, prepared.tuple.factor).layout().rows;
     operation.absolute_allowance = flushed_allowance;
-    if (numbers.finishes)
-        return check_finish(numbers, choice, memory, prepared, v, "V", operation, 0);
+    if (numbers.has_ops) return check_ops(numbers, choice, memory, prepared, v, "V", operation, 0);
     const reference::Verdict verdict = reference::compare(
         v.in.rows, v.out.rows, operation,
         &memory.before[v.in_byte + v.in.first * size_of(v.in.rows)],
@@ -237,14 +236,14 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
     const std::uint64_t in_size = reference::bytes_of(in.type),
                         out_size = reference::bytes_of(out.type);
     const std::byte* output = &memory.after[tensor.out_byte + tensor.out.first * out_size];
-    const AnglePlan& plan = table(numbers, choice, tuple.factor).plan();
+    const AngleTableLayout& plan = table(numbers, choice, tuple.factor).layout();
     const reference::Operation operation = operation_of(numbers, prepared, plan, key);
     const double bound = error_bound(plan.source, plan.attention_factor) +
                          (tuple.factor && tuple.gain != VKROPE_GAIN_APPLY ? 2.0 : 0.0);
     std::uint64_t outside = 0;
-    if (numbers.finishes) {
-        outside = check_finish(numbers, choice, memory, prepared, tensor, key ? "K" : "Q",
-                               operation, bound);
+    if (numbers.has_ops) {
+        outside = check_ops(numbers, choice, memory, prepared, tensor, key ? "K" : "Q", operation,
+                            bound);
     } else {
         const reference::Verdict verdict = reference::compare(
             in, out, operation, &memory.before[tensor.in_byte + tensor.in.first * in_size], output);
@@ -267,8 +266,8 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
     // layouts, the kernel and its device. Only the angle source may change them.
     const bool direct = plan.source == VKROPE_ANGLES_DIRECT_TEXTURE ||
                         plan.source == VKROPE_ANGLES_DIRECT_BUFFER;  // both have the same bits
-    // All heads of a broadcast K are one, unless the finish differs by head or makes it a row.
-    const bool one_row = in.head_stride == 0 && !numbers.finishes;
+    // All heads of a broadcast K are one, unless the ops differs by head or makes it a row.
+    const bool one_row = in.head_stride == 0 && !numbers.has_ops;
     Canonical& canonical =
         canonical_[{index, key, in.head_stride == 0 && !one_row,
                     direct ? 0 : std::uint32_t(plan.source), std::uint32_t(tuple.direction),

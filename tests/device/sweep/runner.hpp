@@ -70,10 +70,10 @@ class Sweep {
                                const PreparedCall& prepared, bool key);
     std::uint64_t check_v(const Numbers& numbers, const KernelChoice& choice, const Memory& memory,
                           const PreparedCall& prepared);
-    std::uint64_t check_finish(const Numbers& numbers, const KernelChoice& choice,
-                               const Memory& memory, const PreparedCall& prepared,
-                               const PreparedTensor& tensor, const char* name,
-                               const reference::Operation& operation, double bound);
+    std::uint64_t check_ops(const Numbers& numbers, const KernelChoice& choice,
+                            const Memory& memory, const PreparedCall& prepared,
+                            const PreparedTensor& tensor, const char* name,
+                            const reference::Operation& operation, double bound);
 
     std::uint64_t seed_;
     std::map<std::vector<std::uint32_t>, AngleTable> tables_;

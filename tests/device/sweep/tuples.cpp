@@ -83,33 +83,33 @@ Shape small_shape(const Formats& formats, Random& random) {
 
 namespace {
 
-Finish any_finish(bool is_q, Choices& choices) {
-    Finish finish;
-    finish.bias = choices.any<ParameterShape>(3);
-    if (choices.coin()) finish.clip = 1.5f;
-    if (choices.coin()) finish.scale = 0.3f;
-    finish.scale_call = is_q && choices.coin();
-    finish.scale_tokens = choices.coin();
-    Norm& norm = finish.norm;
+Ops any_ops(bool is_q, Choices& choices) {
+    Ops ops;
+    ops.bias = choices.any<ParameterShape>(3);
+    if (choices.coin()) ops.clip = 1.5f;
+    if (choices.coin()) ops.scale = 0.3f;
+    ops.scale_call = is_q && choices.coin();
+    ops.scale_tokens = choices.coin();
+    Norm& norm = ops.norm;
     norm.kind = choices.any<NormKind>(3);
-    if (norm.kind == VKROPE_NORM_NONE) return finish;
+    if (norm.kind == VKROPE_NORM_NONE) return ops;
     norm.span = choices.any<NormSpan>(2);
     norm.place = choices.any<NormPlace>(2);
     norm.eps = 1e-6f;
     norm.weight = choices.any<ParameterShape>(3);
     if (norm.weight != VKROPE_PARAMETER_NONE) norm.weight_offset = choices.below(2);
     if (norm.kind == VKROPE_NORM_LAYER) norm.bias = choices.any<ParameterShape>(3);
-    return finish;
+    return ops;
 }
 
 }  // namespace
 
 Numbers draw_numbers(Choices& choices) {
     Numbers numbers;
-    numbers.finishes = choices.coin();
-    // Long rows with a finish take seconds to compile.
+    numbers.has_ops = choices.coin();
+    // Long rows with ops take seconds to compile.
     const auto formats = std::uint32_t(all_formats().size());
-    numbers.format = choices.below(numbers.finishes ? formats_with_finish : formats);
+    numbers.format = choices.below(numbers.has_ops ? formats_with_ops : formats);
     numbers.pairing = choices.any(2, VKROPE_HALF_SPLIT);
     numbers.pairing_out = choices.any(2, VKROPE_HALF_SPLIT);
     numbers.q_in = choices.any<Element>(3);
@@ -126,10 +126,10 @@ Numbers draw_numbers(Choices& choices) {
         numbers.v_in = choices.any<Element>(3);
         numbers.v_out = choices.coin() ? numbers.v_in : choices.any<Element>(3);
     }
-    if (numbers.finishes) {
-        numbers.q_finish = any_finish(true, choices);
-        numbers.k_finish = any_finish(false, choices);
-        if (numbers.v) numbers.v_finish = any_finish(false, choices);
+    if (numbers.has_ops) {
+        numbers.q_ops = any_ops(true, choices);
+        numbers.k_ops = any_ops(false, choices);
+        if (numbers.v) numbers.v_ops = any_ops(false, choices);
     }
     return numbers;
 }
@@ -150,15 +150,15 @@ void fill(Numbers& numbers, const Shape& shape, std::uint32_t table_rows, Random
                                  : std::int32_t(below(random, 2 * table_rows + 11)) - rows - 5);
     }
     const Formats& w = numbers.formats();
-    const bool finite = numbers.finishes;
+    const bool finite = numbers.has_ops;
     const std::uint32_t q_rows = shape.rows() * shape.q_heads(),
                         k_rows = shape.rows() * shape.groups;
     numbers.q = rows_of(numbers.q_in, w, w.q_head_dim, w.q_offset, q_rows, finite, random);
     numbers.k = rows_of(numbers.k_in, w, w.k_head_dim, w.k_offset, k_rows, finite, random);
     if (numbers.v)
         numbers.values = rows_of(numbers.v_in, w, w.k_head_dim, w.k_offset, k_rows, finite, random);
-    if (!numbers.finishes) return;
-    if (numbers.q_finish.scale_call) numbers.q_scale = 0.7f;
+    if (!numbers.has_ops) return;
+    if (numbers.q_ops.scale_call) numbers.q_scale = 0.7f;
     numbers.factors = random_factors(shape.rows());
     numbers.parameters = parameters_of(info_of(numbers));
 }
@@ -171,14 +171,14 @@ KernelInfo info_of(const Numbers& numbers) {
                                 .out = numbers.q_out,
                                 .head_dim = w.q_head_dim,
                                 .rotary_offset = w.q_offset,
-                                .ops = numbers.q_finish},
+                                .ops = numbers.q_ops},
                                {.in = numbers.k_in,
                                 .out = numbers.k_out,
                                 .head_dim = w.k_head_dim,
                                 .rotary_offset = w.k_offset,
-                                .ops = numbers.k_finish},
+                                .ops = numbers.k_ops},
                                numbers.v ? TensorInfo{numbers.v_in, numbers.v_out, w.k_head_dim, 0,
-                                                      0, numbers.v_finish}
+                                                      0, numbers.v_ops}
                                          : TensorInfo{}},
                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
                     .positions = numbers.ids() ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT,
@@ -186,7 +186,7 @@ KernelInfo info_of(const Numbers& numbers) {
     if (numbers.pairing_out != numbers.pairing || numbers.ids())
         info.pairing_out = numbers.pairing_out;  // otherwise left at its default
     std::copy(w.windows.begin(), w.windows.end(), info.windows);
-    if (!numbers.finishes) return info;
+    if (!numbers.has_ops) return info;
     info.tensor[Q].heads = numbers.shape.q_heads();
     info.tensor[K].heads = numbers.shape.groups;
     if (numbers.v) info.tensor[V].heads = numbers.shape.groups;
@@ -218,7 +218,7 @@ Two draw_kernels(const Numbers& numbers, Choices& choices) {
 }
 
 bool allows_groups(const Numbers& numbers, const KernelChoice& kernel) {
-    return !numbers.over_token() && !(numbers.finishes && kernel.limits == Limits::short_ranges);
+    return !numbers.over_token() && !(numbers.has_ops && kernel.limits == Limits::short_ranges);
 }
 
 bool allows_long_pages(const Numbers& numbers, const KernelChoice& kernel) {
@@ -250,7 +250,7 @@ Tuple draw_tuple(const Numbers& numbers, const KernelChoice& kernel, Choices& ch
     const bool may_be_outside = kernel.source != VKROPE_ANGLES_COMPUTED || numbers.ids() ||
                                 numbers.scatter;
     tuple.counts = may_be_outside &&
-                   !(kernel.limits == Limits::few_buffers && !numbers.finishes &&
+                   !(kernel.limits == Limits::few_buffers && !numbers.has_ops &&
                      kernel.source == VKROPE_ANGLES_DIRECT_BUFFER) &&
                    choices.coin();
     if (numbers.v) {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "layouts.hpp"
-#include "support/finishing.hpp"
+#include "support/ops.hpp"
 
 namespace vkrope::test {
 
@@ -54,7 +54,7 @@ struct Formats {
 /// Full and partial, several windows, odd ones.
 std::span<const Formats> all_formats();
 /// The first of them, whose rows are short.
-inline constexpr std::uint32_t formats_with_finish = 10;
+inline constexpr std::uint32_t formats_with_ops = 10;
 
 /// What gives a token its position: without ids, the first one and whether a call leaves the table.
 enum class Positions { after_zero, across_zero, beyond_table, ids, shared_ids };
@@ -70,8 +70,8 @@ struct Numbers {
     bool v = false;  // the kernels have a V of K's heads and head_dim
     Element v_in = VKROPE_F32, v_out = VKROPE_F32;
     AngleSource source = VKROPE_ANGLES_FACTORED_TEXTURE;
-    bool finishes = false;  // any tensor has a finish
-    Finish q_finish = {}, k_finish = {}, v_finish = {};
+    bool has_ops = false;  // any tensor has ops
+    Ops q_ops = {}, k_ops = {}, v_ops = {};
 
     // What fill() makes of a shape.
     Shape shape = {};
@@ -87,9 +87,9 @@ struct Numbers {
     bool ids() const { return positions >= Positions::ids; }
     // Norms over a token take all heads at one stride, in one dispatch.
     bool over_token() const {
-        return q_finish.norm.span == VKROPE_NORM_SPAN_TOKEN ||
-               k_finish.norm.span == VKROPE_NORM_SPAN_TOKEN ||
-               v_finish.norm.span == VKROPE_NORM_SPAN_TOKEN;
+        return q_ops.norm.span == VKROPE_NORM_SPAN_TOKEN ||
+               k_ops.norm.span == VKROPE_NORM_SPAN_TOKEN ||
+               v_ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
     }
     bool in_place_possible() const {
         return q_in == q_out && k_in == k_out && pairing == pairing_out;

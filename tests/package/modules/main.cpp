@@ -76,12 +76,12 @@ std::vector<NamedKernel> kernels_of(Element element) {
     info.phase = true;
     info.head_groups = 2;
     add("head_groups", info);
-    Finish finish = full_finish(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE);
-    add("rms", with_finish(with_v(computed), finish));
-    finish.hadamard = 64;
-    add("hadamard", with_finish(computed, finish));
-    add("layer", with_finish(computed, full_finish(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
-                                                   VKROPE_NORM_PLACE_AFTER)));
+    Ops ops = full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE);
+    add("rms", with_ops(with_v(computed), ops));
+    ops.hadamard = 64;
+    add("hadamard", with_ops(computed, ops));
+    add("layer", with_ops(computed, full_ops(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
+                                             VKROPE_NORM_PLACE_AFTER)));
     const struct {
         const char* name;
         Element type;

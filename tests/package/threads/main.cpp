@@ -3,7 +3,7 @@
 // descriptors and with an arena each; of some kinds each then makes a kernel and an arena of its
 // own on the one device, and records these. Q and K as f32 and as f16, in one dispatch and in two,
 // with angles from a table and computed, f16 converted by integers and by the device, with norms
-// and without. All outputs of one element type, source of angles and finish have the same bits.
+// and without. All outputs of one element type, source of angles and ops have the same bits.
 // Built with thread sanitizer, which says whether the library shares more than it may.
 //
 //     threads                 the test
@@ -349,7 +349,7 @@ int main(int argc, char** argv) {
         engine::fail("threads: the device offers no push descriptors");
     real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
         vkGetInstanceProcAddr(gpu.ref().instance, "vkGetPhysicalDeviceProperties"));
-    const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
+    const vkrope::RopeParams rotation = engine::plain_rotation(head_dim);
     const VkCommandPool pool = gpu.make_command_pool();
     const VkCommandBuffer commands = gpu.begin(pool);
     engine::Table table = engine::upload_table(gpu, commands, rotation, calls + tokens);

@@ -129,39 +129,39 @@ KernelInfo kernel_info(AngleSource angles) {
             .angles = angles};
 }
 
-const AnglePlan& angle_plan(AngleSource angles) {
-    static const AnglePlan texture = {.source = VKROPE_ANGLES_DIRECT_TEXTURE,
-                                      .format = VK_FORMAT_R32G32B32A32_SFLOAT,
-                                      .extent = {32, 4096},
-                                      .bytes = 4096 * 32 * 16,
-                                      .pairs = 64,
-                                      .rows = 4096,
-                                      .fold_log2 = 12,
-                                      .row_texels = 32,
-                                      .attention_factor = 1,
-                                      .head_groups = 1};
-    static const AnglePlan factored = {.source = VKROPE_ANGLES_FACTORED_TEXTURE,
-                                       .format = VK_FORMAT_R32G32B32A32_SFLOAT,
-                                       .extent = {32, 2050},
-                                       .bytes = 2050 * 32 * 16,
-                                       .pairs = 64,
-                                       .rows = 4096,
-                                       .fold_log2 = 12,
-                                       .row_texels = 32,
-                                       .attention_factor = 1,
-                                       .head_groups = 1};
-    static const AnglePlan computed = {.source = VKROPE_ANGLES_COMPUTED,
-                                       .bytes = 544,
-                                       .pairs = 64,
-                                       .rows = 0x80000001,
-                                       .attention_factor = 1,
-                                       .head_groups = 1};
-    static const AnglePlan buffer = {.source = VKROPE_ANGLES_DIRECT_BUFFER,
-                                     .bytes = 512 * 64 * 8,
-                                     .pairs = 64,
-                                     .rows = 512,
-                                     .attention_factor = 1,
-                                     .head_groups = 1};
+const AngleTableLayout& angle_plan(AngleSource angles) {
+    static const AngleTableLayout texture = {.source = VKROPE_ANGLES_DIRECT_TEXTURE,
+                                             .format = VK_FORMAT_R32G32B32A32_SFLOAT,
+                                             .extent = {32, 4096},
+                                             .bytes = 4096 * 32 * 16,
+                                             .pairs = 64,
+                                             .rows = 4096,
+                                             .fold_log2 = 12,
+                                             .row_texels = 32,
+                                             .attention_factor = 1,
+                                             .head_groups = 1};
+    static const AngleTableLayout factored = {.source = VKROPE_ANGLES_FACTORED_TEXTURE,
+                                              .format = VK_FORMAT_R32G32B32A32_SFLOAT,
+                                              .extent = {32, 2050},
+                                              .bytes = 2050 * 32 * 16,
+                                              .pairs = 64,
+                                              .rows = 4096,
+                                              .fold_log2 = 12,
+                                              .row_texels = 32,
+                                              .attention_factor = 1,
+                                              .head_groups = 1};
+    static const AngleTableLayout computed = {.source = VKROPE_ANGLES_COMPUTED,
+                                              .bytes = 544,
+                                              .pairs = 64,
+                                              .rows = 0x80000001,
+                                              .attention_factor = 1,
+                                              .head_groups = 1};
+    static const AngleTableLayout buffer = {.source = VKROPE_ANGLES_DIRECT_BUFFER,
+                                            .bytes = 512 * 64 * 8,
+                                            .pairs = 64,
+                                            .rows = 512,
+                                            .attention_factor = 1,
+                                            .head_groups = 1};
     switch (angles) {
         case VKROPE_ANGLES_FACTORED_TEXTURE: return factored;
         case VKROPE_ANGLES_COMPUTED: return computed;
@@ -179,7 +179,7 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angle
     call.out[Q] = tensor(host.q_out, 8);
     call.in[K] = tensor(host.k, 2);
     call.out[K] = tensor(host.k_out, 2);
-    call.angles.plan = &angle_plan(angles);
+    call.angles.layout = &angle_plan(angles);
     if (angles == VKROPE_ANGLES_DIRECT_TEXTURE || angles == VKROPE_ANGLES_FACTORED_TEXTURE) {
         call.angles.view = host.view;
     } else {
@@ -201,21 +201,20 @@ Call with_v(const KernelHost& host, Call call) {
     return call;
 }
 
-KernelInfo with_finish(KernelInfo info, Finish finish, std::uint32_t q_heads, std::uint32_t k_heads,
-                       std::uint32_t v_heads) {
-    if (info.tensor[Q].head_dim != 0) info.tensor[Q].ops = finish, info.tensor[Q].heads = q_heads;
-    finish.scale_call = false;
-    if (info.tensor[K].head_dim != 0) info.tensor[K].ops = finish, info.tensor[K].heads = k_heads;
-    if (info.tensor[V].head_dim != 0) info.tensor[V].ops = finish, info.tensor[V].heads = v_heads;
+KernelInfo with_ops(KernelInfo info, Ops ops, std::uint32_t q_heads, std::uint32_t k_heads,
+                    std::uint32_t v_heads) {
+    if (info.tensor[Q].head_dim != 0) info.tensor[Q].ops = ops, info.tensor[Q].heads = q_heads;
+    ops.scale_call = false;
+    if (info.tensor[K].head_dim != 0) info.tensor[K].ops = ops, info.tensor[K].heads = k_heads;
+    if (info.tensor[V].head_dim != 0) info.tensor[V].ops = ops, info.tensor[V].heads = v_heads;
     return info;
 }
 
-Call with_finish(const KernelHost& host, const KernelInfo& info, Call call) {
+Call with_ops(const KernelHost& host, const KernelInfo& info, Call call) {
     const VkDeviceSize bytes = VkDeviceSize{std::max(call.batch, 1u)} * call.tokens * 4;
-    const auto factors = [&](const Finish& finish, const Tensor& tensor, VkDeviceSize at) {
-        return finish.scale_tokens && tensor.heads != 0
-                   ? VkDescriptorBufferInfo{host.words, at, bytes}
-                   : VkDescriptorBufferInfo{};
+    const auto factors = [&](const Ops& ops, const Tensor& tensor, VkDeviceSize at) {
+        return ops.scale_tokens && tensor.heads != 0 ? VkDescriptorBufferInfo{host.words, at, bytes}
+                                                     : VkDescriptorBufferInfo{};
     };
     // Not at multiples of what a device binds at.
     call.scale_tokens[Q] = factors(info.tensor[Q].ops, call.in[Q], 0xc0000 + 4);
@@ -227,7 +226,7 @@ Call with_finish(const KernelHost& host, const KernelInfo& info, Call call) {
     return call;
 }
 
-Finish full_finish(NormKind kind, NormSpan span, NormPlace place) {
+Ops full_ops(NormKind kind, NormSpan span, NormPlace place) {
     const bool layer = kind == VKROPE_NORM_LAYER;
     return {.bias = VKROPE_PARAMETER_CHANNEL,
             .norm = {.kind = kind,

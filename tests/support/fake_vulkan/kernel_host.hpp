@@ -48,7 +48,7 @@ VkPhysicalDeviceFloatControlsProperties all_float_controls();
 KernelInfo kernel_info(AngleSource angles = VKROPE_ANGLES_DIRECT_TEXTURE);
 
 /// A table for kernel_info(): 64 pairs; textures for 4096 positions, direct buffers for 512.
-const AnglePlan& angle_plan(AngleSource angles = VKROPE_ANGLES_DIRECT_TEXTURE);
+const AngleTableLayout& angle_plan(AngleSource angles = VKROPE_ANGLES_DIRECT_TEXTURE);
 
 /// A call that kernel_info() allows: one sequence, 8 and 2 heads, out of place in separate buffers,
 /// from offset 0.
@@ -59,15 +59,15 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7,
 KernelInfo with_v(KernelInfo info);
 Call with_v(const KernelHost& host, Call call);
 
-/// Adds this finish to Q, K and V, whichever `info` has, and their number of heads. Only Q keeps
+/// Adds this ops to Q, K and V, whichever `info` has, and their number of heads. Only Q keeps
 /// `scale_call`.
-KernelInfo with_finish(KernelInfo info, Finish finish, std::uint32_t q_heads = 8,
-                       std::uint32_t k_heads = 2, std::uint32_t v_heads = 2);
+KernelInfo with_ops(KernelInfo info, Ops ops, std::uint32_t q_heads = 8, std::uint32_t k_heads = 2,
+                    std::uint32_t v_heads = 2);
 /// Adds the parameters and factors that the kernel reads: behind the angles, in buffers of words.
-Call with_finish(const KernelHost& host, const KernelInfo& info, Call call);
+Call with_ops(const KernelHost& host, const KernelInfo& info, Call call);
 
-/// A finish with everything that a norm of this kind can have.
-Finish full_finish(NormKind kind, NormSpan span, NormPlace place);
+/// A ops with everything that a norm of this kind can have.
+Ops full_ops(NormKind kind, NormSpan span, NormPlace place);
 
 /// Names of the commands in the host's command buffer.
 std::vector<std::string> recorded(const KernelHost& host);

@@ -108,7 +108,7 @@ if command -v xmllint >/dev/null; then holds 'the page is well-formed' xmllint -
 # The summaries, of two devices of one name: this run with a report of which one check fails, and
 # the same figures with another driver and rivals that win.
 rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
-rows="$rows|finish/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
+rows="$rows|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
 works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" \
     --benchmark_min_time=0.001 --benchmark_repetitions=2 \
     --commit abc123 --benchmark_out=medians.json
@@ -155,7 +155,7 @@ done
 same decode_b1/f16 2 rope/decode_b1/f16/factored_texture/in_place real_time 1e-3
 same prefill_llama3_8b/f32 6 rival/ggml_along_x/prefill_llama3_8b/f32 vkrope_speedup 1
 same prefill_llama3_8b/f32 9 rival/unfused/prefill_llama3_8b/f32 vkrope_speedup 1
-for row in finish/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0; do
+for row in ops/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0; do
     same $row 5 $row passes 1
     same $row 7 $row passes_over_fused 1
     same $row 9 $row ggml_over_fused 1
@@ -183,7 +183,7 @@ awk -v out=. -f "$source/bench/summary.awk" run.json >"$logs/out" 2>&1 &&
 # for each GPU, and none for a software device.
 sed -i 's/^type .*/type      discrete/' "$other"
 for page in README.md host/guide/performance.md; do
-    for table in devices front rotation finish create; do
+    for table in devices front rotation ops create; do
         printf '<!-- table %s: -->\n| of before |\n\nafter\n' $table
     done >tree/$page
 done

@@ -143,7 +143,7 @@ inline Output output_of(const Engine& engine, const Row& values, std::size_t row
 }
 
 inline Judgement judged(const Row& values, const Output& output,
-                        const reference::QuantisedStore& store, const reference::Finish& steps = {},
+                        const reference::QuantisedStore& store, const reference::Ops& steps = {},
                         std::uint64_t batch = 1, const Limits& limits = {}) {
     StepsEvidence evidence;
     evidence.rotates = false;

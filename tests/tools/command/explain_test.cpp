@@ -17,8 +17,8 @@ using namespace vkrope::tools;
 
 namespace {
 
-Rotation rotation_of(std::uint32_t pairs, double base) {
-    Rotation rotation;
+RopeParams rotation_of(std::uint32_t pairs, double base) {
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = 2 * pairs;
     rotation.base = base;
     rotation.max_position = 4096;
@@ -38,7 +38,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
-    Rotation rotation = rotation_of(4, 10000);
+    RopeParams rotation = rotation_of(4, 10000);
     rotation.inv_freq[2] /= 2.5;
     rotation.inv_freq[3] = 0;
     rotation.pairing = VKROPE_INTERLEAVED;
@@ -61,7 +61,7 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     rotation.windows[0] = {0, 2};
     rotation.windows[1] = {4, 6};
     const Explanation windows = explain(rotation);
-    Rotation unrotated;
+    RopeParams unrotated;
     unrotated.head_dim = 8;
     unrotated.no_rope = true;
     CHECK(windows.pairs[0].second == 1);
@@ -75,7 +75,7 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
 }
 
 TEST_CASE("without a base nothing is said of the unscaled frequencies") {
-    Rotation rotation = rotation_of(4, 10000);
+    RopeParams rotation = rotation_of(4, 10000);
     rotation.base = 0;
     rotation.max_position = 0;
     const Explanation explanation = explain(rotation);
@@ -87,7 +87,7 @@ TEST_CASE("without a base nothing is said of the unscaled frequencies") {
 }
 
 TEST_CASE("axes of the pairs") {
-    Rotation rotation = rotation_of(8, 10000);
+    RopeParams rotation = rotation_of(8, 10000);
     rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 3, {2, 3, 3}, 0};
     const auto axes = [&rotation] {
         std::vector<std::uint32_t> found;
@@ -111,7 +111,7 @@ TEST_CASE("the bound of q.k at known distances") {
 }
 
 TEST_CASE("no line is wider than 120 columns, however many pairs or warnings there are") {
-    Rotation rotation = rotation_of(300, 1e6);
+    RopeParams rotation = rotation_of(300, 1e6);
     rotation.rope_type = "longrope";
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         rotation.inv_freq[j] /= 1 + double(j % 7) / 100;
@@ -134,7 +134,7 @@ TEST_CASE("no line is wider than 120 columns, however many pairs or warnings the
 }
 
 TEST_CASE("a picture has a curve for what there is to compare, and the same bytes each time") {
-    Rotation rotation = rotation_of(16, 10000);
+    RopeParams rotation = rotation_of(16, 10000);
     const std::string plain = svg_of(explain(rotation));
     CHECK(plain == svg_of(explain(rotation)));
     CHECK(count_of(plain, "<polyline class=\"s0\"") == 2);
@@ -198,7 +198,7 @@ TEST_CASE("a plot: lines break where there is no value, text cannot become marku
 }
 
 TEST_CASE("phases and head groups: a line for each pair of each group") {
-    Rotation rotation = rotation_of(4, 10000);
+    RopeParams rotation = rotation_of(4, 10000);
     rotation.head_groups = 2;
     rotation.phase = {0, 0.5, 0, 0, 0, 0, 0, -1.5};
     const std::vector<double> first = rotation.inv_freq;
@@ -222,7 +222,7 @@ TEST_CASE("phases and head groups: a line for each pair of each group") {
 }
 
 TEST_CASE("a sum over axes: a line for each axis that turns a pair, and a grid") {
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.sections.axes = 3;
     rotation.sections.order = VKROPE_SECTIONS_SUM;
@@ -242,7 +242,7 @@ TEST_CASE("a sum over axes: a line for each axis that turns a pair, and a grid")
 }
 
 TEST_CASE("the picture of several axes: frequencies by axis, and the hands over a grid") {
-    Rotation rotation = rotation_of(8, 10000);
+    RopeParams rotation = rotation_of(8, 10000);
     const std::size_t circles = count_of(svg_of(explain(rotation)), "<circle");
     rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 2, {4, 4}, 0};
     const std::string picture = svg_of(explain(rotation));

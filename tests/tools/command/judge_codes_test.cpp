@@ -267,7 +267,7 @@ TEST_CASE("the Hadamard transform before the codes") {
         turned[i] = sum / 4;
     }
     const Engine engine = {.type = Store::q8_0};
-    const reference::Finish right = {.hadamard = block};
+    const reference::Ops right = {.hadamard = block};
     const auto engine_of = [&](const Row& row) {
         return judged(values, output_of(engine, row), {Store::q8_0}, right);
     };

@@ -131,8 +131,8 @@ std::vector<std::byte> stored(const Numbers& numbers, Type type) {
     return bytes;
 }
 
-reference::Finish definition_of(const Engine& right) {
-    reference::Finish steps;
+reference::Ops definition_of(const Engine& right) {
+    reference::Ops steps;
     steps.bias = right.adds_bias ? bias : Numbers{};
     steps.norm.kind = right.norm;
     steps.norm.over_token = right.over_token;

@@ -231,7 +231,7 @@ TEST_CASE("other RoPEs of the model") {
         e.inv_freq = {0.8, 0.2, 0.02, 0.001};
         e.factor = 1.5;
     }));
-    Rotation other;
+    RopeParams other;
     other.rotary_dim = rotary_dim;
     other.inv_freq = {0.8, 0.2, 0.02, 0.001};
     other.attention_factor = 1.5;

@@ -94,8 +94,8 @@ const Yarn yarns[] = {{500, 16, 4096, true},
                       {10000, 40, 4096, false},
                       {150000, 32, 8192, false}};
 
-Rotation rotation_with(const Frequencies& inv_freq, double factor) {
-    Rotation rotation;
+RopeParams rotation_with(const Frequencies& inv_freq, double factor) {
+    RopeParams rotation;
     rotation.inv_freq = inv_freq;
     rotation.rotary_dim = std::uint32_t(2 * inv_freq.size());
     rotation.attention_factor = factor;
@@ -271,7 +271,7 @@ TEST_CASE("a layer without RoPE is right as it is, and one that was rotated is n
 }
 
 TEST_CASE("another layer type with another width, factor or window") {
-    for (const Rotation& other :
+    for (const RopeParams& other :
          {rotation_with({0.9, 0.1}, 1), rotation_with({0.7, 0.2, 0.1, 0.05, 0.01}, 1.5)}) {
         Case made(changed([&](Engine& e) {
             e.inv_freq = other.inv_freq;

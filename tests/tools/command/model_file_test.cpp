@@ -19,9 +19,9 @@ void check_read_once(const std::string& original) {
                              std::filesystem::path(original).extension().string();
     std::filesystem::copy_file(original, copy, std::filesystem::copy_options::overwrite_existing);
     const ModelFile file(copy);
-    const Result<Rotation> before = file.read({});
+    const Result<RopeParams> before = file.read({});
     std::filesystem::resize_file(copy, 0);
-    const Result<Rotation> after = file.read({});
+    const Result<RopeParams> after = file.read({});
     REQUIRE_MESSAGE(before, before.status.what);
     REQUIRE_MESSAGE(after, after.status.what);
     CHECK(after->inv_freq == before->inv_freq);

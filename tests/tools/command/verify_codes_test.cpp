@@ -29,7 +29,7 @@ struct Stored {
         inputs.batch = 1;
         inputs.tokens = tokens;
         inputs.steps[V].store = store;
-        inputs.steps[V].finish.hadamard = store.hadamard;
+        inputs.steps[V].ops.hadamard = store.hadamard;
         TensorFile v;
         v.option = "--v";
         v.array.header.shape = {1, tokens, heads, head_dim};

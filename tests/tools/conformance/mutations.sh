@@ -133,35 +133,35 @@ mutated turns/channels_f32_half_split 'rotating_step: the angle of channel 1' st
     's/angles_of(token, pairs, 1, step.c1, step.s1);/angles_of(token, pairs, 0, step.c1, step.s1);/'
 mutated turns/channels_f32_half_split 'rotating_step: the gradient of channels' steps.glsl \
     's/step.s = step.s1;/step.s1 = step.s1;/'
-mutated finish/rms_of_heads_f16 'unit_sum: units of 8' norm.glsl \
+mutated ops/rms_of_heads_f16 'unit_sum: units of 8' norm.glsl \
     's/all = (pairs.x + pairs.y) + (pairs.z + pairs.w);/all = (pairs.x + pairs.y) + (pairs.z + pairs.z);/'
-mutated finish/rms_of_heads_f16 'tree_add: the sums that wait' norm.glsl \
+mutated ops/rms_of_heads_f16 'tree_add: the sums that wait' norm.glsl \
     's/precise float both = vkrope_waiting\[level\] + sum;/precise float both = vkrope_waiting[0] + sum;/'
-mutated finish/rms_of_heads_f16 'shared_rest: the upper half of 16 sums' shared_sums.glsl \
+mutated ops/rms_of_heads_f16 'shared_rest: the upper half of 16 sums' shared_sums.glsl \
     's/vkrope_shared_eight(sums, 0) + vkrope_shared_eight(sums, 8);/vkrope_shared_eight(sums, 0) + vkrope_shared_eight(sums, 0);/'
-mutated finish/rms_of_tokens_f32 'shared_stage: the last sums of a row' shared_sums.glsl \
+mutated ops/rms_of_tokens_f32 'shared_stage: the last sums of a row' shared_sums.glsl \
     's/sums.count % 8u == 0 ? 8u : sums.count - first;/8u;/'
-mutated finish/rms_of_tokens_f32 'shared_sums: the last head of a token' finish_shared.glsl \
+mutated ops/rms_of_tokens_f32 'shared_sums: the last head of a token' ops_shared.glsl \
     's/if (share.step_lane == 0 \&\& head < T(row_heads))/if (share.step_lane == 0 \&\& head + 1 < T(row_heads))/'
-mutated finish/rms_of_tokens_f32 'owned_sum: the last head of a token' finish_owned.glsl \
+mutated ops/rms_of_tokens_f32 'owned_sum: the last head of a token' ops_owned.glsl \
     's/if (each < T(row_heads)) leaf = T(head_sums)\[each\];/if (each + 1 < T(row_heads)) leaf = T(head_sums)[each];/'
-mutated finish/rms_of_heads_after_bf16 'finish_units: the norm after the rotation' finish.glsl \
+mutated ops/rms_of_heads_after_bf16 'ops_units: the norm after the rotation' ops.glsl \
     '/^    if (T(norm_after)) {$/{N;s/a = T(normed)(norm, a, p.a);/a = T(normed)(norm, a, p.b);/;}'
-mutated finish/layer_norm_bf16 'normed: the mean' finish.glsl \
+mutated ops/layer_norm_bf16 'normed: the mean' ops.glsl \
     '/what != sum_values/!s/vkrope_centred(u, norm.scale, norm.mean);/vkrope_centred(u, norm.scale, 0.0);/'
-mutated finish/layer_norm_bf16 'normed: the bias of a norm' finish.glsl \
+mutated ops/layer_norm_bf16 'normed: the bias of a norm' ops.glsl \
     's/u = vkrope_sum(u, p.norm_bias);/u = vkrope_sum(u, p.bias);/'
-mutated finish/rms_of_tokens_f32 'parameters: the weights of a head' finish.glsl \
+mutated ops/rms_of_tokens_f32 'parameters: the weights of a head' ops.glsl \
     's/index += T(absolute_head)(head) \* T(head_dim);/index += 0;/'
-mutated finish/bias_clip_and_scale 'token_factor: the second sequence' finish.glsl \
+mutated ops/bias_clip_and_scale 'token_factor: the second sequence' ops.glsl \
     's/index += z \* VKROPE_PUSH.tokens;/index += 0;/'
-mutated finish/bias_clip_and_scale 'clip: numbers below 0' norm.glsl \
+mutated ops/bias_clip_and_scale 'clip: numbers below 0' norm.glsl \
     's/return mix(below, vec4(least), lessThan(x, vec4(least)));/return below;/'
-mutated finish/extreme_rows_rms 'set_root: squares that overflow' norm.glsl \
+mutated ops/extreme_rows_rms 'set_root: squares that overflow' norm.glsl \
     's/norm.scale_d = overflows ? vkrope_small : 1.0;/norm.scale_d = 1.0;/'
-mutated store/int8_in_every_way 'store_bytes: the first word of a row' finish_shared.glsl \
+mutated store/int8_in_every_way 'store_bytes: the first word of a row' ops_shared.glsl \
     's/mask <<= uint(-8 \* from);/mask <<= 0u;/'
-mutated store/int8_in_every_way 'store_bytes: the last word of a row' finish_shared.glsl \
+mutated store/int8_in_every_way 'store_bytes: the last word of a row' ops_shared.glsl \
     's/mask \&= ~0u >> uint(8 \* beyond);/mask \&= ~0u;/'
 mutated 'store/q5_1*' 'end_blocks: the upper channels' staging.glsl \
     's/(type == element_q8_0 ? lanes : 2 \* lanes)/lanes/'
@@ -171,9 +171,9 @@ mutated store/q8_0 'begin_blocks: a NaN' staging.glsl \
     's/has_nan = most > 0xff000000u;/has_nan = false;/'
 mutated 'store/q8_0*' 'staged_word: the half that each block has more' staging.glsl \
     's/at = 2 \* index + 2 \* index \/ halves + 1;/at = 2 * index + 1;/'
-mutated store/int8_in_every_way 'made_scale: the scales of a cache' finish_shared.glsl \
+mutated store/int8_in_every_way 'made_scale: the scales of a cache' ops_shared.glsl \
     's/share.token.page \* VKROPE_PUSH.page_size \* T(scale_heads);/share.token.page * VKROPE_PUSH.page_size;/'
-mutated store/int8_in_every_way 'given_scale: the scale of a head' finish_shared.glsl \
+mutated store/int8_in_every_way 'given_scale: the scale of a head' ops_shared.glsl \
     's/if (T(store_scale) == store_scale_given_head) at += T(absolute_head)(head);/at += 0;/'
 mutated store/hadamard 'hadamard_pass: levels beyond a unit' staging.glsl \
     's/count = row.channels >> levels, stride = 1u << level;/count = row.channels >> levels, stride = 1u;/'

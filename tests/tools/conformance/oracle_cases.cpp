@@ -11,7 +11,7 @@
 #include "conformance/cases/description.hpp"
 #include "conformance/cases/tensor.hpp"
 #include "io/element_type.hpp"
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 #include "reference/quantise.hpp"
 
 using namespace vkrope;
@@ -85,9 +85,9 @@ reference::Operation operation_of(const CaseFolder& folder, const CaseDescriptio
     return operation;
 }
 
-reference::Finish steps_of(const CaseFolder& folder, const StepsCase& given,
-                           const CaseTensor& tensor) {
-    reference::Finish steps;
+reference::Ops steps_of(const CaseFolder& folder, const StepsCase& given,
+                        const CaseTensor& tensor) {
+    reference::Ops steps;
     steps.bias = numbers(folder, given.bias);
     steps.clip = given.clip;
     steps.scale = given.scale;
@@ -146,15 +146,15 @@ void each_token(const CaseFolder& folder, const CaseDescription& description,
     const StepsCase& steps = description.steps[which];
     const auto* input = tensor.parent.data.data() + static_cast<std::size_t>(tensor.in.offset) *
                                                         element_bytes(description.dtype);
-    reference::finish(layout_of(tensor, tensor.in, description.dtype),
-                      operation_of(folder, description, tensor, which),
-                      steps_of(folder, steps, tensor), 3, input,
-                      [&](std::uint64_t batch, std::uint64_t token,
-                          std::span<const reference::Approximate> channels) {
-                          std::vector<reference::Approximate> row(channels.begin(), channels.end());
-                          reference::hadamard(row, steps.hadamard, 0);
-                          visit(batch * tensor.tokens + token, row);
-                      });
+    reference::apply_ops(
+        layout_of(tensor, tensor.in, description.dtype),
+        operation_of(folder, description, tensor, which), steps_of(folder, steps, tensor), 3, input,
+        [&](std::uint64_t batch, std::uint64_t token,
+            std::span<const reference::Approximate> channels) {
+            std::vector<reference::Approximate> row(channels.begin(), channels.end());
+            reference::hadamard(row, steps.hadamard, 0);
+            visit(batch * tensor.tokens + token, row);
+        });
 }
 
 /// The bytes of a row, and its scale if one is made.

@@ -9,7 +9,7 @@
 
 #include "cli/program.hpp"
 #include "conformance/builtin/builtin.hpp"
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 #include "kernel/plan.hpp"
 #include "support/fake_vulkan/fake_vulkan.hpp"
 #include "variants.hpp"

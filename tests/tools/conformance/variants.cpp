@@ -10,7 +10,7 @@ namespace vkrope::conformance {
 namespace {
 
 // A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those from
-// `finish` to `staged` and second_parameters are not in the list yet: the group finish/* of the
+// `ops` to `staged` and second_parameters are not in the list yet: the group ops/* of the
 // suite runs a choice of them, cases and device tests the latter.
 static_assert(shader::constant_count == 111);
 

@@ -36,7 +36,7 @@ class Input {
 void require(bool holds, const char* rule);
 
 /// Requires the rules of an importer's result; returns whether it has a value.
-bool require_rules(const Result<Rotation>& result);
+bool require_rules(const Result<RopeParams>& result);
 
 /// The targets: each returns whether the input is valid.
 bool parse_config(Input input);

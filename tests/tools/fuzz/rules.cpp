@@ -54,14 +54,14 @@ void require(bool holds, const char* rule) {
     }
 }
 
-bool require_rules(const Result<Rotation>& result) {
+bool require_rules(const Result<RopeParams>& result) {
     if (!result) {
         require(result.status.what[0] != '\0' && printable(result.status.what),
                 "an error has a printable sentence");
         require(result.value.inv_freq.empty(), "where there is an error there is no value");
         return false;
     }
-    const Rotation& rotation = result.value;
+    const RopeParams& rotation = result.value;
     require(rotation.inv_freq.size() == rotation.rotary_dim / 2,
             "there are as many frequencies as pairs");
     require(rotation.rotary_dim % 2 == 0 && rotation.rotary_dim <= rotation.head_dim,

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "norm_rows.hpp"
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 #include "search.hpp"
 
 using namespace vkrope::bounds;
@@ -39,7 +39,7 @@ double share_of(const Kind& kind, const Row& row) {
     const std::size_t heads = kind.norm.heads, count = row.x.size();
     reference::Operation operation;
     operation.positions = {0};
-    reference::Finish steps;
+    reference::Ops steps;
     steps.bias.assign(row.bias.begin(), row.bias.end());
     steps.norm.kind = kind.norm.layer ? reference::NormKind::layer : reference::NormKind::rms;
     steps.norm.over_token = heads > 1;
@@ -47,21 +47,21 @@ double share_of(const Kind& kind, const Row& row) {
     steps.norm.weight.assign(kind.head_dim, double{row.w});
     steps.norm.weight_offset = 1;
     double worst = 0;
-    reference::finish({.type = reference::Type::f32,
-                       .batch = 1,
-                       .tokens = 1,
-                       .heads = heads,
-                       .head_dim = kind.head_dim,
-                       .batch_stride = count,
-                       .token_stride = count,
-                       .head_stride = kind.head_dim},
-                      operation, steps, 6, row.x.data(),
-                      [&](auto, auto, std::span<const reference::Approximate> channels) {
-                          for (std::size_t i = 0; i < count; ++i) {
-                              const long double off = std::fabs(got[i] - channels[i].value);
-                              worst = std::fmax(worst, double(off / channels[i].error));
-                          }
-                      });
+    reference::apply_ops({.type = reference::Type::f32,
+                          .batch = 1,
+                          .tokens = 1,
+                          .heads = heads,
+                          .head_dim = kind.head_dim,
+                          .batch_stride = count,
+                          .token_stride = count,
+                          .head_stride = kind.head_dim},
+                         operation, steps, 6, row.x.data(),
+                         [&](auto, auto, std::span<const reference::Approximate> channels) {
+                             for (std::size_t i = 0; i < count; ++i) {
+                                 const long double off = std::fabs(got[i] - channels[i].value);
+                                 worst = std::fmax(worst, double(off / channels[i].error));
+                             }
+                         });
     return worst;
 }
 

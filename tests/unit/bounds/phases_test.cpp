@@ -15,10 +15,10 @@
 #include "sources.hpp"
 
 using namespace vkrope::bounds;
-using vkrope::AnglePlan;
 using vkrope::AngleSource;
+using vkrope::AngleTableLayout;
 using vkrope::CosSin;
-using vkrope::Rotation;
+using vkrope::RopeParams;
 using vkrope::shader_source::Turning;
 namespace shader = vkrope::shader;
 namespace glsl = vkrope::glsl;
@@ -42,8 +42,8 @@ std::vector<std::int64_t> positions_to(std::uint64_t rows, Random& random) {
 }
 
 /// Frequencies of models, and phases up to the largest that a rotation may have.
-Rotation rotation_with_phases(double attention_factor, Random& random, std::uint32_t axes = 1) {
-    Rotation rotation;
+RopeParams rotation_with_phases(double attention_factor, Random& random, std::uint32_t axes = 1) {
+    RopeParams rotation;
     rotation.head_dim = 2 * pairs;
     rotation.rotary_dim = 2 * pairs;
     rotation.attention_factor = attention_factor;
@@ -60,8 +60,8 @@ Rotation rotation_with_phases(double attention_factor, Random& random, std::uint
 /// The table or the words of a rotation, where the functions of the shader read them.
 class Filled {
    public:
-    Filled(const Rotation& rotation, AngleSource source, std::uint64_t rows) {
-        const vkrope::Result<AnglePlan> planned = plan_angles(rotation, source, rows, 16384);
+    Filled(const RopeParams& rotation, AngleSource source, std::uint64_t rows) {
+        const vkrope::Result<AngleTableLayout> planned = plan_angles(rotation, source, rows, 16384);
         REQUIRE(bool(planned));
         plan_ = planned.value;
         words_.resize(plan_.bytes / sizeof(glsl::uvec4) + 1);
@@ -73,7 +73,7 @@ class Filled {
                                .height = std::int32_t(plan_.extent.height)};
     }
 
-    const AnglePlan& plan() const { return plan_; }
+    const AngleTableLayout& layout() const { return plan_; }
 
     /// cos and sin in row `row` of a direct_buffer.
     CosSin in_row(std::uint64_t row, std::size_t pair) const {
@@ -84,7 +84,7 @@ class Filled {
     }
 
    private:
-    AnglePlan plan_;
+    AngleTableLayout plan_;
     std::vector<glsl::uvec4> words_;
     std::vector<glsl::vec4> texels_;
 };
@@ -105,7 +105,7 @@ bool same_bits(CosSin a, CosSin b) {
 }
 
 /// The sum over axes of position and frequency, and the phase, in real arithmetic.
-Exact exact_of(const Rotation& rotation, std::span<const std::int64_t> positions,
+Exact exact_of(const RopeParams& rotation, std::span<const std::int64_t> positions,
                std::size_t pair) {
     Exact sum = exact(1, rotation.phase[pair]);
     for (std::size_t axis = 0; axis < positions.size(); ++axis) {
@@ -122,7 +122,7 @@ double error_at(CosSin angle, const Exact& of, double attention_factor, Random& 
     return error_of(rotate(x0, x1, angle), x0, x1, of, attention_factor);
 }
 
-/// The table row that a direct table has for a position: see AnglePlan.
+/// The table row that a direct table has for a position: see AngleTableLayout.
 std::uint64_t direct_row(std::int64_t position, std::uint64_t rows) {
     return position >= 0 ? std::uint64_t(position) : rows - 1 + std::uint64_t(-position);
 }
@@ -181,9 +181,9 @@ TEST_CASE("a factored table with phases: every position of the table has its two
     for (const std::uint64_t rows : {1ull, 2ull, 2047ull, 2048ull, 2049ull, 2050ull, 4096ull,
                                      4097ull, 131072ull, 1ull << 22}) {
         Random random(22);
-        const Rotation rotation = rotation_with_phases(1, random);
+        const RopeParams rotation = rotation_with_phases(1, random);
         const Filled table(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, rows);
-        const AnglePlan& plan = table.plan();
+        const AngleTableLayout& plan = table.layout();
         const std::uint64_t coarse_rows = shader::coarse_rows(rows, true);
         std::uint64_t last = 0;
         for (const std::int64_t position : positions_to(rows, random)) {
@@ -204,7 +204,7 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
     for (const double factor : attention_factors) {
         for (const std::uint64_t rows : {3000ull, 4097ull, 1ull << 22}) {
             Random random(23);
-            const Rotation rotation = rotation_with_phases(factor, random);
+            const RopeParams rotation = rotation_with_phases(factor, random);
             const Filled table(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, rows);
             const Angles angles(rotation.inv_freq, factor, Turning{.phase = rotation.phase});
             const double bound = vkrope::error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, factor);
@@ -213,9 +213,9 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
                     shader::Unit c, s, c1, s1;
                     const auto read = [&](std::size_t pair, std::uint32_t n, shader::Unit& to_c,
                                           shader::Unit& to_s) {
-                        shader::vkrope_phased_angles(std::uint32_t(position), std::uint32_t(rows),
-                                                     std::uint32_t(pair), n, table.plan().fold_log2,
-                                                     table.plan().row_texels, to_c, to_s);
+                        shader::vkrope_phased_angles(
+                            std::uint32_t(position), std::uint32_t(rows), std::uint32_t(pair), n,
+                            table.layout().fold_log2, table.layout().row_texels, to_c, to_s);
                     };
                     read(first, 8, c, s);
                     const auto of = of_unit(c, s);
@@ -271,10 +271,10 @@ TEST_CASE("direct tables with phases: within the bound, with rows for positions 
     for (const double factor : attention_factors) {
         for (const std::uint64_t rows : {1ull, 2ull, 3000ull, 4097ull}) {
             Random random(25);
-            const Rotation rotation = rotation_with_phases(factor, random);
+            const RopeParams rotation = rotation_with_phases(factor, random);
             const Filled table(rotation, VKROPE_ANGLES_DIRECT_BUFFER, rows);
             const Angles angles(rotation.inv_freq, factor, Turning{.phase = rotation.phase});
-            REQUIRE(table.plan().bytes == (2 * rows - 1) * pairs * 8);
+            REQUIRE(table.layout().bytes == (2 * rows - 1) * pairs * 8);
             const double bound = vkrope::error_bound(VKROPE_ANGLES_DIRECT_BUFFER, factor);
             std::size_t other_bits = 0;
             for (const std::int64_t position : positions_to(rows, random)) {
@@ -300,7 +300,7 @@ TEST_CASE("computed angles with phases, of one axis and of sums over axes: withi
     for (const std::uint32_t axes : {1u, 2u, 3u, 8u}) {
         for (const double factor : attention_factors) {
             Random random(26 + axes);
-            const Rotation rotation = rotation_with_phases(factor, random, axes);
+            const RopeParams rotation = rotation_with_phases(factor, random, axes);
             const Filled words(rotation, VKROPE_ANGLES_COMPUTED, 1);
             const Angles angles(rotation.inv_freq, factor,
                                 Turning{.phase = rotation.phase, .axes = axes});

@@ -111,7 +111,7 @@ uint shown_words(uint type, bool made) {
     return made ? 1 : type >= element_q8_0 ? VKROPE_SHOWN_WORDS(type) : 0;
 }
 
-/// What a workgroup stores of these rows, each from byte `to` on: as finish_shared.glsl does it,
+/// What a workgroup stores of these rows, each from byte `to` on: as ops_shared.glsl does it,
 /// from barrier to barrier.
 struct Stored {
     std::vector<Bytes> rows;

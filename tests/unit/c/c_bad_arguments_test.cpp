@@ -19,7 +19,7 @@ using namespace vkrope::test;
 
 TEST_CASE("C: arrays without a size are read only where their count is the rule's") {
     vkrope_error error;
-    vkrope_angle_plan plan = {};
+    vkrope_angle_table_layout plan = {};
     const auto refuses = [&](const vkrope_rope_params& rotation, const char* words) {
         check_refused(vkrope_plan_angles(&rotation, VKROPE_ANGLES_COMPUTED, 4, 0, &plan, &error),
                       error, words);
@@ -36,18 +36,17 @@ TEST_CASE("C: arrays without a size are read only where their count is the rule'
     double inv_freq[4] = {}, phase[2] = {};
     vkrope_grid_axis axis = {};
     axis.count = 2;
-    check_refused(vkrope_rotation_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error), error,
+    check_refused(vkrope_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error), error,
                   "rotation.phase null");
     vkrope_ggml_rope rope = {};
     rope.head_dim = rope.n_dims = 8;
-    check_refused(vkrope_rotation_from_ggml(&rope, inv_freq, 3, &rotation, &error), error,
+    check_refused(vkrope_rope_params_from_ggml(&rope, inv_freq, 3, &rotation, &error), error,
                   "count 3 4");
     rotation = four_channels();
     axis.origin = 1;
-    check_refused(vkrope_rotation_fold_grid(&axis, 1, inv_freq, nullptr, &rotation, &error), error,
+    check_refused(vkrope_fold_grid(&axis, 1, inv_freq, nullptr, &rotation, &error), error,
                   "phase null");
-    REQUIRE(vkrope_rotation_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error) ==
-            VKROPE_SUCCESS);
+    REQUIRE(vkrope_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error) == VKROPE_SUCCESS);
     CHECK(rotation.inv_freq == inv_freq);
     CHECK(rotation.phase == phase);
     CHECK(rotation.phase_count == 2);
@@ -59,11 +58,11 @@ TEST_CASE("C: arrays without a size are read only where their count is the rule'
     rotation.sections.leftover_axis = 500;
     vkrope_grid_axis three[3] = {axis, axis, axis};
     rotation.sections.pairs[1] = 0, rotation.sections.pairs[2] = 1;
-    check_refused(vkrope_rotation_fold_grid(three, 3, inv_freq, phase, &rotation, &error), error,
+    check_refused(vkrope_fold_grid(three, 3, inv_freq, phase, &rotation, &error), error,
                   "rotation.sections 500 3");
     rotation = four_channels();
     rotation.rotary_dim = 1u << 31;
-    check_refused(vkrope_rotation_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error), error,
+    check_refused(vkrope_fold_grid(&axis, 1, inv_freq, phase, &rotation, &error), error,
                   "rotation.rotary_dim 2147483648");
     const double divisors[] = {2, 4};
     check_refused(vkrope_scale_divisors(inv_freq, 2, divisors, 1, &error), error, "divisors 1 2");
@@ -71,7 +70,7 @@ TEST_CASE("C: arrays without a size are read only where their count is the rule'
 
 TEST_CASE("C: null where an object must be is an error, and nothing to destroy") {
     vkrope_error error;
-    vkrope_angle_plan planned = {};
+    vkrope_angle_table_layout planned = {};
     vkrope_grid_axis axis = {};
     vkrope_kernel_info of_kernel = {};
     check_refused(vkrope_plan_angles(nullptr, VKROPE_ANGLES_COMPUTED, 4, 0, &planned, &error),
@@ -80,7 +79,7 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
         vkrope_get_kernel_info(nullptr, &planned, nullptr, nullptr, nullptr, &of_kernel, &error),
         error, "rotation null");
     check_refused(vkrope_frame_axis(5, 24, 30, nullptr, &error), error, "axis null");
-    check_refused(vkrope_rotation_from_ggml(nullptr, nullptr, 0, nullptr, &error), error,
+    check_refused(vkrope_rope_params_from_ggml(nullptr, nullptr, 0, nullptr, &error), error,
                   "rope null");
     check_refused(vkrope_xpos_cos_sin(nullptr, nullptr, VK_TRUE, 0, 1, nullptr, nullptr, &error),
                   error, "rotation null");
@@ -149,7 +148,7 @@ void refuses_numbers(const char* name, Call&& call) {
 // Under the undefined-behaviour sanitizer this also shows that none of these numbers is treated as
 // an enumerator on the way.
 TEST_CASE("C: numbers that are not enumerators are refused, and named") {
-    vkrope_angle_plan plan = {};
+    vkrope_angle_table_layout plan = {};
     refuses_numbers<vkrope_pairing>(
         "rotation.pairing", [&](const vkrope_pairing& pairing, vkrope_error* error) {
             auto of = four_channels();
@@ -186,8 +185,8 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
                                             2, 4, 2, number_in(element), VK_FALSE, &plan, error);
                                     });
     refuses_numbers<vkrope_angle_source>(
-        "plan.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
-            vkrope_angle_plan other = plan;
+        "layout.source", [&](const vkrope_angle_source& source, vkrope_error* error) {
+            vkrope_angle_table_layout other = plan;
             other.source = source;
             float memory[16];
             return vkrope_fill_angles(&rotation, &other, memory, sizeof memory, error);
@@ -223,7 +222,7 @@ TEST_CASE("C: errors name the fields that C has") {
     auto unrotated = four_channels();
     unrotated.no_rope = VK_TRUE;
     const vkrope_rope_params& rotation = unrotated;
-    vkrope_angle_plan plan = {};
+    vkrope_angle_table_layout plan = {};
     vkrope_error error;
     check_refused(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, &error),
                   error, "rotation.no_rope");
@@ -255,7 +254,7 @@ TEST_CASE("C: errors name the fields that C has") {
     plan.bytes = 12;
     float memory[16];
     check_refused(vkrope_fill_angles(&four, &plan, memory, sizeof memory, &error), error,
-                  "plan.bytes 12 vkrope_plan_angles 4");
+                  "layout.bytes 12 vkrope_plan_angles 4");
     vkrope_query_scale scale = {};
     scale.kind = vkrope_query_scaling(9);
     const std::int32_t position = 0;

@@ -128,9 +128,9 @@ TEST_CASE("C: a model has what its file says: sections, norms, warnings") {
     const vkrope_rope_params& rotation = params_of(model);
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.sections.pairs[1] == 24);
-    CHECK(rotation.finish.norms_known == VK_TRUE);
-    CHECK(rotation.finish.tensor[VKROPE_Q].norm.kind == VKROPE_NORM_NONE);
-    const vkrope::Rotation owned(rotation);
+    CHECK(rotation.ops.norms_known == VK_TRUE);
+    CHECK(rotation.ops.tensor[VKROPE_Q].norm.kind == VKROPE_NORM_NONE);
+    const vkrope::RopeParams owned(rotation);
     REQUIRE(rotation.warning_count == owned.warnings.size());
     for (std::size_t i = 0; i < owned.warnings.size(); ++i)
         CHECK(owned.warnings[i] == rotation.warnings[i]);

@@ -19,7 +19,7 @@ using namespace vkrope::test;
 
 TEST_CASE("C: the image of a plan, and an upload that is refused before anything is recorded") {
     const vkrope_rope_params rotation = four_channels();
-    vkrope_angle_plan plan = {};
+    vkrope_angle_table_layout plan = {};
     REQUIRE(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 5, 16, &plan, nullptr) ==
             VKROPE_SUCCESS);
     VkImageCreateInfo image;
@@ -63,5 +63,5 @@ TEST_CASE("C: the image of a plan, and an upload that is refused before anything
     VkBuffer buffer = VK_NULL_HANDLE;
     plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
     upload.buffer = buffer;
-    refuses("plan.source 5");
+    refuses("layout.source 5");
 }

@@ -18,7 +18,8 @@ using namespace vkrope::test;
 using namespace vkrope;
 
 TEST_CASE("a texture that fits is one column") {
-    const AnglePlan plan = planned(rotation_with(64), VKROPE_ANGLES_DIRECT_TEXTURE, 100, 4096);
+    const AngleTableLayout plan = planned(rotation_with(64), VKROPE_ANGLES_DIRECT_TEXTURE, 100,
+                                          4096);
     CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
     CHECK(plan.format == VK_FORMAT_R32G32B32A32_SFLOAT);
     CHECK(plan.usage == VkFlags(VK_IMAGE_USAGE_SAMPLED_BIT));
@@ -32,8 +33,8 @@ TEST_CASE("a texture that fits is one column") {
 }
 
 TEST_CASE("a long texture is folded into columns of a power of two") {
-    const Rotation rotation = rotation_with(64);
-    const AnglePlan plan = planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131072, 16384);
+    const RopeParams rotation = rotation_with(64);
+    const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131072, 16384);
     CHECK(plan.fold_log2 == 14);
     CHECK(plan.extent.width == 32 * 8);
     CHECK(plan.extent.height == 16384);
@@ -61,7 +62,7 @@ TEST_CASE("texels lie where the plan says") {
     };
     for (const Case& c : cases) {
         CAPTURE(std::string(c.name));
-        const Rotation rotation = rotation_with(c.pairs, c.attention_factor);
+        const RopeParams rotation = rotation_with(c.pairs, c.attention_factor);
         check_texture(rotation, planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, c.max_position,
                                         c.max_image_side));
     }
@@ -69,8 +70,8 @@ TEST_CASE("texels lie where the plan says") {
 
 TEST_CASE("a buffer is one row a position") {
     for (const std::uint32_t pairs : {1u, 3u, 64u}) {
-        const Rotation rotation = rotation_with(pairs, 0.75);
-        const AnglePlan plan = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 9, 0);
+        const RopeParams rotation = rotation_with(pairs, 0.75);
+        const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 9, 0);
         CHECK(plan.usage == VkFlags(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT));
         CHECK(plan.format == VK_FORMAT_UNDEFINED);
         CHECK(plan.extent.width == 0);
@@ -89,7 +90,7 @@ TEST_CASE("a buffer is one row a position") {
 TEST_CASE(
     "a factored texture has a row for each digit of a position, and the bytes that the header "
     "says") {
-    const Rotation rotation = rotation_with(64);
+    const RopeParams rotation = rotation_with(64);
     struct Case {
         std::uint64_t max_position;
         std::uint32_t coarse, fine;
@@ -108,8 +109,8 @@ TEST_CASE(
     for (const Case& c : cases) {
         CAPTURE(c.max_position);
         // Every device has at least side 4096: no table needs more, nor a second column.
-        const AnglePlan plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, c.max_position,
-                                       4096);
+        const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE,
+                                              c.max_position, 4096);
         CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);
         CHECK(plan.format == VK_FORMAT_R32G32B32A32_SFLOAT);
         CHECK(plan.usage == VkFlags(VK_IMAGE_USAGE_SAMPLED_BIT));
@@ -153,9 +154,9 @@ TEST_CASE(
     };
     for (const Case& c : cases) {
         CAPTURE(std::string(c.name));
-        const Rotation rotation = rotation_with(c.pairs, c.attention_factor);
-        const AnglePlan plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, c.max_position,
-                                       c.max_image_side);
+        const RopeParams rotation = rotation_with(c.pairs, c.attention_factor);
+        const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE,
+                                              c.max_position, c.max_image_side);
         CHECK(plan.extent.width == plan.row_texels * c.columns);
         check_texture(rotation, plan);
     }
@@ -168,8 +169,8 @@ TEST_CASE(
         for (const double factor : {1.0, 0.75, 1.34, 1.1902380714238083, 0x1p-64, 0x1p64}) {
             CAPTURE(pairs);
             CAPTURE(factor);
-            const Rotation rotation = rotation_with(pairs, factor);
-            const AnglePlan plan = planned(rotation, VKROPE_ANGLES_COMPUTED, 7, 0);
+            const RopeParams rotation = rotation_with(pairs, factor);
+            const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_COMPUTED, 7, 0);
             CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
             CHECK(plan.usage == VkFlags(VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT));
             CHECK(plan.format == VK_FORMAT_UNDEFINED);

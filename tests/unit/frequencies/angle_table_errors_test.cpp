@@ -17,15 +17,16 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Rotation two_pairs() {
-    Rotation rotation;
+RopeParams two_pairs() {
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.inv_freq = {1.0, 0.01};
     return rotation;
 }
 
-void check_plan_refused(const Rotation& rotation, const std::string& words) {
-    const Result<AnglePlan> plan = plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 8, 4096);
+void check_plan_refused(const RopeParams& rotation, const std::string& words) {
+    const Result<AngleTableLayout> plan = plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 8,
+                                                      4096);
     check_error(plan.status, VKROPE_ERROR_INVALID_ARGUMENT, words);
     CHECK(plan.value.bytes == 0);
     float memory[64] = {};
@@ -36,7 +37,7 @@ void check_plan_refused(const Rotation& rotation, const std::string& words) {
 }  // namespace
 
 TEST_CASE("a rotation that has no table is refused") {
-    Rotation rotation = two_pairs();
+    RopeParams rotation = two_pairs();
     SUBCASE("no RoPE") {
         rotation.no_rope = true;
         check_plan_refused(rotation, "rotation.no_rope");
@@ -107,7 +108,7 @@ TEST_CASE("computed angles reach to -2^31 as well, and a factored table to 2^22"
 }
 
 TEST_CASE("a float32 product is for direct tables") {
-    Rotation rotation = two_pairs();
+    RopeParams rotation = two_pairs();
     rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     std::vector<float> memory(2100 * 4, 7.0f);
     for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {
@@ -117,7 +118,7 @@ TEST_CASE("a float32 product is for direct tables") {
             (source == VKROPE_ANGLES_COMPUTED ? " 2" : " 1");
         check_error(plan_angles(rotation, source, 37, 4096).status, VKROPE_ERROR_INVALID_ARGUMENT,
                     says);
-        const AnglePlan of_exact = plan_angles(two_pairs(), source, 37, 4096).value;
+        const AngleTableLayout of_exact = plan_angles(two_pairs(), source, 37, 4096).value;
         REQUIRE(of_exact.bytes != 0);
         check_error(fill_angles(rotation, of_exact, memory.data(), memory.size() * 4),
                     VKROPE_ERROR_INVALID_ARGUMENT, says);
@@ -156,7 +157,7 @@ TEST_CASE("other arguments of plan_angles") {
 }
 
 TEST_CASE("a table beyond the device's limits says both numbers") {
-    Rotation rotation = two_pairs();
+    RopeParams rotation = two_pairs();
     rotation.rotary_dim = rotation.head_dim = 8;
     rotation.inv_freq = {1, 0.1, 0.01, 0.001};
     // 8 columns of 2 texels fit into 16; a ninth does not.
@@ -183,63 +184,63 @@ TEST_CASE("a table beyond the device's limits says both numbers") {
 }
 
 TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
-    const Rotation rotation = two_pairs();
+    const RopeParams rotation = two_pairs();
     std::vector<float> memory(4096, 7.0f);
     const std::size_t bytes = memory.size() * 4;
     const auto untouched = [&] { return memory == std::vector<float>(4096, 7.0f); };
     for (const AngleSource source : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER,
                                      VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {
-        const AnglePlan good = plan_angles(rotation, source, 37, 16).value;
+        const AngleTableLayout good = plan_angles(rotation, source, 37, 16).value;
         REQUIRE(good.bytes > 0);
-        const auto refused = [&](const AnglePlan& plan, const char* words) {
+        const auto refused = [&](const AngleTableLayout& plan, const char* words) {
             check_error(fill_angles(rotation, plan, memory.data(), bytes),
                         VKROPE_ERROR_INVALID_ARGUMENT, words);
             CHECK(untouched());
         };
-        AnglePlan plan = good;
+        AngleTableLayout plan = good;
         plan.pairs = 3;
-        refused(plan, "plan.pairs 3");
+        refused(plan, "layout.pairs 3");
         plan = good;
         plan.phase = 2;  // true, as 1 is
-        refused(plan, "plan.phase 2");
+        refused(plan, "layout.phase 2");
         plan = good;
         plan.bytes -= 4;
-        refused(plan, "plan.bytes");
+        refused(plan, "layout.bytes");
         if (source != VKROPE_ANGLES_COMPUTED) {  // its numbers are valid for every position
             plan = good;
             plan.rows = 4000;
-            refused(plan, "plan.bytes");
+            refused(plan, "layout.bytes");
             plan = good;
             plan.rows = 0;
-            refused(plan, "plan.bytes");
+            refused(plan, "layout.bytes");
         }
         plan = good;
         plan.source = AngleSource(7);
-        refused(plan, "plan.source 7");
+        refused(plan, "layout.source 7");
         plan = good;
         plan.source = VKROPE_ANGLES_AUTOMATIC;
-        refused(plan, "plan.source 0");
+        refused(plan, "layout.source 0");
         plan = good;
         plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
-        refused(plan, "plan.source 5");
+        refused(plan, "layout.source 5");
         if (source == VKROPE_ANGLES_FACTORED_TEXTURE) {
             plan = good;
             plan.rows = (1u << 22) + 1;
-            refused(plan, "plan.bytes");
+            refused(plan, "layout.bytes");
         }
         if (source == VKROPE_ANGLES_DIRECT_TEXTURE || source == VKROPE_ANGLES_FACTORED_TEXTURE) {
             plan = good;
             plan.fold_log2 = 3;
-            refused(plan, "plan.bytes");
+            refused(plan, "layout.bytes");
             plan = good;
             plan.fold_log2 += 64;  // a shift by this is undefined
-            refused(plan, "plan.bytes");
+            refused(plan, "layout.bytes");
             plan = good;
             plan.row_texels = 2;
-            refused(plan, "plan.bytes");
+            refused(plan, "layout.bytes");
             plan = good;
             std::swap(plan.extent.width, plan.extent.height);
-            refused(plan, "plan.bytes");
+            refused(plan, "layout.bytes");
         }
         check_error(fill_angles(rotation, good, memory.data(), good.bytes - 1),
                     VKROPE_ERROR_INVALID_ARGUMENT, "bytes");

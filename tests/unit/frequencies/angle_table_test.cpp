@@ -44,7 +44,7 @@ TEST_CASE("entries hold on both sides of every eighth of a turn") {
 }
 
 TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
-    Rotation rotation = rotation_with(64, 1.1902380714238083);
+    RopeParams rotation = rotation_with(64, 1.1902380714238083);
     rotation.inv_freq[1] = 2047.9;  // many turns per position
     rotation.inv_freq[2] = -0.7;
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
@@ -72,7 +72,7 @@ TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
 TEST_CASE(
     "by default the table is factored, beyond its reach angles are computed, and a float32 product "
     "takes rows of its own") {
-    Rotation rotation = rotation_with(64);
+    RopeParams rotation = rotation_with(64);
     const auto taken = [&](std::uint64_t max_position) {
         return planned(rotation, VKROPE_ANGLES_AUTOMATIC, max_position, 4096).source;
     };
@@ -101,7 +101,7 @@ TEST_CASE("the bound of each source") {
 }
 
 TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
-    Rotation rotation = rotation_with(3, 1.1902380714238083);
+    RopeParams rotation = rotation_with(3, 1.1902380714238083);
     rotation.inv_freq[1] = -0.7;
     rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     const float factor = float(rotation.attention_factor);
@@ -123,13 +123,13 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
         }
     };
     for (const AngleSource source : {VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_DIRECT_TEXTURE}) {
-        const AnglePlan plan = planned(rotation, source, 3000, 4096);
+        const AngleTableLayout plan = planned(rotation, source, 3000, 4096);
         const std::vector<float> table = filled(rotation, plan);
         const std::size_t row_floats = source == VKROPE_ANGLES_DIRECT_BUFFER ? 6 : 8;
         for (std::uint64_t r = 0; r < plan.rows; ++r) check_row(&table[r * row_floats], r);
     }
     // Positions that a float cannot represent: 2^24 + 1 becomes 2^24.
-    const AnglePlan far = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, (1u << 24) + 64, 0);
+    const AngleTableLayout far = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, (1u << 24) + 64, 0);
     std::vector<float> rows(6 * 128);
     REQUIRE(fill_angles(rotation, far, (1u << 24) - 64, 128, rows.data(), rows.size() * 4));
     for (std::uint32_t i = 0; i < 128; ++i) check_row(&rows[6 * i], (1u << 24) - 64 + i);

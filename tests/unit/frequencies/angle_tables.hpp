@@ -17,8 +17,8 @@
 
 namespace vkrope::test {
 
-inline Rotation rotation_with(std::uint32_t pairs, double attention_factor = 1.0) {
-    Rotation rotation;
+inline RopeParams rotation_with(std::uint32_t pairs, double attention_factor = 1.0) {
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = 2 * pairs;
     for (std::uint32_t j = 0; j < pairs; ++j) {
         rotation.inv_freq.push_back(std::pow(500000.0, -double(j) / pairs));
@@ -34,7 +34,7 @@ inline bool rounded_once(float got, long double exact, long double slack) {
     return std::fabs(got - exact) <= std::ldexp(0.5L, exponent - 24) + slack;
 }
 
-inline void check_entry(CosSin got, const Rotation& rotation, std::size_t pair,
+inline void check_entry(CosSin got, const RopeParams& rotation, std::size_t pair,
                         long double position, long double gain) {
     const long double angle = position * rotation.inv_freq[pair];
     // Truncating the fraction of a turn to 64 bits moves an angle by less than position * 2^-64
@@ -44,7 +44,7 @@ inline void check_entry(CosSin got, const Rotation& rotation, std::size_t pair,
     CHECK(rounded_once(got.sin, gain * std::sin(angle), slack));
 }
 
-inline void check_entry(CosSin got, const Rotation& rotation, std::size_t pair,
+inline void check_entry(CosSin got, const RopeParams& rotation, std::size_t pair,
                         long double position) {
     check_entry(got, rotation, pair, position, rotation.attention_factor);
 }
@@ -52,7 +52,7 @@ inline void check_entry(CosSin got, const Rotation& rotation, std::size_t pair,
 inline constexpr unsigned char guard = 0xa5;
 
 /// The table of `plan`. Checks that all of its bytes were written, and no others.
-inline std::vector<float> filled(const Rotation& rotation, const AnglePlan& plan) {
+inline std::vector<float> filled(const RopeParams& rotation, const AngleTableLayout& plan) {
     std::vector<float> memory(plan.bytes / 4 + 8);
     std::memset(memory.data(), guard, memory.size() * 4);
     float* table = memory.data() + 4;
@@ -75,8 +75,8 @@ struct Row {
     double factor;
 };
 
-/// The rows in the order that AnglePlan documents.
-inline std::vector<Row> documented_rows(const Rotation& rotation, const AnglePlan& plan) {
+/// The rows in the order that AngleTableLayout documents.
+inline std::vector<Row> documented_rows(const RopeParams& rotation, const AngleTableLayout& plan) {
     std::vector<Row> rows;
     if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE) {
         for (std::uint64_t r = 0; r < plan.rows; ++r)
@@ -90,9 +90,9 @@ inline std::vector<Row> documented_rows(const Rotation& rotation, const AnglePla
     return rows;
 }
 
-/// Checks every texel of a texture at the place that AnglePlan documents; all other texels must be
-/// 0.
-inline void check_texture(const Rotation& rotation, const AnglePlan& plan) {
+/// Checks every texel of a texture at the place that AngleTableLayout documents; all other texels
+/// must be 0.
+inline void check_texture(const RopeParams& rotation, const AngleTableLayout& plan) {
     const std::vector<float> texels = filled(rotation, plan);
     std::vector<bool> seen(texels.size(), false);
     const std::vector<Row> rows = documented_rows(rotation, plan);
@@ -116,9 +116,9 @@ inline void check_texture(const Rotation& rotation, const AnglePlan& plan) {
     }
 }
 
-inline AnglePlan planned(const Rotation& rotation, AngleSource source, std::uint64_t max_position,
-                         std::uint32_t side) {
-    const Result<AnglePlan> plan = plan_angles(rotation, source, max_position, side);
+inline AngleTableLayout planned(const RopeParams& rotation, AngleSource source,
+                                std::uint64_t max_position, std::uint32_t side) {
+    const Result<AngleTableLayout> plan = plan_angles(rotation, source, max_position, side);
     REQUIRE_MESSAGE(plan, plan.status.what);
     return plan.value;
 }

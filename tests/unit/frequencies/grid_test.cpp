@@ -20,8 +20,8 @@ namespace {
 
 constexpr long double two_pi = 6.283185307179586476925286766559005768L;
 
-Rotation plain(std::uint32_t axes, std::uint32_t rotary_dim = 24) {
-    Rotation rotation;
+RopeParams plain(std::uint32_t axes, std::uint32_t rotary_dim = 24) {
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = rotary_dim;
     rotation.base = 10000;
     const std::uint32_t each = axes == 0 ? 0 : rotary_dim / 2 / axes;
@@ -41,8 +41,8 @@ GridAxis value_of(const Result<GridAxis>& axis) {
 
 /// Checks every element of an axis that the rotation is folded with.
 void check_axis(const GridAxis& axis, const std::function<long double(std::uint32_t)>& coordinate) {
-    const Rotation before = plain(0);
-    Rotation after = before;
+    const RopeParams before = plain(0);
+    RopeParams after = before;
     REQUIRE(fold_grid(&axis, 1, after));
     std::vector<std::int32_t> ids(axis.count);
     REQUIRE(grid_ids(&axis, 1, ids.data(), ids.size()));
@@ -98,7 +98,7 @@ TEST_CASE("grid: any other start is a phase, without whole turns") {
     const GridAxis axis = value_of(interval_axis(10, 12345.25, 12350.25));
     CHECK(axis.origin == 12345.25);
     check_axis(axis, [](std::uint32_t i) { return 12345.25L + (i + 0.5L) / 2; });
-    Rotation rotation = plain(0);
+    RopeParams rotation = plain(0);
     rotation.phase.assign(12, 0.5);
     REQUIRE(fold_grid(&axis, 1, rotation));
     for (std::size_t j = 0; j < 12; ++j) {
@@ -109,7 +109,7 @@ TEST_CASE("grid: any other start is a phase, without whole turns") {
 }
 
 TEST_CASE("grid: each axis has its own unit, and base is unknown after that") {
-    Rotation rotation = plain(3);
+    RopeParams rotation = plain(3);
     const GridAxis axes[] = {value_of(frame_axis(5, 24, 12)), value_of(resized_axis(4, 0, 4)),
                              value_of(interval_axis(6, -1, 1))};
     REQUIRE(fold_grid(axes, 3, rotation));
@@ -119,7 +119,7 @@ TEST_CASE("grid: each axis has its own unit, and base is unknown after that") {
     }
     CHECK(rotation.base == 0);
     CHECK(rotation.phase.empty());
-    Rotation same = plain(0);
+    RopeParams same = plain(0);
     const GridAxis one = value_of(frame_axis(5, 24, 24));
     REQUIRE(fold_grid(&one, 1, same));
     CHECK(same.base == 10000);
@@ -127,7 +127,7 @@ TEST_CASE("grid: each axis has its own unit, and base is unknown after that") {
 }
 
 TEST_CASE("grid: sums over axes and frequencies of head groups") {
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.head_groups = 2;
     rotation.sections.axes = 3;
@@ -135,7 +135,7 @@ TEST_CASE("grid: sums over axes and frequencies of head groups") {
     for (int i = 1; i <= 12; ++i) rotation.inv_freq.push_back(i / 16.0);  // [2, 3, 2]
     GridAxis axes[3];
     for (int a = 0; a < 3; ++a) axes[a] = {2, 0, 1, 1.0 + a, 0.125 * a};
-    Rotation folded = rotation;
+    RopeParams folded = rotation;
     REQUIRE(fold_grid(axes, 3, folded));
     REQUIRE(folded.phase.size() == 4);
     for (std::size_t group = 0; group < 2; ++group) {
@@ -204,8 +204,8 @@ TEST_CASE("grid: arguments outside their range are named") {
     check_error(resized_axis(4, 0, -1).status, VKROPE_ERROR_INVALID_ARGUMENT, "reference -1");
     check_error(interval_axis(4, 1, 1).status, VKROPE_ERROR_INVALID_ARGUMENT, "low 1 1");
     check_error(interval_axis(4, -inf, 1).status, VKROPE_ERROR_INVALID_ARGUMENT, "low -inf");
-    Rotation rotation = plain(0);
-    const Rotation before = rotation;
+    RopeParams rotation = plain(0);
+    const RopeParams before = rotation;
     const auto fold = [&](const GridAxis& axis) { return fold_grid(&axis, 1, rotation); };
     check_error(fold({1, 0, 1, -1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].unit -1");
     check_error(fold({1, 0, 1, 1, inf}), VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].origin inf");

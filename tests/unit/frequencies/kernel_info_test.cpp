@@ -16,7 +16,7 @@ namespace vkrope {
 
 namespace {
 
-Rotation read(const char* file) {
+RopeParams read(const char* file) {
     std::ifstream json(std::string(VKROPE_TEST_MODELS) + "/" + file);
     const std::string text{std::istreambuf_iterator<char>(json), {}};
     REQUIRE(!text.empty());
@@ -25,13 +25,13 @@ Rotation read(const char* file) {
     return std::move(rotation.value);
 }
 
-AnglePlan plan_of(const Rotation& rotation, AngleSource source = VKROPE_ANGLES_AUTOMATIC) {
+AngleTableLayout plan_of(const RopeParams& rotation, AngleSource source = VKROPE_ANGLES_AUTOMATIC) {
     const auto plan = plan_angles(rotation, source, 4096, 16384);
     REQUIRE_MESSAGE(plan, plan.status.what);
     return plan.value;
 }
 
-KernelInfo info_of(const Rotation& rotation, std::optional<Element> q = VKROPE_F16,
+KernelInfo info_of(const RopeParams& rotation, std::optional<Element> q = VKROPE_F16,
                    std::optional<Element> k = VKROPE_F16) {
     const auto info = kernel_info(rotation, plan_of(rotation), q, k);
     REQUIRE_MESSAGE(info, info.status.what);
@@ -45,7 +45,7 @@ void refuses(const Status& status, const char* words) {
 }  // namespace
 
 TEST_CASE("kernel_info: a model with one position a token") {
-    const Rotation llama = read("llama-3.1-8b.json");
+    const RopeParams llama = read("llama-3.1-8b.json");
     const KernelInfo info = info_of(llama, VKROPE_BF16, VKROPE_F16);
     CHECK(info.pairing == VKROPE_HALF_SPLIT);
     CHECK(info.rotary_dim == 128);
@@ -61,7 +61,7 @@ TEST_CASE("kernel_info: a model with one position a token") {
 }
 
 TEST_CASE("kernel_info: the windows of a rotation") {
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = 24;
     rotation.rotary_dim = 20;
     rotation.windows[0] = {0, 8};
@@ -92,7 +92,7 @@ TEST_CASE("kernel_info: the windows of a rotation") {
 }
 
 TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
-    const Rotation deepseek = read("deepseek-v2-lite.json");
+    const RopeParams deepseek = read("deepseek-v2-lite.json");
     REQUIRE(deepseek.head_dim == 64);
     const KernelInfo info = info_of(deepseek);
     CHECK(same_format(info.tensor[Q], TensorInfo{VKROPE_F16, VKROPE_F16, 192,
@@ -101,7 +101,7 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
                                                  512}));  // kv_lora_rank + qk_rope_head_dim
     CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
     CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
-    Rotation partial;
+    RopeParams partial;
     partial.head_dim = 80;
     partial.rotary_dim = 20;
     partial.q_rotary_offset = 60;
@@ -112,9 +112,9 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
 }
 
 TEST_CASE("kernel_info: sections come along, and record refuses a kernel without them") {
-    const Rotation qwen = read("qwen2-vl-2b.json");
+    const RopeParams qwen = read("qwen2-vl-2b.json");
     REQUIRE(qwen.sections.axes == 3);
-    const AnglePlan plan = plan_of(qwen);
+    const AngleTableLayout plan = plan_of(qwen);
     KernelInfo info = info_of(qwen);
     CHECK(info.positions == VKROPE_POSITIONS_AXIS_IDS);
     CHECK(info.sections == qwen.sections);
@@ -125,7 +125,7 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     call.in[Q] = call.out[Q] = {.where = {buffer, 0, 256}, .heads = 1};
     call.positions.ids = {buffer, 256, 12};
     call.positions.axis_stride = 1;
-    call.angles = {.plan = &plan, .view = fake<VkImageView>(2)};
+    call.angles = {.layout = &plan, .view = fake<VkImageView>(2)};
     const auto told = [&] { return resolve(info, {.range = 1u << 20}, call).status; };
     REQUIRE_MESSAGE(told(), told().what);
     KernelInfo without = info;
@@ -133,35 +133,35 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     without.positions = VKROPE_POSITIONS_IDS;
     std::swap(info, without);
     call.positions.axis_stride = 0;
-    refuses(told(), "angles.plan->sections.axes 3");
+    refuses(told(), "angles.layout->sections.axes 3");
     std::swap(info, without);
     call.positions.axis_stride = 1;
     info.sections.order = VKROPE_SECTIONS_INTERLEAVED;
-    refuses(told(), "angles.plan->sections");
+    refuses(told(), "angles.layout->sections");
     info.sections = qwen.sections;
     std::swap(info.sections.pairs[0], info.sections.pairs[1]);
-    refuses(told(), "angles.plan->sections");
+    refuses(told(), "angles.layout->sections");
     info.sections = qwen.sections;
     info.sections.leftover_axis = 2;  // has no meaning in this order
     refuses(check(device(), info), "sections.leftover_axis 2");
 }
 
 TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives") {
-    const Rotation llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"),
-                   qwen = read("qwen2-vl-2b.json");
-    Rotation nope = llama;
+    const RopeParams llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"),
+                     qwen = read("qwen2-vl-2b.json");
+    RopeParams nope = llama;
     nope.no_rope = true;
     refuses(kernel_info(nope, plan_of(llama), VKROPE_F16, {}).status, "rotation.no_rope");
-    refuses(kernel_info(llama, plan_of(deepseek), VKROPE_F16, {}).status, "plan.pairs 32");
-    refuses(kernel_info(llama, AnglePlan{}, VKROPE_F16, {}).status, "plan.pairs 0");
-    refuses(kernel_info(llama, plan_of(qwen), VKROPE_F16, {}).status, "plan.sections 3");
-    Rotation other_order = qwen;
+    refuses(kernel_info(llama, plan_of(deepseek), VKROPE_F16, {}).status, "layout.pairs 32");
+    refuses(kernel_info(llama, AngleTableLayout{}, VKROPE_F16, {}).status, "layout.pairs 0");
+    refuses(kernel_info(llama, plan_of(qwen), VKROPE_F16, {}).status, "layout.sections 3");
+    RopeParams other_order = qwen;
     other_order.sections.order = VKROPE_SECTIONS_INTERLEAVED;
-    refuses(kernel_info(other_order, plan_of(qwen), VKROPE_F16, {}).status, "plan.sections");
+    refuses(kernel_info(other_order, plan_of(qwen), VKROPE_F16, {}).status, "layout.sections");
     refuses(kernel_info(llama, plan_of(llama), {}, {}).status, "q k");
-    AnglePlan broken = plan_of(llama);
+    AngleTableLayout broken = plan_of(llama);
     broken.source = AngleSource(9);
-    refuses(kernel_info(llama, broken, VKROPE_F16, {}).status, "plan.source 9");
+    refuses(kernel_info(llama, broken, VKROPE_F16, {}).status, "layout.source 9");
 
     const auto theirs = plan_cos_sin_cache(64, 100, 64, VKROPE_BF16);
     REQUIRE(theirs);

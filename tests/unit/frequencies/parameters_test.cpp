@@ -60,7 +60,7 @@ TEST_CASE("parameters: items follow each other from multiples of 16 bytes on") {
 }
 
 TEST_CASE("parameters: sources of every type are widened, and the offset of a weight is added") {
-    const ParameterPlan plan = plan_parameters(info()).value;
+    const ParameterLayout plan = plan_parameters(info()).value;
     std::vector<float> memory(plan.bytes / 4, 99.f);
     REQUIRE(bool(fill_parameters(plan, sources(), memory.data(), plan.bytes)));
     const auto at = [&](std::uint32_t offset, std::initializer_list<float> wanted) {
@@ -73,7 +73,7 @@ TEST_CASE("parameters: sources of every type are widened, and the offset of a we
 }
 
 TEST_CASE("parameters: a wrong source is an error that names field, count and rule") {
-    const ParameterPlan plan = plan_parameters(info()).value;
+    const ParameterLayout plan = plan_parameters(info()).value;
     std::vector<float> memory(plan.bytes / 4);
     const auto refuses = [&](const char* words, const auto& change) {
         ParameterSources changed = sources();
@@ -105,7 +105,7 @@ TEST_CASE("parameters: scales of quantised outputs, which must be finite and not
     of.tensor[Q].ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
     of.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
     of.tensor[V].ops.store_scale = VKROPE_STORE_SCALE_MADE;
-    const ParameterPlan plan = plan_parameters(of).value;
+    const ParameterLayout plan = plan_parameters(of).value;
     CHECK(plan.tensor[Q].store_scale.shape == VKROPE_PARAMETER_TENSOR);
     CHECK(plan.tensor[Q].store_scale.offset == 36);
     CHECK(plan.tensor[Q].store_scale.count == 1);

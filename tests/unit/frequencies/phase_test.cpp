@@ -14,8 +14,8 @@ namespace vkrope {
 
 namespace {
 
-Rotation phased_rotation() {
-    Rotation rotation;
+RopeParams phased_rotation() {
+    RopeParams rotation;
     rotation.head_dim = 6;
     rotation.rotary_dim = 6;
     rotation.inv_freq = {1, 0.1, -0.01};
@@ -24,7 +24,7 @@ Rotation phased_rotation() {
     return rotation;
 }
 
-std::vector<float> table_of(const Rotation& rotation, const AnglePlan& plan) {
+std::vector<float> table_of(const RopeParams& rotation, const AngleTableLayout& plan) {
     std::vector<float> table(plan.bytes / 4);
     const Status status = fill_angles(rotation, plan, table.data(), plan.bytes);
     INFO(status.what);
@@ -32,7 +32,7 @@ std::vector<float> table_of(const Rotation& rotation, const AnglePlan& plan) {
     return table;
 }
 
-void refused(const Rotation& rotation, AngleSource source, const char* words) {
+void refused(const RopeParams& rotation, AngleSource source, const char* words) {
     test::check_error(plan_angles(rotation, source, 100, 16384).status,
                       VKROPE_ERROR_INVALID_ARGUMENT, words);
 }
@@ -40,9 +40,9 @@ void refused(const Rotation& rotation, AngleSource source, const char* words) {
 }  // namespace
 
 TEST_CASE("phases: a direct table has rows for -max_position + 1 to max_position - 1") {
-    const Rotation rotation = phased_rotation();
+    const RopeParams rotation = phased_rotation();
     for (const AngleSource source : {VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_DIRECT_TEXTURE}) {
-        const AnglePlan plan = plan_angles(rotation, source, 5, 16384).value;
+        const AngleTableLayout plan = plan_angles(rotation, source, 5, 16384).value;
         CHECK(plan.rows == 5);
         CHECK(plan.phase);
         const std::vector<float> table = table_of(rotation, plan);
@@ -67,14 +67,14 @@ TEST_CASE("phases: a direct table has rows for -max_position + 1 to max_position
 
 TEST_CASE("phases: every pair of a row with more than 256 has its own frequency and phase") {
     constexpr std::uint32_t pairs = 260;
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = 2 * pairs;
     rotation.rotary_dim = 2 * pairs;
     for (std::uint32_t j = 0; j < pairs; ++j) {
         rotation.inv_freq.push_back(1 / (1 + double(j)));
         rotation.phase.push_back(double(j) / 100);
     }
-    const AnglePlan plan = plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 2, 0).value;
+    const AngleTableLayout plan = plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 2, 0).value;
     const std::vector<float> table = table_of(rotation, plan);
     for (std::size_t j = 0; j < pairs; ++j) {
         const long double angle = static_cast<long double>(rotation.inv_freq[j]) +
@@ -87,9 +87,9 @@ TEST_CASE("phases: every pair of a row with more than 256 has its own frequency 
 }
 
 TEST_CASE("phases: the fine rows of a factored table have them, the coarse ones do not") {
-    const Rotation rotation = phased_rotation();
+    const RopeParams rotation = phased_rotation();
     for (const std::uint32_t rows : {1u, 2u, 2048u, 2049u, 2050u, 5000u}) {
-        const AnglePlan plan =
+        const AngleTableLayout plan =
             plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, rows, 16384).value;
         const std::vector<float> table = table_of(rotation, plan);
         const std::size_t stride = plan.row_texels * 4;
@@ -106,12 +106,12 @@ TEST_CASE("phases: the fine rows of a factored table have them, the coarse ones 
 }
 
 TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
-    Rotation rotation = phased_rotation();
+    RopeParams rotation = phased_rotation();
     rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 2};
     rotation.head_groups = 2;
     rotation.inv_freq = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     rotation.phase = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
-    const AnglePlan plan = plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, 100, 0).value;
+    const AngleTableLayout plan = plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, 100, 0).value;
     CHECK(plan.source == VKROPE_ANGLES_COMPUTED);
     CHECK(plan.head_groups == 2);
     CHECK(plan.sections == rotation.sections);
@@ -131,7 +131,7 @@ TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
 }
 
 TEST_CASE("phases, sums and head groups: what is refused, by name") {
-    Rotation rotation = phased_rotation();
+    RopeParams rotation = phased_rotation();
     rotation.phase.pop_back();
     refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase_count 2 3");
     rotation.phase = {0, 0, std::numeric_limits<double>::quiet_NaN()};
@@ -162,19 +162,19 @@ TEST_CASE("phases, sums and head groups: what is refused, by name") {
 }
 
 TEST_CASE("a table is filled only with the rotation that it was planned for") {
-    const Rotation phased = phased_rotation();
-    Rotation plain = phased;
+    const RopeParams phased = phased_rotation();
+    RopeParams plain = phased;
     plain.phase = {};
-    const AnglePlan plan = plan_angles(phased, VKROPE_ANGLES_DIRECT_BUFFER, 5, 0).value;
+    const AngleTableLayout plan = plan_angles(phased, VKROPE_ANGLES_DIRECT_BUFFER, 5, 0).value;
     std::vector<float> memory(plan.bytes / 4);
     test::check_error(fill_angles(plain, plan, memory.data(), plan.bytes),
-                      VKROPE_ERROR_INVALID_ARGUMENT, "plan");
+                      VKROPE_ERROR_INVALID_ARGUMENT, "layout");
     test::check_error(kernel_info(plain, plan, VKROPE_F32, {}).status,
-                      VKROPE_ERROR_INVALID_ARGUMENT, "plan");
+                      VKROPE_ERROR_INVALID_ARGUMENT, "layout");
 }
 
 TEST_CASE("angles of channels: a row of a cos_sin_cache has two for each pair") {
-    const Result<AnglePlan> plan = plan_cos_sin_cache(10, 7, 20, VKROPE_F16, true);
+    const Result<AngleTableLayout> plan = plan_cos_sin_cache(10, 7, 20, VKROPE_F16, true);
     REQUIRE(bool(plan));
     CHECK(plan->channel_angles);
     CHECK(plan->bytes == 7 * 20 * 2);

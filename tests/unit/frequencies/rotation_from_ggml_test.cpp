@@ -50,10 +50,11 @@ std::vector<Turn> turns_of_ggml(const GgmlRope& rope) {
     return turns;
 }
 
-Rotation made(const GgmlRope& rope) {
-    const Result<Rotation> result = rotation_from_ggml(rope);
+RopeParams made(const GgmlRope& rope) {
+    const Result<RopeParams> result = rope_params_from_ggml(rope);
     REQUIRE_MESSAGE(result, result.status.what);
-    const Result<AnglePlan> plan = plan_angles(result.value, VKROPE_ANGLES_COMPUTED, 4096, 0);
+    const Result<AngleTableLayout> plan = plan_angles(result.value, VKROPE_ANGLES_COMPUTED, 4096,
+                                                      0);
     REQUIRE_MESSAGE(plan, plan.status.what);
     const Result<KernelInfo> info = kernel_info(result.value, plan.value, VKROPE_F32, VKROPE_F32);
     REQUIRE_MESSAGE(info, info.status.what);
@@ -61,7 +62,7 @@ Rotation made(const GgmlRope& rope) {
 }
 
 void check_turns(const GgmlRope& rope, std::uint32_t axes) {
-    const Rotation rotation = made(rope);
+    const RopeParams rotation = made(rope);
     const std::vector<Turn> turns = turns_of_ggml(rope);
     CHECK(rotation.sections.axes == axes);
     REQUIRE(rotation.inv_freq.size() == turns.size());
@@ -73,7 +74,7 @@ void check_turns(const GgmlRope& rope, std::uint32_t axes) {
 }
 
 void check_refused(const GgmlRope& rope, const std::string& words) {
-    const Result<Rotation> result = rotation_from_ggml(rope);
+    const Result<RopeParams> result = rope_params_from_ggml(rope);
     check_error(result.status, VKROPE_ERROR_INVALID_ARGUMENT, words);
     CHECK(result.value.inv_freq.empty());
 }
@@ -81,13 +82,13 @@ void check_refused(const GgmlRope& rope, const std::string& words) {
 }  // namespace
 
 TEST_CASE("ggml's modes: pairs, ids and frequencies") {
-    const Rotation normal = made({.head_dim = 128, .n_dims = 64});
+    const RopeParams normal = made({.head_dim = 128, .n_dims = 64});
     CHECK(normal.pairing == VKROPE_INTERLEAVED);
     CHECK(normal.rotary_dim == 64);
     CHECK(normal.head_dim == 128);
     CHECK(normal.attention_factor == 1);
     check_turns({.head_dim = 128, .n_dims = 64, .freq_base = 5e5}, 0);
-    const Rotation neox = made({.head_dim = 80, .n_dims = 80, .mode = 2});
+    const RopeParams neox = made({.head_dim = 80, .n_dims = 80, .mode = 2});
     CHECK(neox.pairing == VKROPE_HALF_SPLIT);
 
     // Qwen2-VL, the same with sections that repeat, and one axis that has all pairs.
@@ -120,12 +121,12 @@ TEST_CASE("ggml's modes: pairs, ids and frequencies") {
 
 TEST_CASE("ggml: freq_scale multiplies, freq_factors divide, and the magnitude grows by itself") {
     const std::vector<double> factors(33, 8.0);  // one more than there are pairs
-    const Rotation scaled = made({.head_dim = 64,
-                                  .n_dims = 64,
-                                  .freq_scale = 0.5,
-                                  .attn_factor = 1.25,
-                                  .freq_factors = factors.data(),
-                                  .freq_factor_count = factors.size()});
+    const RopeParams scaled = made({.head_dim = 64,
+                                    .n_dims = 64,
+                                    .freq_scale = 0.5,
+                                    .attn_factor = 1.25,
+                                    .freq_factors = factors.data(),
+                                    .freq_factor_count = factors.size()});
     CHECK(scaled.rope_type == "rope_freqs");
     CHECK(scaled.attention_factor == 1.25);
     for (int j = 0; j < 32; ++j) {
@@ -134,12 +135,12 @@ TEST_CASE("ggml: freq_scale multiplies, freq_factors divide, and the magnitude g
     CHECK(made({.head_dim = 64, .n_dims = 64, .freq_scale = 0.5}).rope_type == "linear");
 
     // rope_yarn of ggml-cpu/ops.cpp, with the whole blend.
-    const Rotation yarn = made({.head_dim = 64,
-                                .n_dims = 64,
-                                .mode = 2,
-                                .n_ctx_orig = 4096,
-                                .freq_scale = 0.25,
-                                .ext_factor = 1});
+    const RopeParams yarn = made({.head_dim = 64,
+                                  .n_dims = 64,
+                                  .mode = 2,
+                                  .n_ctx_orig = 4096,
+                                  .freq_scale = 0.25,
+                                  .ext_factor = 1});
     CHECK(yarn.rope_type == "yarn");
     CHECK(close(yarn.attention_factor, 1 + 0.1L * std::log(4.0L)));
     const auto bound = [](long double turns) {

@@ -16,8 +16,8 @@ using vkrope::test::check_error;
 
 namespace {
 
-Rotation of_head(std::uint32_t head_dim) {
-    Rotation rotation;
+RopeParams of_head(std::uint32_t head_dim) {
+    RopeParams rotation;
     rotation.pairing = VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
@@ -29,8 +29,8 @@ struct Table {
     std::vector<float> cos, sin;
 };
 
-Table table_of(const Rotation& rotation, const XposScaling& scaling, bool keys, std::int64_t first,
-               std::size_t rows) {
+Table table_of(const RopeParams& rotation, const XposScaling& scaling, bool keys,
+               std::int64_t first, std::size_t rows) {
     Table table;
     table.cos.resize(rows * rotation.inv_freq.size());
     table.sin.resize(table.cos.size());
@@ -43,7 +43,7 @@ Table table_of(const Rotation& rotation, const XposScaling& scaling, bool keys, 
 }  // namespace
 
 TEST_CASE("XPos: torchscale's scale times cos and sin, rounded once") {
-    const Rotation rotation = of_head(64);
+    const RopeParams rotation = of_head(64);
     for (const bool keys : {false, true}) {
         const Table table = table_of(rotation, {.centre = 100}, keys, 0, 200);
         for (int p = 0; p < 200; ++p) {
@@ -65,7 +65,7 @@ TEST_CASE("XPos: torchscale's scale times cos and sin, rounded once") {
 }
 
 TEST_CASE("XPos: the centre changes no score, and distance lowers it") {
-    Rotation rotation = of_head(32);
+    RopeParams rotation = of_head(32);
     const auto score = [&](std::int64_t centre, std::size_t q, std::size_t k) {
         const Table queries = table_of(rotation, {.centre = centre}, false, 0, 2048);
         const Table keys = table_of(rotation, {.centre = centre}, true, 0, 2048);
@@ -83,7 +83,7 @@ TEST_CASE("XPos: the centre changes no score, and distance lowers it") {
 }
 
 TEST_CASE("XPos: attention factor, negative positions, and parts of a table") {
-    Rotation rotation = of_head(16);
+    RopeParams rotation = of_head(16);
     const Table whole = table_of(rotation, {}, false, -10, 20),
                 part = table_of(rotation, {}, false, 3, 2);
     for (std::size_t j = 0; j < 8; ++j) {
@@ -97,7 +97,7 @@ TEST_CASE("XPos: attention factor, negative positions, and parts of a table") {
 }
 
 TEST_CASE("XPos: what it cannot do is named") {
-    Rotation rotation = of_head(64);
+    RopeParams rotation = of_head(64);
     std::vector<float> cos(64, 7), sin(64, 7);
     const auto refused = [&](const XposScaling& scaling, std::int64_t first, std::size_t rows,
                              Code code, const char* text) {

@@ -27,7 +27,7 @@ inline DeviceRef device() {
 /// As record() of a kernel that create() made from `info`.
 inline Result<ResolvedCall> resolve(const KernelInfo& info, const StorageLimits& limits,
                                     const Call& call) {
-    return resolve(completed(info), finish_needs(info), limits, call);
+    return resolve(completed(info), ops_needs(info), limits, call);
 }
 
 }  // namespace vkrope

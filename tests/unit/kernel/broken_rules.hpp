@@ -24,8 +24,8 @@ inline KernelInfo info() {
                       .positions = VKROPE_POSITIONS_IDS});
 }
 
-inline AnglePlan plan() {
-    AnglePlan p;
+inline AngleTableLayout plan() {
+    AngleTableLayout p;
     p.source = VKROPE_ANGLES_DIRECT_TEXTURE;
     p.attention_factor = 1;
     p.head_groups = 1;
@@ -37,7 +37,7 @@ inline AnglePlan plan() {
     p.extent = {4, 100};
     return p;
 }
-inline const AnglePlan the_plan = plan();
+inline const AngleTableLayout the_plan = plan();
 
 inline Tensor tensor(VkBuffer buffer, std::uint32_t heads, VkDeviceSize offset = 0,
                      VkDeviceSize range = 4096) {
@@ -50,7 +50,7 @@ inline Call call() {
     c.in[Q] = c.out[Q] = tensor(q_buffer, 4);
     c.in[K] = c.out[K] = tensor(k_buffer, 2);
     c.positions.ids = {other_buffer, 0, 64};
-    c.angles = {.plan = &the_plan, .view = fake<VkImageView>(9)};
+    c.angles = {.layout = &the_plan, .view = fake<VkImageView>(9)};
     return c;
 }
 

@@ -216,7 +216,7 @@ TEST_CASE("rows that the lanes of a GPU store together have gaps where there is 
     stored.tensor[K].out = VKROPE_Q8_0;
     const auto gaps = [](const KernelInfo& of, Load load) {
         const Geometry geometry = geometry_for(of, shader::access_wide, load, {});
-        CHECK(geometry.finish == shader::finish_shared);
+        CHECK(geometry.ops == shader::ops_shared);
         return geometry.staged_gaps;
     };
     CHECK(gaps(stored, Load::few_tokens));

@@ -56,11 +56,11 @@ inline constexpr std::array<KernelVariation, 5> kernel_variations = {
      {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1, 0},
      {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2}}};
 
-/// `counts`: out_of_range has a binding. `finish`: who takes an RMS norm of Q over a head, and a
+/// `counts`: out_of_range has a binding. `ops`: who takes an RMS norm of Q over a head, and a
 /// layer norm of K after the rotation.
 inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                            std::uint32_t conversion, bool counts = true,
-                           std::uint32_t finish = shader::finish_none) {
+                           std::uint32_t ops = shader::ops_none) {
     const bool gpu = v.batch != 0;
     const std::uint32_t dim = 16 * v.windows;
     shader::Constants values = {.workgroup_size = 64,
@@ -98,8 +98,8 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     values.section_0 = values.section_1 = values.section_2 = v.axes == 0 ? 0 : 3;
     values.counter = counts;
     values.k_after_q = kind.turns && kind.has_k && v.batch == 1;
-    values.finish = finish;
-    if (finish != shader::finish_none) {
+    values.ops = ops;
+    if (ops != shader::ops_none) {
         values.exchanged = 64;
         values.norms_held = 8;
         values.q_steps = shader::step_rms | shader::step_before | shader::step_clip;

@@ -42,10 +42,10 @@ TEST_CASE("ids: 32 or 64 bits, any strides, one row for all axes or one each") {
     axes.positions = VKROPE_POSITIONS_AXIS_IDS;
     axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
     CHECK(check(device(), axes));
-    AnglePlan with_sections = plan();
+    AngleTableLayout with_sections = plan();
     with_sections.sections = axes.sections;
     Call c = call();
-    c.angles.plan = &with_sections;
+    c.angles.layout = &with_sections;
     c.positions.ids.range = (2 * 9 + 1 + 4 + 3) * 4;
     c.positions.axis_stride = 9;
     c.positions.batch_stride = 4;
@@ -65,10 +65,10 @@ TEST_CASE("ids: a stride of 0 is packed; what is shared says broadcast") {
     KernelInfo axes = info();
     axes.positions = VKROPE_POSITIONS_AXIS_IDS;
     axes.sections = {.axes = 3, .pairs = {2, 3, 3}};
-    AnglePlan with_sections = plan();
+    AngleTableLayout with_sections = plan();
     with_sections.sections = axes.sections;
     Call c = call();  // 2 sequences of 4 tokens
-    c.angles.plan = &with_sections;
+    c.angles.layout = &with_sections;
     const struct {
         std::int64_t batch, axis, token;
         std::uint64_t batch_is, axis_is, token_is, bytes;

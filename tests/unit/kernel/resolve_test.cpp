@@ -36,18 +36,19 @@ TEST_CASE("record: each broken rule of positions, angles and the counter is name
             c.positions = {.first = 2147483645, .batch_stride = broadcast};
         },
         "positions.first 2147483645");
-    breaks_record([](KernelInfo&, Call& c) { c.angles.plan = nullptr; }, "angles.plan null");
+    breaks_record([](KernelInfo&, Call& c) { c.angles.layout = nullptr; }, "angles.layout null");
     breaks_record([](KernelInfo&, Call& c) { c.angles.view = VK_NULL_HANDLE; }, "angles.view null");
     breaks_record([](KernelInfo& i, Call&) { i.angles = VKROPE_ANGLES_DIRECT_BUFFER; },
-                  "angles.plan->source");
-    breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.plan->pairs 8");
+                  "angles.layout->source");
+    breaks_record([](KernelInfo& i, Call&) { i.rotary_dim = 8; }, "angles.layout->pairs 8");
     for (const auto& shrink :
-         {+[](AnglePlan& p) { p.extent.width = 3; }, +[](AnglePlan& p) { p.extent.height = 99; },
-          +[](AnglePlan& p) { p.fold_log2 = 5; }, +[](AnglePlan& p) { p.rows = 0; },
-          +[](AnglePlan& p) { p.row_texels = 3; }}) {
-        AnglePlan broken = the_plan;
+         {+[](AngleTableLayout& p) { p.extent.width = 3; },
+          +[](AngleTableLayout& p) { p.extent.height = 99; },
+          +[](AngleTableLayout& p) { p.fold_log2 = 5; }, +[](AngleTableLayout& p) { p.rows = 0; },
+          +[](AngleTableLayout& p) { p.row_texels = 3; }}) {
+        AngleTableLayout broken = the_plan;
         shrink(broken);
-        breaks_record([&](KernelInfo&, Call& c) { c.angles.plan = &broken; }, "angles.plan");
+        breaks_record([&](KernelInfo&, Call& c) { c.angles.layout = &broken; }, "angles.layout");
     }
     breaks_record(
         [](KernelInfo&, Call& c) {

@@ -155,16 +155,16 @@ TEST_CASE("16-bit rows that share words with others are read and written by atom
         for (KernelVariation v : kernel_variations) {
             if (v.access != shader::access_narrow) continue;
             for (const std::uint32_t element : {shader::element_f16, shader::element_bf16}) {
-                for (const std::uint32_t finish : {shader::finish_none, shader::finish_shared}) {
+                for (const std::uint32_t ops : {shader::ops_none, shader::ops_shared}) {
                     CAPTURE(std::string(kind.name));
                     CAPTURE(element);
-                    CAPTURE(finish);
+                    CAPTURE(ops);
                     v.element = element;
                     std::set<std::uint32_t>
                         of_rows;  // ids of these variables, and pointers to them
                     std::size_t plain = 0, loads = 0, merges = 0;
                     for (const Instruction& i : instructions(words_of(
-                             kernel_module(kind, v, shader::conversion_integer, true, finish)))) {
+                             kernel_module(kind, v, shader::conversion_integer, true, ops)))) {
                         const auto to_row = [&](std::size_t operand) {
                             return of_rows.count(i.operands[operand]) != 0;
                         };

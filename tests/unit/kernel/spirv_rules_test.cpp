@@ -186,14 +186,13 @@ TEST_CASE(
     "kernels with norms break no rule, and lanes that share no row take one barrier at most") {
     constexpr std::uint32_t op_variable = 59, op_control_barrier = 224, workgroup = 4;
     const KernelKind& kind = kernel_kinds().front();
-    for (const std::uint32_t finish :
-         {shader::finish_none, shader::finish_owned, shader::finish_shared}) {
+    for (const std::uint32_t ops : {shader::ops_none, shader::ops_owned, shader::ops_shared}) {
         for (const KernelVariation& v : kernel_variations) {
-            if (finish == shader::finish_owned && v.batch != 0) continue;  // a processor's
-            CAPTURE(finish);
+            if (ops == shader::ops_owned && v.batch != 0) continue;  // a processor's
+            CAPTURE(ops);
             CAPTURE(v.access);
             const auto words = words_of(
-                kernel_module(kind, v, shader::conversion_integer, true, finish));
+                kernel_module(kind, v, shader::conversion_integer, true, ops));
             for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
             std::size_t barriers = 0, shared = 0;
             for (const Instruction& i : instructions(words)) {
@@ -202,11 +201,11 @@ TEST_CASE(
             }
             // One before K, whose rows are longer than Q's, if a lane has a row for itself.
             const bool several_lanes = v.batch != 0 && 16 * v.windows != 2 * v.unit;
-            if (finish == shader::finish_shared)
+            if (ops == shader::ops_shared)
                 CHECK((several_lanes ? barriers > 1 : barriers == 1));
             else
                 CHECK(barriers == 0);
-            CHECK(shared == (finish == shader::finish_shared ? 1 : 0));
+            CHECK(shared == (ops == shader::ops_shared ? 1 : 0));
         }
     }
 }

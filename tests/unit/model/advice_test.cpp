@@ -85,10 +85,10 @@ TEST_CASE("the advice of an error about a config.json works") {
     };
     for (const Advice& advice : advices) {
         CAPTURE(advice.json);
-        const Result<Rotation> before = from_hf_config(advice.json, advice.query);
+        const Result<RopeParams> before = from_hf_config(advice.json, advice.query);
         CHECK(!before);
         check_names(before.status.what, advice.words);
-        const Result<Rotation> after = from_hf_config(advice.followed, advice.followed_by);
+        const Result<RopeParams> after = from_hf_config(advice.followed, advice.followed_by);
         CHECK_MESSAGE(after, after.status.what);
     }
 }
@@ -97,7 +97,7 @@ TEST_CASE("the advice of an error about a GGUF file works") {
     const auto advised = [](const GgufBuilder& file, const std::string& words,
                             const ModelQuery& query) {
         check_names(read(file).status.what, words);
-        const Result<Rotation> after = read(file, query);
+        const Result<RopeParams> after = read(file, query);
         CHECK_MESSAGE(after, after.status.what);
     };
     advised(plain("nautilus"), "nautilus pairing", {.pairing = VKROPE_HALF_SPLIT});
@@ -140,16 +140,16 @@ TEST_CASE("GGUF: a split file is read by its first part and the parts beside it"
     const std::string first = written(
         "split", {part(0, 3, true).f32("attention.layer_norm_rms_epsilon", 1e-5f),
                   part(1, 3, false), third});
-    const Result<Rotation> whole = from_gguf_file(first);
+    const Result<RopeParams> whole = from_gguf_file(first);
     REQUIRE_MESSAGE(whole, whole.status.what);
     CHECK(whole.value.rope_type == "rope_freqs");
     CHECK(whole.value.inv_freq[0] == 0.5);
-    CHECK(whole.value.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(whole.value.ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
     CHECK(!warns(whole.value, "split.count"));
     // Another part has no metadata; the first part alone has no tensors.
     std::string second = first;
     second.replace(second.find("00001"), 5, "00002");
-    const Result<Rotation> other = from_gguf_file(second);
+    const Result<RopeParams> other = from_gguf_file(second);
     CHECK(!other);
     const std::string alone = part(0, 3, true).file();
     check_error(from_gguf(alone.data(), alone.size()).status, VKROPE_ERROR_NOT_SUPPORTED,
@@ -157,7 +157,7 @@ TEST_CASE("GGUF: a split file is read by its first part and the parts beside it"
     // With tensors of its own it is read, and the missing parts are named.
     GgufBuilder full = part(0, 3, true);
     full.tensor("rope_freqs.weight", divisors);
-    const Rotation warned = rotation_of(full);
+    const RopeParams warned = rotation_of(full);
     CHECK(warned.inv_freq[0] == 0.5);
     CHECK(warns(warned, "split.count 3 1"));
     check_error(read(part(1, 3, true)).status, VKROPE_ERROR_NOT_SUPPORTED,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// GGUF files that must not become a Rotation: unsupported ones by name, broken ones with key,
+// GGUF files that must not become a RopeParams: unsupported ones by name, broken ones with key,
 // value, type and rule. No bytes make it crash, and it trusts no size in them.
 #include <doctest/doctest.h>
 

@@ -46,7 +46,7 @@ TEST_CASE("GGUF: DeepSeek V4's two bases, and YaRN without a magnitude") {
     for (int layer = 0; layer < 4; ++layer) {
         CAPTURE(layer);
         const bool plain_layer = layer % 3 == 0;
-        const Rotation rotation = rotation_of(file, {.layer = layer});
+        const RopeParams rotation = rotation_of(file, {.layer = layer});
         CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.head_dim == 512);
         CHECK(rotation.rotary_dim == 64);
@@ -74,7 +74,7 @@ TEST_CASE("GGUF: Step 3.5 turns half of the channels, with divisors, where atten
     scaled_file.tensor("rope_freqs.weight", std::vector<float>(64, 2.0f));
     for (int layer = 0; layer < 4; ++layer) {
         CAPTURE(layer);
-        const Rotation rotation = rotation_of(file, {.layer = layer});
+        const RopeParams rotation = rotation_of(file, {.layer = layer});
         CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.warnings.empty());
@@ -128,7 +128,7 @@ TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
 
 TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
     for (const char* name : {"deepseek2-ocr", "hrm_text", "hy_v3", "minimax-m3"}) {
-        const Rotation rotation = rotation_of(plain(name));
+        const RopeParams rotation = rotation_of(plain(name));
         CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
         CHECK(rotation.inv_freq == frequencies(500000, 128));
         CHECK(rotation.warnings.empty());
@@ -138,7 +138,7 @@ TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
         file.u32("block_count", 2).u32("attention.key_length_mla", 192);
         file.u32("attention.kv_lora_rank", 512).u32("rope.dimension_count", 64);
         file.f32("rope.freq_base", 10000).i32_list("attention.head_count_kv", {0, 1});
-        const Rotation rotation = rotation_of(file, {.layer = 1});
+        const RopeParams rotation = rotation_of(file, {.layer = 1});
         CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.q_rotary_offset == 128);
         CHECK(rotation.k_rotary_offset == 512);
@@ -151,8 +151,8 @@ TEST_CASE("GGUF: Clef turns as Qwen 3.5, whose layers it has") {
     const GgufBuilder qwen = plain("qwen35").i32_list("rope.dimension_sections", {24, 20, 20, 0});
     for (int layer = 0; layer < 12; ++layer) {
         CAPTURE(layer);
-        const Rotation ours = rotation_of(clef, {.layer = layer});
-        const Rotation theirs = rotation_of(qwen, {.layer = layer});
+        const RopeParams ours = rotation_of(clef, {.layer = layer});
+        const RopeParams theirs = rotation_of(qwen, {.layer = layer});
         CHECK(!ours.no_rope == (layer % 4 == 3));
         CHECK(ours.pairing == theirs.pairing);
         CHECK(ours.sections == theirs.sections);

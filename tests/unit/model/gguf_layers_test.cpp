@@ -22,7 +22,7 @@ TEST_CASE("GGUF: layers of several types") {
     CHECK(rotation_of(gemma).inv_freq == full);
     CHECK(warns(rotation_of(gemma), "full_attention"));
     CHECK(rotation_of(gemma, {.layer_type = "full_attention"}).inv_freq == full);
-    const Rotation sliding = rotation_of(gemma, {.layer_type = "sliding_attention"});
+    const RopeParams sliding = rotation_of(gemma, {.layer_type = "sliding_attention"});
     CHECK(sliding.inv_freq == local);
     CHECK(warns(sliding, "gemma3.rope.freq_base_swa 10000"));
     for (int layer = 0; layer < 12; ++layer) {
@@ -59,7 +59,8 @@ TEST_CASE("GGUF: layers of several types") {
     std::vector<float> divisors(256, 1e30f);
     std::fill_n(divisors.begin(), 64, 1.0f);
     four.tensor("rope_freqs.weight", divisors);
-    const Rotation first = rotation_of(four, {.layer = 0}), last = rotation_of(four, {.layer = 2});
+    const RopeParams first = rotation_of(four, {.layer = 0}),
+                     last = rotation_of(four, {.layer = 2});
     CHECK(first.head_dim == 256);
     CHECK(first.inv_freq == frequencies(10000, 256));
     CHECK(last.head_dim == 512);
@@ -72,7 +73,7 @@ TEST_CASE("GGUF: layers of several types") {
         .text("rope.scaling.type", "yarn")
         .f32("rope.scaling.factor", 8);
     olmo.u32("rope.scaling.original_context_length", 8192).f32("rope.scaling.attn_factor", 1.5f);
-    const Rotation window = rotation_of(olmo, {.layer = 0});
+    const RopeParams window = rotation_of(olmo, {.layer = 0});
     CHECK(window.inv_freq == frequencies(500000, 128));
     CHECK(window.attention_factor == 1);
     CHECK(window.warnings.empty());
@@ -81,7 +82,7 @@ TEST_CASE("GGUF: layers of several types") {
 
 TEST_CASE("GGUF: layers that do not rotate") {
     const auto turns = [](const GgufBuilder& file, int layer) {
-        const Rotation rotation = rotation_of(file, {.layer = layer});
+        const RopeParams rotation = rotation_of(file, {.layer = layer});
         CHECK(!rotation.no_rope == (rotation.rotary_dim != 0));
         CHECK(!rotation.no_rope != rotation.inv_freq.empty());
         CHECK(rotation.head_dim == 128);
@@ -115,7 +116,7 @@ TEST_CASE("GGUF: layers that do not rotate") {
 
 TEST_CASE("GGUF: sections") {
     const GgufBuilder two = plain("qwen2vl").i32_list("rope.dimension_sections", {16, 24, 24, 0});
-    Rotation rotation = rotation_of(two);
+    RopeParams rotation = rotation_of(two);
     CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
     CHECK(rotation.sections.order == VKROPE_SECTIONS_SEQUENTIAL);
     CHECK(rotation.sections.axes == 3);

@@ -58,7 +58,7 @@ class Holed {
    public:
     Holed(std::string head, std::uint64_t bytes) : head_(std::move(head)), bytes_(bytes) {}
 
-    Result<Rotation> rotation() {
+    Result<RopeParams> rotation() {
         return from_gguf(bytes_,
                          [this](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
                              read_ += count;
@@ -79,7 +79,7 @@ class Holed {
     }
 
     void check_accepted() {
-        const Result<Rotation> result = rotation();
+        const Result<RopeParams> result = rotation();
         CHECK_MESSAGE(result, result.status.what);
     }
 
@@ -139,7 +139,7 @@ TEST_CASE("GGUF: no more than 100 warnings, and how many there are beyond") {
         file.u32("rope.unknown" + std::to_string(i), 0);
     }
     const std::string bytes = file.file();
-    const Result<Rotation> result = from_gguf(bytes.data(), bytes.size());
+    const Result<RopeParams> result = from_gguf(bytes.data(), bytes.size());
     REQUIRE(result);
     REQUIRE(result->warnings.size() == 101);
     CHECK(names(result->warnings.back(), "901"));
@@ -181,7 +181,7 @@ TEST_CASE(
         CAPTURE(length);
         const std::string beginning = bytes.substr(
             0, length);  // a separate allocation: a sanitizer detects reads beyond it
-        const Result<Rotation> result = from_gguf(beginning.data(), beginning.size());
+        const Result<RopeParams> result = from_gguf(beginning.data(), beginning.size());
         CHECK(bool(result) == (length >= needed));
         CHECK(result.status.code ==
               (length >= needed ? VKROPE_SUCCESS : VKROPE_ERROR_INVALID_DATA));
@@ -201,7 +201,7 @@ TEST_CASE("GGUF: every byte of a file, changed, is an error or a rotation that k
         for (const int flip : {0x01, 0x80, 0xff}) {
             std::string changed = bytes;
             changed[at] = char(changed[at] ^ flip);
-            const Result<Rotation> result = from_gguf(changed.data(), changed.size());
+            const Result<RopeParams> result = from_gguf(changed.data(), changed.size());
             CAPTURE(at);
             if (result) {
                 ++accepted;

@@ -45,7 +45,7 @@ TEST_CASE("GGUF: bases, widths of heads and of rotations may be listed by layer"
                                   .i32_list("rope.dimension_count", {256, 256, 256, 128});
     for (int layer = 0; layer < 4; ++layer) {
         CAPTURE(layer);
-        const Rotation rotation = rotation_of(gemma, {.layer = layer});
+        const RopeParams rotation = rotation_of(gemma, {.layer = layer});
         CHECK(rotation.head_dim == (layer == 3 ? 512 : 256));
         CHECK(rotation.inv_freq == (layer == 3 ? frequencies(1e6, 128) : frequencies(1e4, 256)));
         CHECK(rotation.warnings.empty());
@@ -123,7 +123,7 @@ TEST_CASE("GGUF: a 0 in a list of bases or widths is a layer without RoPE") {
               .f32("rope.freq_base", 1e4f)
               .i32_list("rope.dimension_count", {128, 128, 128, 0})}) {
         CHECK(rotation_of(file, {.layer = 2}).inv_freq == frequencies(1e4, 128));
-        const Rotation still = rotation_of(file, {.layer = 3});
+        const RopeParams still = rotation_of(file, {.layer = 3});
         CHECK(still.no_rope);
         CHECK(still.head_dim == 128);
         CHECK(warns(rotation_of(file), "layers no RoPE"));
@@ -152,27 +152,27 @@ TEST_CASE("GGUF: a key of norms, scaling or layers that nobody reads is named in
         const std::string name = "llama." + std::string(key);
         GgufBuilder layer = plain();
         layer.tensor_of("blk.0.attn_q.weight", {4096, 4096}, 0, 0);
-        CHECK(rotation_of(layer).finish.norms_known);
+        CHECK(rotation_of(layer).ops.norms_known);
         for (const GgufBuilder& file :
              {GgufBuilder(layer).boolean(key, 1), GgufBuilder(layer).f32(key, 1e-5f),
               GgufBuilder(layer).text(key, "rms")}) {
-            const Rotation rotation = rotation_of(file);
+            const RopeParams rotation = rotation_of(file);
             CHECK(warns(rotation, name + " not known"));
-            CHECK_FALSE(rotation.finish.norms_known);
+            CHECK_FALSE(rotation.ops.norms_known);
         }
-        const Rotation off = rotation_of(GgufBuilder(layer).boolean(key, 0));
+        const RopeParams off = rotation_of(GgufBuilder(layer).boolean(key, 0));
         CHECK(off.warnings.empty());
-        CHECK(off.finish.norms_known);
+        CHECK(off.ops.norms_known);
         // Where the tensors say the norms, they count.
         GgufBuilder qwen = plain("qwen3").f32("attention.layer_norm_rms_epsilon", 1e-6f);
         qwen.u32("attention.head_count", 32)
             .tensor_of("blk.0.attn_q_norm.weight", {128}, 0, 0)
             .tensor_of("blk.0.attn_k_norm.weight", {128}, 0, 0);
         for (const bool value : {false, true}) {
-            const Rotation read = rotation_of(GgufBuilder(qwen).boolean(key, value));
+            const RopeParams read = rotation_of(GgufBuilder(qwen).boolean(key, value));
             CHECK(warns(read, "qwen3." + std::string(key) + (value ? " true" : " false")));
-            CHECK(read.finish.norms_known);
-            CHECK(read.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+            CHECK(read.ops.norms_known);
+            CHECK(read.ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
         }
     }
     for (const char* key :

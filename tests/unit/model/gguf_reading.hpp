@@ -14,13 +14,13 @@
 
 namespace vkrope::test {
 
-inline Result<Rotation> read(const GgufBuilder& file, const ModelQuery& query = {}) {
+inline Result<RopeParams> read(const GgufBuilder& file, const ModelQuery& query = {}) {
     const std::string bytes = file.file();
     return from_gguf(bytes.data(), bytes.size(), query);
 }
 
-inline Rotation rotation_of(const GgufBuilder& file, const ModelQuery& query = {}) {
-    Result<Rotation> result = read(file, query);
+inline RopeParams rotation_of(const GgufBuilder& file, const ModelQuery& query = {}) {
+    Result<RopeParams> result = read(file, query);
     REQUIRE_MESSAGE(result, result.status.what);
     return std::move(result.value);
 }

@@ -21,7 +21,7 @@ inline GgufBuilder plain(const std::string& architecture = "llama") {
 inline void check_refused(const std::string& bytes, Code code, const std::string& words,
                           const ModelQuery& query = {}) {
     CAPTURE(words);
-    const Result<Rotation> result = from_gguf(bytes.data(), bytes.size(), query);
+    const Result<RopeParams> result = from_gguf(bytes.data(), bytes.size(), query);
     check_error(result.status, code, words);
     CHECK(result.value.inv_freq.empty());
 }

@@ -21,7 +21,7 @@ TEST_CASE("GGUF: linear scaling, under either key") {
         plain().f32("rope.scale_linear", 4),
         plain().f32("rope.scaling.factor", 4).f32("rope.scale_linear", 4)};
     for (const GgufBuilder& file : files) {
-        const Rotation rotation = rotation_of(file);
+        const RopeParams rotation = rotation_of(file);
         CHECK(rotation.inv_freq == expected);
         CHECK(rotation.rope_type == "linear");
         CHECK(rotation.attention_factor == 1);
@@ -29,7 +29,7 @@ TEST_CASE("GGUF: linear scaling, under either key") {
     }
     // Without a factor, with a factor of 0, and with type "none".
     for (const char* type : {"linear", "yarn"}) {
-        const Rotation rotation = rotation_of(
+        const RopeParams rotation = rotation_of(
             plain()
                 .text("rope.scaling.type", type)
                 .u32("rope.scaling.original_context_length", 8192));
@@ -40,7 +40,7 @@ TEST_CASE("GGUF: linear scaling, under either key") {
     CHECK(rotation_of(plain().f32("rope.scaling.factor", 0)).inv_freq == frequencies(500000, 128));
     CHECK(
         warns(rotation_of(plain().f32("rope.scaling.factor", 0)), "llama.rope.scaling.factor 0 1"));
-    const Rotation none = rotation_of(
+    const RopeParams none = rotation_of(
         plain().text("rope.scaling.type", "none").f32("rope.scaling.factor", 4));
     CHECK(none.inv_freq == frequencies(500000, 128));
     CHECK(none.rope_type == "default");
@@ -58,7 +58,7 @@ TEST_CASE("GGUF: YaRN is ggml's, with the attention factor of the paper") {
         return file;
     };
     double unused = 0;
-    Rotation rotation = rotation_of(yarn());
+    RopeParams rotation = rotation_of(yarn());
     CHECK(rotation.inv_freq ==
           scaled(500000, 128, {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 2048}, unused));
     CHECK(rotation.attention_factor == doctest::Approx(1 + 0.1 * std::log(4.0)).epsilon(1e-14));
@@ -127,7 +127,7 @@ TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
             .f32("rope.freq_base", 10000);
         return file;
     };
-    Rotation rotation = rotation_of(deepseek());
+    RopeParams rotation = rotation_of(deepseek());
     CHECK(rotation.pairing == VKROPE_INTERLEAVED);
     CHECK(rotation.head_dim == 64);
     CHECK(rotation.rotary_dim == 64);
@@ -176,7 +176,7 @@ TEST_CASE("GGUF: latent attention, and DeepSeek's YaRN in the softmax") {
         same.text("rope.scaling.type", "yarn")
             .f32("rope.scaling.factor", 40)
             .u32("rope.scaling.original_context_length", 4096);
-        const Rotation other = rotation_of(same);
+        const RopeParams other = rotation_of(same);
         CHECK(other.pairing == VKROPE_INTERLEAVED);
         CHECK(other.q_rotary_offset == 128);
         CHECK(other.k_rotary_offset == 512);
@@ -207,7 +207,7 @@ TEST_CASE("GGUF: divisors of each pair (Llama 3), wherever the alignment puts th
         file.tensor("token_embd.weight", {1, 2, 3})
             .tensor("rope_freqs.weight", factors)
             .tensor("output.weight", {4});
-        const Rotation rotation = rotation_of(file);
+        const RopeParams rotation = rotation_of(file);
         CHECK(rotation.inv_freq == expected);
         CHECK(rotation.rope_type == "rope_freqs");
         CHECK(rotation.warnings.empty());
@@ -236,7 +236,7 @@ TEST_CASE("GGUF: LongRoPE's lists by length, in a part of the head") {
         return inv_freq;
     };
     for (const std::uint64_t seq_len : {0u, 1u, 4096u}) {
-        const Rotation rotation = rotation_of(file, {.seq_len = seq_len});
+        const RopeParams rotation = rotation_of(file, {.seq_len = seq_len});
         CHECK(rotation.inv_freq == expected(near_divisors));
         CHECK(rotation.rope_type == "longrope");
         CHECK(rotation.attention_factor == 1.25);
@@ -251,7 +251,7 @@ TEST_CASE("GGUF: Llama 3's divisors come before LongRoPE's") {
     file.tensor("rope_freqs.weight", std::vector<float>(64, 2))
         .tensor("rope_factors_long.weight", std::vector<float>(64, 8));
     file.tensor("rope_factors_short.weight", std::vector<float>(64, 4));
-    const Rotation rotation = rotation_of(file);
+    const RopeParams rotation = rotation_of(file);
     CHECK(rotation.rope_type == "rope_freqs");
     CHECK(rotation.inv_freq[0] == 0.5);
     CHECK(warns(rotation, "rope_factors_short.weight rope_freqs.weight"));

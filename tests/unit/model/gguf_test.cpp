@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A valid GGUF file gives the Rotation that the functions of vkrope.h make of the same
+// A valid GGUF file gives the RopeParams that the functions of vkrope.h make of the same
 // numbers.
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ TEST_CASE("GGUF: a plain file") {
     for (const std::uint32_t version : {2u, 3u}) {
         GgufBuilder file = plain();
         file.version = version;
-        const Rotation rotation = rotation_of(file);
+        const RopeParams rotation = rotation_of(file);
         CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.rotary_dim == 128);
@@ -38,7 +38,7 @@ TEST_CASE("GGUF: a plain file") {
 TEST_CASE("GGUF: what is missing is assumed, and said") {
     GgufBuilder file("phi2");
     file.u32("embedding_length", 2560).u32("attention.head_count", 32);
-    Rotation rotation = rotation_of(file);
+    RopeParams rotation = rotation_of(file);
     CHECK(rotation.head_dim == 80);
     CHECK(rotation.rotary_dim == 80);
     CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
@@ -80,7 +80,7 @@ TEST_CASE("GGUF: each architecture has its pairing, which a query may overrule")
     CHECK(rotation_of(plain("qwen2"), {.pairing = VKROPE_INTERLEAVED}).pairing ==
           VKROPE_INTERLEAVED);
 
-    const Rotation unknown = rotation_of(plain("nautilus"), {.pairing = VKROPE_HALF_SPLIT});
+    const RopeParams unknown = rotation_of(plain("nautilus"), {.pairing = VKROPE_HALF_SPLIT});
     CHECK(unknown.pairing == VKROPE_HALF_SPLIT);
     CHECK(warns(unknown, "general.architecture nautilus"));
 }
@@ -140,11 +140,11 @@ TEST_CASE("GGUF: from a file, through a function, and no weights") {
     file.tensor("token_embd.weight", std::vector<float>(1 << 16))
         .tensor("rope_freqs.weight", std::vector<float>(64, 2.0f));
     const std::string bytes = file.file();
-    const Rotation expected = rotation_of(file);
+    const RopeParams expected = rotation_of(file);
 
     const std::string path = std::string(VKROPE_TEST_SCRATCH) + "/plain.gguf";
     std::ofstream(path, std::ios::binary) << bytes;
-    const Result<Rotation> from_file = from_gguf_file(path);
+    const Result<RopeParams> from_file = from_gguf_file(path);
     REQUIRE_MESSAGE(from_file, from_file.status.what);
     CHECK(from_file.value.inv_freq == expected.inv_freq);
     CHECK(from_gguf_file(path + ".missing").status.code == VKROPE_ERROR_INVALID_DATA);
@@ -157,7 +157,7 @@ TEST_CASE("GGUF: from a file, through a function, and no weights") {
         read_bytes += count;
         return count;
     };
-    const Result<Rotation> through = from_gguf(bytes.size(), read_at);
+    const Result<RopeParams> through = from_gguf(bytes.size(), read_at);
     REQUIRE_MESSAGE(through, through.status.what);
     CHECK(through.value.inv_freq == expected.inv_freq);
     CHECK(read_bytes < 40000);  // of 262 144 bytes of weights

@@ -26,15 +26,15 @@ GgufBuilder latent_rows(const char* architecture) {
 TEST_CASE("GGUF: an unknown architecture with latent attention turns the tails of its rows") {
     GgufBuilder file = latent_rows("nautilus").u32("attention.key_length_mla", 192);
     CHECK(read(file).status.code == VKROPE_ERROR_NOT_SUPPORTED);
-    const Rotation rotation = rotation_of(file, paired);
+    const RopeParams rotation = rotation_of(file, paired);
     CHECK(rotation.head_dim == 64);
     CHECK(rotation.rotary_dim == 64);
     CHECK(rotation.q_rotary_offset == 128);
     CHECK(rotation.k_rotary_offset == 512);
     CHECK(rotation.inv_freq == frequencies(10000, 64));
-    CHECK_FALSE(rotation.finish.norms_known);
-    CHECK(rotation_of(latent_rows("deepseek2").u32("attention.key_length_mla", 192))
-              .finish.norms_known);
+    CHECK_FALSE(rotation.ops.norms_known);
+    CHECK(
+        rotation_of(latent_rows("deepseek2").u32("attention.key_length_mla", 192)).ops.norms_known);
     // What YaRN does to its softmax is said by no key.
     file.text("rope.scaling.type", "yarn").f32("rope.scaling.factor", 4);
     file.u32("rope.scaling.original_context_length", 4096);
@@ -84,9 +84,9 @@ TEST_CASE("GGUF: a norm of K alone is read whichever layer is asked for") {
         const std::string tensor = "blk." + std::string(number) + ".attn_k_norm.weight";
         const GgufBuilder file = of_k("llama", tensor.c_str());
         for (const ModelQuery& query : {ModelQuery(), ModelQuery{.layer = number[0] - '0'}}) {
-            const ModelFinish finish = rotation_of(file, query).finish;
-            CHECK(finish.tensor[K].norm.kind == VKROPE_NORM_RMS);
-            CHECK(finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+            const ModelOps ops = rotation_of(file, query).ops;
+            CHECK(ops.tensor[K].norm.kind == VKROPE_NORM_RMS);
+            CHECK(ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
         }
         CHECK(warns(rotation_of(of_k("nautilus", tensor.c_str()), paired), tensor + " unknown"));
     }

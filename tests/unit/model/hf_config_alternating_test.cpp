@@ -30,7 +30,7 @@ std::string original(const std::string& fields) {
 }
 
 /// The axis that turns each pair, which must turn by the frequency of the pair itself.
-std::vector<std::uint32_t> axes_of(const Rotation& rotation, long double base) {
+std::vector<std::uint32_t> axes_of(const RopeParams& rotation, long double base) {
     const std::size_t pairs = rotation.rotary_dim / 2;
     REQUIRE(rotation.sections.order == VKROPE_SECTIONS_SUM);
     REQUIRE(rotation.sections.axes == 3);
@@ -57,18 +57,18 @@ TEST_CASE("ERNIE 4.5 VL: rows and columns alternate, then the pairs of time") {
     for (std::uint32_t pair = 0; pair < 64; ++pair) {
         expected.push_back(pair < 44 ? 1 + pair % 2 : 0);
     }
-    const Rotation rotation = imported(ernie());
+    const RopeParams rotation = imported(ernie());
     CHECK(rotation.pairing == interleaved);
     CHECK(rotation.head_dim == 128);
     CHECK(axes_of(rotation, 500000) == expected);
-    CHECK(rotation.finish.norms_known);
+    CHECK(rotation.ops.norms_known);
     CHECK(warns(rotation, "time row column"));
-    const Rotation of_file = imported(original(R"(, "freq_allocation": 20, "rope_3d": true)"));
+    const RopeParams of_file = imported(original(R"(, "freq_allocation": 20, "rope_3d": true)"));
     CHECK(of_file.inv_freq == rotation.inv_freq);
     CHECK(!warns(of_file, "rope_3d"));
     CHECK(imported(original(R"(, "compression_ratio": 1.0)")).inv_freq == rotation.inv_freq);
     CHECK(warns(imported(original("")), "mrope_section 22 22 20"));
-    const Rotation plain = imported(original(R"(, "rope_3d": false)"));
+    const RopeParams plain = imported(original(R"(, "rope_3d": false)"));
     CHECK(plain.sections.axes == 0);
     check_plain(plain, 500000);
 }
@@ -103,7 +103,8 @@ TEST_CASE("HunyuanImage 3: rows and columns alternate over all pairs") {
                   "vit": {"hidden_size": 1152, "num_hidden_layers": 27}, )" +
                fields + "}";
     };
-    const Rotation rotation = imported(image(R"("rope_scaling": {"type": "custom", "alpha": 1})"));
+    const RopeParams rotation = imported(
+        image(R"("rope_scaling": {"type": "custom", "alpha": 1})"));
     CHECK(rotation.pairing == half);
     CHECK(rotation.head_dim == 128);
     check_plain(rotation, 10000);
@@ -112,8 +113,8 @@ TEST_CASE("HunyuanImage 3: rows and columns alternate over all pairs") {
     for (std::uint32_t pair = 0; pair < 64; ++pair) {
         CHECK(axis_of(rotation.sections, pair) == pair % 2);
     }
-    CHECK(rotation.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
-    CHECK(rotation.finish.tensor[Q].norm.place == VKROPE_NORM_PLACE_AFTER);
+    CHECK(rotation.ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(rotation.ops.tensor[Q].norm.place == VKROPE_NORM_PLACE_AFTER);
     CHECK(warns(rotation, "row column text"));
     CHECK(!warns(rotation, "vae"));
     CHECK(!warns(rotation, "use_rotary_pos_emb"));

@@ -14,7 +14,7 @@ using namespace vkrope;
 
 TEST_CASE("positions on several axes") {
     const auto text = [](const std::string& fields) { return imported("{" + fields + "}", {}); };
-    const Rotation qwen25 = text(
+    const RopeParams qwen25 = text(
         R"("model_type": "qwen2_5_vl", "hidden_size": 3584, "num_attention_heads": 28,
            "rope_theta": 1e6,
         "rope_scaling": {"type": "default", "rope_type": "default", "mrope_section": [16, 24,
@@ -29,7 +29,7 @@ TEST_CASE("positions on several axes") {
                "rope_scaling": {"type": "mrope",
         "rope_type": "default", "mrope_section": [16, 24, 24]})")
               .rope_type == "default");
-    const Rotation qwen3 = text(
+    const RopeParams qwen3 = text(
         R"("model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "head_dim": 128,
         "rope_theta": 5000000, "rope_scaling": {"mrope_interleaved": true, "mrope_section": [24, 20,
         20], "rope_type": "default"}})");
@@ -37,33 +37,33 @@ TEST_CASE("positions on several axes") {
     CHECK(qwen3.sections.order == VKROPE_SECTIONS_INTERLEAVED);
     CHECK(qwen3.sections.leftover_axis == 0);
     check_plain(qwen3, 5e6);
-    const Rotation omni = text(
+    const RopeParams omni = text(
         R"("model_type": "qwen2_5_omni", "thinker_config": {"model_type": "qwen2_5_omni_thinker",
            "text_config":
         {"model_type": "qwen2_5_omni_text", "hidden_size": 3584, "num_attention_heads": 28,
         "rope_theta": 1e6,
          "rope_scaling": {"type": "default", "mrope_section": [16, 24, 24]}}})");
     CHECK(sections_of(omni) == std::vector<std::uint32_t>{16, 24, 24});
-    const Rotation glm = text(
+    const RopeParams glm = text(
         R"("model_type": "glm4v", "text_config": {"model_type": "glm4v_text", "hidden_size": 4096,
         "num_attention_heads": 32, "partial_rotary_factor": 0.5, "rope_theta": 1e4,
         "rope_scaling": {"rope_type": "default", "mrope_section": [8, 12, 12]}})");
     CHECK(glm.pairing == interleaved);
     CHECK(glm.rotary_dim == 64);
     CHECK(sections_of(glm) == std::vector<std::uint32_t>{8, 12, 12});
-    const Rotation assumed = text(
+    const RopeParams assumed = text(
         R"("model_type": "qwen3_5_text", "head_dim": 256, "partial_rotary_factor": 0.25,
            "rope_theta": 1e7)");
     CHECK(sections_of(assumed) == std::vector<std::uint32_t>{11, 11, 10});
     CHECK(warns(assumed, "mrope_section 11 11 10"));
-    const Rotation yarn = text(
+    const RopeParams yarn = text(
         R"("model_type": "qwen2_5_vl", "head_dim": 128, "rope_theta": 1e6,
            "max_position_embeddings": 32768,
         "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 32768,
         "mrope_section": [16, 24, 24]})");
     CHECK(yarn.rope_type == "yarn");
     CHECK(sections_of(yarn).size() == 3);
-    const Rotation hunyuan = text(
+    const RopeParams hunyuan = text(
         R"("model_type": "hunyuan_vl", "head_dim": 128, "rope_theta": 1e4,
            "rope_scaling": {"type": "xdrope",
         "alpha": 1000.0, "xdrope_section": [16, 16, 16, 16]})");
@@ -87,7 +87,7 @@ TEST_CASE("vision towers: a row and a column, with frequencies each") {
           R"("model_type": "qwen2_5_omni", "thinker_config": {"vision_config": {"hidden_size": 1280,
                                 "num_heads": 16}})"}) {
         CAPTURE(std::string(json));
-        const Rotation rotation = tower(json);
+        const RopeParams rotation = tower(json);
         CHECK(rotation.head_dim == 80);
         CHECK(rotation.rotary_dim == 80);
         CHECK(rotation.pairing == half);
@@ -102,7 +102,7 @@ TEST_CASE("vision towers: a row and a column, with frequencies each") {
               R"("model_type": "qwen3_vl", "vision_config": {"model_type": "qwen3_vl",
                "hidden_size": 1024, "num_heads": 16})")
               .head_dim == 64);
-    const Rotation pixtral = tower(
+    const RopeParams pixtral = tower(
         R"("model_type": "mistral3", "vision_config": {"model_type": "pixtral", "hidden_size": 1024,
         "num_attention_heads": 16, "head_dim": 64, "rope_theta": 10000.0})");
     REQUIRE(pixtral.inv_freq.size() == 32);
@@ -110,7 +110,7 @@ TEST_CASE("vision towers: a row and a column, with frequencies each") {
         CHECK(close(pixtral.inv_freq[j], std::pow(1e4, -4.0 * double(j) / 64)));
         CHECK(close(pixtral.inv_freq[j + 16], std::pow(1e4, -(4.0 * double(j) + 2) / 64)));
     }
-    const Rotation llama4 = tower(
+    const RopeParams llama4 = tower(
         R"("model_type": "llama4", "vision_config": {"model_type": "llama4_vision_model",
            "hidden_size": 1408,
         "num_attention_heads": 16, "rope_theta": 10000})");
@@ -146,7 +146,7 @@ TEST_CASE("scalings as configurations spell them") {
     check_plain(imported(qwen, {.seq_len = 5000}), 1e4 * std::pow(7.0, 128.0 / 126));
     CHECK(warns(imported(qwen), "use_dynamic_ntk"));
 
-    const Rotation yarn = llama(R"("rope_scaling": {"type": "yarn", "factor": 4.0})");
+    const RopeParams yarn = llama(R"("rope_scaling": {"type": "yarn", "factor": 4.0})");
     CHECK(warns(yarn, "original_max_position_embeddings 2048"));
     CHECK(close(yarn.attention_factor, 0.1 * std::log(4.0) + 1));
     CHECK(
@@ -160,7 +160,7 @@ TEST_CASE("scalings as configurations spell them") {
                     .attention_factor,
                 (0.05 * std::log(4.0) + 1) / (0.2 * std::log(4.0) + 1)));
 
-    const Rotation gpt_oss = imported(
+    const RopeParams gpt_oss = imported(
         R"({"model_type": "gpt_oss", "head_dim": 64, "max_position_embeddings": 131072})");
     CHECK(gpt_oss.rope_type == "yarn");
     CHECK(warns(gpt_oss, "rope_scaling gpt_oss"));
@@ -183,7 +183,7 @@ TEST_CASE("scalings as configurations spell them") {
 }
 
 TEST_CASE("Llama 4 Scout: the factors of its llama3 scaling are equal") {
-    const Rotation scout = imported(
+    const RopeParams scout = imported(
         R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text", "head_dim": 128,
         "rope_theta": 500000.0, "max_position_embeddings": 10485760, "num_hidden_layers": 48,
         "no_rope_layers": [], "rope_scaling":
@@ -200,7 +200,7 @@ TEST_CASE("Llama 4 Scout: the factors of its llama3 scaling are equal") {
 }
 
 TEST_CASE("one model inside another: which of them is read is said") {
-    const Rotation rotation = imported(
+    const RopeParams rotation = imported(
         R"({"model_type": "llava", "rope_theta": 5000, "text_config": {"model_type": "llama",
         "head_dim": 64, "rope_theta": 1e4}})");
     check_plain(rotation, 1e4);

@@ -59,7 +59,7 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
     for (const std::string& json : {by_ratio, by_type}) {
         for (int layer = 0; layer < 6; ++layer) {
             CAPTURE(layer);
-            const Rotation rotation = imported(json, {.layer = layer});
+            const RopeParams rotation = imported(json, {.layer = layer});
             CHECK(!rotation.no_rope);
             CHECK(rotation.pairing == interleaved);
             CHECK(rotation.head_dim == 512);
@@ -96,7 +96,7 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     const double bases[] = {0, 1e4, 1e4, 1e4, 0, 1e4, 1e4, 5e5};
     for (int layer = 0; layer < 8; ++layer) {
         CAPTURE(layer);
-        const Rotation rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json, {.layer = layer});
         CHECK(!rotation.no_rope == (bases[layer] != 0));
         CHECK(rotation.head_dim == 128);
         if (!rotation.no_rope) check_plain(rotation, bases[layer]);
@@ -109,7 +109,7 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
 
     const std::string same = with(json, "500000.0", "10000.0");
     check_plain(imported(same, {.layer_type = "sliding_attention"}), 1e4);
-    const Rotation chosen = imported(same);
+    const RopeParams chosen = imported(same);
     check_plain(chosen, 1e4);
     CHECK(warns(chosen, "sliding_attention"));
     // Without a list all layers have the global base.
@@ -130,10 +130,10 @@ TEST_CASE("Step 3.5: a list of bases and of shares, and a scaling for one type o
     const std::string json = model_file("step-3.5-flash");
     for (int layer = 0; layer < 5; ++layer) {
         CAPTURE(layer);
-        const Rotation rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json, {.layer = layer});
         CHECK(rotation.pairing == half);
         CHECK(rotation.head_dim == 128);
-        CHECK(rotation.finish.tensor[Q].norm.weight_offset == 1);
+        CHECK(rotation.ops.tensor[Q].norm.weight_offset == 1);
         if (layer % 4 != 0) {
             CHECK(rotation.rotary_dim == 128);
             CHECK(rotation.rope_type == "default");

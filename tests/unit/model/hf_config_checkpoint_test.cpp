@@ -30,19 +30,19 @@ std::string latent(const std::string& yarn) {
 }  // namespace
 
 TEST_CASE("params.json: one head width, interleaved") {
-    const Rotation given = imported(params(R"(, "rope_theta": 1e9, "head_dim": 128)"));
+    const RopeParams given = imported(params(R"(, "rope_theta": 1e9, "head_dim": 128)"));
     CHECK(given.pairing == interleaved);
     CHECK(given.head_dim == 128);
-    CHECK(given.finish.q_heads == 32);
-    CHECK(given.finish.k_heads == 8);
+    CHECK(given.ops.q_heads == 32);
+    CHECK(given.ops.k_heads == 8);
     CHECK(warns(given, "dim params.json"));
     check_plain(given, 1e9);
     // mistral-inference writes the model_type of its arguments.
-    const Rotation named = imported(
+    const RopeParams named = imported(
         params(R"(, "rope_theta": 1e9, "head_dim": 128, "model_type": "transformer")"));
     CHECK(named.pairing == interleaved);
     CHECK(named.inv_freq == given.inv_freq);
-    const Rotation divided = imported(params(R"(, "rope_theta": 5e5, "use_scaled_rope": false)"));
+    const RopeParams divided = imported(params(R"(, "rope_theta": 5e5, "use_scaled_rope": false)"));
     CHECK(divided.head_dim == 160);
     check_plain(divided, 5e5);
     CHECK(imported(params(R"(, "rope_theta": 1e9)"), {.pairing = half}).pairing == half);
@@ -57,7 +57,7 @@ TEST_CASE("params.json: YaRN with latent attention, and queries by position") {
     scaling.original_max_position_embeddings = 8192;
     double attention = 0;
     REQUIRE(scale_yarn(expected, 1e4, scaling, attention));
-    const Rotation plain = imported(latent(R"(, "apply_scale": false)"));
+    const RopeParams plain = imported(latent(R"(, "apply_scale": false)"));
     CHECK(plain.rope_type == "yarn");
     CHECK(plain.pairing == interleaved);
     CHECK(plain.q_rotary_offset == 128);
@@ -66,20 +66,20 @@ TEST_CASE("params.json: YaRN with latent attention, and queries by position") {
     CHECK(plain.attention_factor == 1);
     CHECK(plain.softmax_scale == 1);
     for (const char* scales : {R"(, "apply_scale": true)", ""}) {
-        const Rotation scaled = imported(latent(scales));
+        const RopeParams scaled = imported(latent(scales));
         CHECK(scaled.inv_freq == expected);
         CHECK(scaled.attention_factor == 1);
         CHECK(close(scaled.softmax_scale, m * m));
     }
-    const Rotation queries = imported(params(
+    const RopeParams queries = imported(params(
         R"(, "rope_theta": 1e6, "llama_4_scaling": {"original_max_position_embeddings": 8192,
            "beta": 0.1}, "yarn": {"original_max_position_embeddings": 8192, "factor": 36,
            "beta": 32,
            "alpha": 1, "apply_scale": true})"));
-    CHECK(queries.finish.query_scale.kind == VKROPE_QUERY_SCALING_MINISTRAL3);
-    CHECK(queries.finish.query_scale.length == 8192);
-    CHECK(queries.finish.query_scale.beta == 0.1);
-    CHECK(queries.finish.tensor[Q].scale_tokens);
+    CHECK(queries.ops.query_scale.kind == VKROPE_QUERY_SCALING_MINISTRAL3);
+    CHECK(queries.ops.query_scale.length == 8192);
+    CHECK(queries.ops.query_scale.beta == 0.1);
+    CHECK(queries.ops.tensor[Q].scale_tokens);
     CHECK(close(queries.attention_factor, m));
     CHECK(queries.softmax_scale == 1);
 }

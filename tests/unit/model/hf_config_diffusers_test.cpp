@@ -16,7 +16,7 @@ using namespace vkrope;
 namespace {
 
 /// A window of `width` channels with frequencies theta^(-2j / width) for each axis.
-void check_axes(const Rotation& rotation, const std::vector<std::uint32_t>& widths,
+void check_axes(const RopeParams& rotation, const std::vector<std::uint32_t>& widths,
                 long double theta) {
     REQUIRE(rotation.sections.axes == widths.size());
     std::size_t pair = 0;
@@ -62,7 +62,7 @@ TEST_CASE("diffusers: a window of frequencies for each axis of ids") {
     };
     for (const Known& one : known) {
         CAPTURE(std::string(one.file));
-        const Rotation rotation = imported(model_file(one.file));
+        const RopeParams rotation = imported(model_file(one.file));
         check_axes(rotation, one.widths, one.theta);
         CHECK(rotation.pairing == one.pairing);
         CHECK(warns(rotation, one.positions));
@@ -74,7 +74,7 @@ TEST_CASE("diffusers: a window of frequencies for each axis of ids") {
 
 TEST_CASE("diffusers: Cosmos scales the base of each axis by NTK") {
     const std::string json = model_file("diffusers-cosmos");
-    const Rotation rotation = imported(json);
+    const RopeParams rotation = imported(json);
     CHECK(rotation.pairing == half);
     CHECK(rotation.head_dim == 128);
     CHECK(sections_of(rotation) == std::vector<std::uint32_t>{22, 21, 21});
@@ -97,13 +97,13 @@ TEST_CASE("diffusers: Cosmos scales the base of each axis by NTK") {
 }
 
 TEST_CASE("diffusers: what a file leaves out is the default of its class, and said") {
-    const Rotation flux = imported(R"({"_class_name": "FluxTransformer2DModel"})");
+    const RopeParams flux = imported(R"({"_class_name": "FluxTransformer2DModel"})");
     check_axes(flux, {16, 56, 56}, 10000);
     CHECK(warns(flux, "axes_dims_rope"));
-    const Rotation flux2 = imported(R"({"_class_name": "Flux2Transformer2DModel"})");
+    const RopeParams flux2 = imported(R"({"_class_name": "Flux2Transformer2DModel"})");
     check_axes(flux2, {32, 32, 32, 32}, 2000);
     CHECK(warns(flux2, "rope_theta 2000"));
-    const Rotation wan = imported(R"({"_class_name": "WanTransformer3DModel"})");
+    const RopeParams wan = imported(R"({"_class_name": "WanTransformer3DModel"})");
     check_axes(wan, {44, 42, 42}, 10000);
     CHECK(warns(wan, "attention_head_dim 128"));
     CHECK(warns(imported(R"({"_class_name": "FluxTransformer2DModel", "rope_theta": 5})"),
@@ -118,8 +118,8 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
     }
     for (const char* name : {"AnyFlowTransformer3DModel", "ChronoEditTransformer3DModel",
                              "SkyReelsV2Transformer3DModel", "WanAnimateTransformer3DModel"}) {
-        const Rotation rotation = imported(std::string(R"({"_class_name": ")") + name +
-                                           R"(", "attention_head_dim": 128})");
+        const RopeParams rotation = imported(std::string(R"({"_class_name": ")") + name +
+                                             R"(", "attention_head_dim": 128})");
         check_axes(rotation, {44, 42, 42}, 10000);
         CHECK(rotation.pairing == interleaved);
     }
@@ -130,19 +130,19 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
     }
     for (const char* name :
          {"HunyuanVideoFramepackTransformer3DModel", "MotifVideoTransformer3DModel"}) {
-        const Rotation rotation = imported(std::string(R"({"_class_name": ")") + name + "\"}");
+        const RopeParams rotation = imported(std::string(R"({"_class_name": ")") + name + "\"}");
         check_axes(rotation, {16, 56, 56}, 256);
         CHECK(warns(rotation, "text not turned"));
     }
     check_axes(imported(R"({"_class_name": "Krea2Transformer2DModel"})"), {32, 48, 48}, 1000);
     check_axes(imported(R"({"_class_name": "SanaVideoTransformer3DModel"})"), {40, 36, 36}, 10000);
-    const Rotation reference = imported(
+    const RopeParams reference = imported(
         R"({"_class_name": "WanAnimate2Transformer3DModel", "dim": 5120, "num_heads": 40})");
     check_axes(reference, {44, 42, 42}, 10000);
     CHECK(warns(reference, "refer_offset_t refer_stride"));
     CHECK(imported(R"({"_class_name": "CosmosControlNetModel"})").inv_freq ==
           imported(R"({"_class_name": "CosmosTransformer3DModel"})").inv_freq);
-    const Rotation image = imported(
+    const RopeParams image = imported(
         R"({"_class_name": "HunyuanImageTransformer2DModel", "rope_axes_dim": [64, 64],
             "rope_theta": 256.0})");
     check_axes(image, {64, 64}, 256);
@@ -152,7 +152,8 @@ TEST_CASE("diffusers: classes that differ from Flux or Wan by name alone, and Hu
 TEST_CASE("diffusers: CogVideoX turns where its file says so") {
     for (const std::string name : {"CogVideoXTransformer3DModel", "ConsisIDTransformer3DModel"}) {
         const std::string head = R"({"_class_name": ")" + name + R"(", "attention_head_dim": 64)";
-        const Rotation rotation = imported(head + R"(, "use_rotary_positional_embeddings": true})");
+        const RopeParams rotation = imported(head +
+                                             R"(, "use_rotary_positional_embeddings": true})");
         check_axes(rotation, {16, 24, 24}, 10000);
         CHECK(rotation.pairing == interleaved);
         CHECK(warns(rotation, "text not turned patch_size_t"));
@@ -181,7 +182,7 @@ TEST_CASE("diffusers: where the positions of text tokens begin") {
     for (const char* name : {"QwenImageTransformer2DModel", "QwenImageControlNetModel"}) {
         CHECK(warns(of(name), "text token first largest rows / 2 columns / 2 images"));
     }
-    const Rotation layers = imported(
+    const RopeParams layers = imported(
         R"({"_class_name": "QwenImageTransformer2DModel", "use_layer3d_rope": true})");
     CHECK(warns(layers, "use_layer3d_rope true -1"));
     CHECK(!warns(of("QwenImageTransformer2DModel"), "use_layer3d_rope"));

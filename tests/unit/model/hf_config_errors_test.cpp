@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Configurations that must not become a Rotation: unsupported ones by name, broken ones with field,
-// value and rule.
+// Configurations that must not become a RopeParams: unsupported ones by name, broken ones with
+// field, value and rule.
 #include <doctest/doctest.h>
 
 #include <ctime>
@@ -194,7 +194,7 @@ TEST_CASE("floats that are not finite are passed over where nothing reads them, 
     const std::string unread =
         R"(, "x": null, "time_step_limit": [0.0, Infinity, null, {"y": -Infinity}], "z": NaN,
         "text \" NaN": "a \\" , "NaN\\": null)";
-    const Result<Rotation> result = from_hf_config(plain + unread + "}");
+    const Result<RopeParams> result = from_hf_config(plain + unread + "}");
     REQUIRE_MESSAGE(result, result.status.what);
     CHECK(result.value.inv_freq == from_hf_config(plain + "}").value.inv_freq);
     const Bad bad[] = {

@@ -300,7 +300,7 @@ TEST_CASE("families whose layers are all alike and unscaled") {
     };
     for (const Family& family : families) {
         CAPTURE(family.json);
-        const Rotation rotation = imported("{" + family.json + "}");
+        const RopeParams rotation = imported("{" + family.json + "}");
         CHECK(rotation.head_dim == family.head_dim);
         CHECK(rotation.rotary_dim == family.rotary_dim);
         CHECK(rotation.pairing == family.pairing);
@@ -323,7 +323,7 @@ TEST_CASE(
     "latent attention") {
     for (const char* type : {"hunyuan_v1_moe", "deepseek_v2", "deepseek_v3", "brand_new"}) {
         CAPTURE(std::string(type));
-        const Rotation rotation = imported(
+        const RopeParams rotation = imported(
             R"({"use_mla": false, "hidden_size": 4096, "num_attention_heads": 32,
             "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "kv_lora_rank": 512, "rope_theta": 1e4,
             "model_type": ")" +
@@ -352,7 +352,7 @@ TEST_CASE("InternLM, the first: its object called rotary") {
             {.seq_len = seq_len});
     };
     const std::string dynamic = R"({"base": 10000, "type": "dynamic", "scaling_factor": 2.0})";
-    const Rotation longer = internlm(dynamic, 4096);
+    const RopeParams longer = internlm(dynamic, 4096);
     CHECK(longer.rope_type == "dynamic");
     CHECK(longer.warnings.empty());
     check_plain(longer, 1e4 * std::pow(3.0, 128.0 / 126));
@@ -379,8 +379,8 @@ TEST_CASE("GTE: the NTK scaling of kexue.fm/archives/9706, fixed and mixed") {
             "rope_theta": 160000, "max_position_embeddings": 8192, "rope_scaling": )" +
             scaling + "}");
     };
-    const Rotation fixed = gte(R"({"type": "ntk", "factor": 2.0})");
-    const Rotation mixed = gte(R"({"type": "ntk", "factor": 2.0, "mixed_b": 0.625})");
+    const RopeParams fixed = gte(R"({"type": "ntk", "factor": 2.0})");
+    const RopeParams mixed = gte(R"({"type": "ntk", "factor": 2.0, "mixed_b": 0.625})");
     CHECK(fixed.rope_type == "ntk");
     CHECK(fixed.warnings.empty());
     CHECK(mixed.warnings.empty());
@@ -400,13 +400,13 @@ TEST_CASE("GTE: the NTK scaling of kexue.fm/archives/9706, fixed and mixed") {
 TEST_CASE(
     "retrievers and encoder-decoders: the language model lies deeper, and its other half is named "
     "where it differs") {
-    const Rotation colqwen = imported(
+    const RopeParams colqwen = imported(
         R"({"model_type": "colqwen2", "vlm_config": {"model_type": "qwen2_vl", "text_config":
         {"model_type": "qwen2_vl_text", "head_dim": 128, "rope_theta": 1e6,
          "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}}})");
     CHECK(sections_of(colqwen) == std::vector<std::uint32_t>{16, 24, 24});
     CHECK(colqwen.warnings.empty());
-    const Rotation halves = imported(R"({"model_type": "t5gemma",
+    const RopeParams halves = imported(R"({"model_type": "t5gemma",
         "encoder": {"model_type": "t5_gemma_module", "head_dim": 256, "rope_theta": 2e4},
         "decoder": {"model_type": "t5_gemma_module", "head_dim": 256, "rope_theta": 1e4}})");
     check_plain(halves, 1e4);
@@ -425,7 +425,7 @@ TEST_CASE(
         1e4);
     check_plain(imported(R"({"model_type": "t5gemma2", )" + encoder + "}}}", {.layer = 5}), 1e6);
     // Next to sizes in the outer object such an object means something else.
-    const Rotation flat = imported(
+    const RopeParams flat = imported(
         R"({"model_type": "llama", "head_dim": 64, "hidden_size": 512, "num_attention_heads": 8,
         "rope_theta": 1e4, "decoder": {"hidden_size": 8, "num_attention_heads": 2}})");
     CHECK(flat.head_dim == 64);
@@ -446,7 +446,7 @@ TEST_CASE("sparse attention: the indexer is a layer type with a width and a pair
             "index_n_heads": 32, "qk_rope_head_dim": 64, "kv_lora_rank": 512, "rope_theta": 10000,
             "max_position_embeddings": 163840, "rope_scaling": {"type": "yarn", "factor": 40,
             "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096}})";
-        const Rotation main = imported(json), indexer = imported(json, {.layer_type = "indexer"});
+        const RopeParams main = imported(json), indexer = imported(json, {.layer_type = "indexer"});
         CHECK(main.pairing == interleaved);
         CHECK(indexer.pairing == pairing);
         CHECK(indexer.head_dim == 96);
@@ -455,11 +455,11 @@ TEST_CASE("sparse attention: the indexer is a layer type with a width and a pair
         CHECK(indexer.k_rotary_offset == 0);
         CHECK(indexer.inv_freq == main.inv_freq);
         CHECK(indexer.softmax_scale == 1);
-        CHECK(indexer.finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
-        CHECK(indexer.finish.tensor[K].norm.kind == VKROPE_NORM_LAYER);
-        CHECK(indexer.finish.tensor[K].norm.bias == VKROPE_PARAMETER_CHANNEL);
-        CHECK(indexer.finish.q_heads == 32);
-        CHECK(indexer.finish.k_heads == 1);
+        CHECK(indexer.ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+        CHECK(indexer.ops.tensor[K].norm.kind == VKROPE_NORM_LAYER);
+        CHECK(indexer.ops.tensor[K].norm.bias == VKROPE_PARAMETER_CHANNEL);
+        CHECK(indexer.ops.q_heads == 32);
+        CHECK(indexer.ops.k_heads == 1);
         CHECK(warns(indexer, "indexer first Hadamard"));
     }
     check_refused(
@@ -481,7 +481,7 @@ TEST_CASE("Mistral 4: latent attention, and a softmax that readers do not agree 
         {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 128.0,
         "original_max_position_embeddings": 8192, "mscale_all_dim": 1.0,
          "mscale": 1.0, "partial_rotary_factor": 0.5}}})";
-    const Rotation rotation = imported(json);
+    const RopeParams rotation = imported(json);
     CHECK(rotation.pairing == interleaved);
     CHECK(rotation.rotary_dim == 64);
     CHECK(rotation.q_rotary_offset == 64);
@@ -495,7 +495,7 @@ TEST_CASE("Mistral 4: latent attention, and a softmax that readers do not agree 
 
 TEST_CASE(
     "multi-head latent attention: the windows of Q and K differ, and the softmax takes its part") {
-    const Rotation v3 = imported(
+    const RopeParams v3 = imported(
         R"({"model_type": "deepseek_v3", "hidden_size": 7168, "num_attention_heads": 128,
            "rope_theta": 10000,
         "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "kv_lora_rank": 512,
@@ -513,7 +513,7 @@ TEST_CASE(
 
     // Equal betas: 64 ln(4096 / (2 pi)) / (2 ln 50000) = 19.16, so pairs up to 19 do not change and
     // those from 20 on are divided.
-    const Rotation kimi = imported(
+    const RopeParams kimi = imported(
         R"({"model_type": "kimi_k2", "rope_theta": 50000.0, "qk_nope_head_dim": 128,
            "qk_rope_head_dim": 64,
         "max_position_embeddings": 131072, "rope_scaling": {"beta_fast": 1.0, "beta_slow": 1.0,
@@ -524,7 +524,7 @@ TEST_CASE(
     }
     CHECK(close(kimi.softmax_scale, std::pow(0.1 * std::log(32.0) + 1, 2)));
 
-    const Rotation minicpm = imported(
+    const RopeParams minicpm = imported(
         R"({"model_type": "minicpm3", "qk_nope_head_dim": 64, "qk_rope_head_dim": 32,
            "rope_theta": 1e4})");
     CHECK(minicpm.pairing == half);
@@ -533,7 +533,7 @@ TEST_CASE(
     CHECK(warns(minicpm, "kv_lora_rank 256"));
     CHECK(minicpm.softmax_scale == 1);
 
-    const Rotation lite = imported(
+    const RopeParams lite = imported(
         R"({"model_type": "deepseek_v3", "rope_theta": 1e4, "rope_interleave": false})");
     CHECK(lite.pairing == half);
     CHECK(warns(lite, "qk_rope_head_dim 64"));

@@ -15,7 +15,7 @@ namespace {
 
 void refused(const std::string& json, const std::string& words, const ModelQuery& query = {}) {
     CAPTURE(json);
-    const Result<Rotation> result = from_hf_config(json, query);
+    const Result<RopeParams> result = from_hf_config(json, query);
     CHECK(!result);
     check_names(result.status.what, words);
 }
@@ -32,7 +32,7 @@ TEST_CASE("a share beside latent attention may be of other heads of the file") {
     for (const char* other : {"head_dim", "v_head_dim", "linear_key_head_dim"}) {
         const std::string fields = '"' + std::string(other) +
                                    R"(": 128, "partial_rotary_factor": )";
-        const Rotation rotation = imported(latent_with(fields + "0.5"));
+        const RopeParams rotation = imported(latent_with(fields + "0.5"));
         CHECK(rotation.rotary_dim == 64);
         CHECK(warns(rotation, "partial_rotary_factor 0.5"));
         refused(latent_with(fields + "0.25"), "partial_rotary_factor 0.25 qk_rope_head_dim 64");
@@ -41,7 +41,7 @@ TEST_CASE("a share beside latent attention may be of other heads of the file") {
     for (const char* mixed :
          {R"("layer_group_size": 8)",
           R"("num_hidden_layers": 2, "layer_types": ["full_attention", "linear_attention"])"}) {
-        const Rotation rotation = imported(latent_with(
+        const RopeParams rotation = imported(latent_with(
             std::string(mixed) + R"(, "partial_rotary_factor": 0.25, "rotary_dim": 32)"));
         CHECK(rotation.rotary_dim == 64);
         CHECK(warns(rotation, "partial_rotary_factor 0.25"));
@@ -88,10 +88,10 @@ TEST_CASE("a list of one number a layer stands for the number") {
         R"("num_attention_heads": [8, 8, 4], "num_key_value_heads": [8, 2, 0])";
     CHECK(imported(listed(heads), {.layer = 0}).head_dim == 64);
     CHECK(imported(listed(heads), {.layer = 2}).head_dim == 128);
-    CHECK(imported(listed(heads), {.layer = 1}).finish.q_heads == 8);
-    CHECK(imported(listed(heads), {.layer = 1}).finish.k_heads == 2);
+    CHECK(imported(listed(heads), {.layer = 1}).ops.q_heads == 8);
+    CHECK(imported(listed(heads), {.layer = 1}).ops.k_heads == 2);
     refused(listed(heads), "num_attention_heads 8 4 single layer");
-    CHECK(imported(listed(R"("head_dim": 64, )" + heads)).finish.q_heads == 0);
+    CHECK(imported(listed(R"("head_dim": 64, )" + heads)).ops.q_heads == 0);
     const std::string widths =
         R"("head_dim": [64, 64, 128], "partial_rotary_factor": [1, 0.5, 0.5])";
     CHECK(imported(listed(widths), {.layer = 0}).rotary_dim == 64);
@@ -131,7 +131,7 @@ TEST_CASE("a list of one number a layer stands for the number") {
         "num_hidden_layers": 2, "rope_theta": [1e4, 2e4], "partial_rotary_factors": [1, 1],
         "rope_parameters": {"rope_type": "default", "rope_theta": 5e4,
         "partial_rotary_factor": 0.5}})";
-    const Rotation told = imported(in_section, {.layer = 0});
+    const RopeParams told = imported(in_section, {.layer = 0});
     CHECK(warns(told, "rope_parameters.rope_theta 50000.0 rope_theta"));
     CHECK(warns(told, "rope_parameters.partial_rotary_factor 0.5 partial_rotary_factors"));
     check_plain(told, 1e4);
@@ -143,10 +143,10 @@ TEST_CASE("YaRN under other names has DeepSeek's magnitudes") {
                   "max_position_embeddings": 8192, "rope_scaling": {"type": ")" +
                type + R"(", "factor": 4, "original_max_position_embeddings": 2048)" + fields + "}}";
     };
-    const Rotation yarn = imported(of_type("yarn", ""));
+    const RopeParams yarn = imported(of_type("yarn", ""));
     const double m = 0.1 * std::log(4.0) + 1;
     for (const char* type : {"telechat3-yarn", "deepseek_yarn"}) {
-        const Rotation plain = imported(of_type(type, ""));
+        const RopeParams plain = imported(of_type(type, ""));
         CHECK(plain.rope_type == "yarn");
         CHECK(plain.inv_freq == yarn.inv_freq);
         CHECK(close(plain.attention_factor, m));

@@ -46,7 +46,7 @@ TEST_CASE("Gemma 3: sliding layers have a base of their own and no scaling") {
         CAPTURE(json);
         for (const ModelQuery& query :
              {ModelQuery{.layer_type = "full_attention"}, ModelQuery{.layer = 5}, ModelQuery{}}) {
-            const Rotation rotation = imported(json, query);
+            const RopeParams rotation = imported(json, query);
             CHECK(rotation.rope_type == "linear");
             check_plain(rotation, 1e6, 8);
             CHECK(rotation.warnings.size() ==
@@ -54,7 +54,7 @@ TEST_CASE("Gemma 3: sliding layers have a base of their own and no scaling") {
         }
         for (const ModelQuery& query : {ModelQuery{.layer_type = "sliding_attention"},
                                         ModelQuery{.layer = 0}, ModelQuery{.layer = 4}}) {
-            const Rotation rotation = imported(json, query);
+            const RopeParams rotation = imported(json, query);
             CHECK(rotation.rope_type == "default");
             check_plain(rotation, 1e4);
             CHECK(rotation.warnings.empty());
@@ -62,7 +62,7 @@ TEST_CASE("Gemma 3: sliding layers have a base of their own and no scaling") {
     }
     check_plain(imported(v4, {.layer = 11}), 1e6, 8);
     check_plain(imported(v4, {.layer = 33}), 1e4);
-    const Rotation bare = imported(
+    const RopeParams bare = imported(
         R"({"model_type": "gemma3n", "text_config": {"model_type": "gemma3n_text"}})",
         {.layer = 4});
     check_plain(bare, 1e6);
@@ -76,7 +76,7 @@ TEST_CASE("Gemma 4: full attention is wider, and rotates a part of its pairs") {
             "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
             "rope_theta": 1000000.0},
             "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}}})";
-    const Rotation full = imported(json, {.layer_type = "full_attention"});
+    const RopeParams full = imported(json, {.layer_type = "full_attention"});
     CHECK(full.head_dim == 512);
     CHECK(full.rotary_dim == 512);
     CHECK(full.rope_type == "proportional");
@@ -84,7 +84,7 @@ TEST_CASE("Gemma 4: full attention is wider, and rotates a part of its pairs") {
     for (std::size_t j = 0; j < 256; ++j) {
         CHECK(close(full.inv_freq[j], j < 64 ? std::pow(1e6, -2.0 * double(j) / 512) : 0));
     }
-    const Rotation sliding = imported(json, {.layer = 0});
+    const RopeParams sliding = imported(json, {.layer = 0});
     CHECK(sliding.head_dim == 256);
     check_plain(sliding, 1e4);
     CHECK(imported(R"({"model_type": "gemma4"})").head_dim == 512);
@@ -97,7 +97,7 @@ TEST_CASE("ModernBERT: every third layer is global, the first among them") {
         "position_embedding_type": "absolute", "global_rope_theta": 160000.0,
         "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3})";
     for (int layer = 0; layer < 22; ++layer) {
-        const Rotation rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json, {.layer = layer});
         check_plain(rotation, layer % 3 == 0 ? 160000 : 10000);
         CHECK(rotation.warnings.empty());
     }
@@ -124,11 +124,11 @@ TEST_CASE("OLMo 3: YaRN on full attention only") {
         "beta_fast": 32.0,
         "beta_slow": 1.0, "attention_factor": 1.2079441541679836,
         "original_max_position_embeddings": 8192}})";
-    const Rotation sliding = imported(json, {.layer = 0});
+    const RopeParams sliding = imported(json, {.layer = 0});
     check_plain(sliding, 5e5);
     CHECK(sliding.rope_type == "default");
     CHECK(sliding.attention_factor == 1);
-    const Rotation full = imported(json, {.layer = 3});
+    const RopeParams full = imported(json, {.layer = 3});
     CHECK(full.rope_type == "yarn");
     CHECK(full.attention_factor == 1.2079441541679836);
     CHECK(full.inv_freq.front() == 1);
@@ -144,7 +144,7 @@ TEST_CASE(
         "max_position_embeddings": 65536, "rope_parameters": {"rope_type": "yarn",
         "rope_theta": 500000, "factor": 8.0,
         "original_max_position_embeddings": 8192}})";
-    const Rotation sliding = imported(json, {.layer = 0});
+    const RopeParams sliding = imported(json, {.layer = 0});
     check_plain(sliding, 5e5);
     CHECK(sliding.rope_type == "default");
     CHECK(sliding.warnings.empty());
@@ -160,7 +160,8 @@ TEST_CASE("Laguna and Mellum: a base and a width for each layer type") {
             "partial_rotary_factor": 0.5},
             "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0,
             "partial_rotary_factor": 1.0}}})";
-    const Rotation full = imported(laguna, {.layer = 0}), sliding = imported(laguna, {.layer = 1});
+    const RopeParams full = imported(laguna, {.layer = 0}),
+                     sliding = imported(laguna, {.layer = 1});
     CHECK(full.rotary_dim == 64);
     check_plain(full, 5e5);
     CHECK(sliding.rotary_dim == 128);
@@ -176,7 +177,7 @@ TEST_CASE("Laguna and Mellum: a base and a width for each layer type") {
 
 TEST_CASE("layers without RoPE") {
     const auto rotates = [](const std::string& json, const ModelQuery& query) {
-        const Rotation rotation = imported(json, query);
+        const RopeParams rotation = imported(json, query);
         CHECK(rotation.inv_freq.empty() == rotation.no_rope);
         CHECK((rotation.rotary_dim == 0) == rotation.no_rope);
         CHECK(rotation.head_dim == 128);

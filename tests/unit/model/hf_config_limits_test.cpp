@@ -54,7 +54,7 @@ TEST_CASE("layer types are few, and a document that names many says how many it 
 
 TEST_CASE("there are no more than 100 warnings, and how many there are beyond is said") {
     const auto key = [](const std::string& number) { return "\"rope" + number + "\": 1"; };
-    const Result<Rotation> result = from_hf_config(
+    const Result<RopeParams> result = from_hf_config(
         llama_with(R"("rope_theta": 1e4, )" + listed(1000, key)));
     REQUIRE(result);
     REQUIRE(result->warnings.size() == 101);

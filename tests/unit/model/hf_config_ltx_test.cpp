@@ -33,8 +33,8 @@ std::vector<long double> row_of(std::size_t channels, const std::vector<long dou
     return row;
 }
 
-/// The angle of a pair of a head for a token with these ids, by the definition of a Rotation.
-long double angle_of(const Rotation& rotation, std::size_t head, std::size_t pair,
+/// The angle of a pair of a head for a token with these ids, by the definition of a RopeParams.
+long double angle_of(const RopeParams& rotation, std::size_t head, std::size_t pair,
                      const std::vector<std::int32_t>& ids) {
     const std::size_t pairs = rotation.rotary_dim / 2;
     const bool sum = rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM;
@@ -47,7 +47,7 @@ long double angle_of(const Rotation& rotation, std::size_t head, std::size_t pai
     return angle;
 }
 
-void check_row(const Rotation& rotation, const std::vector<std::int32_t>& ids,
+void check_row(const RopeParams& rotation, const std::vector<std::int32_t>& ids,
                const std::vector<long double>& row) {
     const std::size_t pairs = rotation.rotary_dim / 2;
     REQUIRE(rotation.phase.size() == rotation.head_groups * pairs);
@@ -84,7 +84,7 @@ Frame frame_of(int index, int factor) {
 }  // namespace
 
 TEST_CASE("LTX-Video: phases, axes in turn, and two channels that stand") {
-    const Rotation rotation = imported(
+    const RopeParams rotation = imported(
         R"({"_class_name": "LTXVideoTransformer3DModel", "num_attention_heads": 32,
             "attention_head_dim": 64, "patch_size": 1, "patch_size_t": 1})");
     CHECK(rotation.pairing == interleaved);
@@ -113,7 +113,7 @@ TEST_CASE("LTX-2: middles of patches, in rows or in heads with frequencies of th
         CAPTURE(std::string(type));
         const std::string json = ltx2(R"("rope_type": ")" + std::string(type) + "\"");
         const bool split = std::string(type) == "split";
-        const Rotation rotation = imported(json);
+        const RopeParams rotation = imported(json);
         CHECK(warns(rotation, "video_attention"));
         CHECK(rotation.pairing == (split ? half : interleaved));
         CHECK(rotation.head_dim == (split ? 128 : 4096));
@@ -129,13 +129,13 @@ TEST_CASE("LTX-2: middles of patches, in rows or in heads with frequencies of th
                       split ? std::vector<std::int32_t>{frame.id(), line, column}
                             : std::vector<std::int32_t>{line, column, frame.id()},
                       row);
-            const Rotation cross = imported(json, {.layer_type = "video_cross_attention"});
+            const RopeParams cross = imported(json, {.layer_type = "video_cross_attention"});
             CHECK(cross.sections.axes == 0);
             check_row(cross, {frame.id()}, row_of(2048, {middle / 20}));
             const Frame heard = frame_of(index, 4);
             const long double time = (heard.start + heard.end) / 2 * 160 / 16000;
             for (const char* kind : {"audio_attention", "audio_cross_attention"}) {
-                const Rotation sound = imported(json, {.layer_type = kind});
+                const RopeParams sound = imported(json, {.layer_type = kind});
                 CHECK(sound.head_groups == (split ? 32 : 1));
                 CHECK(sound.head_dim == (split ? 64 : 2048));
                 check_row(sound, {heard.id()}, row_of(2048, {time / 20}));
@@ -147,7 +147,7 @@ TEST_CASE("LTX-2: middles of patches, in rows or in heads with frequencies of th
 }
 
 TEST_CASE("LTX-2: what is missing is assumed, and what is wrong is named") {
-    const Rotation assumed = imported(R"({"_class_name": "LTX2VideoTransformer3DModel"})");
+    const RopeParams assumed = imported(R"({"_class_name": "LTX2VideoTransformer3DModel"})");
     CHECK(assumed.inv_freq == imported(ltx2(R"("rope_type": "interleaved")")).inv_freq);
     CHECK(warns(assumed, "rope_type"));
     CHECK(warns(assumed, "vae_scale_factors 8 32 32"));

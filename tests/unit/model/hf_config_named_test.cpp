@@ -45,7 +45,7 @@ TEST_CASE("an unknown class with latent attention under other names is refused b
     const std::string widths =
         R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "kv_lora_rank": 512)";
     refused_without_pairing(widths, "nautilus qk_rope_head_dim pairing");
-    const Rotation read = imported(nautilus_with(widths), by_caller);
+    const RopeParams read = imported(nautilus_with(widths), by_caller);
     CHECK(read.rotary_dim == 64);
     CHECK(read.q_rotary_offset == 128);
     CHECK(read.k_rotary_offset == 512);
@@ -65,13 +65,13 @@ TEST_CASE("norms that a key of MPT asks for are not known, in any class") {
     };
     for (const char* key : {"qk_ln", "qk_gn"}) {
         const std::string asks = '"' + std::string(key) + "\": true";
-        const Rotation rotation = imported(mpt(asks));
-        CHECK_FALSE(rotation.finish.norms_known);
+        const RopeParams rotation = imported(mpt(asks));
+        CHECK_FALSE(rotation.ops.norms_known);
         CHECK(warns(rotation, "Q K norms not known mpt"));
-        CHECK(imported(mpt('"' + std::string(key) + "\": false")).finish.norms_known);
-        CHECK_FALSE(imported(small_llama_with(asks)).finish.norms_known);
+        CHECK(imported(mpt('"' + std::string(key) + "\": false")).ops.norms_known);
+        CHECK_FALSE(imported(small_llama_with(asks)).ops.norms_known);
     }
-    CHECK(imported(mpt(R"("qk_ln": false, "qk_gn": false)")).finish.norms_known);
+    CHECK(imported(mpt(R"("qk_ln": false, "qk_gn": false)")).ops.norms_known);
     for (const char* key : {"q_ln", "k_ln", "ln_qk", "QKNorm", "use_QK_norm", "qkNorm"}) {
         warned(small_llama_with('"' + std::string(key) + "\": true"),
                {std::string(key) + " true llama Q K norms not known"});
@@ -89,12 +89,12 @@ TEST_CASE("Llama 3.2's cross-attention layers have norms of Q and K, and no RoPE
         for (int layer = 0; layer < 8; ++layer) {
             CAPTURE(layer);
             const bool crosses = layer == 3 || layer == 5;
-            const Rotation rotation = warned(json, {}, {.layer = layer});
-            const Norm& norm = rotation.finish.tensor[K].norm;
+            const RopeParams rotation = warned(json, {}, {.layer = layer});
+            const Norm& norm = rotation.ops.tensor[K].norm;
             CHECK(!rotation.no_rope == !crosses);
-            CHECK(rotation.finish.norms_known);
+            CHECK(rotation.ops.norms_known);
             CHECK(norm.kind == (crosses ? VKROPE_NORM_RMS : VKROPE_NORM_NONE));
-            CHECK(rotation.finish.tensor[Q].norm.kind == norm.kind);
+            CHECK(rotation.ops.tensor[Q].norm.kind == norm.kind);
             if (!crosses) continue;
             CHECK(norm.span == VKROPE_NORM_SPAN_HEAD);
             CHECK(norm.weight == VKROPE_PARAMETER_CHANNEL);
@@ -102,7 +102,7 @@ TEST_CASE("Llama 3.2's cross-attention layers have norms of Q and K, and no RoPE
         }
         warned(json, {"layers RoPE"});
     }
-    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.layer = 3}).finish.tensor[Q].norm.eps ==
+    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.layer = 3}).ops.tensor[Q].norm.eps ==
           1e-3f);
     check_refused(
         {mllama(R"("num_hidden_layers": 5, )"), "text_config.cross_attention_layers[1] 5"},
@@ -168,7 +168,7 @@ TEST_CASE("keys of other frameworks that change what an unknown class turns") {
     // LitGPT's names.
     const std::string litgpt = R"({"name": "pythia", "n_layer": 6, "n_head": 8, "n_embd": 512,
                                    "rotary_percentage": 0.25, "rope_base": 20000)";
-    const Rotation quarter = imported(litgpt + "}");
+    const RopeParams quarter = imported(litgpt + "}");
     CHECK(quarter.rotary_dim == 16);
     CHECK(quarter.base == 20000);
     warned(litgpt + R"(, "rope_condense_ratio": 1})", {"model_type", "rope_condense_ratio"});

@@ -29,18 +29,18 @@ inline bool close(double a, double b) {
     return std::fabs(a - b) <= 1e-12 * std::fabs(b);
 }
 
-inline Rotation imported(const std::string& json, const ModelQuery& query = {}) {
-    const Result<Rotation> result = from_hf_config(json, query);
+inline RopeParams imported(const std::string& json, const ModelQuery& query = {}) {
+    const Result<RopeParams> result = from_hf_config(json, query);
     REQUIRE_MESSAGE(result, result.status.what, " in ", json.substr(0, 300));
     return result.value;
 }
 
-inline std::vector<std::uint32_t> sections_of(const Rotation& rotation) {
+inline std::vector<std::uint32_t> sections_of(const RopeParams& rotation) {
     return {rotation.sections.pairs, rotation.sections.pairs + rotation.sections.axes};
 }
 
 /// Checks that all frequencies follow from `base`, divided by `factor`.
-inline void check_plain(const Rotation& rotation, double base, double factor = 1) {
+inline void check_plain(const RopeParams& rotation, double base, double factor = 1) {
     REQUIRE(rotation.inv_freq.size() == rotation.rotary_dim / 2);
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
         CAPTURE(j);

@@ -24,7 +24,7 @@ struct Bad {
 
 inline void check_refused(const Bad& bad, Code code, const ModelQuery& query = {}) {
     CAPTURE(bad.json.substr(0, 400));
-    const Result<Rotation> result = from_hf_config(bad.json, query);
+    const Result<RopeParams> result = from_hf_config(bad.json, query);
     check_error(result.status, code, bad.words);
     CHECK(result.value.inv_freq.empty());
 }
@@ -47,7 +47,7 @@ std::string listed(std::size_t count, Element&& element) {
 /// Seconds of processor time to read a valid document.
 inline double seconds_to_read(const std::string& json) {
     const std::clock_t begin = std::clock();
-    const Result<Rotation> result = from_hf_config(json);
+    const Result<RopeParams> result = from_hf_config(json);
     CHECK_MESSAGE(result, result.status.what);
     return double(std::clock() - begin) / CLOCKS_PER_SEC;
 }

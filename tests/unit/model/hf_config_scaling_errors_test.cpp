@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scalings that must not become a Rotation: unknown ones by name, broken ones with field, value
+// Scalings that must not become a RopeParams: unknown ones by name, broken ones with field, value
 // and rule.
 #include <doctest/doctest.h>
 

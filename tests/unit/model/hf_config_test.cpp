@@ -66,7 +66,7 @@ TEST_CASE("real models") {
             model_file(std::string("expected/") + model.name));
         for (const auto& variant : expected["variants"]) {
             const bool known = !variant["seq_len"].is_null();
-            const Rotation rotation = imported(
+            const RopeParams rotation = imported(
                 text, {.seq_len = known ? variant["seq_len"].get<std::uint64_t>() : 0});
             CHECK(rotation.head_dim == expected["head_dim"]);
             CHECK(rotation.rotary_dim == expected["rotary_dim"]);
@@ -119,7 +119,7 @@ TEST_CASE("every spelling of a RoPE gives the same numbers") {
     };
     for (const std::string& spelling : spellings) {
         CAPTURE(spelling);
-        const Rotation rotation = imported(llama_with(spelling));
+        const RopeParams rotation = imported(llama_with(spelling));
         CHECK(rotation.inv_freq == expected);
         CHECK(rotation.rope_type == "llama3");
         CHECK(rotation.warnings.empty());
@@ -128,7 +128,7 @@ TEST_CASE("every spelling of a RoPE gives the same numbers") {
 
 TEST_CASE("linear scaling") {
     const std::vector<double> plain = imported(llama_with(R"("rope_theta": 10000)")).inv_freq;
-    const Rotation halved = imported(
+    const RopeParams halved = imported(
         llama_with(R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2.0})"));
     CHECK(halved.rope_type == "linear");
     REQUIRE(halved.inv_freq.size() == plain.size());
@@ -155,7 +155,7 @@ TEST_CASE("no scaling, in all its spellings, is default") {
     };
     for (const std::string& spelling : spellings) {
         CAPTURE(spelling);
-        const Rotation rotation = imported(llama_with(spelling));
+        const RopeParams rotation = imported(llama_with(spelling));
         CHECK(rotation.rope_type == "default");
         CHECK(close(rotation.inv_freq[32], 0.01));
         CHECK(rotation.warnings.empty());
@@ -177,7 +177,7 @@ TEST_CASE("partial rotation, in all its spellings") {
     };
     for (const std::string& spelling : spellings) {
         CAPTURE(spelling);
-        const Rotation rotation = imported(
+        const RopeParams rotation = imported(
             llama_with(R"("head_dim": 126, )" + spelling));  // 126 * 0.4 = 50.4
         CHECK(rotation.head_dim == 126);
         CHECK(rotation.rotary_dim == 50);
@@ -189,7 +189,7 @@ TEST_CASE("partial rotation, in all its spellings") {
 
 TEST_CASE("what a file leaves out is assumed aloud") {
     const std::string heads = R"("hidden_size": 4096, "num_attention_heads": 32)";
-    const Rotation bare = imported("{" + heads + "}");
+    const RopeParams bare = imported("{" + heads + "}");
     CHECK(bare.pairing == half);
     CHECK(close(bare.inv_freq[32], 0.01));
     CHECK(bare.max_position == 0);
@@ -197,31 +197,31 @@ TEST_CASE("what a file leaves out is assumed aloud") {
     CHECK(warns(bare, "rope_theta 10000"));
     CHECK(bare.warnings.size() == 2);
 
-    const Rotation unknown = imported(R"({"model_type": "brand\nnew", "rope_theta": 5000, )" +
-                                      heads + "}");
+    const RopeParams unknown = imported(R"({"model_type": "brand\nnew", "rope_theta": 5000, )" +
+                                        heads + "}");
     CHECK(unknown.pairing == half);
     CHECK(warns(unknown, R"(model_type "brand\nnew" is unknown)"));
     CHECK(unknown.warnings.size() == 1);
 
-    const Rotation mixtral = imported(R"({"model_type": "mixtral", )" + heads + "}");
+    const RopeParams mixtral = imported(R"({"model_type": "mixtral", )" + heads + "}");
     CHECK(close(mixtral.inv_freq[32], 1e-3));
     CHECK(warns(mixtral, "rope_theta 1000000"));
 
-    const Rotation glm = imported(R"({"model_type": "glm", "rope_theta": 10000})");
+    const RopeParams glm = imported(R"({"model_type": "glm", "rope_theta": 10000})");
     CHECK(glm.head_dim == 128);
     CHECK(glm.rotary_dim == 64);
     CHECK(glm.pairing == interleaved);
     CHECK(warns(glm, "head_dim 128"));
     CHECK(warns(glm, "partial_rotary_factor 0.5"));
 
-    const Rotation gptj = imported(
+    const RopeParams gptj = imported(
         R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rope_theta": 10000})");
     CHECK(gptj.rotary_dim == 64);
     CHECK(warns(gptj, "rotary_dim 64"));
 }
 
 TEST_CASE("keys that are not read are named") {
-    const Rotation rotation = imported(llama_with(
+    const RopeParams rotation = imported(llama_with(
         R"("rope_theta": 10000, "rope_scaling": {"type": "linear", "factor": 2, "beta_fast": 32},
            "rope_something": 7,
            "text_config": {"vocab_size": 1}, "vocab_size": 3)"));

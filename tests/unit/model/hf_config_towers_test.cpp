@@ -18,7 +18,7 @@ TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
     // ViT-L/16 of 224 x 224: 14 patches, head_dim 64, base 100.
     const std::string json = model_file("dinov3-vitl16");
     for (const char* tower : {"text", "vision"}) {
-        const Rotation rotation = imported(json, {.tower = tower});
+        const RopeParams rotation = imported(json, {.tower = tower});
         CHECK(rotation.pairing == half);
         CHECK(rotation.head_dim == 64);
         CHECK(rotation.rotary_dim == 64);
@@ -37,7 +37,7 @@ TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
             }
         }
     }
-    const Rotation assumed = imported(R"({"model_type": "dinov3_vit", "rope_theta": 100})");
+    const RopeParams assumed = imported(R"({"model_type": "dinov3_vit", "rope_theta": 100})");
     CHECK(assumed.head_dim == 64);
     CHECK(warns(assumed, "image_size 224"));
     const auto with = [](const std::string& fields) {
@@ -59,7 +59,7 @@ TEST_CASE("MoonViT and Kimi K2.5: column and row take turns, with the same frequ
           R"({"model_type": "kimi_k25", "vision_config": {"model_type": "kimi_k25_vision",
               "hidden_size": 1152, "num_attention_heads": 16}})"}) {
         CAPTURE(json);
-        const Rotation rotation = imported(json, {.tower = "vision"});
+        const RopeParams rotation = imported(json, {.tower = "vision"});
         CHECK(rotation.warnings.size() == 1);
         CHECK(rotation.head_dim == 72);
         CHECK(rotation.pairing == interleaved);
@@ -76,7 +76,7 @@ TEST_CASE("MoonViT and Kimi K2.5: column and row take turns, with the same frequ
 TEST_CASE("SAM 2: the memory attention turns columns and rows") {
     const std::string json = model_file("sam2-video");
     for (const char* tower : {"text", "vision"}) {
-        const Rotation rotation = imported(json, {.tower = tower});
+        const RopeParams rotation = imported(json, {.tower = tower});
         CHECK(rotation.pairing == interleaved);
         CHECK(rotation.head_dim == 256);
         CHECK(sections_of(rotation) == std::vector<std::uint32_t>{64, 64});
@@ -90,7 +90,7 @@ TEST_CASE("SAM 2: the memory attention turns columns and rows") {
     const auto with = [](const std::string& fields) {
         return R"({"model_type": "sam3_tracker_video", )" + fields + "}";
     };
-    const Rotation halved = imported(with(R"("memory_attention_downsample_rate": 2)"));
+    const RopeParams halved = imported(with(R"("memory_attention_downsample_rate": 2)"));
     CHECK(halved.head_dim == 128);
     CHECK(warns(halved, "memory_attention_embed_dim 256"));
     check_refused({with(R"("memory_attention_num_attention_heads": 3)"),
@@ -103,7 +103,7 @@ TEST_CASE("SAM 3: layers without a window divide the positions of the whole imag
     const std::string json = model_file("sam3");
     for (int layer = 0; layer < 32; ++layer) {
         CAPTURE(layer);
-        const Rotation rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json, {.layer = layer});
         CHECK(rotation.pairing == interleaved);
         CHECK(sections_of(rotation) == std::vector<std::uint32_t>{16, 16});
         // 72 patches on a side, windows of 24.
@@ -114,7 +114,7 @@ TEST_CASE("SAM 3: layers without a window divide the positions of the whole imag
         }
         CHECK(warns(rotation, "72 / N") == (layer % 8 == 7));
     }
-    const Rotation chosen = imported(json);
+    const RopeParams chosen = imported(json);
     CHECK(chosen.inv_freq == imported(json, {.layer = 7}).inv_freq);
     CHECK(warns(chosen, "full_attention"));
     CHECK(imported(json, {.layer_type = "windowed_attention"}).inv_freq[0] == 1);
@@ -136,7 +136,7 @@ TEST_CASE("Gemma 4: columns turn the first half of a head, rows the second") {
         return imported(R"({"model_type": "gemma4", "vision_config": {)" + fields + "}}",
                         {.tower = "vision"});
     };
-    const Rotation rotation = read(R"("model_type": "gemma4_vision", "hidden_size": 1152,
+    const RopeParams rotation = read(R"("model_type": "gemma4_vision", "hidden_size": 1152,
         "num_attention_heads": 16, "head_dim": 72,
         "rope_parameters": {"rope_type": "default", "rope_theta": 50.0})");
     CHECK(rotation.pairing == half);
@@ -151,7 +151,7 @@ TEST_CASE("Gemma 4: columns turn the first half of a head, rows the second") {
     REQUIRE(rotation.inv_freq.size() == 36);
     for (std::size_t pair = 0; pair < 36; ++pair)
         CHECK(close(rotation.inv_freq[pair], double(std::pow(50.0L, -2.0L * (pair % 18) / 36))));
-    const Rotation assumed = read("");
+    const RopeParams assumed = read("");
     CHECK(assumed.head_dim == 64);
     CHECK(close(assumed.inv_freq[1], double(std::pow(100.0L, -2.0L / 32))));
     CHECK(warns(assumed, "vision_config.embed_dim 768"));
@@ -163,7 +163,7 @@ TEST_CASE("MiniMax M3: frames, rows and columns each turn a third of the head") 
                         {.tower = "vision"});
     };
     for (const char* type : {R"("model_type": "clip_vision_model", "rope_mode": "3d",)", ""}) {
-        const Rotation rotation = read(
+        const RopeParams rotation = read(
             type + std::string(R"("hidden_size": 1280, "num_attention_heads": 16)"));
         CHECK(rotation.pairing == half);
         CHECK(rotation.head_dim == 80);

@@ -8,8 +8,8 @@
 #include "hf_config_reading.hpp"
 #include "hf_config_refusals.hpp"
 #include "hf_config_warned.hpp"
-#include "model/hf/finish.hpp"
 #include "model/hf/model_types.hpp"
+#include "model/hf/ops.hpp"
 
 using namespace vkrope;
 using namespace vkrope::test;
@@ -66,18 +66,18 @@ std::string config_of(const ModelType& type, const std::string& fields) {
     return json + fields + "}";
 }
 
-bool same(const Rotation& a, const Rotation& b) {
-    const auto finish = [](const Rotation& rotation) {
-        const ModelFinish& f = rotation.finish;
+bool same(const RopeParams& a, const RopeParams& b) {
+    const auto ops = [](const RopeParams& rotation) {
+        const ModelOps& f = rotation.ops;
         return std::tuple(f.tensor[Q].norm.kind, f.tensor[Q].norm.place, f.tensor[Q].clip,
                           f.query_scale.kind, f.query_scale.beta, f.query_scale.length);
     };
     return a.inv_freq == b.inv_freq && a.attention_factor == b.attention_factor &&
            a.softmax_scale == b.softmax_scale && a.pairing == b.pairing &&
-           !a.no_rope == !b.no_rope && finish(a) == finish(b);
+           !a.no_rope == !b.no_rope && ops(a) == ops(b);
 }
 
-std::size_t named(const Result<Rotation>& result, const std::string& key) {
+std::size_t named(const Result<RopeParams>& result, const std::string& key) {
     return std::size_t(std::count_if(
         result.value.warnings.begin(), result.value.warnings.end(),
         [&](const std::string& warning) { return warning.find(key) != warning.npos; }));
@@ -96,7 +96,7 @@ bool noticed(const ModelType& type, const Key& key, const char* value, const Mod
     const auto with = [&](const std::string& json) {
         return from_hf_config(config_of(type, others + ", \"" + key.name + "\": " + json), query);
     };
-    const Result<Rotation> without = with("null"), result = with(value);
+    const Result<RopeParams> without = with("null"), result = with(value);
     if (!result) return names(result.status.what, key.name);
     return !without || !same(without.value, result.value) ||
            named(result, key.name) > named(without, key.name);
@@ -106,7 +106,7 @@ bool noticed(const ModelType& type, const Key& key, const char* value, const Mod
 
 TEST_CASE("every class is read by the configuration of the tests below") {
     for (const ModelType& type : all_model_types()) {
-        const Result<Rotation> result = from_hf_config(config_of(type, ""));
+        const Result<RopeParams> result = from_hf_config(config_of(type, ""));
         CHECK_MESSAGE(result, type.name, ": ", result.status.what);
     }
 }
@@ -117,7 +117,7 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
         for (const Key& key : keys) {
             CAPTURE(std::string(type.name));
             CAPTURE(std::string(key.name));
-            if (finish_reads(type.name, key.name)) {  // then one of the two is what a class assumes
+            if (ops_reads(type.name, key.name)) {  // then one of the two is what a class assumes
                 const bool still = type.full_without_rope &&
                                    std::string(key.name) == "attn_temperature_tuning";
                 const ModelQuery query = {.seq_len = 65536, .layer = still ? 3 : -1};
@@ -149,17 +149,17 @@ TEST_CASE("a key that turns something off, or that scales something else, is not
 TEST_CASE("a key of norms is one warning, which says what is read") {
     // A class whose norms nothing turns off.
     for (const char* value : {"false", "true", "0.5"}) {
-        const Rotation qwen = imported(
+        const RopeParams qwen = imported(
             R"({"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6, "use_qk_norm": )" +
             std::string(value) + "}");
         CHECK(warns(qwen, "use_qk_norm " + std::string(value) + " norms Q K qwen3"));
         CHECK(!warns(qwen, "not known"));
-        CHECK(qwen.finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+        CHECK(qwen.ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
     }
     for (const char* key : {"use_qk_norm", "qk_norm", "qk_layer_norm", "query_layernorm"}) {
-        const Rotation llama = warned(small_llama_with('"' + std::string(key) + "\": true"),
-                                      {std::string(key) + " true llama Q K norms not known"});
-        CHECK_FALSE(llama.finish.norms_known);
+        const RopeParams llama = warned(small_llama_with('"' + std::string(key) + "\": true"),
+                                        {std::string(key) + " true llama Q K norms not known"});
+        CHECK_FALSE(llama.ops.norms_known);
     }
 }
 
@@ -281,7 +281,7 @@ TEST_CASE("Wan's own files: a model_type beside the class") {
         R"({"_class_name": "WanModel", "dim": 1536, "num_heads": 12, "num_layers": 30,
             "freq_dim": 256, "text_len": 512, "model_type": ")";
     for (const char* type : {"t2v", "i2v", "flf2v"}) {
-        const Rotation rotation = imported(wan + type + "\"}");
+        const RopeParams rotation = imported(wan + type + "\"}");
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.pairing == interleaved);
         CHECK(sections_of(rotation) == std::vector<std::uint32_t>{22, 21, 21});
@@ -303,11 +303,11 @@ TEST_CASE("a key that the class reads for its queries is not called ignored") {
     };
     const ModelQuery pairing = {.pairing = half};
     for (const char* type : {"ministral3", "mistral4"}) {
-        const Rotation rotation = imported(scaled(type), pairing);
-        CHECK(rotation.finish.query_scale.beta == 0.1);
+        const RopeParams rotation = imported(scaled(type), pairing);
+        CHECK(rotation.ops.query_scale.beta == 0.1);
         CHECK(!warns(rotation, "llama_4_scaling_beta"));
     }
-    const Rotation other = imported(scaled("llama"), pairing);
-    CHECK(other.finish.query_scale.kind == VKROPE_QUERY_SCALING_NONE);
+    const RopeParams other = imported(scaled("llama"), pairing);
+    CHECK(other.ops.query_scale.kind == VKROPE_QUERY_SCALING_NONE);
     CHECK(warns(other, "rope_parameters.llama_4_scaling_beta"));
 }

@@ -22,9 +22,10 @@ inline std::string small_llama_with(const std::string& fields) {
 }
 
 /// Reads a rotation with a warning for each of `named`, which has these words, and no other.
-inline Rotation warned(const std::string& json, const Texts& named, const ModelQuery& query = {}) {
+inline RopeParams warned(const std::string& json, const Texts& named,
+                         const ModelQuery& query = {}) {
     CAPTURE(json);
-    const Result<Rotation> result = from_hf_config(json, query);
+    const Result<RopeParams> result = from_hf_config(json, query);
     REQUIRE_MESSAGE(result, result.status.what);
     std::string all;
     for (const std::string& warning : result.value.warnings) all += warning + "\n";

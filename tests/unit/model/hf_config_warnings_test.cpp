@@ -51,13 +51,13 @@ TEST_CASE("widths beside a proportional rotation") {
                   "rope_parameters": {"rope_type": "proportional", "rope_theta": 1e4}, )" +
                fields + "}";
     };
-    const auto turning = [](const Rotation& rotation) {
+    const auto turning = [](const RopeParams& rotation) {
         std::size_t pairs = 0;
         for (const double frequency : rotation.inv_freq) pairs += frequency != 0;
         return pairs;
     };
     for (const char* name : {"partial_rotary_factor", "rotary_pct", "rope_pct"}) {
-        const Rotation quarter = warned(proportional("\"" + std::string(name) + "\": 0.25"), {});
+        const RopeParams quarter = warned(proportional("\"" + std::string(name) + "\": 0.25"), {});
         CHECK(quarter.rotary_dim == 64);
         CHECK(turning(quarter) == 8);
     }
@@ -106,13 +106,15 @@ TEST_CASE("one of YaRN's two magnitudes counts only beside the other") {
             fields + "}");
     };
     const auto m = [](double mscale) { return 0.1 * mscale * std::log(40.0) + 1; };
-    const Rotation first = warned(deepseek(R"("mscale": 0.5)"), {"rope_scaling.mscale_all_dim 0"});
+    const RopeParams first = warned(deepseek(R"("mscale": 0.5)"),
+                                    {"rope_scaling.mscale_all_dim 0"});
     CHECK(close(first.attention_factor, m(0.5)));
     CHECK(first.softmax_scale == 1);
-    const Rotation second = warned(deepseek(R"("mscale_all_dim": 0.5)"), {"rope_scaling.mscale 1"});
+    const RopeParams second = warned(deepseek(R"("mscale_all_dim": 0.5)"),
+                                     {"rope_scaling.mscale 1"});
     CHECK(close(second.attention_factor, m(1) / m(0.5)));
     CHECK(close(second.softmax_scale, m(0.5) * m(0.5)));
-    const Rotation given = warned(
+    const RopeParams given = warned(
         deepseek(R"("mscale": 1, "mscale_all_dim": 1, "attention_factor": 1.5)"),
         {"rope_scaling.attention_factor 1.5"});
     CHECK(given.attention_factor == 1.5);
@@ -123,8 +125,8 @@ TEST_CASE("a factor that the lengths contradict") {
     const std::string yarn =
         R"("rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": )";
     warned(small_llama_with(yarn + "4096}"), {});
-    const Rotation rotation = warned(small_llama_with(yarn + "2048}"),
-                                     {"rope_scaling.factor 2 max_position_embeddings 8192 4"});
+    const RopeParams rotation = warned(small_llama_with(yarn + "2048}"),
+                                       {"rope_scaling.factor 2 max_position_embeddings 8192 4"});
     CHECK(close(rotation.inv_freq.back(), std::pow(1e4, -62.0 / 64) / 2));
 }
 
@@ -132,7 +134,7 @@ TEST_CASE("alpha beside what dynamic scaling needs without it") {
     const auto dynamic = [](const std::string& fields) {
         return small_llama_with(R"("rope_scaling": {"type": "dynamic", )" + fields + "}");
     };
-    const Rotation alone = warned(dynamic(R"("alpha": 1000)"), {});
+    const RopeParams alone = warned(dynamic(R"("alpha": 1000)"), {});
     // HunYuan's files have a factor of 1.
     CHECK(warned(dynamic(R"("alpha": 1000, "factor": 1.0)"), {"rope_scaling.factor"}).inv_freq ==
           alone.inv_freq);
@@ -159,7 +161,7 @@ TEST_CASE(
     const Texts said = {
         "rope_scaling.original_max_position_embeddings 4096 max_position_embeddings 8192"};
     for (const std::uint64_t seq_len : {4096, 8192, 16384}) {
-        const Rotation rotation = warned(dynamic(original), said, {.seq_len = seq_len});
+        const RopeParams rotation = warned(dynamic(original), said, {.seq_len = seq_len});
         CHECK(rotation.inv_freq == warned(dynamic(""), {}, {.seq_len = seq_len}).inv_freq);
         CHECK(rotation.longest_seq_len == std::max<std::uint64_t>(seq_len, 8192));
         const double alpha = seq_len == 16384 ? 3 : 1;  // 2 * 16384 / 8192 - 1
@@ -182,7 +184,7 @@ TEST_CASE("use_dynamic_ntk is a key of Qwen, the first, alone") {
            "use_dynamic_ntk": true})";
     const std::vector<double> plain = warned(small_llama_with("\"use_cache\": true"), {}).inv_freq;
     for (const char* type : {"llama", "qwen2", "chatglm"}) {
-        const Result<Rotation> result = from_hf_config(
+        const Result<RopeParams> result = from_hf_config(
             R"({"rotary_dim": 64, "model_type": ")" + std::string(type) + "\", " + fields,
             {.seq_len = 8192});
         REQUIRE_MESSAGE(result, result.status.what);

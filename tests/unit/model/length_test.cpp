@@ -21,8 +21,8 @@ const std::string longrope = start +
        "rope_scaling": {"rope_type": "longrope",)"
                              R"( "short_factor": [1, 1, 1, 1], "long_factor": [1, 2, 3, 4]}})";
 
-Rotation read(const std::string& config, std::uint64_t seq_len) {
-    const Result<Rotation> rotation = from_hf_config(config, {.seq_len = seq_len});
+RopeParams read(const std::string& config, std::uint64_t seq_len) {
+    const Result<RopeParams> rotation = from_hf_config(config, {.seq_len = seq_len});
     REQUIRE_MESSAGE(rotation, rotation.status.what);
     return rotation.value;
 }
@@ -57,7 +57,7 @@ TEST_CASE("the first Qwen: new frequencies with every doubling of the trained le
     for (const auto& [seq_len, longest] :
          {std::pair{0u, 2048u}, {2048u, 2048u}, {2049u, 4096u}, {4096u, 4096u}, {5000u, 8192u}}) {
         CAPTURE(seq_len);
-        const Rotation rotation = read(qwen, seq_len);
+        const RopeParams rotation = read(qwen, seq_len);
         CHECK(rotation.longest_seq_len == longest);
         CHECK(rotation.inv_freq == read(qwen, longest).inv_freq);
         CHECK(rotation.inv_freq != read(qwen, longest + 1).inv_freq);
@@ -69,7 +69,8 @@ TEST_CASE("nothing behind a byte of value 0 is lost, and a base that no layer ha
     text += '\0';
     text += "garbage";
     check_error(from_hf_config(text).status, VKROPE_ERROR_INVALID_DATA, "byte 0");
-    const Rotation local = read(start + R"("rope_theta": 1e6, "rope_local_base_freq": 10000})", 0);
+    const RopeParams local = read(start + R"("rope_theta": 1e6, "rope_local_base_freq": 10000})",
+                                  0);
     REQUIRE(local.warnings.size() == 1);
     CHECK(warns(local, "base layer_types"));
 }

@@ -252,9 +252,9 @@ TEST_CASE("readers: config.json and GGUF of one model say the same") {
         ModelQuery query;
         query.layer = model.layer;
         query.seq_len = model.seq_len;
-        const Result<Rotation> config = from_hf_config(json, query);
+        const Result<RopeParams> config = from_hf_config(json, query);
         REQUIRE_MESSAGE(config, config.status.what);
-        const Rotation file = rotation_of(model.file, query);
+        const RopeParams file = rotation_of(model.file, query);
         CHECK(!config->no_rope == !file.no_rope);
         CHECK(config->head_dim == file.head_dim);
         CHECK(config->rotary_dim == file.rotary_dim);
@@ -277,13 +277,13 @@ TEST_CASE("readers: config.json and GGUF of one model say the same") {
         CHECK(std::equal(std::begin(config->sections.pairs), std::end(config->sections.pairs),
                          std::begin(file.sections.pairs)));
         CHECK(config->sections.order == file.sections.order);
-        CHECK(config->finish.query_scale.kind == file.finish.query_scale.kind);
-        CHECK(config->finish.query_scale.length == file.finish.query_scale.length);
-        CHECK(close(config->finish.query_scale.beta, file.finish.query_scale.beta));
-        if (file.finish.norms_known) {  // it has tensors
-            CHECK(config->finish.norms_known);
-            check_same(config->finish.tensor[Q].norm, file.finish.tensor[Q].norm);
-            check_same(config->finish.tensor[K].norm, file.finish.tensor[K].norm);
+        CHECK(config->ops.query_scale.kind == file.ops.query_scale.kind);
+        CHECK(config->ops.query_scale.length == file.ops.query_scale.length);
+        CHECK(close(config->ops.query_scale.beta, file.ops.query_scale.beta));
+        if (file.ops.norms_known) {  // it has tensors
+            CHECK(config->ops.norms_known);
+            check_same(config->ops.tensor[Q].norm, file.ops.tensor[Q].norm);
+            check_same(config->ops.tensor[K].norm, file.ops.tensor[K].norm);
         }
     }
 }

@@ -41,7 +41,7 @@ std::vector<Patch> axis_of_grid(int patches, int reference, int offset) {
     return axis;
 }
 
-void check_axis(const Rotation& rotation, std::uint32_t axis, const std::vector<Patch>& patches,
+void check_axis(const RopeParams& rotation, std::uint32_t axis, const std::vector<Patch>& patches,
                 long double theta) {
     const std::uint32_t n = rotation.head_dim / 4;
     REQUIRE(rotation.inv_freq.size() == 2 * n);
@@ -60,12 +60,13 @@ void check_axis(const Rotation& rotation, std::uint32_t axis, const std::vector<
 }  // namespace
 
 TEST_CASE("timm: EVA-02 counts patches in units of its grid of 16 by 16") {
-    const Rotation same = imported(timm("eva02_base_patch14_224", with_input("[3, 224, 224]")));
+    const RopeParams same = imported(timm("eva02_base_patch14_224", with_input("[3, 224, 224]")));
     CHECK(same.pairing == interleaved);
     CHECK(same.head_dim == 64);
     CHECK(same.inv_freq[0] == 1);
     check_axis(same, 0, axis_of_grid(16, 16, 0), 10000);
-    const Rotation larger = imported(timm("eva02_large_patch14_448", with_input("[3, 448, 448]")));
+    const RopeParams larger = imported(
+        timm("eva02_large_patch14_448", with_input("[3, 448, 448]")));
     CHECK(larger.inv_freq[0] == 0.5);
     for (const std::uint32_t axis : {0u, 1u}) {
         check_axis(larger, axis, axis_of_grid(32, 16, 0), 10000);
@@ -73,19 +74,19 @@ TEST_CASE("timm: EVA-02 counts patches in units of its grid of 16 by 16") {
     CHECK(warns(larger, "row column tokens before"));
     CHECK(warns(larger, "32 32"));
     // rows and columns of an image that is not a square
-    const Rotation wide = imported(timm("eva02_large_patch14_448", with_input("[3, 448, 224]")));
+    const RopeParams wide = imported(timm("eva02_large_patch14_448", with_input("[3, 448, 224]")));
     check_axis(wide, 0, axis_of_grid(32, 16, 0), 10000);
     check_axis(wide, 1, axis_of_grid(16, 16, 0), 10000);
 }
 
 TEST_CASE("timm: the Perception Encoder counts from 1, columns first") {
-    const Rotation rotation = imported(
+    const RopeParams rotation = imported(
         timm("vit_pe_core_large_patch14_336", with_input("[3, 336, 672]")));
     CHECK(rotation.head_dim == 64);
     check_axis(rotation, 0, axis_of_grid(48, 24, 1), 10000);
     check_axis(rotation, 1, axis_of_grid(24, 24, 1), 10000);
     CHECK(warns(rotation, "column + 1 row + 1"));
-    const Rotation giant = imported(
+    const RopeParams giant = imported(
         timm("vit_pe_core_gigantic_patch14_448", with_input("[3, 448, 448]")));
     CHECK(giant.head_dim == 96);
     check_axis(giant, 0, axis_of_grid(32, 32, 0), 10000);
@@ -94,7 +95,7 @@ TEST_CASE("timm: the Perception Encoder counts from 1, columns first") {
 
 TEST_CASE("timm: RoPE-ViT's axial form has base 100 and no reference grid") {
     for (const char* name : {"vit_base_patch16_rope_224", "vit_small_patch16_rope_ape_224"}) {
-        const Rotation rotation = imported(timm(name, with_input("[3, 384, 384]")));
+        const RopeParams rotation = imported(timm(name, with_input("[3, 384, 384]")));
         CHECK(rotation.pairing == interleaved);
         check_axis(rotation, 1, axis_of_grid(24, 0, 0), 100);
         CHECK(warns(rotation, "column row"));
@@ -107,9 +108,9 @@ TEST_CASE("timm: RoPE-ViT's axial form has base 100 and no reference grid") {
 }
 
 TEST_CASE("timm: DINOv3 turns as in Hugging Face's file of the same model") {
-    const Rotation rotation = imported(
+    const RopeParams rotation = imported(
         timm("vit_large_patch16_dinov3", with_input("[3, 224, 224]")));
-    const Rotation same = imported(model_file("dinov3-vitl16"));
+    const RopeParams same = imported(model_file("dinov3-vitl16"));
     CHECK(rotation.pairing == same.pairing);
     CHECK(rotation.head_dim == same.head_dim);
     CHECK(rotation.sections == same.sections);

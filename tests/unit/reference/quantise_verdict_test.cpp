@@ -297,7 +297,7 @@ TEST_CASE("verdict on codes: a tensor in any layout, with steps, given scales an
     operation.positions.assign(B * T, 0);
     operation.absolute_allowance = 0x1p-148 + 0x1p-123;
     for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{32}, D}) {
-        Finish steps;
+        Ops steps;
         steps.hadamard = block;
         for (QuantisedStore store : every_way()) {
             if (!store.given.empty()) {

@@ -51,7 +51,7 @@ Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
 Bytes done(const Operation& operation, vkrope_tensor_index which) {
     const verify::Definition of = verify::definition_of(operation, which, false);
     Bytes after = operation.memory;
-    reference::finish(
+    reference::apply_ops(
         of.in, of.rotation, of.steps, 0, &operation.memory[in_at],
         [&](std::uint64_t, std::uint64_t token, std::span<const reference::Approximate> channels) {
             for (std::uint32_t head = 0; head < heads; ++head) {

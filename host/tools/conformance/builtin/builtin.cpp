@@ -24,7 +24,7 @@ std::vector<Group> builtin_groups(Level level) {
         {"variants of the shader", "variants", add_variants},
         {"in place and guard zones", "in_place", add_in_place},
         {"V beside Q and K", "values", add_values},
-        {"norms, bias, clip and scale", "finish", add_finishes},
+        {"norms, bias, clip and scale", "ops", add_ops},
         {"quantised outputs and Hadamard transforms", "store", add_stores},
         {"chained calls", "chains", add_chains},
         {"100 identical replays", "replays", add_replays},

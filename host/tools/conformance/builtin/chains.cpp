@@ -16,7 +16,7 @@ void hold_chain(DeviceUnderTest& device, Element element, Pairing pairing, bool 
     trial.shape.q_per_group = heads;
     const Bytes input = random_elements(element, elements_of(trial, Q), 131);
     const Bytes poison(input.size(), std::byte{0xa5});
-    Rotation rotation;
+    RopeParams rotation;
     rotation.pairing = pairing;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq = inv_freq_of(trial);

@@ -140,7 +140,7 @@ void add_offsets(Checks& checks);
 void add_variants(Checks& checks);
 void add_in_place(Checks& checks);
 void add_values(Checks& checks);
-void add_finishes(Checks& checks);
+void add_ops(Checks& checks);
 void add_stores(Checks& checks);
 void add_chains(Checks& checks);
 void add_replays(Checks& checks);

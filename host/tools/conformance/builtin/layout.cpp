@@ -153,7 +153,7 @@ void fill(verify::Operation& operation, TensorIndex which, const Bytes& rows) {
 
 /// Random weights, biases and scales, as many as the kernel wants.
 void add_parameters(verify::Operation& operation) {
-    const ParameterPlan plan = value_of(plan_parameters(operation.info));
+    const ParameterLayout plan = value_of(plan_parameters(operation.info));
     std::uint32_t seed = 700;
     for (const TensorIndex which : every_tensor) {
         const auto fill_up = [&seed](const ParameterItem& item, std::vector<float>& numbers) {
@@ -215,7 +215,7 @@ verify::Operation laid_out(const Trial& trial, bool counts) {
         call.angles.sin = memory.put(trial.sin);
     }
     for (const TensorIndex which : every_tensor) {
-        const Finish& ops = info.tensor[which].ops;
+        const Ops& ops = info.tensor[which].ops;
         if (ops.scale_tokens) {
             call.scale_tokens[which] = memory.put(bytes_of(token_scales(shape.rows())));
         }

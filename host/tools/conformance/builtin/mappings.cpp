@@ -30,7 +30,7 @@ void hold_four_heads(DeviceUnderTest& device, Element element, Arrangement rows,
         input[byte] = values[byte % values.size()];
     }
     Buffer in = device.upload(input.data(), bytes), out = device.upload(poison.data(), bytes);
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = call.info.rotary_dim;
     rotation.inv_freq.resize(call.info.rotary_dim / 2);
     check(default_inv_freq(10000.0, call.info.rotary_dim, rotation.inv_freq.data()));

@@ -137,7 +137,7 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     const Trial trial = near_trial(access, along);
     DeviceUnderTest::KernelCall call = {.info = trial.info,
                                         .call = {.batch = shape.batch, .tokens = shape.tokens}};
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq = inv_freq_of(trial);
     rotation.sections = trial.info.sections;

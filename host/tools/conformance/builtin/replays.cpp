@@ -135,7 +135,7 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
     const Bytes poison(size, std::byte{0xa5});
     Buffer in = device.upload(first.rows[Q].data(), size), out = device.upload(poison.data(), size);
     Buffer ids = device.upload(poison.data(), tokens * 4);
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
     check(default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()));

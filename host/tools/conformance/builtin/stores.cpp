@@ -40,7 +40,7 @@ void add_stores(Checks& checks) {
             // The 20 rows of V, which nothing turns, have room for all.
             Trial trial = three_alike(VKROPE_F32, out, 64, 2);
             fill_rows(trial, extreme_rows(out));
-            Finish &k = trial.info.tensor[K].ops, &v = trial.info.tensor[V].ops;
+            Ops &k = trial.info.tensor[K].ops, &v = trial.info.tensor[V].ops;
             k.store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE;
             run_every_way(device, trial, findings);
             if (scaled) {

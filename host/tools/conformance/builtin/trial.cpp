@@ -16,9 +16,9 @@ using Random = std::mt19937_64;
 
 /// The values of fill_angles for a direct table: (cos, sin) pairs, [max_position, pairs].
 std::vector<float> angle_pairs(const Trial& trial) {
-    Rotation rotation = verify::rotation_of(trial);
+    RopeParams rotation = verify::rotation_of(trial);
     rotation.inv_freq = inv_freq_of(trial);
-    const AnglePlan plan = value_of(
+    const AngleTableLayout plan = value_of(
         plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, trial.max_position, 0));
     std::vector<float> pairs(plan.bytes / sizeof(float));
     check(fill_angles(rotation, plan, pairs.data(), plan.bytes));

@@ -177,7 +177,7 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     return frequencies;
 }
 
-CaseAngles CaseAngles::exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain,
+CaseAngles CaseAngles::exact(DeviceUnderTest& device, const RopeParams& rotation, Gain gain,
                              std::uint64_t largest) {
     CaseAngles angles;
     angles.gain_ = gain;
@@ -241,7 +241,7 @@ Angles CaseAngles::angles() const noexcept {
     if (table_) {
         return table_->angles();
     }
-    return {.plan = &plan_, .buffer = cos_.whole(), .sin = sin_.whole()};
+    return {.layout = &plan_, .buffer = cos_.whole(), .sin = sin_.whole()};
 }
 
 }  // namespace vkrope::conformance

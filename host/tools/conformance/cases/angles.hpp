@@ -23,7 +23,7 @@ class CaseAngles {
    public:
     /// `rotation` has the frequencies and the attention factor; every |position| up to `largest` is
     /// covered.
-    static CaseAngles exact(DeviceUnderTest& device, const Rotation& rotation, Gain gain,
+    static CaseAngles exact(DeviceUnderTest& device, const RopeParams& rotation, Gain gain,
                             std::uint64_t largest);
 
     /// Files have shape [rows, width] or, with `direct`, [tokens, width] or [batch, tokens, width].
@@ -31,7 +31,7 @@ class CaseAngles {
                              const CacheCase& cache, std::uint32_t pairs, double attention_factor,
                              Gain gain);
 
-    AngleSource source() const noexcept { return table_ ? table_->plan().source : plan_.source; }
+    AngleSource source() const noexcept { return table_ ? table_->layout().source : plan_.source; }
     Element element() const noexcept { return plan_.element; }
     bool channel_angles() const noexcept { return plan_.channel_angles; }
     Angles angles() const noexcept;
@@ -42,7 +42,7 @@ class CaseAngles {
 
    private:
     std::optional<AngleTable> table_;
-    AnglePlan plan_;
+    AngleTableLayout plan_;
     Buffer cos_, sin_;
     Gain gain_ = VKROPE_GAIN_APPLY;
     std::vector<std::uint64_t> shape_;

@@ -34,7 +34,7 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
     ParameterSources sources, second;
     KernelInfo& info = call.info;
     Call& to = call.call;
-    const auto add = [&](const Part* part, TensorInfo& format, std::uint32_t& heads, Finish& finish,
+    const auto add = [&](const Part* part, TensorInfo& format, std::uint32_t& heads, Ops& ops,
                          TensorParameterSources& source, TensorParameterSources& second_source,
                          VkDescriptorBufferInfo& scale_tokens, VkDescriptorBufferInfo& scales_out) {
         if (part == nullptr) {
@@ -48,17 +48,17 @@ Buffer add_formats(DeviceUnderTest& device, const CaseDescription& description,
         if (description.has_steps) {
             heads = resident.tensor.heads;
         }
-        finish = resident.finish.finish();
-        source = resident.finish.sources();
-        if (const std::uint32_t tokens = resident.finish.first_set_tokens(); tokens != 0) {
-            second_source = resident.finish.second_sources();
+        ops = resident.ops.ops();
+        source = resident.ops.sources();
+        if (const std::uint32_t tokens = resident.ops.first_set_tokens(); tokens != 0) {
+            second_source = resident.ops.second_sources();
             to.first_set_tokens = tokens;
         }
-        scale_tokens = resident.finish.scale_tokens();
-        scales_out = resident.finish.scales_out();
-        if (resident.finish.cache()) {
+        scale_tokens = resident.ops.scale_tokens();
+        scales_out = resident.ops.scales_out();
+        if (resident.ops.cache()) {
             call.info.scatter_kv = true;
-            call.call.paged_cache = resident.finish.cache()->paged;
+            call.call.paged_cache = resident.ops.cache()->paged;
         }
     };
     add(members.q, info.tensor[Q], info.tensor[Q].heads, info.tensor[Q].ops, sources.tensor[Q],
@@ -84,10 +84,10 @@ void place(const CaseDescription& description, const Part* part, std::uint32_t s
     }
     const Resident& resident = *part->resident;
     in = rows(*part, input_strides(*part), resident.in, description.dtype, sequence);
-    if (resident.finish.cache()) {
+    if (resident.ops.cache()) {
         out = {.where = resident.out.whole(),
                .heads = resident.tensor.heads,
-               .head_stride = resident.finish.cache()->head_stride};
+               .head_stride = resident.ops.cache()->head_stride};
     } else {
         out = rows(*part, resident.output.rows, resident.out, resident.output.element, sequence);
     }

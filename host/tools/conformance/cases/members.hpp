@@ -3,7 +3,7 @@
 #pragma once
 
 #include "conformance/cases/description.hpp"
-#include "conformance/cases/finish.hpp"
+#include "conformance/cases/ops.hpp"
 #include "conformance/cases/tensor.hpp"
 #include "conformance/device_under_test.hpp"
 
@@ -13,7 +13,7 @@ namespace vkrope::conformance {
 struct Resident {
     TensorIndex which;
     CaseTensor tensor;
-    CaseFinish finish;
+    CaseOps ops;
     CaseOutput output;
     Buffer in;  // first pass: the parent buffer of the case
     Buffer out = {};

@@ -149,7 +149,7 @@ class Run {
             return CaseAngles::cached(device_, folder_, *cache, pairs,
                                       description_.attention_factor, description_.gain);
         }
-        Rotation rotation;
+        RopeParams rotation;
         rotation.pairing = description_.pairing;
         rotation.rotary_dim = rotation.head_dim = pass.rotary_dim();
         for (const WindowCase& window : pass.windows) {  // each window has its own exponents
@@ -224,8 +224,7 @@ class Run {
                     std::swap(members.q, members.k);
                 }
                 const bool v_fits = v != nullptr && parts.size() <= 2 && members.k != nullptr &&
-                                    same_slots(members.k->resident->finish.cache(),
-                                               v->finish.cache());
+                                    same_slots(members.k->resident->ops.cache(), v->ops.cache());
                 const Part v_part = {.resident = v, .plane = 0};
                 bool taken = false;
                 for (const bool with_v : {true, false}) {
@@ -287,7 +286,7 @@ class Run {
     /// goes to a cache of its own if V goes to one.
     void run_v_alone(const Resident& v) {
         const CaseTensor& shape = v.tensor;
-        Rotation rotation;
+        RopeParams rotation;
         rotation.head_dim = rotation.rotary_dim = 2;
         rotation.inv_freq = {1};
         const CaseAngles angles = CaseAngles::exact(device_, rotation, VKROPE_GAIN_APPLY,
@@ -350,13 +349,13 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
         if (description.has_steps && tensor.has_planes) {
             unsupported("the axis P with schema 'rope-case/2'");
         }
-        CaseFinish finish(device, folder, description.steps[which], tensor, description.dtype);
-        CaseOutput output = finish.output(device, tensor);
+        CaseOps ops(device, folder, description.steps[which], tensor, description.dtype);
+        CaseOutput output = ops.output(device, tensor);
         pass_planes_through(tensor, rotated_planes(tensor, description), output.initial);
         Buffer parent = device.upload(tensor.parent.data.data(), tensor.parent.data.size());
         residents.push_back({.which = which,
                              .tensor = std::move(tensor),
-                             .finish = std::move(finish),
+                             .ops = std::move(ops),
                              .output = std::move(output),
                              .in = std::move(parent)});
     }
@@ -385,7 +384,7 @@ std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
                           .tensor = std::move(resident.tensor),
                           .output = std::move(resident.output),
                           .bytes = std::move(bytes),
-                          .scales = resident.finish.made_scales(device)});
+                          .scales = resident.ops.made_scales(device)});
     }
     return actual;
 }

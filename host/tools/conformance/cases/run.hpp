@@ -3,8 +3,8 @@
 #pragma once
 
 #include "conformance/cases/description.hpp"
-#include "conformance/cases/finish.hpp"
 #include "conformance/cases/folder.hpp"
+#include "conformance/cases/ops.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/suite.hpp"
 

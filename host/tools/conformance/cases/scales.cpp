@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "conformance/cases/finish.hpp"
+#include "conformance/cases/ops.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -18,12 +18,12 @@ namespace vkrope::shader_source {
 
 /// Converts the attention factor to the constants that the host passes to vkrope_turn.
 inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
-    Rotation rotation;
+    RopeParams rotation;
     rotation.head_dim = 2;
     rotation.rotary_dim = 2;
     rotation.inv_freq = {1.0};
     rotation.attention_factor = attention_factor;
-    const Result<AnglePlan> plan = plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 1, 0);
+    const Result<AngleTableLayout> plan = plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 1, 0);
     std::vector<float> numbers(plan.value.bytes / sizeof(float));
     if (numbers.size() < 8 || !fill_angles(rotation, plan.value, numbers.data(), plan.value.bytes))
         std::abort();

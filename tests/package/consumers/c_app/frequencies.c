@@ -10,7 +10,7 @@
 static int check_table(const vkrope_rope_params* rotation) {
     float table[position + 1][pairs][2];
     vkrope_error error;
-    vkrope_angle_plan plan = {0};
+    vkrope_angle_table_layout plan = {0};
     if (!succeeded("vkrope_plan_angles",
                    vkrope_plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, position + 1, 0, &plan,
                                       &error),

@@ -31,7 +31,7 @@ struct work {
     VkCommandBuffer commands;
     vkrope_kernel* kernel;
     vkrope_arena* arena;
-    vkrope_angle_plan plan;
+    vkrope_angle_table_layout plan;
     vkrope_buffer *table, *in, *out;
 };
 
@@ -120,7 +120,7 @@ static int record(const struct work* w) {
         .in[VKROPE_Q] = in,
         .out[VKROPE_Q] = out,
         .positions = {.first = position},
-        .angles = {.plan = &w->plan, .buffer = vkrope_buffer_whole(w->table)},
+        .angles = {.layout = &w->plan, .buffer = vkrope_buffer_whole(w->table)},
     };
     barrier(w, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, boundary.stage,
             boundary.input_access | boundary.in_place_access);

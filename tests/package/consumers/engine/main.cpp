@@ -67,7 +67,7 @@ vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table,
 
 // Values that are further from the definition than the contract allows, or changed though they
 // should not.
-unsigned wrong_values(const vkrope::Rotation& rotation, vkrope::AngleSource source,
+unsigned wrong_values(const vkrope::RopeParams& rotation, vkrope::AngleSource source,
                       std::int32_t first_position, const float* rotated) {
     const double u = vkrope::error_bound(source, rotation.attention_factor) * 0x1p-24;
     unsigned wrong = 0;
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
     engine::Gpu gpu(enable);
     const VkCommandPool pool = gpu.make_command_pool();
 
-    const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
+    const vkrope::RopeParams rotation = engine::plain_rotation(head_dim);
     VkCommandBuffer commands = gpu.begin(pool);
     engine::Table table = engine::upload_table(gpu, commands, rotation, 64);
     gpu.submit_and_wait(commands);

@@ -8,7 +8,7 @@
 namespace engine {
 
 struct Table {
-    vkrope::AnglePlan plan;
+    vkrope::AngleTableLayout plan;
     Image image;
     Buffer staging;  ///< may be freed once the commands have completed
 
@@ -16,8 +16,8 @@ struct Table {
 };
 
 /// RoPE of whole head rows, base 10 000.
-inline vkrope::Rotation plain_rotation(std::uint32_t head_dim) {
-    vkrope::Rotation rotation;
+inline vkrope::RopeParams plain_rotation(std::uint32_t head_dim) {
+    vkrope::RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
     check(vkrope::default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()),
@@ -30,7 +30,7 @@ inline vkrope::Rotation plain_rotation(std::uint32_t head_dim) {
 ///
 /// fill  writes plan.bytes bytes
 template <class Fill>
-Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::AnglePlan& plan,
+Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::AngleTableLayout& plan,
                    const Fill& fill) {
     Table table;
     table.plan = plan;
@@ -47,7 +47,7 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
 
 /// The table of a rotation, for positions below `max_position`: what a kernel reads by default.
 inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands,
-                          const vkrope::Rotation& rotation, std::uint64_t max_position) {
+                          const vkrope::RopeParams& rotation, std::uint64_t max_position) {
     const auto plan = vkrope::plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, max_position,
                                           gpu.properties().limits.maxImageDimension2D);
     check(plan.status, "plan_angles");

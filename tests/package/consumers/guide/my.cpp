@@ -36,8 +36,8 @@ VkImageView create_view(const VkImageViewCreateInfo&) {
     return VK_NULL_HANDLE;
 }
 
-vkrope::Rotation rope;
-vkrope::AnglePlan plan;
+vkrope::RopeParams rope;
+vkrope::AngleTableLayout plan;
 vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 vkrope::DeviceRef ref;

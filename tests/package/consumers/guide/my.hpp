@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-struct vkrope_angle_plan;
+struct vkrope_angle_table_layout;
 struct vkrope_arena;
 struct vkrope_device_ref;
 struct vkrope_kernel;
@@ -21,14 +21,14 @@ struct vkrope_kernel_info;
 struct vkrope_position_kernel;
 
 namespace vkrope {
-using AnglePlan = vkrope_angle_plan;
+using AngleTableLayout = vkrope_angle_table_layout;
 using DescriptorArena = vkrope_arena;
 using DeviceRef = vkrope_device_ref;
 using Kernel = vkrope_kernel;
 using KernelInfo = vkrope_kernel_info;
 using PositionKernel = vkrope_position_kernel;
 struct Destroyer;
-struct Rotation;
+struct RopeParams;
 }  // namespace vkrope
 
 namespace my {
@@ -64,8 +64,8 @@ void* map_staging(std::size_t bytes);
 VkImage create_image(const VkImageCreateInfo& info);
 VkImageView create_view(const VkImageViewCreateInfo& info);
 
-extern vkrope::Rotation rope;
-extern vkrope::AnglePlan plan;
+extern vkrope::RopeParams rope;
+extern vkrope::AngleTableLayout plan;
 extern vkrope::KernelInfo info;
 extern std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 extern vkrope::DeviceRef ref;

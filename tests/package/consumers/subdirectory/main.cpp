@@ -22,7 +22,7 @@ bool refused(const vkrope::Status& status) {
 }
 
 void without_a_device() {
-    const vkrope::Rotation rotation = engine::plain_rotation(8);
+    const vkrope::RopeParams rotation = engine::plain_rotation(8);
     const auto plan = vkrope::plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0);
     expect(bool(plan), "plan_angles failed");
     std::vector<float> table(plan.value.bytes / sizeof(float));
@@ -52,7 +52,7 @@ void with_a_device() {
     constexpr std::int32_t position = 7;
     const engine::Gpu gpu(engine::Enable::extensions);
     const VkCommandPool pool = gpu.make_command_pool();
-    const vkrope::Rotation rotation = engine::plain_rotation(head_dim);
+    const vkrope::RopeParams rotation = engine::plain_rotation(head_dim);
     vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     info.rotary_dim = info.tensor[vkrope::K].head_dim = head_dim;
     const auto kernel = vkrope::create(gpu.ref(), info);

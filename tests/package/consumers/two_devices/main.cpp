@@ -17,7 +17,7 @@ struct Context {
     vkrope::HostRotation work;
     std::vector<float> q, k;
 
-    vkrope::Status open(const std::string& select, const vkrope::Rotation& rotation,
+    vkrope::Status open(const std::string& select, const vkrope::RopeParams& rotation,
                         const vkrope::HostShape& shape) {
         vkrope::DeviceOptions options;
         options.select = select;
@@ -47,7 +47,7 @@ bool good(const vkrope::Status& status) {
 
 int main(int argc, char** argv) {
     if (argc != 3) return std::fprintf(stderr, "usage: two_devices DEVICE DEVICE\n"), 2;
-    vkrope::Rotation rotation;
+    vkrope::RopeParams rotation;
     rotation.pairing = VKROPE_INTERLEAVED;
     rotation.head_dim = rotation.rotary_dim = 64;
     rotation.inv_freq.resize(32);

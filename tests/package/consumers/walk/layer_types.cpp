@@ -16,7 +16,7 @@ struct Layer {
 };
 
 struct Model {
-    std::array<vkrope::Rotation, 2> rope;  // full attention, sliding attention
+    std::array<vkrope::RopeParams, 2> rope;  // full attention, sliding attention
     std::vector<Layer> layers;
 };
 

@@ -27,7 +27,7 @@ Made::~Made() {
     vkrope::destroy(kernel);
 }
 
-vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::Rotation& rope,
+vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::RopeParams& rope,
                                  vkrope::AngleSource source, std::uint64_t max_position) {
     const auto plan = vkrope::plan_angles(rope, source, max_position, 4096);
     if (!plan) return {plan.status, {}};
@@ -143,7 +143,8 @@ int main() {
         return recorded;
     };
     std::vector<engine::Image> images;
-    gpu.upload_texture = [&](const vkrope::AnglePlan& plan, const std::vector<std::byte>& texels) {
+    gpu.upload_texture = [&](const vkrope::AngleTableLayout& plan,
+                             const std::vector<std::byte>& texels) {
         const VkCommandBuffer commands = device.begin(pool);
         engine::Table table = engine::upload_table(device, commands, plan, [&](void* staging) {
             std::memcpy(staging, texels.data(), texels.size());

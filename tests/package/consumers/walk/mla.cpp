@@ -12,7 +12,7 @@ constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope
                         tokens = 8;
 
 // rotary_dim 64, offsets 128 and 512, attention factor 1.
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
+vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSource source) {
     return {.pairing = VKROPE_INTERLEAVED,
             .rotary_dim = rope.rotary_dim,
             .tensor = {{VKROPE_BF16, VKROPE_BF16, q_dim, rope.q_rotary_offset},

@@ -27,8 +27,8 @@ constexpr Half unwritten = 0x5a5a;  // what the caches hold before
 // ---- What the engine asks of the library ----
 
 // V is stored as K is, and turned by nothing.
-vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
-                                               const vkrope::AnglePlan& plan) {
+vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::RopeParams& rope,
+                                               const vkrope::AngleTableLayout& plan) {
     auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16);
     info->tensor[vkrope::V] = {VKROPE_F16, VKROPE_F16, rope.head_dim};
     info->tensor[vkrope::Q].heads = q_heads;

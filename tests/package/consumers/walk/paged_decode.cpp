@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t head_dim = 128, q_heads = 32, k_heads = 8, page_size = 16, sequences = 64;
 
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source) {
+vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSource source) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,
             .tensor = {{VKROPE_F32, VKROPE_F32, rope.head_dim, 0},

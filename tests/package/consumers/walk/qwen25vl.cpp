@@ -13,7 +13,7 @@ constexpr std::int64_t packed_row = (q_heads + 2 * k_heads) * head_dim;
 
 // Text: 16 x t, 24 x h, 24 x w, pairs of head_dim 128. Vision: head_dim 80, axes (h, w), the
 // exponent restarts on each.
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::AngleSource source,
+vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSource source,
                                vkrope::PositionSource positions) {
     return {
         .pairing = rope.pairing,

@@ -31,8 +31,8 @@ constexpr std::uint32_t in_block = 32, block_bytes = 34;  // of q8_0
 // ---- What the engine asks of the library ----
 
 // Norms, their eps and the head counts come from the model.
-vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::Rotation& rope,
-                                               const vkrope::AnglePlan& plan,
+vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::RopeParams& rope,
+                                               const vkrope::AngleTableLayout& plan,
                                                vkrope::Element cache) {
     auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16, VKROPE_F16);
     auto& [q, k, v] = info->tensor;

@@ -32,7 +32,7 @@ vkrope::Tensor gradient(const VkDescriptorBufferInfo& where, std::uint32_t heads
             .batch_stride = std::int64_t{heads} * seq * D};
 }
 
-vkrope::KernelInfo kernel_info(const vkrope::Rotation& rope, vkrope::Element in,
+vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::Element in,
                                vkrope::Element out, vkrope::AngleSource source) {
     return {.pairing = rope.pairing,
             .rotary_dim = rope.rotary_dim,

@@ -23,7 +23,8 @@ struct Buffers {
 struct Gpu {
     vkrope::DeviceRef ref;
     Buffers buffers;
-    std::function<VkImageView(const vkrope::AnglePlan&, const std::vector<std::byte>& texels)>
+    std::function<VkImageView(const vkrope::AngleTableLayout&,
+                              const std::vector<std::byte>& texels)>
         upload_texture;
     std::function<VkDescriptorBufferInfo(VkBufferUsageFlags, const std::vector<std::byte>&)>
         upload_buffer;
@@ -50,13 +51,13 @@ class Made {
 
 /// A model's table on the device: a texture, or a buffer.
 struct Table {
-    vkrope::AnglePlan plan;
+    vkrope::AngleTableLayout plan;
     VkImageView view = VK_NULL_HANDLE;
     VkDescriptorBufferInfo buffer = {};
 
     vkrope::Angles angles() const { return {&plan, view, buffer}; }
 };
-vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::Rotation& rope,
+vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::RopeParams& rope,
                                  vkrope::AngleSource source, std::uint64_t max_position);
 
 /// A step that was taken.
@@ -67,7 +68,7 @@ struct Step {
 
 /// A model and its table, which are the first steps of most programs.
 struct Loaded {
-    vkrope::Rotation rope;
+    vkrope::RopeParams rope;
     Table table;
 };
 /// max_position  0: the model's own

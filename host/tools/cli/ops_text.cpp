@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/finish_text.hpp"
+#include "cli/ops_text.hpp"
 
 #include <fmt/format.h>
 
@@ -26,29 +26,29 @@ nlohmann::ordered_json shape_json(ParameterShape shape) {
                                           : nlohmann::ordered_json(word_for(shapes, shape));
 }
 
-nlohmann::ordered_json tensor_json(const Finish& finish, bool norms_known) {
-    return {{"norm", norms_known ? norm_json(finish.norm) : "not known"},
-            {"clip", finish.clip == 0 ? nlohmann::ordered_json(nullptr)
-                                      : nlohmann::ordered_json(finish.clip)}};
+nlohmann::ordered_json tensor_json(const Ops& ops, bool norms_known) {
+    return {{"norm", norms_known ? norm_json(ops.norm) : "not known"},
+            {"clip",
+             ops.clip == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(ops.clip)}};
 }
 
 }  // namespace
 
-std::string steps_text(const Finish& finish, bool rotates) {
+std::string steps_text(const Ops& ops, bool rotates) {
     std::string text;
     const auto add_if = [&text](bool taken, const std::string& step) {
         text += !taken ? "" : (text.empty() ? "" : ", ") + step;
     };
-    const bool has_norm = finish.norm.kind != VKROPE_NORM_NONE,
-               after = finish.norm.place == VKROPE_NORM_PLACE_AFTER;
-    add_if(finish.bias != VKROPE_PARAMETER_NONE, "bias");
-    add_if(has_norm && !after, norm_text(finish.norm));
-    add_if(finish.clip != 0, fmt::format("clip to +-{:g}", finish.clip));
+    const bool has_norm = ops.norm.kind != VKROPE_NORM_NONE,
+               after = ops.norm.place == VKROPE_NORM_PLACE_AFTER;
+    add_if(ops.bias != VKROPE_PARAMETER_NONE, "bias");
+    add_if(has_norm && !after, norm_text(ops.norm));
+    add_if(ops.clip != 0, fmt::format("clip to +-{:g}", ops.clip));
     add_if(rotates, "rotation");
-    add_if(has_norm && after, norm_text(finish.norm));
-    add_if(scale_of(finish) != 1 || finish.scale_call, "scale");
-    add_if(finish.scale_tokens, "scale by position");
-    add_if(finish.hadamard != 0, fmt::format("Hadamard transform of {}", finish.hadamard));
+    add_if(has_norm && after, norm_text(ops.norm));
+    add_if(scale_of(ops) != 1 || ops.scale_call, "scale");
+    add_if(ops.scale_tokens, "scale by position");
+    add_if(ops.hadamard != 0, fmt::format("Hadamard transform of {}", ops.hadamard));
     return text.empty() ? "none" : text;
 }
 
@@ -65,17 +65,17 @@ nlohmann::ordered_json norm_json(const Norm& norm) {
             {"bias", shape_json(norm.bias)}};
 }
 
-nlohmann::ordered_json finish_json(const ModelFinish& finish) {
-    const QueryScale& scale = finish.query_scale;
+nlohmann::ordered_json ops_json(const ModelOps& ops) {
+    const QueryScale& scale = ops.query_scale;
     nlohmann::ordered_json scale_json = nullptr;
     if (scale.kind != VKROPE_QUERY_SCALING_NONE) {
         scale_json = {{"kind", word_for(query_scalings, scale.kind)},
                       {"length", scale.length},
                       {"beta", scale.beta}};
     }
-    return {{"q", tensor_json(finish.tensor[Q], finish.norms_known)},
-            {"k", tensor_json(finish.tensor[K], finish.norms_known)},
-            {"v", tensor_json(finish.tensor[V], finish.norms_known)},
+    return {{"q", tensor_json(ops.tensor[Q], ops.norms_known)},
+            {"k", tensor_json(ops.tensor[K], ops.norms_known)},
+            {"v", tensor_json(ops.tensor[V], ops.norms_known)},
             {"query_scale", scale_json}};
 }
 
@@ -92,26 +92,26 @@ std::string query_scale_text(const QueryScale& scale) {
     }
 }
 
-std::string model_steps_text(const Rotation& rotation) {
-    const ModelFinish& finish = rotation.finish;
-    const Finish plain;
+std::string model_steps_text(const RopeParams& rotation) {
+    const ModelOps& ops = rotation.ops;
+    const Ops plain;
     std::string text;
-    const auto add = [&](const char* name, const Finish& steps, bool rotates) {
+    const auto add = [&](const char* name, const Ops& steps, bool rotates) {
         const std::string taken = steps_text(steps, rotates);
         if (taken != steps_text(plain, rotates)) {
             text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
         }
     };
-    add("Q", finish.tensor[Q], !rotation.no_rope);
-    add("K", finish.tensor[K], !rotation.no_rope);
-    add("V", finish.tensor[V], false);
-    if (!finish.norms_known) {
+    add("Q", ops.tensor[Q], !rotation.no_rope);
+    add("K", ops.tensor[K], !rotation.no_rope);
+    add("V", ops.tensor[V], false);
+    if (!ops.norms_known) {
         text += fmt::format("{}norms of Q and K: not known", text.empty() ? "" : "; ");
-    } else if (finish.tensor[Q].norm.kind == VKROPE_NORM_NONE &&
-               finish.tensor[K].norm.kind == VKROPE_NORM_NONE) {
+    } else if (ops.tensor[Q].norm.kind == VKROPE_NORM_NONE &&
+               ops.tensor[K].norm.kind == VKROPE_NORM_NONE) {
         text += fmt::format("{}norms of Q and K: none", text.empty() ? "" : "; ");
     }
-    const std::string scale = query_scale_text(finish.query_scale);
+    const std::string scale = query_scale_text(ops.query_scale);
     text += scale.empty() ? "" : fmt::format("; at position p the factor of Q is {}", scale);
     return text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -65,7 +65,7 @@ Root reciprocal_root(const Norm& norm, long double square, long double spread, s
 /// A token as it goes through the steps.
 class Token {
    public:
-    Token(const Tensor& in, const Operation& operation, const Finish& steps, double bound_u)
+    Token(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u)
         : in_(in), operation_(operation), steps_(steps), bound_u_(bound_u),
           allowance_(operation.absolute_allowance),
           flushed_(has_steps(steps) ? std::max(allowance_ - 0x1p-148L, 0.0L) : 0),
@@ -297,14 +297,14 @@ class Token {
 
     const Tensor& in_;
     const Operation& operation_;
-    const Finish& steps_;
+    const Ops& steps_;
     const long double bound_u_, allowance_;
     const long double flushed_;  // what a device that flushes subnormals may take from an input
     const long double factor_;
     const std::vector<Pair> pairs_;
     std::vector<CosSin> turns_;
     std::vector<Approximate> channels_, row_;  // [heads, head_dim]; a row before its rotation
-    const Finish::Second* second_ = nullptr;   // of a token that takes it
+    const Ops::Second* second_ = nullptr;      // of a token that takes it
 };
 
 void check_parameter(const std::vector<double>& parameter, const Tensor& in, const char* rule) {
@@ -313,7 +313,7 @@ void check_parameter(const std::vector<double>& parameter, const Tensor& in, con
             rule);
 }
 
-void check_steps(const Tensor& in, const Finish& steps) {
+void check_steps(const Tensor& in, const Ops& steps) {
     check_parameter(steps.bias, in, "oracle: bias must be [head_dim] or [heads, head_dim]");
     check_parameter(steps.norm.weight, in,
                     "oracle: norm.weight must be [head_dim] or [heads, head_dim]");
@@ -333,15 +333,15 @@ void check_steps(const Tensor& in, const Finish& steps) {
 
 }  // namespace
 
-bool has_steps(const Finish& steps) {
+bool has_steps(const Ops& steps) {
     return !steps.bias.empty() || steps.norm.kind != NormKind::none || steps.clip != 0 ||
            steps.scale != 1 || !steps.scale_tokens.empty() || steps.hadamard != 0;
 }
 
-void finish(const Tensor& in, const Operation& operation, const Finish& steps, double bound_u,
-            const void* input,
-            const std::function<void(std::uint64_t batch, std::uint64_t token,
-                                     std::span<const Approximate> channels)>& visit) {
+void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u,
+               const void* input,
+               const std::function<void(std::uint64_t batch, std::uint64_t token,
+                                        std::span<const Approximate> channels)>& visit) {
     check_operation(operation, in);
     check_steps(in, steps);
     Token token(in, operation, steps, bound_u);

@@ -35,14 +35,14 @@ struct CaseCache {
 };
 
 /// The steps of one tensor on the device.
-class CaseFinish {
+class CaseOps {
    public:
     /// Reads and checks every file of the steps. `element` is the type of the output unless the
     /// steps say otherwise. Throws Refusal.
-    CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
-               const CaseTensor& tensor, Element element);
+    CaseOps(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
+            const CaseTensor& tensor, Element element);
 
-    const Finish& finish() const noexcept { return finish_; }
+    const Ops& ops() const noexcept { return ops_; }
     TensorParameterSources sources() const noexcept;
     /// Of the tokens from first_set_tokens on; 0: there is one set.
     TensorParameterSources second_sources() const noexcept;
@@ -77,7 +77,7 @@ class CaseFinish {
 
     const CaseFolder& folder_;
     const StepsCase& steps_;
-    Finish finish_;
+    Ops ops_;
     Element element_;
     Parameter bias_, weight_, norm_bias_;
     Parameter second_bias_, second_weight_, second_norm_bias_;
@@ -91,7 +91,7 @@ class CaseFinish {
 bool same_slots(const std::optional<CaseCache>& a, const std::optional<CaseCache>& b);
 
 /// Returns the parameter buffer of a kernel, and where it is; nothing if the kernel has none.
-/// `info` has the finish of the tensors that it handles. `second`: with two sets.
+/// `info` has the ops of the tensors that it handles. `second`: with two sets.
 Buffer parameters_of(DeviceUnderTest& device, const KernelInfo& info,
                      const ParameterSources& sources, const ParameterSources& second,
                      VkDescriptorBufferInfo& where);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 
 #include <algorithm>
 
@@ -20,8 +20,8 @@ void for_tensors(const KernelInfo& info, const Use& use) {
 }  // namespace
 
 std::uint32_t steps_of(const TensorInfo& tensor) noexcept {
-    const Finish& finish = tensor.ops;
-    const Norm& norm = finish.norm;
+    const Ops& ops = tensor.ops;
+    const Norm& norm = ops.norm;
     std::uint32_t steps = 0;
     const auto add = [&steps](bool has, std::uint32_t step) { steps |= has ? step : 0; };
     add(norm.kind == VKROPE_NORM_RMS, shader::step_rms);
@@ -32,14 +32,14 @@ std::uint32_t steps_of(const TensorInfo& tensor) noexcept {
     add(norm.place == VKROPE_NORM_PLACE_AFTER, shader::step_after);
     add(norm.round_between && tensor.in != VKROPE_F32, shader::step_rounds);
     // 2^28 squares of halves are finite; a bias or a rotation may make them larger.
-    add(tensor.in == VKROPE_F16 && finish.bias == VKROPE_PARAMETER_NONE &&
+    add(tensor.in == VKROPE_F16 && ops.bias == VKROPE_PARAMETER_NONE &&
             norm.place == VKROPE_NORM_PLACE_BEFORE,
         shader::step_one_sum);
-    add(finish.clip != 0, shader::step_clip);
-    add(scale_of(finish) != 1, shader::step_scale);
-    add(finish.scale_call, shader::step_scale_call);
-    add(finish.scale_tokens, shader::step_scale_tokens);
-    return has_finish(finish) ? steps : 0;
+    add(ops.clip != 0, shader::step_clip);
+    add(scale_of(ops) != 1, shader::step_scale);
+    add(ops.scale_call, shader::step_scale_call);
+    add(ops.scale_tokens, shader::step_scale_tokens);
+    return has_ops(ops) ? steps : 0;
 }
 
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept {

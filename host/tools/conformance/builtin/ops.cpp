@@ -93,7 +93,7 @@ void hold_extremes(DeviceUnderTest& device, NormKind kind, Findings& findings) {
 
 }  // namespace
 
-void add_finishes(Checks& checks) {
+void add_ops(Checks& checks) {
     for (const Named& named : norms) {
         for (const Element element : elements) {
             checks.add(

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "finish_scene.hpp"
+#include "ops_scene.hpp"
 
 #include <iterator>
 
 #include "divide_up.hpp"
 #include "forced_limits.hpp"
-#include "support/finishing.hpp"
+#include "support/ops.hpp"
 
 namespace vkrope::test {
 
 namespace {
 
-Rotation rotation_of(const KernelInfo& info) {
+RopeParams rotation_of(const KernelInfo& info) {
     return rotation(info.pairing, std::max(info.tensor[Q].head_dim, info.tensor[K].head_dim),
                     info.rotary_dim, info.tensor[Q].rotary_offset, info.tensor[K].rotary_offset);
 }
@@ -95,9 +95,8 @@ Results carry_out(Scene scene, const Way& way) {
     scene.info.mapping = way.mapping;
     scene.info.scatter_kv = way.slots;
     if (way.page_rows != 0) {
-        for (Finish* finish : {&scene.info.tensor[K].ops, &scene.info.tensor[V].ops}) {
-            if (is_made(finish->store_scale))
-                finish->scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+        for (Ops* ops : {&scene.info.tensor[K].ops, &scene.info.tensor[V].ops}) {
+            if (is_made(ops->store_scale)) ops->scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
         }
     }
     const Owned<Kernel> kernel = make_kernel(device(), scene.info,
@@ -105,7 +104,7 @@ Results carry_out(Scene scene, const Way& way) {
                                                     .workgroups = way.workgroups,
                                                     .mapping = way.mapping,
                                                     .storage_buffers = way.storage_buffers});
-    const Rotation turned = rotation_of(scene.info);
+    const RopeParams turned = rotation_of(scene.info);
     AngleTable table = must(
         AngleTable::make(device(), turned, scene.info.angles, scene.tokens + 3));
     Bytes parameters = parameters_of(scene.info, scene.parameter_seed).filled;
@@ -141,7 +140,7 @@ Results carry_out(Scene scene, const Way& way) {
     struct OneTensor {
         const Bytes& bytes;
         const TensorInfo& width;
-        const Finish& finish;
+        const Ops& ops;
         std::uint32_t heads;
         Tensor &from, &to;
         VkDescriptorBufferInfo& scales;
@@ -210,7 +209,7 @@ Results carry_out(Scene scene, const Way& way) {
             of.to.token_stride = heads_stride;
             of.to.batch_stride = heads_stride * scene.tokens;
         }
-        if (!is_made(of.finish.store_scale)) continue;
+        if (!is_made(of.ops.store_scale)) continue;
         of.scales_before = guarded(4 * way.lead, 4 * of.rows);
         of.scales_out = upload(device(), of.scales_before);
         of.scales = part(of.scales_out, 4 * way.lead, 4 * of.rows);
@@ -235,9 +234,9 @@ Results carry_out(Scene scene, const Way& way) {
 
 namespace {
 
-void check_tensor(const Scene& scene, const char* name, const TensorInfo& width,
-                  const Finish& finish, std::uint32_t heads, bool turns, const Bytes& in,
-                  const Bytes& out, const std::vector<float>* parameters) {
+void check_tensor(const Scene& scene, const char* name, const TensorInfo& width, const Ops& ops,
+                  std::uint32_t heads, bool turns, const Bytes& in, const Bytes& out,
+                  const std::vector<float>* parameters) {
     if (heads == 0) return;
     reference::Tensor from{.type = type_of(width.in),
                            .batch = scene.batch,
@@ -250,7 +249,7 @@ void check_tensor(const Scene& scene, const char* name, const TensorInfo& width,
     reference::Tensor to = from;
     to.type = type_of(width.out);
     reference::Operation operation;
-    const Rotation turned = rotation_of(scene.info);
+    const RopeParams turned = rotation_of(scene.info);
     operation.interleaved = scene.info.pairing == VKROPE_INTERLEAVED;
     if (scene.info.pairing_out)
         operation.interleaved_out = scene.info.pairing_out == VKROPE_INTERLEAVED;
@@ -264,9 +263,9 @@ void check_tensor(const Scene& scene, const char* name, const TensorInfo& width,
     for (std::uint32_t b = 0; b < scene.batch; ++b) {
         for (std::uint32_t t = 0; t < scene.tokens; ++t) operation.positions.push_back(t + 3);
     }
-    const auto steps = oracle_of(finish, width.in, parameters, name[0] == 'q' ? scene.q_scale : 1,
+    const auto steps = oracle_of(ops, width.in, parameters, name[0] == 'q' ? scene.q_scale : 1,
                                  factors_of(scene));
-    const reference::FinishVerdict verdict = reference::compare(
+    const reference::OpsVerdict verdict = reference::compare(
         from, to, operation, steps, error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, 1), in.data(),
         out.data());
     INFO(name, ": ", verdict.worst);

@@ -41,16 +41,16 @@ GgufBuilder with_norms(const char* architecture, const std::vector<std::uint64_t
 }  // namespace
 
 TEST_CASE("GGUF: a file without weights of norms has no norm") {
-    const ModelFinish finish = rotation_of(with_heads("llama")).finish;
-    CHECK(finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
-    CHECK(finish.tensor[K].norm.kind == VKROPE_NORM_NONE);
-    CHECK(finish.tensor[V].norm.kind == VKROPE_NORM_NONE);
-    CHECK(finish.q_heads == 32);
-    CHECK(finish.k_heads == 8);
+    const ModelOps ops = rotation_of(with_heads("llama")).ops;
+    CHECK(ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    CHECK(ops.tensor[K].norm.kind == VKROPE_NORM_NONE);
+    CHECK(ops.tensor[V].norm.kind == VKROPE_NORM_NONE);
+    CHECK(ops.q_heads == 32);
+    CHECK(ops.k_heads == 8);
 }
 
 TEST_CASE("GGUF: the extents of the weights say what a norm spans") {
-    const Norm head = rotation_of(with_norms("qwen3", {128}, {128})).finish.tensor[Q].norm;
+    const Norm head = rotation_of(with_norms("qwen3", {128}, {128})).ops.tensor[Q].norm;
     CHECK(head.kind == VKROPE_NORM_RMS);
     CHECK(head.span == VKROPE_NORM_SPAN_HEAD);
     CHECK(head.place == VKROPE_NORM_PLACE_BEFORE);
@@ -59,27 +59,26 @@ TEST_CASE("GGUF: the extents of the weights say what a norm spans") {
     CHECK(head.bias == VKROPE_PARAMETER_NONE);
     CHECK(head.eps == 1e-5f);
 
-    const ModelFinish token = rotation_of(with_norms("olmo2", {4096}, {1024})).finish;
+    const ModelOps token = rotation_of(with_norms("olmo2", {4096}, {1024})).ops;
     CHECK(token.tensor[Q].norm.span == VKROPE_NORM_SPAN_TOKEN);
     CHECK(token.tensor[Q].norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL);
     CHECK(token.tensor[K].norm.span == VKROPE_NORM_SPAN_TOKEN);
 
-    const ModelFinish each = rotation_of(with_norms("command-r", {128, 32}, {128, 8})).finish;
+    const ModelOps each = rotation_of(with_norms("command-r", {128, 32}, {128, 8})).ops;
     CHECK(each.tensor[Q].norm.kind == VKROPE_NORM_LAYER);
     CHECK(each.tensor[Q].norm.span == VKROPE_NORM_SPAN_HEAD);
     CHECK(each.tensor[Q].norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL);
     CHECK(each.tensor[Q].norm.eps == 1e-3f);
     CHECK(each.tensor[K].norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL);
 
-    const ModelFinish biased =
-        rotation_of(with_norms("chameleon", {128, 32}, {128, 8}, "bias")).finish;
+    const ModelOps biased = rotation_of(with_norms("chameleon", {128, 32}, {128, 8}, "bias")).ops;
     CHECK(biased.tensor[Q].norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL);
     CHECK(biased.tensor[K].norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL);
 }
 
 TEST_CASE("GGUF: no norm and a norm that is not known are two answers") {
     const auto known = [](const GgufBuilder& file, const ModelQuery& query = {}) {
-        return rotation_of(file, query).finish.norms_known;
+        return rotation_of(file, query).ops.norms_known;
     };
     CHECK_FALSE(known(with_heads("llama")));  // a file without tensors of layers, or a part of one
     GgufBuilder layer = with_heads("llama");
@@ -89,35 +88,35 @@ TEST_CASE("GGUF: no norm and a norm that is not known are two answers") {
     CHECK_FALSE(known(layer, {.layer = 2}));
     CHECK(known(with_norms("qwen3", {128}, {128})));
     CHECK_FALSE(known(with_norms("qwen3", {96}, {128})));
-    const Rotation unknown = rotation_of(with_norms("of_mine", {128}, {128}),
-                                         {.pairing = VKROPE_HALF_SPLIT});
-    CHECK_FALSE(unknown.finish.norms_known);
-    CHECK(unknown.finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    const RopeParams unknown = rotation_of(with_norms("of_mine", {128}, {128}),
+                                           {.pairing = VKROPE_HALF_SPLIT});
+    CHECK_FALSE(unknown.ops.norms_known);
+    CHECK(unknown.ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
     CHECK(warns(unknown, "blk.0.attn_q_norm.weight not known"));
 }
 
 TEST_CASE("GGUF: what an architecture does differently") {
-    CHECK(rotation_of(with_norms("hunyuan_vl", {128}, {128})).finish.tensor[Q].norm.place ==
+    CHECK(rotation_of(with_norms("hunyuan_vl", {128}, {128})).ops.tensor[Q].norm.place ==
           VKROPE_NORM_PLACE_AFTER);
-    CHECK(rotation_of(with_norms("maincoder", {128}, {128})).finish.tensor[Q].norm.place ==
+    CHECK(rotation_of(with_norms("maincoder", {128}, {128})).ops.tensor[Q].norm.place ==
           VKROPE_NORM_PLACE_AFTER);
-    CHECK(rotation_of(with_norms("hunyuan-moe", {128}, {128})).finish.tensor[K].norm.place ==
+    CHECK(rotation_of(with_norms("hunyuan-moe", {128}, {128})).ops.tensor[K].norm.place ==
           VKROPE_NORM_PLACE_AFTER);
-    const Norm v = rotation_of(with_norms("gemma3n", {128}, {128})).finish.tensor[V].norm;
+    const Norm v = rotation_of(with_norms("gemma3n", {128}, {128})).ops.tensor[V].norm;
     CHECK(v.kind == VKROPE_NORM_RMS);
     CHECK(v.weight == VKROPE_PARAMETER_NONE);
-    CHECK(rotation_of(with_norms("gemma3", {128}, {128})).finish.tensor[V].norm.kind ==
+    CHECK(rotation_of(with_norms("gemma3", {128}, {128})).ops.tensor[V].norm.kind ==
           VKROPE_NORM_NONE);
 
     GgufBuilder clamped = with_heads("dbrx");
     clamped.f32("attention.clamp_kqv", 8);
-    CHECK(rotation_of(clamped).finish.tensor[V].clip == 8);
-    CHECK(rotation_of(with_heads("dbrx")).finish.tensor[Q].clip == 0);
+    CHECK(rotation_of(clamped).ops.tensor[V].clip == 8);
+    CHECK(rotation_of(with_heads("dbrx")).ops.tensor[Q].clip == 0);
 
     // Llama 4: layers that rotate have a norm, every fourth one scales its queries.
     const GgufBuilder four = with_heads("llama4");
-    const ModelFinish first = rotation_of(four, {.layer = 0}).finish,
-                      fourth = rotation_of(four, {.layer = 3}).finish;
+    const ModelOps first = rotation_of(four, {.layer = 0}).ops,
+                   fourth = rotation_of(four, {.layer = 3}).ops;
     CHECK(first.tensor[Q].norm.kind == VKROPE_NORM_RMS);
     CHECK(first.tensor[Q].norm.place == VKROPE_NORM_PLACE_AFTER);
     CHECK(first.tensor[Q].norm.weight == VKROPE_PARAMETER_NONE);
@@ -127,28 +126,28 @@ TEST_CASE("GGUF: what an architecture does differently") {
     CHECK(fourth.tensor[Q].scale_tokens);
     GgufBuilder maverick = four;
     maverick.u32("expert_count", 128);
-    CHECK(rotation_of(maverick, {.layer = 0}).finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    CHECK(rotation_of(maverick, {.layer = 0}).ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
 
     GgufBuilder mistral = with_heads("mistral3");
     mistral.f32("attention.temperature_scale", 0.1f)
         .u32("rope.scaling.original_context_length", 16384);
-    const QueryScale scale = rotation_of(mistral).finish.query_scale;
+    const QueryScale scale = rotation_of(mistral).ops.query_scale;
     CHECK(scale.kind == VKROPE_QUERY_SCALING_MINISTRAL3);
     CHECK(scale.length == 16384);
 }
 
 TEST_CASE("GGUF: norms belong to the layer that the query names") {
     const GgufBuilder file = with_norms("qwen3", {128}, {128}, "weight", "2");
-    CHECK(rotation_of(file).finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
-    CHECK(rotation_of(file, {.layer = 2}).finish.tensor[Q].norm.kind == VKROPE_NORM_RMS);
-    CHECK(rotation_of(file, {.layer = 1}).finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    CHECK(rotation_of(file).ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(rotation_of(file, {.layer = 2}).ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
+    CHECK(rotation_of(file, {.layer = 1}).ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
 }
 
 TEST_CASE("GGUF: other tensors with such names are not norms of a layer") {
     for (const char* layer : {"", "10000", "0.x", "-1"}) {
         CAPTURE(layer);
         const GgufBuilder file = with_norms("qwen3", {128}, {128}, "weight", layer);
-        CHECK(rotation_of(file).finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+        CHECK(rotation_of(file).ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
     }
 }
 
@@ -156,15 +155,15 @@ TEST_CASE("GGUF: a norm of another width is left out, and the file says why") {
     for (const std::vector<std::uint64_t>& extents :
          {std::vector<std::uint64_t>{64}, {4095}, {128, 31}, {}, {128, 32, 2}, {0}}) {
         CAPTURE(extents.size());
-        const Rotation rotation = rotation_of(with_norms("qwen3", extents, {128}));
-        CHECK(rotation.finish.tensor[Q].norm.kind == VKROPE_NORM_NONE);
-        CHECK(rotation.finish.tensor[K].norm.kind == VKROPE_NORM_NONE);
+        const RopeParams rotation = rotation_of(with_norms("qwen3", extents, {128}));
+        CHECK(rotation.ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+        CHECK(rotation.ops.tensor[K].norm.kind == VKROPE_NORM_NONE);
         CHECK(warns(rotation, "blk.0.attn_q_norm.weight"));
     }
     CHECK(warns(rotation_of(with_norms("qwen3", {128}, {128}, "bias")), "blk.0.attn_q_norm.bias"));
 }
 
-TEST_CASE("GGUF: wrong numbers of the finish are refused by name") {
+TEST_CASE("GGUF: wrong numbers of the ops are refused by name") {
     const auto refused = [](const GgufBuilder& file, const char* words) {
         check_error(read(file).status, VKROPE_ERROR_INVALID_DATA, words);
     };

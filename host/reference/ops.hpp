@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle of the finish: bias, norm, clip, rotation, norm, scale, Hadamard transform and store
+// The oracle of the ops: bias, norm, clip, rotation, norm, scale, Hadamard transform and store
 // of a tensor, in plain loops of long double, with the error that the contract allows each channel.
 // It shares no code with the library.
 #pragma once
@@ -33,7 +33,7 @@ struct Norm {
 /// The steps around the rotation, in the order in which they are taken: bias, norm before, clip,
 /// rotation, norm after, scale, Hadamard transform. They apply to channels outside the windows as
 /// well.
-struct Finish {
+struct Ops {
     std::vector<double> bias = {};  // [head_dim] or [heads, head_dim]; empty: none
     Norm norm = {};
     double clip = 0;                        // to +-clip; 0: none
@@ -52,8 +52,8 @@ struct Finish {
     std::optional<Second> second = {};
 };
 
-/// Whether a finish changes anything.
-bool has_steps(const Finish& steps);
+/// Whether ops changes anything.
+bool has_steps(const Ops& steps);
 
 /// An exact value, and how far f32 arithmetic as the contract has it may be away from it.
 struct Approximate {
@@ -76,13 +76,13 @@ struct Approximate {
 ///
 /// Each step adds Operation::absolute_allowance. What exceeds the range of f32 between the steps is
 /// not covered.
-void finish(const Tensor& in, const Operation& operation, const Finish& steps, double bound_u,
-            const void* input,
-            const std::function<void(std::uint64_t batch, std::uint64_t token,
-                                     std::span<const Approximate> channels)>& visit);
+void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u,
+               const void* input,
+               const std::function<void(std::uint64_t batch, std::uint64_t token,
+                                        std::span<const Approximate> channels)>& visit);
 
 /// The result of comparing an output with the definition.
-struct FinishVerdict {
+struct OpsVerdict {
     std::uint64_t elements = 0, within = 0;  // compared; within their error
     /// Largest distance of an element from the exact value, as a share of the error that it may
     /// have: up to 1 if all are within. Infinite if an element without an error differs.
@@ -96,9 +96,9 @@ struct FinishVerdict {
     bool right() const { return elements == within && !nan_mismatch && !bits_changed; }
 };
 
-/// Compares `output`, laid out as `out`, with finish() of `input`, rounded to nearest even once.
-FinishVerdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
-                      const Finish& steps, double bound_u, const void* input, const void* output,
-                      const std::function<void(double)>& progress = {});
+/// Compares `output`, laid out as `out`, with apply_ops() of `input`, rounded to nearest even once.
+OpsVerdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
+                   const Ops& steps, double bound_u, const void* input, const void* output,
+                   const std::function<void(double)>& progress = {});
 
 }  // namespace vkrope::reference

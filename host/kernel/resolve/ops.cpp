@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rules for norms, biases, clip, scale, Hadamard transforms and the scales of quantised outputs.
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 
 #include <cinttypes>
 #include <cmath>
@@ -96,9 +96,9 @@ Status check_hadamard(const char* tensor, std::uint32_t block, std::uint32_t hea
                  "%s.ops.hadamard is %u: it must divide head_dim, %u", tensor, block, head_dim);
 }
 
-Status check_store_scale(const char* tensor, const Finish& finish, Element out, std::uint32_t heads,
+Status check_store_scale(const char* tensor, const Ops& ops, Element out, std::uint32_t heads,
                          bool scatters) noexcept {
-    const StoreScale scale = finish.store_scale;
+    const StoreScale scale = ops.store_scale;
     if (scale > VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.store_scale is %u: no such source",
                      tensor, unsigned(scale));
@@ -111,58 +111,58 @@ Status check_store_scale(const char* tensor, const Finish& finish, Element out, 
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.store_scale is %u: %s.heads must be above 0", tensor, unsigned(scale),
                      tensor);
-    if (!(finish.scale_floor >= 0) || std::isinf(finish.scale_floor) ||
-        (finish.scale_floor != 0 && !is_made(scale)))
+    if (!(ops.scale_floor >= 0) || std::isinf(ops.scale_floor) ||
+        (ops.scale_floor != 0 && !is_made(scale)))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.scale_floor is %g: it must be finite and not negative, and 0 "
                      "unless store_scale is made",
-                     tensor, double(finish.scale_floor));
-    if (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO && finish.scale_floor > 0x1p127f)
+                     tensor, double(ops.scale_floor));
+    if (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO && ops.scale_floor > 0x1p127f)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.scale_floor is %g: with powers of two it must be at most 2^127, "
                      "the largest that a float holds",
-                     tensor, double(finish.scale_floor));
-    if (finish.scale_layout > VKROPE_SCALE_LAYOUT_PAGES_HEADS)
+                     tensor, double(ops.scale_floor));
+    if (ops.scale_layout > VKROPE_SCALE_LAYOUT_PAGES_HEADS)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.scale_layout is %u: no such layout",
-                     tensor, unsigned(finish.scale_layout));
-    if (finish.scale_layout == VKROPE_SCALE_LAYOUT_SLOTS_HEADS || (is_made(scale) && scatters))
+                     tensor, unsigned(ops.scale_layout));
+    if (ops.scale_layout == VKROPE_SCALE_LAYOUT_SLOTS_HEADS || (is_made(scale) && scatters))
         return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.ops.scale_layout is %u: only scales that are made for rows of slots have "
                  "one",
-                 tensor, unsigned(finish.scale_layout));
+                 tensor, unsigned(ops.scale_layout));
 }
 
-Status check_finish(TensorIndex index, const TensorInfo& of, bool scatters) noexcept {
+Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcept {
     const char* const tensor = names_of[index].name;
-    const Finish& finish = of.ops;
+    const Ops& ops = of.ops;
     const std::uint32_t head_dim = of.head_dim, heads = of.heads;
-    if (head_dim == 0 && (has_finish(finish) || finish.store_scale != VKROPE_STORE_SCALE_NONE))
+    if (head_dim == 0 && (has_ops(ops) || ops.store_scale != VKROPE_STORE_SCALE_NONE))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops is given: %s.head_dim is 0, there is no %s", tensor, tensor, tensor);
-    if (Status s = check_shape(tensor, "bias", finish.bias, heads); !s) return s;
-    if (Status s = check_norm(tensor, finish.norm, head_dim, heads); !s) return s;
-    if (!(finish.clip >= 0) || std::isinf(finish.clip))
+    if (Status s = check_shape(tensor, "bias", ops.bias, heads); !s) return s;
+    if (Status s = check_norm(tensor, ops.norm, head_dim, heads); !s) return s;
+    if (!(ops.clip >= 0) || std::isinf(ops.clip))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.clip is %g: it must be finite and not negative", tensor,
-                     double(finish.clip));
-    if (!std::isfinite(finish.scale))
+                     double(ops.clip));
+    if (!std::isfinite(ops.scale))
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.scale is %g: it must be finite", tensor,
-                     double(finish.scale));
-    if (finish.scale_call && index != Q)
+                     double(ops.scale));
+    if (ops.scale_call && index != Q)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.scale_call is true: only Q has a q_scale", tensor);
-    if (Status s = check_hadamard(tensor, finish.hadamard, head_dim); !s) return s;
-    return check_store_scale(tensor, finish, of.out, heads, scatters);
+    if (Status s = check_hadamard(tensor, ops.hadamard, head_dim); !s) return s;
+    return check_store_scale(tensor, ops, of.out, heads, scatters);
 }
 
 }  // namespace
 
-Status check_finish(const KernelInfo& info) noexcept {
+Status check_ops(const KernelInfo& info) noexcept {
     for (const TensorIndex t : every_tensor) {
-        if (Status s = check_finish(t, info.tensor[t], t != Q && info.scatter_kv); !s) return s;
+        if (Status s = check_ops(t, info.tensor[t], t != Q && info.scatter_kv); !s) return s;
     }
-    if (!info.two_parameter_sets || finish_needs(info).parameter_bytes != 0) return {};
+    if (!info.two_parameter_sets || ops_needs(info).parameter_bytes != 0) return {};
     return error(
         VKROPE_ERROR_INVALID_ARGUMENT,
         "two_parameter_sets is VK_TRUE: the kernel has no weights, biases or given scales");
@@ -170,21 +170,20 @@ Status check_finish(const KernelInfo& info) noexcept {
 
 namespace {
 
-Status resolve_scale(const Finish& finish, const Call& call, ResolvedCall& resolved) noexcept {
+Status resolve_scale(const Ops& ops, const Call& call, ResolvedCall& resolved) noexcept {
     if (!std::isfinite(call.q_scale))
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "q_scale is %g: it must be finite",
                      double(call.q_scale));
-    resolved.q_scale = float(double(finish.scale) * double(q_scale_of(call)));
+    resolved.q_scale = float(double(ops.scale) * double(q_scale_of(call)));
     if (std::isfinite(resolved.q_scale)) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "q_scale is %g: its product with tensor[0].ops.scale %g exceeds float",
-                 double(q_scale_of(call)), double(finish.scale));
+                 double(q_scale_of(call)), double(ops.scale));
 }
 
-Status resolve_scale_tokens(const char* name, const Finish& finish,
-                            const VkDescriptorBufferInfo& where, const Call& call,
-                            std::optional<View>& scales) noexcept {
-    if (!finish.scale_tokens) return {};
+Status resolve_scale_tokens(const char* name, const Ops& ops, const VkDescriptorBufferInfo& where,
+                            const Call& call, std::optional<View>& scales) noexcept {
+    if (!ops.scale_tokens) return {};
     View& view = scales.emplace();
     view.buffer = where.buffer;
     view.first_byte = where.offset;
@@ -194,10 +193,9 @@ Status resolve_scale_tokens(const char* name, const Finish& finish,
 }
 
 // Rows of scales: of a token, or of a slot; with pages_heads, of a page.
-Status resolve_scales_out(const char* name, const Finish& finish,
-                          const VkDescriptorBufferInfo& where, const Call& call,
-                          ResolvedTensor& tensor) noexcept {
-    if (!is_made(finish.store_scale)) return {};
+Status resolve_scales_out(const char* name, const Ops& ops, const VkDescriptorBufferInfo& where,
+                          const Call& call, ResolvedTensor& tensor) noexcept {
+    if (!is_made(ops.store_scale)) return {};
     View& view = tensor.scales_out.emplace();
     const std::uint32_t heads = tensor.heads, rows = tensor.out.page_size;
     view.buffer = where.buffer;
@@ -206,7 +204,7 @@ Status resolve_scales_out(const char* name, const Finish& finish,
     view.element_bytes = 4 * heads;
     view.token = 1;
     view.batch = rows != 0 ? rows : call.tokens;
-    if (finish.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS) {
+    if (ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS) {
         view.element_bytes = 4;
         view.head_dim = (heads - 1) * rows + 1;
         view.batch = std::uint64_t{heads} * rows;
@@ -223,19 +221,18 @@ Status resolve_scales_out(const char* name, const Finish& finish,
 
 }  // namespace
 
-FinishNeeds finish_needs(const KernelInfo& info) noexcept {
-    ParameterPlan plan;
+OpsNeeds ops_needs(const KernelInfo& info) noexcept {
+    ParameterLayout plan;
     lay_out_parameters(info, plan);
-    return {has_finish(info), info.two_parameter_sets ? 2 * plan.bytes : plan.bytes};
+    return {has_ops(info), info.two_parameter_sets ? 2 * plan.bytes : plan.bytes};
 }
 
-Status resolve_finish(const KernelInfo& info, std::size_t parameter_bytes,
-                      const StorageLimits& limits, const Call& call,
-                      ResolvedCall& resolved) noexcept {
+Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const StorageLimits& limits,
+                   const Call& call, ResolvedCall& resolved) noexcept {
     if (Status s = resolve_scale(info.tensor[Q].ops, call, resolved); !s) return s;
     for (const TensorIndex t : every_tensor) {
         if (call.in[t].heads == 0) continue;
-        const Finish& ops = info.tensor[t].ops;
+        const Ops& ops = info.tensor[t].ops;
         ResolvedTensor& tensor = resolved.tensor[t];
         if (Status s = resolve_scale_tokens(names_of[t].scale_tokens, ops, call.scale_tokens[t],
                                             call, tensor.scales);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "conformance/cases/finish.hpp"
+#include "conformance/cases/ops.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -38,15 +38,15 @@ std::string name_of(const Integers& integers) {
 
 }  // namespace
 
-ParameterSource CaseFinish::Parameter::source() const noexcept {
+ParameterSource CaseOps::Parameter::source() const noexcept {
     if (shape == VKROPE_PARAMETER_NONE) {
         return {};
     }
     return {array.data.data(), *tools::element_of(array.header.type), count_of(array)};
 }
 
-CaseFinish::Parameter CaseFinish::read_parameter(const std::string& file,
-                                                 const CaseTensor& tensor) const {
+CaseOps::Parameter CaseOps::read_parameter(const std::string& file,
+                                           const CaseTensor& tensor) const {
     Parameter parameter;
     if (file.empty()) {
         return parameter;
@@ -70,7 +70,7 @@ CaseFinish::Parameter CaseFinish::read_parameter(const std::string& file,
     return parameter;
 }
 
-void CaseFinish::read_norm(const NormCase& norm, const CaseTensor& tensor) {
+void CaseOps::read_norm(const NormCase& norm, const CaseTensor& tensor) {
     weight_ = read_parameter(norm.weight, tensor);
     norm_bias_ = read_parameter(norm.bias, tensor);
     if (norm.weight_dtype && weight_.shape != VKROPE_PARAMETER_NONE &&
@@ -79,16 +79,16 @@ void CaseFinish::read_norm(const NormCase& norm, const CaseTensor& tensor) {
                    npy::name(weight_.array.header.type),
                    npy::name(tools::npy_type(*norm.weight_dtype)));
     }
-    finish_.norm = {.kind = norm.kind,
-                    .span = norm.span,
-                    .place = norm.place,
-                    .eps = static_cast<float>(norm.eps),
-                    .weight = weight_.shape,
-                    .weight_offset = norm.weight_offset,
-                    .bias = norm_bias_.shape};
+    ops_.norm = {.kind = norm.kind,
+                 .span = norm.span,
+                 .place = norm.place,
+                 .eps = static_cast<float>(norm.eps),
+                 .weight = weight_.shape,
+                 .weight_offset = norm.weight_offset,
+                 .bias = norm_bias_.shape};
 }
 
-void CaseFinish::read_second_set(const CaseTensor& tensor) {
+void CaseOps::read_second_set(const CaseTensor& tensor) {
     if (steps_.first_set_tokens >= tensor.tokens) {
         wrong_file("second_set.first_tokens is {}: it must be below the {} tokens of tensors.{}",
                    steps_.first_set_tokens, tensor.tokens, tensor.name);
@@ -110,7 +110,7 @@ void CaseFinish::read_second_set(const CaseTensor& tensor) {
     second_norm_bias_ = read(steps_.second_norm_bias, norm_bias_);
 }
 
-void CaseFinish::read_scales(DeviceUnderTest& device, const CaseTensor& tensor) {
+void CaseOps::read_scales(DeviceUnderTest& device, const CaseTensor& tensor) {
     const npy::Array array = folder_.array(steps_.scale_tokens);
     if (array.header.type != npy::Type::f4) {
         wrong_file("{}: has data of type {}; scale_tokens are <f4", steps_.scale_tokens,
@@ -121,10 +121,10 @@ void CaseFinish::read_scales(DeviceUnderTest& device, const CaseTensor& tensor) 
         scales.push_back(static_cast<float>(value_at(array, place)));
     }
     scale_tokens_ = device.upload(scales.data(), scales.size() * sizeof(float));
-    finish_.scale_tokens = true;
+    ops_.scale_tokens = true;
 }
 
-void CaseFinish::read_cache(DeviceUnderTest& device, const CaseTensor& tensor) {
+void CaseOps::read_cache(DeviceUnderTest& device, const CaseTensor& tensor) {
     const CacheOutputCase& described = *steps_.cache;
     const std::string name = "cache." + tensor.name;
     std::array<std::int64_t, 4> strides = {};
@@ -189,7 +189,7 @@ void CaseFinish::read_cache(DeviceUnderTest& device, const CaseTensor& tensor) {
     cache_ = std::move(cache);
 }
 
-void CaseFinish::read_hadamard(const CaseTensor& tensor) {
+void CaseOps::read_hadamard(const CaseTensor& tensor) {
     constexpr std::uint64_t most = 512;
     const std::uint64_t block = steps_.hadamard;
     if (tensor.head_dim % block != 0) {
@@ -200,23 +200,22 @@ void CaseFinish::read_hadamard(const CaseTensor& tensor) {
         unsupported("hadamard.{} is {}: the library transforms blocks of at most {} channels",
                     tensor.name, block, most);
     }
-    finish_.hadamard = block > 1 ? static_cast<std::uint32_t>(block) : 0;
+    ops_.hadamard = block > 1 ? static_cast<std::uint32_t>(block) : 0;
 }
 
-void CaseFinish::read_store_scale(const CaseTensor& tensor) {
+void CaseOps::read_store_scale(const CaseTensor& tensor) {
     if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
-        finish_.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
-                                                 : VKROPE_STORE_SCALE_MADE;
-        finish_.scale_floor = static_cast<float>(made->floor);
+        ops_.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
+                                              : VKROPE_STORE_SCALE_MADE;
+        ops_.scale_floor = static_cast<float>(made->floor);
         if (cache_ && cache_->heads_before_rows) {
-            finish_.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+            ops_.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
         }
         return;
     }
     const auto& given = std::get<GivenScaleCase>(*steps_.store_scale);
     const auto* file = std::get_if<std::string>(&given);
-    finish_.store_scale = file == nullptr ? VKROPE_STORE_SCALE_GIVEN
-                                          : VKROPE_STORE_SCALE_GIVEN_HEAD;
+    ops_.store_scale = file == nullptr ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_GIVEN_HEAD;
     if (file == nullptr) {
         store_scales_ = {static_cast<float>(std::get<double>(given))};
         return;
@@ -234,17 +233,17 @@ void CaseFinish::read_store_scale(const CaseTensor& tensor) {
     }
 }
 
-CaseFinish::CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
-                       const CaseTensor& tensor, Element element)
+CaseOps::CaseOps(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
+                 const CaseTensor& tensor, Element element)
     : folder_(folder), steps_(steps), element_(steps.out.value_or(element)) {
     if (tensor.head_dim % block_channels(element_) != 0) {
         wrong_file("out_dtype.{} has blocks of {} channels; tensors.{} has {} channels a head",
                    tensor.name, block_channels(element_), tensor.name, tensor.head_dim);
     }
     bias_ = read_parameter(steps.bias, tensor);
-    finish_.bias = bias_.shape;
-    finish_.clip = static_cast<float>(steps.clip);
-    finish_.scale = static_cast<float>(steps.scale);
+    ops_.bias = bias_.shape;
+    ops_.clip = static_cast<float>(steps.clip);
+    ops_.scale = static_cast<float>(steps.scale);
     if (steps.norm) {
         read_norm(*steps.norm, tensor);
     }
@@ -263,16 +262,16 @@ CaseFinish::CaseFinish(DeviceUnderTest& device, const CaseFolder& folder, const 
     }
 }
 
-TensorParameterSources CaseFinish::sources() const noexcept {
+TensorParameterSources CaseOps::sources() const noexcept {
     return sources(bias_, weight_, norm_bias_);
 }
 
-TensorParameterSources CaseFinish::second_sources() const noexcept {
+TensorParameterSources CaseOps::second_sources() const noexcept {
     return sources(second_bias_, second_weight_, second_norm_bias_);
 }
 
-TensorParameterSources CaseFinish::sources(const Parameter& bias, const Parameter& weight,
-                                           const Parameter& norm_bias) const noexcept {
+TensorParameterSources CaseOps::sources(const Parameter& bias, const Parameter& weight,
+                                        const Parameter& norm_bias) const noexcept {
     TensorParameterSources sources = {
         .bias = bias.source(), .weight = weight.source(), .norm_bias = norm_bias.source()};
     if (!store_scales_.empty()) {
@@ -281,19 +280,19 @@ TensorParameterSources CaseFinish::sources(const Parameter& bias, const Paramete
     return sources;
 }
 
-VkDescriptorBufferInfo CaseFinish::scale_tokens() const noexcept {
-    return finish_.scale_tokens ? scale_tokens_.whole() : VkDescriptorBufferInfo{};
+VkDescriptorBufferInfo CaseOps::scale_tokens() const noexcept {
+    return ops_.scale_tokens ? scale_tokens_.whole() : VkDescriptorBufferInfo{};
 }
 
-VkDescriptorBufferInfo CaseFinish::scales_out() const noexcept {
+VkDescriptorBufferInfo CaseOps::scales_out() const noexcept {
     return made_ ? made_->where() : VkDescriptorBufferInfo{};
 }
 
-std::optional<MadeScales> CaseFinish::made_scales(DeviceUnderTest& device) {
+std::optional<MadeScales> CaseOps::made_scales(DeviceUnderTest& device) {
     return made_ ? std::optional(made_->read(device)) : std::nullopt;
 }
 
-CaseOutput CaseFinish::packed_output(const CaseTensor& tensor) const {
+CaseOutput CaseOps::packed_output(const CaseTensor& tensor) const {
     CaseOutput output = {.element = element_,
                          .shape = tensor.shape,
                          .rows = tensor.out,
@@ -307,7 +306,7 @@ CaseOutput CaseFinish::packed_output(const CaseTensor& tensor) const {
     return output;
 }
 
-CaseOutput CaseFinish::cache_output(const CaseTensor& tensor) const {
+CaseOutput CaseOps::cache_output(const CaseTensor& tensor) const {
     npy::Array initial = folder_.array(steps_.cache->initial);
     if (initial.header.shape != steps_.cache->shape ||
         initial.header.type != tools::npy_type(element_)) {
@@ -335,9 +334,9 @@ CaseOutput CaseFinish::cache_output(const CaseTensor& tensor) const {
     return output;
 }
 
-CaseOutput CaseFinish::output(DeviceUnderTest& device, const CaseTensor& tensor) {
+CaseOutput CaseOps::output(DeviceUnderTest& device, const CaseTensor& tensor) {
     CaseOutput output = cache_ ? cache_output(tensor) : packed_output(tensor);
-    if (is_made(finish_.store_scale)) {
+    if (is_made(ops_.store_scale)) {
         made_.emplace(device, tensor, cache_ ? &*cache_ : nullptr);
     }
     return output;
@@ -355,7 +354,7 @@ bool same_slots(const std::optional<CaseCache>& a, const std::optional<CaseCache
 Buffer parameters_of(DeviceUnderTest& device, const KernelInfo& info,
                      const ParameterSources& sources, const ParameterSources& second,
                      VkDescriptorBufferInfo& where) {
-    const ParameterPlan plan = value_of(plan_parameters(info));
+    const ParameterLayout plan = value_of(plan_parameters(info));
     Buffer buffer;
     if (plan.bytes > 0) {
         const std::size_t floats = plan.bytes / sizeof(float);

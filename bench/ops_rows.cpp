@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/words.hpp"
-#include "finish_layer.hpp"
+#include "layer_with_ops.hpp"
 #include "rows.hpp"
 
 namespace vkrope::bench {
@@ -16,7 +16,7 @@ using tools::fail;
 using tools::Subject;
 using tools::value_of;
 
-constexpr FinishShape finish_shapes[] = {
+constexpr OpsShape ops_shapes[] = {
     {"prefill_qwen3_8b", "Qwen3 8B", 512, 32, 8, 128},
     {"long_qwen3_8b", "Qwen3 8B", 8192, 32, 8, 128},
     {"decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128},
@@ -26,7 +26,7 @@ constexpr FinishShape finish_shapes[] = {
     {"decode_olmo2_7b", "OLMo 2 7B", 1, 32, 32, 128, VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN},
     {"image_flux", "Flux, a quarter of 1024 x 1024", 1152, 24, 24, 128, VKROPE_NORM_RMS,
      VKROPE_NORM_SPAN_HEAD, VKROPE_INTERLEAVED}};
-constexpr FinishShape cache_shapes[] = {
+constexpr OpsShape cache_shapes[] = {
     {"prefill_llama3_1_8b", "Llama 3.1 8B", 512, 32, 8, 128, VKROPE_NORM_NONE},
     {"long_llama3_1_8b", "Llama 3.1 8B", 8192, 32, 8, 128, VKROPE_NORM_NONE},
     {"decode_llama3_1_8b", "Llama 3.1 8B", 1, 32, 8, 128, VKROPE_NORM_NONE},
@@ -39,32 +39,32 @@ constexpr FinishShape cache_shapes[] = {
 /// the rivals.
 constexpr double largest_distance = 1.0 / 16;
 
-using Record = Status (FinishLayer::*)(VkCommandBuffer);
+using Record = Status (LayerWithOps::*)(VkCommandBuffer);
 
-double timed(Device& device, FinishLayer& layer, Record way) {
+double timed(Device& device, LayerWithOps& layer, Record way) {
     return value_of(
         time_ns(device, [&](VkCommandBuffer commands) { return (layer.*way)(commands); }),
         Subject::device);
 }
 
 /// In f32 nothing is rounded between the passes, so they must have the bits of the one dispatch.
-void check_ways(Device& device, FinishLayer& layer, Element element) {
-    timed(device, layer, &FinishLayer::record_passes);
+void check_ways(Device& device, LayerWithOps& layer, Element element) {
+    timed(device, layer, &LayerWithOps::record_passes);
     const std::vector<std::byte> passes = layer.results();
-    timed(device, layer, &FinishLayer::record_plain);
+    timed(device, layer, &LayerWithOps::record_plain);
     if (layer.results() == passes)
         fail(ExitCode::verification_failed, "the other steps changed no element");
-    timed(device, layer, &FinishLayer::record_fused);
+    timed(device, layer, &LayerWithOps::record_fused);
     if (element == VKROPE_F32 && layer.results() != passes)
         fail(ExitCode::verification_failed,
              "the one dispatch and the passes that it replaces have other bits");
     if (layer.has_ggml_way()) {
-        timed(device, layer, &FinishLayer::record_ggml);
+        timed(device, layer, &LayerWithOps::record_ggml);
         if (layer.distance(passes) > largest_distance)
             fail(ExitCode::verification_failed, "ggml's way does not give what the passes give");
     }
     if (!layer.transforms()) return;
-    timed(device, layer, &FinishLayer::record_with_products);
+    timed(device, layer, &LayerWithOps::record_with_products);
     if (!layer.nearly(passes))
         fail(ExitCode::verification_failed,
              "the matrix products differ from the Hadamard transforms");
@@ -72,34 +72,33 @@ void check_ways(Device& device, FinishLayer& layer, Element element) {
 
 }  // namespace
 
-void Bench::register_finishes() {
-    const auto row = [this](const std::string& name, const FinishShape& shape,
-                            const FinishTypes& types) {
+void Bench::register_ops() {
+    const auto row = [this](const std::string& name, const OpsShape& shape, const OpsTypes& types) {
         add(name, [=, this](benchmark::State& state) {
             if (set_up_ != name) {
                 row_ = {};
                 set_up_ = name;
-                finish_.reset();
+                ops_.reset();
             }
-            if (!finish_) {
-                const auto made = std::make_shared<FinishLayer>(device_, shape, types);
+            if (!ops_) {
+                const auto made = std::make_shared<LayerWithOps>(device_, shape, types);
                 check_ways(device_, *made, types.element);
-                finish_ = made;
+                ops_ = made;
             }
-            time_finish(state, finish_.get(), shape.model);
+            time_ops(state, ops_.get(), shape.model);
         });
     };
     // A GPU needs more tokens to be busy than a software device, which would take minutes for them.
     const bool software = device_.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    const auto fits_device = [&](const FinishShape& shape) {
+    const auto fits_device = [&](const OpsShape& shape) {
         return !software || shape.tokens <= 4096;
     };
-    for (const FinishShape& shape : finish_shapes) {
+    for (const OpsShape& shape : ops_shapes) {
         if (!fits_device(shape)) continue;
         for (const auto& [word, element] : tools::elements)
-            row(fmt::format("finish/{}/{}", shape.name, word), shape, {element, element});
+            row(fmt::format("ops/{}/{}", shape.name, word), shape, {element, element});
     }
-    for (const FinishShape& shape : cache_shapes) {
+    for (const OpsShape& shape : cache_shapes) {
         if (!fits_device(shape)) continue;
         for (const auto& [word, cache] : tools::stored_elements) {
             if (is_quantised(cache))
@@ -109,20 +108,20 @@ void Bench::register_finishes() {
 }
 
 // Dispatch and passes alternate, so that other load on the machine affects all of them.
-void Bench::time_finish(benchmark::State& state, void* of, const char* model) {
-    auto& layer = *static_cast<FinishLayer*>(of);
+void Bench::time_ops(benchmark::State& state, void* of, const char* model) {
+    auto& layer = *static_cast<LayerWithOps*>(of);
     std::vector<double> fused, plain, passes, with_products, of_ggml;
     roof().aim(layer.copies());
     check(roof().settle(true), Subject::device);
     for (auto _ : state) {
         check(roof().round(), Subject::device);
         if (layer.has_ggml_way())
-            of_ggml.push_back(timed(device_, layer, &FinishLayer::record_ggml));
+            of_ggml.push_back(timed(device_, layer, &LayerWithOps::record_ggml));
         if (layer.transforms())
-            with_products.push_back(timed(device_, layer, &FinishLayer::record_with_products));
-        passes.push_back(timed(device_, layer, &FinishLayer::record_passes));
-        plain.push_back(timed(device_, layer, &FinishLayer::record_plain));
-        fused.push_back(timed(device_, layer, &FinishLayer::record_fused));
+            with_products.push_back(timed(device_, layer, &LayerWithOps::record_with_products));
+        passes.push_back(timed(device_, layer, &LayerWithOps::record_passes));
+        plain.push_back(timed(device_, layer, &LayerWithOps::record_plain));
+        fused.push_back(timed(device_, layer, &LayerWithOps::record_fused));
         state.SetIterationTime(fused.back() * 1e-9);
     }
     state.counters["bytes_per_second"] = layer.bytes() / median(fused) * 1e9;

@@ -12,7 +12,7 @@
 
 namespace vkrope::bench {
 
-struct FinishShape {
+struct OpsShape {
     const char *name, *model;
     std::uint32_t tokens, q_heads, k_heads, head_dim;
     NormKind norm = VKROPE_NORM_RMS;
@@ -21,15 +21,15 @@ struct FinishShape {
 };
 
 /// Types of the input, of a pass's result, and of the caches of K and V.
-struct FinishTypes {
+struct OpsTypes {
     Element element, cache;
 };
 
 /// The tensors and the kernels of a shape. After each record function results() has the same
 /// values.
-class FinishLayer {
+class LayerWithOps {
    public:
-    FinishLayer(Device& device, const FinishShape& shape, const FinishTypes& types);
+    LayerWithOps(Device& device, const OpsShape& shape, const OpsTypes& types);
 
     /// Bytes that the one dispatch, and the passes, read and write.
     double bytes() const { return moved(whole_); }
@@ -103,8 +103,8 @@ class FinishLayer {
     static double moved(const Pass& pass);
 
     Device& device_;
-    FinishShape shape_;
-    FinishTypes types_;
+    OpsShape shape_;
+    OpsTypes types_;
     Norm norm_;
     AngleTable table_;
     Buffer parameters_, slots_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A lane that owns its rows: it sums them first, and then applies the ops step by step, each step
-// in all of its heads, so that it reads angles once. Part of finish.glsl, which includes it.
+// in all of its heads, so that it reads angles once. Part of ops.glsl, which includes it.
 
 // Sums to be added later: of units, if they do not come in order, and of heads.
 const uint T(owned_units) = T(norm_after) ? T(units) : 1;
@@ -103,7 +103,7 @@ void T(hold_norms)(Token token, const uint from, const uint first, const uint ap
 }
 
 // Applies one step in these heads.
-void T(finish_heads)(bool turns, const Step step, const uint from, const uint to, const uint first,
+void T(ops_heads)(bool turns, const Step step, const uint from, const uint to, const uint first,
                      const uint apart, const uint heads, const float token_factor) {
     T(StepParameters) p;
     T(load_step_parameters)(shape_channel, step, first, p);
@@ -115,13 +115,13 @@ void T(finish_heads)(bool turns, const Step step, const uint from, const uint to
         VkropeNorm norm = vkrope_no_norm();
         if (T(norm) != 0) norm = T(norms)[T(whole_token) ? 0 : i];
         T(load_step_parameters)(shape_head_channel, step, head, p);
-        T(finish_units)(turns, step, A, B, there, p, norm, token_factor);
+        T(ops_units)(turns, step, A, B, there, p, norm, token_factor);
     }
 }
 
-void T(finish_copied)(uint from, const uint to, const uint first, const uint apart,
+void T(ops_copied)(uint from, const uint to, const uint first, const uint apart,
                       const uint heads, const float token_factor) {
     for (uint index = T(row_steps) - T(copying); index < T(row_steps); ++index) {
-        T(finish_heads)(false, T(copied_step)(index), from, to, first, apart, heads, token_factor);
+        T(ops_heads)(false, T(copied_step)(index), from, to, first, apart, heads, token_factor);
     }
 }

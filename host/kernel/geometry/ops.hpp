@@ -16,10 +16,10 @@ inline bool stores_together(const KernelInfo& info) noexcept {
     return any_tensor(info, [](const TensorInfo& tensor) { return stores_together(tensor); });
 }
 
-/// Whether a tensor of a kernel has a finish or a quantised output.
-inline bool has_finish(const KernelInfo& info) noexcept {
+/// Whether a tensor of a kernel has ops or a quantised output.
+inline bool has_ops(const KernelInfo& info) noexcept {
     return any_tensor(info, [](const TensorInfo& tensor) {
-        return has_finish(tensor.ops) || stores_together(tensor);
+        return has_ops(tensor.ops) || stores_together(tensor);
     });
 }
 

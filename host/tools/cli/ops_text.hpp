@@ -18,20 +18,20 @@ inline constexpr Choice<NormPlace> norm_places[] = {{"before", VKROPE_NORM_PLACE
                                                     {"after", VKROPE_NORM_PLACE_AFTER}};
 
 /// "bias, rms norm of each head (eps 1e-06, weight), rotation"; "none" if there is no step.
-std::string steps_text(const Finish& finish, bool rotates);
+std::string steps_text(const Ops& ops, bool rotates);
 
 /// The norm with the shapes of its weight and its bias; null if there is none.
 nlohmann::ordered_json norm_json(const Norm& norm);
 
 /// The norms, the clip and the query scale of a model. A norm is null if the model has none, and
 /// "not known" if that is not known.
-nlohmann::ordered_json finish_json(const ModelFinish& finish);
+nlohmann::ordered_json ops_json(const ModelOps& ops);
 
 /// "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
 std::string query_scale_text(const QueryScale& scale);
 
 /// The steps of Q, K and V, where a model takes more than the rotation, and whether Q and K have
 /// norms.
-std::string model_steps_text(const Rotation& rotation);
+std::string model_steps_text(const RopeParams& rotation);
 
 }  // namespace vkrope::tools

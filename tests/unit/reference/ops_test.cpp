@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The oracle of the finish: values worked out by hand, the order of the steps, and an error bound
+// The oracle of the ops: values worked out by hand, the order of the steps, and an error bound
 // that f32 arithmetic keeps and mistakes break.
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 
 #include <doctest/doctest.h>
 
@@ -45,15 +45,15 @@ Operation no_turn(std::uint64_t tokens) {
     return operation;
 }
 
-std::vector<double> finished(const Tensor& in, const Operation& operation, const Finish& steps,
+std::vector<double> finished(const Tensor& in, const Operation& operation, const Ops& steps,
                              const std::vector<float>& input) {
     std::vector<double> values;
-    finish(in, operation, steps, 3, input.data(),
-           [&](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
-               for (const Approximate& channel : channels) {
-                   values.push_back(double(channel.value));
-               }
-           });
+    apply_ops(in, operation, steps, 3, input.data(),
+              [&](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
+                  for (const Approximate& channel : channels) {
+                      values.push_back(double(channel.value));
+                  }
+              });
     return values;
 }
 
@@ -73,7 +73,7 @@ constexpr auto rms = NormKind::rms, layer = NormKind::layer;
 
 }  // namespace
 
-TEST_CASE("finish: rms norm over a head row and over a token") {
+TEST_CASE("ops: rms norm over a head row and over a token") {
     const Tensor tensor = packed(1, 2, 2);
     const std::vector<float> input = {3, 4, 0, 10};  // mean squares 12.5, 50; over both 31.25
     const double a = std::sqrt(12.5), b = std::sqrt(50.0), both = std::sqrt(31.25);
@@ -86,7 +86,7 @@ TEST_CASE("finish: rms norm over a head row and over a token") {
                  {0.75, 1, 0, 10 / std::sqrt(53.5)});
 }
 
-TEST_CASE("finish: weights are shared or one for each head, plus their offset") {
+TEST_CASE("ops: weights are shared or one for each head, plus their offset") {
     const Tensor tensor = packed(1, 2, 2);
     const std::vector<float> input = {1, 1, 2, 2};
     check_values(finished(tensor, no_turn(1), {.norm = {.kind = rms, .weight = {5, 7}}}, input),
@@ -100,7 +100,7 @@ TEST_CASE("finish: weights are shared or one for each head, plus their offset") 
         {1.5, 1.25, 1.5, 1.25});
 }
 
-TEST_CASE("finish: layer norm takes the population variance and has a bias") {
+TEST_CASE("ops: layer norm takes the population variance and has a bias") {
     const Tensor tensor = packed(1, 1, 4);
     const std::vector<float> input = {1, 2, 3, 6};  // mean 3, squares of deviations 4 1 0 9
     const double root = std::sqrt(3.5);
@@ -114,23 +114,23 @@ TEST_CASE("finish: layer norm takes the population variance and has a bias") {
         {-1 + 10, -1 + 20, 30, 6 + 40});
 }
 
-TEST_CASE("finish: the order is bias, norm, clip, rotation, norm after, scale") {
+TEST_CASE("ops: the order is bias, norm, clip, rotation, norm after, scale") {
     const Tensor tensor = packed(2, 1, 2);
     const std::vector<float> input = {2, 3, 2, 3};
-    const Finish before = {.bias = {1, 1},                                       // 3, 4
-                           .norm = {.kind = rms, .eps = 3.5, .weight = {4, 1}},  // 3, 1
-                           .clip = 2,  // 2, 1; turned -1, 2
-                           .scale = 10,
-                           .scale_tokens = {1, 3}};
+    const Ops before = {.bias = {1, 1},                                       // 3, 4
+                        .norm = {.kind = rms, .eps = 3.5, .weight = {4, 1}},  // 3, 1
+                        .clip = 2,                                            // 2, 1; turned -1, 2
+                        .scale = 10,
+                        .scale_tokens = {1, 3}};
     check_values(finished(tensor, quarter_turn(2), before, input), {-10, 20, -30, 60});
-    Finish after = before;  // 3, 4; clipped 2, 2; turned -2, 2; over sqrt(4 + 3.5)
+    Ops after = before;  // 3, 4; clipped 2, 2; turned -2, 2; over sqrt(4 + 3.5)
     after.norm.after = true;
     const double root = std::sqrt(7.5);
     check_values(finished(tensor, quarter_turn(2), after, input),
                  {-80 / root, 20 / root, -240 / root, 60 / root});
 }
 
-TEST_CASE("finish: channels outside the window take every step but the rotation") {
+TEST_CASE("ops: channels outside the window take every step but the rotation") {
     const Tensor tensor = packed(1, 1, 4);
     Operation operation = quarter_turn(1);
     operation.rotary_offset = 2;
@@ -139,7 +139,7 @@ TEST_CASE("finish: channels outside the window take every step but the rotation"
         {10, 12, -10, 8});
 }
 
-TEST_CASE("finish: rows with an infinity or a NaN") {
+TEST_CASE("ops: rows with an infinity or a NaN") {
     const Tensor tensor = packed(1, 3, 2);
     const float inf = float(infinity), nan = float(not_a_number);
     check_values(
@@ -152,28 +152,28 @@ TEST_CASE("finish: rows with an infinity or a NaN") {
                  {2, -2, not_a_number, 1, -2, 2});
 }
 
-TEST_CASE("finish: rounding between the steps") {
+TEST_CASE("ops: rounding between the steps") {
     // 1 / sqrt(mean(1, 2^2)) = 0.6325; to bf16 0.6328125, 1.265625; the products with 1.0078125
     // are 0.63775..., 1.27551...
     const Tensor tensor = packed(1, 1, 2, Type::bf16);
     const std::uint16_t input[] = {0x3f80, 0x4000};
-    const Finish steps = {
+    const Ops steps = {
         .norm = {.kind = rms, .weight = {1.0078125, 1.0078125}, .round_between = Type::bf16}};
     std::vector<double> values;
-    finish(tensor, no_turn(1), steps, 3, static_cast<const void*>(input),
-           [&](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
-               for (const Approximate& channel : channels) {
-                   values.push_back(double(channel.value));
-                   CHECK(channel.error == 0);  // no tie is near
-               }
-           });
+    apply_ops(tensor, no_turn(1), steps, 3, static_cast<const void*>(input),
+              [&](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
+                  for (const Approximate& channel : channels) {
+                      values.push_back(double(channel.value));
+                      CHECK(channel.error == 0);  // no tie is near
+                  }
+              });
     check_values(values, {0.63671875, 1.2734375});
 }
 
-TEST_CASE("finish: a tensor without steps is stored bit for bit") {
+TEST_CASE("ops: a tensor without steps is stored bit for bit") {
     const Tensor tensor = packed(1, 1, 2);
     const std::vector<float> input = {-0.0f, 3};
-    FinishVerdict verdict = compare(tensor, tensor, no_turn(1), {}, 3, input.data(), input.data());
+    OpsVerdict verdict = compare(tensor, tensor, no_turn(1), {}, 3, input.data(), input.data());
     CHECK(verdict.right());
     CHECK(verdict.elements == 2);
     const std::vector<float> changed = {0.0f, 3};
@@ -183,7 +183,7 @@ TEST_CASE("finish: a tensor without steps is stored bit for bit") {
     CHECK(verdict.worst_place.channel == 0);
 }
 
-TEST_CASE("finish: the wrong size of a parameter is an error") {
+TEST_CASE("ops: the wrong size of a parameter is an error") {
     const Tensor tensor = packed(1, 2, 4);
     const std::vector<float> input(8);
     CHECK_THROWS_AS(finished(tensor, no_turn(1), {.bias = {1, 2}}, input), std::invalid_argument);
@@ -209,7 +209,7 @@ float tree_sum(std::vector<float> row) {
 struct Made {
     Tensor tensor;
     Operation operation;
-    Finish steps;
+    Ops steps;
     std::vector<float> input, output;
 };
 
@@ -223,7 +223,7 @@ Made in_floats(std::uint64_t seed, NormKind kind, bool after, std::uint64_t head
     for (std::uint64_t j = 0; j < head_dim / 2; ++j) {
         made.operation.inv_freq.push_back(std::pow(10000.0, -2.0 * double(j) / double(head_dim)));
     }
-    Finish& steps = made.steps;
+    Ops& steps = made.steps;
     steps.norm = {.kind = kind, .after = after, .eps = double(1e-6f), .weight_offset = 1};
     steps.scale = double(0.3f);
     for (std::uint64_t c = 0; c < head_dim; ++c) {
@@ -286,19 +286,19 @@ Made in_floats(std::uint64_t seed, NormKind kind, bool after, std::uint64_t head
     return made;
 }
 
-FinishVerdict judged(const Made& made) {
+OpsVerdict judged(const Made& made) {
     return compare(made.tensor, made.tensor, made.operation, made.steps, 2.5, made.input.data(),
                    made.output.data());
 }
 
 }  // namespace
 
-TEST_CASE("finish: f32 arithmetic keeps the bound, and comes close enough to test it") {
+TEST_CASE("ops: f32 arithmetic keeps the bound, and comes close enough to test it") {
     for (const NormKind kind : {rms, layer}) {
         for (const bool after : {false, true}) {
             double largest = 0;
             for (std::uint64_t seed = 0; seed < 20; ++seed) {
-                const FinishVerdict verdict = judged(
+                const OpsVerdict verdict = judged(
                     in_floats(seed, kind, after, seed % 2 == 0 ? 64 : 80));
                 CAPTURE(verdict.worst);
                 REQUIRE(verdict.right());
@@ -311,7 +311,7 @@ TEST_CASE("finish: f32 arithmetic keeps the bound, and comes close enough to tes
     }
 }
 
-TEST_CASE("finish: the usual mistakes break the bound") {
+TEST_CASE("ops: the usual mistakes break the bound") {
     const Made right = in_floats(1, rms, false, 64);
     const auto broken = [&](auto change) {
         Made made = right;
@@ -331,14 +331,14 @@ TEST_CASE("finish: the usual mistakes break the bound") {
     }));
 }
 
-TEST_CASE("finish: a cache receives the rows that its slots name") {
+TEST_CASE("ops: a cache receives the rows that its slots name") {
     const Tensor in = packed(2, 1, 2);
     Tensor out = in;
     out.cache = Cache{
         .slot_mapping = {1, -1}, .pages = 2, .page_size = 1, .page_stride = 2, .row_stride = 2};
     const std::vector<float> input = {1, 2, 3, 4}, output = {7, 7, 2, 4};
-    const FinishVerdict verdict = compare(in, out, no_turn(2), {.scale = 2}, 3, input.data(),
-                                          output.data());
+    const OpsVerdict verdict = compare(in, out, no_turn(2), {.scale = 2}, 3, input.data(),
+                                       output.data());
     CHECK(verdict.right());
     CHECK(verdict.elements == 2);
 }

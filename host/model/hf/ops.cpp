@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/finish.hpp"
+#include "model/hf/ops.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,22 +25,22 @@ bool reads(QueryScaling scale, std::string_view key) {
     }
 }
 
-class FinishImport {
+class OpsImport {
    public:
-    FinishImport(const ModelType* model, const Scopes& config, const Scopes& scaling,
-                 const LayerKind& layer)
+    OpsImport(const ModelType* model, const Scopes& config, const Scopes& scaling,
+              const LayerKind& layer)
         : model_(model), config_(config), scaling_(scaling), rotates_(layer.rotates),
           crosses_(layer.crosses) {}
 
-    ModelFinish run() {
+    ModelOps run() {
         heads();
         if (model_ != nullptr) {
             norms();
             clip();
             query_scale();
         }
-        finish_.tensor[Q].scale_tokens = finish_.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
-        return finish_;
+        ops_.tensor[Q].scale_tokens = ops_.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
+        return ops_;
     }
 
    private:
@@ -54,10 +54,10 @@ class FinishImport {
         if (find_first(config_, {"num_global_key_value_heads"})) {
             return;
         }
-        finish_.q_heads = count({"num_attention_heads", "n_head", "n_heads"});
-        finish_.k_heads = count({"num_key_value_heads", "num_kv_heads", "kv_n_heads"});
-        if (finish_.k_heads == 0) {
-            finish_.k_heads = finish_.q_heads;  // every query head has its own key head
+        ops_.q_heads = count({"num_attention_heads", "n_head", "n_heads"});
+        ops_.k_heads = count({"num_key_value_heads", "num_kv_heads", "kv_n_heads"});
+        if (ops_.k_heads == 0) {
+            ops_.k_heads = ops_.q_heads;  // every query head has its own key head
         }
     }
 
@@ -72,28 +72,28 @@ class FinishImport {
     void norms() {
         const NormRule* rule = &model_->norms;
         if (rule->kind == VKROPE_NORM_NONE && !rule->not_known) {
-            finish_.norms_known = !asked_for();
+            ops_.norms_known = !asked_for();
             return;
         }
         if (rule->with_rope_only && !rotates_) {
-            finish_.norms_known = true;
+            ops_.norms_known = true;
             return;
         }
         if (rule->crossing_only && !crosses_) {
-            finish_.norms_known = !asked_for();
+            ops_.norms_known = !asked_for();
             return;
         }
         if (rule->asked_by != nullptr && !(rule->or_by && is_true(rule->or_by, false))) {
             const Field asked = find_first(config_, {rule->asked_by});
             if (asked ? !truth(asked) : rule->unsaid != Unsaid::norms) {
-                finish_.norms_known = (asked || rule->unsaid == Unsaid::none) && !asked_for();
+                ops_.norms_known = (asked || rule->unsaid == Unsaid::none) && !asked_for();
                 return;
             }
         }
         if (rule->not_known) {
             return;
         }
-        finish_.norms_known = true;
+        ops_.norms_known = true;
         Norm norm;
         norm.kind = rule->kind;
         norm.span = rule->span;
@@ -103,12 +103,12 @@ class FinishImport {
         norm.weight = rule->weight;
         norm.weight_offset = rule->weight_offset;
         norm.bias = rule->bias;
-        finish_.tensor[Q].norm = finish_.tensor[K].norm = norm;
+        ops_.tensor[Q].norm = ops_.tensor[K].norm = norm;
         if (rule->of_v_too) {
-            finish_.tensor[V].norm = without_weight(norm);
+            ops_.tensor[V].norm = without_weight(norm);
         }
         if (rule->q_without_weight) {
-            finish_.tensor[Q].norm = without_weight(norm);
+            ops_.tensor[Q].norm = without_weight(norm);
         }
     }
 
@@ -133,9 +133,9 @@ class FinishImport {
     /// OLMo, DBRX and MPT clamp the projections, OLMoE what its norms leave.
     void clip() {
         if (const Field field = model_->clips ? find_first(config_, {"clip_qkv"}) : Field()) {
-            finish_.tensor[Q].clip = finish_.tensor[K].clip = finish_.tensor[V].clip = float(
+            ops_.tensor[Q].clip = ops_.tensor[K].clip = ops_.tensor[V].clip = float(
                 positive_number(field));
-            if (!std::isfinite(finish_.tensor[Q].clip)) {
+            if (!std::isfinite(ops_.tensor[Q].clip)) {
                 refuse(field, "a number that a float holds");
             }
         }
@@ -147,7 +147,7 @@ class FinishImport {
     }
 
     void query_scale() {
-        QueryScale& scale = finish_.query_scale;
+        QueryScale& scale = ops_.query_scale;
         if (model_->query_scale == VKROPE_QUERY_SCALING_LOGN && is_true("use_logn_attn", false)) {
             const Field length = find_first(config_, {"seq_length"});
             if (length && positive_number(length) > 1) {
@@ -171,17 +171,17 @@ class FinishImport {
     const Scopes& config_;
     const Scopes& scaling_;
     const bool rotates_, crosses_;
-    ModelFinish finish_;
+    ModelOps ops_;
 };
 
 }  // namespace
 
-ModelFinish model_finish(const ModelType* model, const Scopes& config, const Scopes& scaling,
-                         const LayerKind& layer) {
-    return FinishImport(model, config, scaling, layer).run();
+ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
+                   const LayerKind& layer) {
+    return OpsImport(model, config, scaling, layer).run();
 }
 
-bool finish_reads(const std::string& model_type, const std::string& key) {
+bool ops_reads(const std::string& model_type, const std::string& key) {
     const ModelType* model = find_model_type(model_type);
     const auto asked_by = [&](const char* name) { return name != nullptr && key == name; };
     return model != nullptr && (asked_by(model->norms.asked_by) || asked_by(model->norms.or_by) ||

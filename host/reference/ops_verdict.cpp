@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Compares an output with finish(), element by element.
+// Compares an output with apply_ops(), element by element.
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 #include "reference/rows.hpp"
 #include "reference/turns.hpp"
 
@@ -16,7 +16,7 @@ constexpr long double infinity = std::numeric_limits<long double>::infinity();
 /// Fills a verdict, element by element.
 class Judge {
    public:
-    Judge(const Tensor& out, const Operation& operation, const Finish& steps, const void* output)
+    Judge(const Tensor& out, const Operation& operation, const Ops& steps, const void* output)
         : out_(out), output_(output), elements_(table_of(out.type)),
           touched_(out.head_dim, has_steps(steps)) {
         for (const Pair& pair : pairs_of(operation)) {
@@ -49,7 +49,7 @@ class Judge {
         }
     }
 
-    FinishVerdict& verdict() { return verdict_; }
+    OpsVerdict& verdict() { return verdict_; }
 
    private:
     void describe(const Place& place, std::uint32_t got, const Approximate& exact) {
@@ -68,35 +68,35 @@ class Judge {
     const void* output_;
     const ElementTable& elements_;
     std::vector<bool> touched_;  // channels that a step or the rotation computes
-    FinishVerdict verdict_;
+    OpsVerdict verdict_;
 };
 
 }  // namespace
 
-FinishVerdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
-                      const Finish& steps, double bound_u, const void* input, const void* output,
-                      const std::function<void(double)>& progress) {
+OpsVerdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
+                   const Ops& steps, double bound_u, const void* input, const void* output,
+                   const std::function<void(double)>& progress) {
     check_tensors(in, out);
     Judge judge(out, operation, steps, output);
     const auto total = double(in.batch * in.tokens);
-    finish(in, operation, steps, bound_u, input,
-           [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
-               const std::uint64_t index = batch * in.tokens + token;
-               const bool slot_outside = out.cache && out.cache->slot_mapping[index] != -1 &&
-                                         !has_row(*out.cache, out.cache->slot_mapping[index]);
-               const bool covered = is_covered(operation, operation.positions[index]);
-               judge.verdict().out_of_range += !covered || slot_outside ? 1 : 0;
-               for (std::size_t i = 0; i < channels.size(); ++i) {
-                   const Place place = {batch, token, i / in.head_dim, i % in.head_dim};
-                   const std::uint64_t row = row_of(out, place);
-                   if (row != nowhere) {
-                       judge.element(place, row + place.channel, channels[i]);
-                   }
-               }
-               if (progress) {
-                   progress(double(index + 1) / total);
-               }
-           });
+    apply_ops(in, operation, steps, bound_u, input,
+              [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
+                  const std::uint64_t index = batch * in.tokens + token;
+                  const bool slot_outside = out.cache && out.cache->slot_mapping[index] != -1 &&
+                                            !has_row(*out.cache, out.cache->slot_mapping[index]);
+                  const bool covered = is_covered(operation, operation.positions[index]);
+                  judge.verdict().out_of_range += !covered || slot_outside ? 1 : 0;
+                  for (std::size_t i = 0; i < channels.size(); ++i) {
+                      const Place place = {batch, token, i / in.head_dim, i % in.head_dim};
+                      const std::uint64_t row = row_of(out, place);
+                      if (row != nowhere) {
+                          judge.element(place, row + place.channel, channels[i]);
+                      }
+                  }
+                  if (progress) {
+                      progress(double(index + 1) / total);
+                  }
+              });
     return judge.verdict();
 }
 

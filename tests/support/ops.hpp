@@ -2,7 +2,7 @@
 // The steps around a rotation, as a kernel and as the oracle takes them.
 #pragma once
 
-#include "reference/finish.hpp"
+#include "reference/ops.hpp"
 #include "test_device.hpp"
 
 namespace vkrope::test {
@@ -11,7 +11,7 @@ namespace vkrope::test {
 struct Parameters {
     std::vector<float> of[9] = {};            ///< bias, weight, norm bias of q, k, v
     std::vector<float> store_scales[3] = {};  ///< of q, k, v
-    ParameterPlan plan = {};
+    ParameterLayout plan = {};
     Bytes filled = {};
 };
 
@@ -63,25 +63,24 @@ inline std::vector<float> random_factors(std::size_t count) {
 /// parameters  its bias, weight and norm bias: three of Parameters::of
 /// q_scale     Call::q_scale of Q; else 1
 /// factors     of its tokens, if it has any
-inline reference::Finish oracle_of(const Finish& finish, Element in,
-                                   const std::vector<float>* parameters, float q_scale,
-                                   const std::vector<float>& factors) {
+inline reference::Ops oracle_of(const Ops& ops, Element in, const std::vector<float>* parameters,
+                                float q_scale, const std::vector<float>& factors) {
     const auto doubles = [](const std::vector<float>& of) {
         return std::vector<double>(of.begin(), of.end());
     };
-    reference::Finish made;
+    reference::Ops made;
     made.bias = doubles(parameters[0]);
-    made.norm = {.kind = reference::NormKind(finish.norm.kind),
-                 .over_token = finish.norm.span == VKROPE_NORM_SPAN_TOKEN,
-                 .after = finish.norm.place == VKROPE_NORM_PLACE_AFTER,
-                 .eps = finish.norm.eps,
+    made.norm = {.kind = reference::NormKind(ops.norm.kind),
+                 .over_token = ops.norm.span == VKROPE_NORM_SPAN_TOKEN,
+                 .after = ops.norm.place == VKROPE_NORM_PLACE_AFTER,
+                 .eps = ops.norm.eps,
                  .weight = doubles(parameters[1]),
-                 .weight_offset = double(finish.norm.weight_offset),
+                 .weight_offset = double(ops.norm.weight_offset),
                  .bias = doubles(parameters[2])};
-    if (finish.norm.round_between) made.norm.round_between = type_of(in);
-    made.clip = finish.clip;
-    made.scale = double(scale_of(finish)) * q_scale;
-    if (finish.scale_tokens) made.scale_tokens = doubles(factors);
+    if (ops.norm.round_between) made.norm.round_between = type_of(in);
+    made.clip = ops.clip;
+    made.scale = double(scale_of(ops)) * q_scale;
+    if (ops.scale_tokens) made.scale_tokens = doubles(factors);
     return made;
 }
 

@@ -4,18 +4,18 @@
 // Declares no binding, push constant or workgroup size. Define this macro first:
 //
 //   VKROPE_STATUS_WORD(index)  the counter of tokens outside a table or cache: uint
-#ifndef VKROPE_FINISH_LANES_GLSL
-#define VKROPE_FINISH_LANES_GLSL
+#ifndef VKROPE_OPS_LANES_GLSL
+#define VKROPE_OPS_LANES_GLSL
 
 #ifndef VKROPE_STATUS_WORD
-#error "finish_lanes.glsl: define VKROPE_STATUS_WORD(index)"
+#error "ops_lanes.glsl: define VKROPE_STATUS_WORD(index)"
 #endif
 #if !defined(VKROPE_STEPS_GLSL) || !defined(VKROPE_NORM_GLSL)
-#error "finish_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first"
+#error "ops_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first"
 #endif
 
 // Applies the ops to the heads `head_lane`, head_lane + apart, ... of a token.
-void finish_rows(const uint index, const uint z, const uint head_lane, const uint apart) {
+void ops_rows(const uint index, const uint z, const uint head_lane, const uint apart) {
     const Token token = vkrope_token(index, z);
     const uint q_heads = VKROPE_PUSH.heads & 0xffffu, k_heads = VKROPE_PUSH.heads >> 16;
     const uint q_row = q_from(index, z), k_row = k_from(index, z), v_row = v_from(index, z);
@@ -31,17 +31,17 @@ void finish_rows(const uint index, const uint z, const uint head_lane, const uin
         for (uint n = 0; n < rotating; ++n) {
             const Step step = rotating_step(token, pairs_of(n));
             if (q_head_dim != 0)
-                q_finish_heads(true, q_turned_step(step), q_row, q_there, first, apart, q_heads,
+                q_ops_heads(true, q_turned_step(step), q_row, q_there, first, apart, q_heads,
                                q_factor);
             if (k_head_dim != 0)
-                k_finish_heads(true, k_turned_step(step), k_row, k_there, first, apart, k_stored,
+                k_ops_heads(true, k_turned_step(step), k_row, k_there, first, apart, k_stored,
                                k_factor);
         }
-        if (q_copying != 0) q_finish_copied(q_row, q_there, first, apart, q_heads, q_factor);
-        if (k_copying != 0) k_finish_copied(k_row, k_there, first, apart, k_stored, k_factor);
+        if (q_copying != 0) q_ops_copied(q_row, q_there, first, apart, q_heads, q_factor);
+        if (k_copying != 0) k_ops_copied(k_row, k_there, first, apart, k_stored, k_factor);
         if (v_head_dim != 0) {
             v_hold_norms(token, v_row, first, apart, v_stored);
-            v_finish_copied(v_row, v_there, first, apart, v_stored, v_factor);
+            v_ops_copied(v_row, v_there, first, apart, v_stored, v_factor);
         }
     }
     if (counter != 0) {
@@ -59,7 +59,7 @@ void separate_tensors(const uint dim_a, const uint dim_b, const uint parts_a, co
 }
 
 // A lane's share of the rows of a token. Lanes without a token take the last one and store nothing.
-void finish_shares(const uint step_lane, const uint head_lane, const uint token_lane) {
+void ops_shares(const uint step_lane, const uint head_lane, const uint token_lane) {
     const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
     const bool in_call = wanted < VKROPE_PUSH.tokens;
     const uint index = min(wanted, VKROPE_PUSH.tokens - 1);
@@ -81,15 +81,15 @@ void finish_shares(const uint step_lane, const uint head_lane, const uint token_
             q.step = k.step = rotating_step(token, pairs_of(step_lane));
     }
     if (q_head_dim != 0) {
-        if (q_has_share()) q_finish_rounds(q);
+        if (q_has_share()) q_ops_rounds(q);
     }
     separate_tensors(q_head_dim, k_head_dim, q_parts, k_parts);
     if (k_head_dim != 0) {
-        if (k_has_share()) k_finish_rounds(k);
+        if (k_has_share()) k_ops_rounds(k);
     }
     separate_tensors(k_head_dim, v_head_dim, k_parts, v_parts);
     if (v_head_dim != 0) {
-        if (v_has_share() && vkrope_has(flag_v)) v_finish_rounds(v);
+        if (v_has_share() && vkrope_has(flag_v)) v_ops_rounds(v);
     }
     if (counter != 0) {
         if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && in_call &&
@@ -103,10 +103,10 @@ void finish_shares(const uint step_lane, const uint head_lane, const uint token_
 // overwrite the words that it reads.
 const uint spread_log2 = 3;
 
-void finish_lane() {
+void ops_lane() {
     const uint lane = gl_LocalInvocationID.x;
-    if (finish == finish_shared) {
-        finish_shares(lane % step_lanes, lane / step_lanes % head_lanes,
+    if (ops == ops_shared) {
+        ops_shares(lane % step_lanes, lane / step_lanes % head_lanes,
                       lane / (step_lanes * head_lanes));
     } else {
         uint apart_log2 = 0;
@@ -116,7 +116,7 @@ void finish_lane() {
         const uint apart = 1u << apart_log2;
         const uint index = gl_WorkGroupID.x * group_tokens + (lane >> apart_log2);
         if (index < VKROPE_PUSH.tokens)
-            finish_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
+            ops_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
     }
 }
 

@@ -8,14 +8,13 @@
 
 namespace vkrope {
 
-/// The finish of a layer: the norms whose weights the file holds, with its eps, what the
+/// The ops of a layer: the norms whose weights the file holds, with its eps, what the
 /// architecture normalises without weights, clamps and query scales.
 ///
 /// architecture  its row; without a name, which norms a tensor belongs to is not known
 /// rotation      pairing, head_dim and `rotates` of the layer; a norm of another width is left out
 ///               with a warning
-ModelFinish gguf_finish(GgufFields& keys, const GgufFile& file,
-                        const GgufArchitecture& architecture, const ModelQuery& query,
-                        Rotation& rotation);
+ModelOps gguf_ops(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
+                  const ModelQuery& query, RopeParams& rotation);
 
 }  // namespace vkrope

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <limits>
 
-#include "finish_scene.hpp"
+#include "ops_scene.hpp"
 
 namespace vkrope::test {
 
@@ -16,13 +16,13 @@ Norm rms(ParameterShape weight = VKROPE_PARAMETER_CHANNEL) {
 }
 
 TensorInfo width(std::uint32_t head_dim, Element element = VKROPE_F32, std::uint32_t offset = 0,
-                 std::uint32_t head_count = 0, const Finish& ops = {}) {
+                 std::uint32_t head_count = 0, const Ops& ops = {}) {
     return {element, element, head_dim, offset, head_count, ops};
 }
 
 }  // namespace
 
-TEST_CASE("finish: an RMS norm of each head before the rotation, in every type and pairing") {
+TEST_CASE("ops: an RMS norm of each head before the rotation, in every type and pairing") {
     const struct {
         Element element;
         Pairing pairing;
@@ -42,7 +42,7 @@ TEST_CASE("finish: an RMS norm of each head before the rotation, in every type a
     }
 }
 
-TEST_CASE("finish: a norm spans the whole row, whatever part of it turns") {
+TEST_CASE("ops: a norm spans the whole row, whatever part of it turns") {
     // Rows of any length, windows in the middle, and several of them.
     const struct {
         std::uint32_t head_dim, rotary_dim, offset;
@@ -68,7 +68,7 @@ TEST_CASE("finish: a norm spans the whole row, whatever part of it turns") {
                 .q_heads = 2});
 }
 
-TEST_CASE("finish: long rows, which a lane loads again") {
+TEST_CASE("ops: long rows, which a lane loads again") {
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         Norm after = rms();
         after.place = VKROPE_NORM_PLACE_AFTER;
@@ -89,7 +89,7 @@ TEST_CASE("finish: long rows, which a lane loads again") {
                 .q_heads = 1});
 }
 
-TEST_CASE("finish: a norm after the rotation, over a token, of Q, K and V each its own") {
+TEST_CASE("ops: a norm after the rotation, over a token, of Q, K and V each its own") {
     Norm after = rms(VKROPE_PARAMETER_HEAD_CHANNEL), token = rms(VKROPE_PARAMETER_HEAD_CHANNEL);
     after.place = VKROPE_NORM_PLACE_AFTER;
     token.span = VKROPE_NORM_SPAN_TOKEN;
@@ -126,7 +126,7 @@ TEST_CASE("finish: a norm after the rotation, over a token, of Q, K and V each i
     }
 }
 
-TEST_CASE("finish: a norm over a token of more heads than the norms that a lane holds") {
+TEST_CASE("ops: a norm over a token of more heads than the norms that a lane holds") {
     // A lane of a processor stores 64 heads at a time, in place before it loads the next ones.
     Norm before = rms(), after = rms(VKROPE_PARAMETER_HEAD_CHANNEL);
     before.span = after.span = VKROPE_NORM_SPAN_TOKEN;
@@ -143,7 +143,7 @@ TEST_CASE("finish: a norm over a token of more heads than the norms that a lane 
                 .v_heads = 70});
 }
 
-TEST_CASE("finish: few tokens, whose heads lanes of a processor share, and one token more") {
+TEST_CASE("ops: few tokens, whose heads lanes of a processor share, and one token more") {
     // Up to 16 tokens eight lanes share the heads; 520 heads are more than they hold at a time.
     struct Size {
         std::uint32_t tokens, q_heads, k_heads;
@@ -165,7 +165,7 @@ TEST_CASE("finish: few tokens, whose heads lanes of a processor share, and one t
     }
 }
 
-TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types and pairing out") {
+TEST_CASE("ops: bias, clip and scales, alone and around a norm; other types and pairing out") {
     check_ways({.info = {.pairing = VKROPE_HALF_SPLIT,
                          .rotary_dim = 16,
                          .tensor = {width(24, VKROPE_F32, 0, 4,
@@ -204,7 +204,7 @@ TEST_CASE("finish: bias, clip and scales, alone and around a norm; other types a
                 .v_heads = 2});
 }
 
-TEST_CASE("finish: round_between rounds to the type of the input, twice, as the oracle does") {
+TEST_CASE("ops: round_between rounds to the type of the input, twice, as the oracle does") {
     Norm before = rms(), after = rms(VKROPE_PARAMETER_HEAD_CHANNEL);
     before.weight_offset = 1;
     after.place = VKROPE_NORM_PLACE_AFTER;
@@ -228,7 +228,7 @@ TEST_CASE("finish: round_between rounds to the type of the input, twice, as the 
     }
 }
 
-TEST_CASE("finish: rows of zeros, of huge and tiny numbers, with an infinity or a NaN") {
+TEST_CASE("ops: rows of zeros, of huge and tiny numbers, with an infinity or a NaN") {
     constexpr std::uint32_t D = 32;
     constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
     const float fills[] = {0, 3e38f, -3.4e38f, 1e20f, 1e-3f, inf, nan};
@@ -276,7 +276,7 @@ TEST_CASE("finish: rows of zeros, of huge and tiny numbers, with an infinity or 
     }
 }
 
-TEST_CASE("finish: rows whose squares overflow have no eps, with their sums and without") {
+TEST_CASE("ops: rows whose squares overflow have no eps, with their sums and without") {
     constexpr std::uint32_t D = 32;
     constexpr float inf = std::numeric_limits<float>::infinity();
     // The mean is 0, so that both norms give 1 and -1. Of 2e18 the squares do not overflow, of
@@ -327,7 +327,7 @@ TEST_CASE("finish: rows whose squares overflow have no eps, with their sums and 
     }
 }
 
-TEST_CASE("finish: tokens of two streams take parameters of their own") {
+TEST_CASE("ops: tokens of two streams take parameters of their own") {
     const Norm layer = {.kind = VKROPE_NORM_LAYER,
                         .span = VKROPE_NORM_SPAN_TOKEN,
                         .place = VKROPE_NORM_PLACE_AFTER,
@@ -425,8 +425,8 @@ TEST_CASE("finish: tokens of two streams take parameters of their own") {
 
 // Lanes that have rows for themselves wait for each other where a tensor takes the place of
 // another.
-TEST_CASE("finish: tensors with sums and rows of other sizes follow each other") {
-    const auto of = [](Element out, std::uint32_t dim, std::uint32_t heads, const Finish& ops) {
+TEST_CASE("ops: tensors with sums and rows of other sizes follow each other") {
+    const auto of = [](Element out, std::uint32_t dim, std::uint32_t heads, const Ops& ops) {
         return TensorInfo{VKROPE_F16, out, dim, 0, heads, ops};
     };
     const auto scene_of = [](const KernelInfo& info) {
@@ -437,8 +437,8 @@ TEST_CASE("finish: tensors with sums and rows of other sizes follow each other")
                      .v_heads = info.tensor[V].heads};
     };
     const Norm of_tokens = {.kind = VKROPE_NORM_RMS, .span = VKROPE_NORM_SPAN_TOKEN, .eps = 1e-6f};
-    const Finish biased = {.bias = VKROPE_PARAMETER_CHANNEL, .norm = rms()};
-    const Finish made = {.store_scale = VKROPE_STORE_SCALE_MADE};
+    const Ops biased = {.bias = VKROPE_PARAMETER_CHANNEL, .norm = rms()};
+    const Ops made = {.store_scale = VKROPE_STORE_SCALE_MADE};
     const Scene scenes[] = {
         scene_of({.pairing = VKROPE_HALF_SPLIT,
                   .rotary_dim = 64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "frequencies/angle_plan.hpp"
+#include "frequencies/angle_table_layout.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,14 +29,14 @@ struct TextureShape {
 };
 
 /// Rows run down a column; after 2^fold_log2 rows they continue in the next column.
-TextureShape texture_shape(const AnglePlan& plan) noexcept {
+TextureShape texture_shape(const AngleTableLayout& plan) noexcept {
     const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
     const std::uint64_t rows = texture_rows(plan),
                         columns = (rows + rows_per_column - 1) >> plan.fold_log2;
     return {columns * plan.row_texels, std::uint32_t(columns == 1 ? rows : rows_per_column)};
 }
 
-Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
+Status plan_texture(AngleTableLayout& plan, std::uint32_t max_image_side) noexcept {
     if (max_image_side == 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "max_image_side is 0: it must be the device's maxImageDimension2D");
@@ -65,11 +65,11 @@ Status plan_texture(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     return {};
 }
 
-std::uint64_t buffer_bytes(const AnglePlan& plan) noexcept {
+std::uint64_t buffer_bytes(const AngleTableLayout& plan) noexcept {
     return shader::direct_rows(plan.rows, plan.phase) * plan.pairs * pair_bytes;
 }
 
-Status plan_buffer(AnglePlan& plan) noexcept {
+Status plan_buffer(AngleTableLayout& plan) noexcept {
     const std::uint64_t bytes = buffer_bytes(plan);
     if (bytes > max_buffer_bytes) {
         return error(
@@ -82,7 +82,7 @@ Status plan_buffer(AnglePlan& plan) noexcept {
     return {};
 }
 
-Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
+Status plan_factored(AngleTableLayout& plan, std::uint32_t max_image_side) noexcept {
     if (plan.rows > max_factored_positions) {
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "max_position is %u: a factored table covers at most %llu positions; computed "
@@ -92,12 +92,12 @@ Status plan_factored(AnglePlan& plan, std::uint32_t max_image_side) noexcept {
     return plan_texture(plan, max_image_side);
 }
 
-std::uint64_t turn_bytes(const AnglePlan& plan) noexcept {
+std::uint64_t turn_bytes(const AngleTableLayout& plan) noexcept {
     return shader::turn_bytes(plan.pairs, value_or(plan.head_groups, 1u),
                               summed_axes(plan.sections), plan.phase);
 }
 
-void plan_turns(AnglePlan& plan) noexcept {
+void plan_turns(AngleTableLayout& plan) noexcept {
     plan.rows = std::uint32_t(max_positions) + 1;  // covers -2^31 too
     plan.usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
     plan.bytes = std::size_t(turn_bytes(plan));
@@ -142,7 +142,7 @@ Status check_radians(const char* name, const double* radians, std::size_t given,
 
 }  // namespace
 
-Status check(const RopeParams& rotation) noexcept {
+Status check(const vkrope_rope_params& rotation) noexcept {
     if (rotation.no_rope) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.no_rope is set: a layer without RoPE has no angle table");
@@ -182,7 +182,7 @@ Status check(const RopeParams& rotation) noexcept {
     return {};
 }
 
-Status check_source(const RopeParams& rotation, AngleSource source) noexcept {
+Status check_source(const vkrope_rope_params& rotation, AngleSource source) noexcept {
     if (rotation.precision > VKROPE_ANGLE_PRECISION_FLOAT32) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.precision is %u: it must be a vkrope_angle_precision",
@@ -210,13 +210,13 @@ Status check_source(const RopeParams& rotation, AngleSource source) noexcept {
                  ull{rotation.phase_count});
 }
 
-std::uint64_t texture_rows(const AnglePlan& plan) noexcept {
+std::uint64_t texture_rows(const AngleTableLayout& plan) noexcept {
     return plan.source == VKROPE_ANGLES_FACTORED_TEXTURE
                ? shader::factored_rows(plan.rows, plan.phase)
                : shader::direct_rows(plan.rows, plan.phase);
 }
 
-bool consistent(const AnglePlan& plan) noexcept {
+bool consistent(const AngleTableLayout& plan) noexcept {
     if (plan.source == VKROPE_ANGLES_COMPUTED) {
         return plan.bytes == turn_bytes(plan);
     }
@@ -243,11 +243,11 @@ using namespace vkrope;
 
 vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_source source,
                                  uint64_t max_position, uint32_t max_image_side,
-                                 vkrope_angle_plan* made, vkrope_error* failure) {
+                                 vkrope_angle_table_layout* made, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(given, "rotation"); !s) return s;
-        if (Status s = not_null(made, "plan"); !s) return s;
-        const RopeParams rotation = completed(*given);
+        if (Status s = not_null(made, "layout"); !s) return s;
+        const vkrope_rope_params rotation = completed(*given);
         if (Status status = check(rotation); !status) {
             return status;
         }
@@ -264,7 +264,7 @@ vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_s
         if (Status status = check_source(rotation, source); !status) {
             return status;
         }
-        AnglePlan plan;
+        AngleTableLayout plan;
         plan.source = source;
         plan.pairs = rotation.rotary_dim / 2;
         plan.rows = std::uint32_t(max_position);
@@ -302,9 +302,9 @@ vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_s
 
 vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t row_stride,
                                         vkrope_element element, VkBool32 channel_angles,
-                                        vkrope_angle_plan* made, vkrope_error* failure) {
+                                        vkrope_angle_table_layout* made, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = not_null(made, "plan"); !s) return s;
+        if (Status s = not_null(made, "layout"); !s) return s;
         if (pairs == 0 || pairs > max_head_dim / 2)
             return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairs is %u: it must be 1 to %u", pairs,
                          max_head_dim / 2);
@@ -328,7 +328,7 @@ vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t 
                          rows, row_stride, ull{elements}, ull{max_buffer_bytes});
         }
         const std::uint64_t bytes = elements * element_bytes(element);
-        AnglePlan plan;
+        AngleTableLayout plan;
         plan.attention_factor = 1;
         plan.head_groups = 1;
         plan.source = VKROPE_ANGLES_COS_SIN_CACHE;

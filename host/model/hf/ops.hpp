@@ -12,16 +12,16 @@
 
 namespace vkrope {
 
-/// Reads the finish of a model.
+/// Reads the ops of a model.
 ///
-/// model    null if the table of model types does not have it: there is no finish then
+/// model    null if the table of model types does not have it: there is no ops then
 /// config   the objects that have the numbers of the language model
 /// scaling  the same, after the fields of rope_parameters or rope_scaling
 /// layer    the kind that is asked for
-ModelFinish model_finish(const ModelType* model, const Scopes& config, const Scopes& scaling,
-                         const LayerKind& layer);
+ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
+                   const LayerKind& layer);
 
-/// Whether the finish of a class depends on a key, of the model's own object or of its scaling.
-bool finish_reads(const std::string& model_type, const std::string& key);
+/// Whether the ops of a class depends on a key, of the model's own object or of its scaling.
+bool ops_reads(const std::string& model_type, const std::string& key);
 
 }  // namespace vkrope

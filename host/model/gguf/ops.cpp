@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Source: llama.cpp. Tensors and keys: src/llama-arch.cpp; which norm they belong to, and where it
 // stands: the graphs of src/models/*.cpp.
-#include "model/gguf/finish.hpp"
+#include "model/gguf/ops.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,35 +12,35 @@
 namespace vkrope {
 namespace {
 
-class GgufFinishImport {
+class GgufOpsImport {
    public:
-    GgufFinishImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
-                     const ModelQuery& query, Rotation& rotation)
+    GgufOpsImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
+                  const ModelQuery& query, RopeParams& rotation)
         : keys_(keys), file_(file), architecture_(architecture),
           known_(architecture.name != nullptr), name_(known_ ? architecture.name : ""),
           query_(query), rotation_(rotation) {}
 
-    ModelFinish run() {
+    ModelOps run() {
         if (architecture_.latent) {  // its norms stand before the heads
-            finish_.norms_known = known_;
+            ops_.norms_known = known_;
         } else {
             of_heads();
-            if (known_ && !finish_.norms_known && !said_ && file_.has_layer(-1)) {
+            if (known_ && !ops_.norms_known && !said_ && file_.has_layer(-1)) {
                 warn("whether Q and K have norms is not known: the file has no tensors of layer " +
                      std::to_string(query_.layer));
             }
         }
         query_scale();
-        finish_.tensor[Q].scale_tokens = finish_.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
-        return finish_;
+        ops_.tensor[Q].scale_tokens = ops_.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
+        return ops_;
     }
 
    private:
     void of_heads() {
-        finish_.q_heads = heads("attention.head_count");
-        finish_.k_heads = heads("attention.head_count_kv");
-        if (finish_.k_heads == 0) {
-            finish_.k_heads = finish_.q_heads;  // every query head has its own key head
+        ops_.q_heads = heads("attention.head_count");
+        ops_.k_heads = heads("attention.head_count_kv");
+        if (ops_.k_heads == 0) {
+            ops_.k_heads = ops_.q_heads;  // every query head has its own key head
         }
         norms();
         norms_of_llama4();
@@ -84,17 +84,17 @@ class GgufFinishImport {
         // Parts of a split file that are missing may have the layer's norms.
         const bool whole = file_.parts_read() >= file_.split_count();
         said_ = row.unread || !whole;
-        finish_.norms_known = !row.unread && file_.has_layer(query_.layer) && whole;
-        if (!norm_of(layer + "attn_q_norm", finish_.q_heads, row, finish_.tensor[Q].norm) ||
-            !norm_of(layer + "attn_k_norm", finish_.k_heads, row, finish_.tensor[K].norm)) {
-            finish_.tensor[Q].norm = finish_.tensor[K].norm = {};
-            finish_.norms_known = false;
+        ops_.norms_known = !row.unread && file_.has_layer(query_.layer) && whole;
+        if (!norm_of(layer + "attn_q_norm", ops_.q_heads, row, ops_.tensor[Q].norm) ||
+            !norm_of(layer + "attn_k_norm", ops_.k_heads, row, ops_.tensor[K].norm)) {
+            ops_.tensor[Q].norm = ops_.tensor[K].norm = {};
+            ops_.norms_known = false;
             said_ = true;
             return;
         }
-        if (row.of_v_too && finish_.tensor[K].norm.kind != VKROPE_NORM_NONE) {
-            finish_.tensor[V].norm = finish_.tensor[K].norm;
-            finish_.tensor[V].norm.weight = finish_.tensor[V].norm.bias = VKROPE_PARAMETER_NONE;
+        if (row.of_v_too && ops_.tensor[K].norm.kind != VKROPE_NORM_NONE) {
+            ops_.tensor[V].norm = ops_.tensor[K].norm;
+            ops_.tensor[V].norm.weight = ops_.tensor[V].norm.bias = VKROPE_PARAMETER_NONE;
         }
     }
 
@@ -155,8 +155,8 @@ class GgufFinishImport {
         norm.place = VKROPE_NORM_PLACE_AFTER;
         const bool given(keys_.find("attention.layer_norm_rms_epsilon"));
         norm.eps = given ? eps(norm.kind) : 1e-5f;  // of the class
-        finish_.tensor[Q].norm = finish_.tensor[K].norm = norm;
-        finish_.norms_known = true;
+        ops_.tensor[Q].norm = ops_.tensor[K].norm = norm;
+        ops_.norms_known = true;
     }
 
     void clip() {
@@ -169,13 +169,13 @@ class GgufFinishImport {
             fail(VKROPE_ERROR_INVALID_DATA, "%s is %g: it must be at least 0 and fit in a float",
                  field.name.c_str(), bound);
         }
-        finish_.tensor[Q].clip = finish_.tensor[K].clip = finish_.tensor[V].clip = float(bound);
+        ops_.tensor[Q].clip = ops_.tensor[K].clip = ops_.tensor[V].clip = float(bound);
     }
 
     void query_scale() {
         if (name_ == "llama4" && rotation_.no_rope) {
-            finish_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192,
-                                   0.1};  // of llama.cpp, not the file
+            ops_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192,
+                                0.1};  // of llama.cpp, not the file
         }
         if (name_ != "mistral3" && name_ != "mistral4" && name_ != "deepseek2") {
             return;
@@ -183,8 +183,8 @@ class GgufFinishImport {
         const Field beta = keys_.find("attention.temperature_scale"),
                     length = keys_.find("rope.scaling.original_context_length");
         if (beta && length && finite_number(beta) != 0) {
-            finish_.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3, positive_number(length),
-                                   positive_number(beta)};
+            ops_.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3, positive_number(length),
+                                positive_number(beta)};
         }
     }
 
@@ -194,17 +194,16 @@ class GgufFinishImport {
     const bool known_;  // the table of architectures has a row
     const std::string name_;
     const ModelQuery& query_;
-    Rotation& rotation_;
-    ModelFinish finish_;
+    RopeParams& rotation_;
+    ModelOps ops_;
     bool said_ = false;  // a warning says why the norms are not known
 };
 
 }  // namespace
 
-ModelFinish gguf_finish(GgufFields& keys, const GgufFile& file,
-                        const GgufArchitecture& architecture, const ModelQuery& query,
-                        Rotation& rotation) {
-    return GgufFinishImport(keys, file, architecture, query, rotation).run();
+ModelOps gguf_ops(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
+                  const ModelQuery& query, RopeParams& rotation) {
+    return GgufOpsImport(keys, file, architecture, query, rotation).run();
 }
 
 }  // namespace vkrope

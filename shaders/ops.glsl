@@ -13,7 +13,7 @@
 //
 // A row has T(row_steps) steps of two units: the rotated ones, then the copied ones. This file has
 // the ops on the units of a step, and the terms of a norm's sums. The files included at the end
-// have the two ways through a row: finish_owned.glsl and finish_shared.glsl.
+// have the two ways through a row: ops_owned.glsl and ops_shared.glsl.
 
 const uint T(norm) = T(steps) & (step_rms | step_layer);
 const uint T(units) = T(head_dim) / unit_elements;
@@ -162,7 +162,7 @@ void T(load_step_parameters)(uint shape, const Step step, const uint head,
 
 // Applies all ops to two units, from their words to the store at element `to`, or to the staged
 // row. Without ops, a unit that does not rotate keeps its bits if type and pairing do not change.
-void T(finish_units)(bool turns, const Step step, const Words A, const Words B, const uint to,
+void T(ops_units)(bool turns, const Step step, const Words A, const Words B, const uint to,
                      const T(StepParameters) p, const VkropeNorm norm, const float token_factor) {
     Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     if (T(bias) != shape_none) {
@@ -247,5 +247,5 @@ T(summed_of)(Token token, const uint index, const Words A, const Words B, const 
     return T(Summed)(channels / unit_elements, a, b);
 }
 
-#include "finish_owned.glsl"
-#include "finish_shared.glsl"
+#include "ops_owned.glsl"
+#include "ops_shared.glsl"

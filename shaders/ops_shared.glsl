@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lanes that share a row: they exchange the sums of their units through VKROPE_EXCHANGED. Part of
-// finish.glsl, which includes it. Longer than other files, since tensor.glsl repeats it whole for
+// ops.glsl, which includes it. Longer than other files, since tensor.glsl repeats it whole for
 // each tensor.
 
 const uint T(lane_heads) = T(whole_token) ? (T(row_heads) + head_lanes - 1) / head_lanes : 1;
@@ -355,7 +355,7 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     T(row_barrier)();  // the next row overwrites this one
 }
 
-void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
+void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
     const VkropeRow row = VkropeRow((share.token_lane * head_lanes + share.head_lane) *
                                         VKROPE_ROW_WORDS(T(head_dim), staged_gaps),
                                     T(head_dim), share.step_lane, step_lanes);
@@ -373,7 +373,7 @@ void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
                     T(load_step_parameters)(shape_channel, step, 0, p);
                 }
                 T(load_step_parameters)(shape_head_channel, step, head, p);
-                T(finish_units)(turns, step, A, B, row.at, p, norm, share.token_factor);
+                T(ops_units)(turns, step, A, B, row.at, p, norm, share.token_factor);
             }
         }
         bool takes_part = true;
@@ -384,7 +384,7 @@ void T(finish_staged)(T(Share) share, const VkropeNorm norm) {
 
 // ---- Rows of which each lane stores its share ----
 
-void T(finish_direct)(T(Share) share, const VkropeNorm norm) {
+void T(ops_direct)(T(Share) share, const VkropeNorm norm) {
     for (uint n = 0; n < T(lane_row_steps); ++n) {
         const uint index = share.step_lane + n * step_lanes;
         bool turns;
@@ -399,13 +399,13 @@ void T(finish_direct)(T(Share) share, const VkropeNorm norm) {
                 if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
                 const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
                 T(load_step_parameters)(shape_head_channel, step, head, p);
-                T(finish_units)(turns, step, A, B, to, p, norm, share.token_factor);
+                T(ops_units)(turns, step, A, B, to, p, norm, share.token_factor);
             }
         }
     }
 }
 
-void T(finish_share)(T(Share) share) {
+void T(ops_share)(T(Share) share) {
     VkropeNorm norm = vkrope_no_norm();
     if (T(norm) != 0) {
         const float inverse_n = uintBitsToFloat(T(inverse_n));
@@ -418,9 +418,9 @@ void T(finish_share)(T(Share) share) {
                         uintBitsToFloat(T(eps)));
     }
     if (T(staged_rows)) {
-        T(finish_staged)(share, norm);
+        T(ops_staged)(share, norm);
     } else {
-        T(finish_direct)(share, norm);
+        T(ops_direct)(share, norm);
     }
 }
 
@@ -428,10 +428,10 @@ void T(finish_share)(T(Share) share) {
 // one are stored. All lanes take the same number of rounds: one, if the heads of the call fit side
 // by side, or if there are workgroups for all of them.
 const bool T(one_round) = T(scale_heads) - 1 < head_lanes;  // 0: unknown
-void T(finish_rounds)(T(Share) share) {
+void T(ops_rounds)(T(Share) share) {
     T(load_share_parameters)(share);
     if (T(whole_token) || T(one_round)) {
-        T(finish_share)(share);
+        T(ops_share)(share);
     } else {
         while (share.first < VKROPE_TENSOR_HEADS) {
             T(Share) next = share;
@@ -443,7 +443,7 @@ void T(finish_rounds)(T(Share) share) {
                 if (head >= VKROPE_TENSOR_HEADS) head = T(shared_head)(share, 0);
                 T(load_head)(next, head);
             }
-            T(finish_share)(share);
+            T(ops_share)(share);
             share = next;
         }
     }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "kernel/geometry/finish.hpp"
+#include "kernel/geometry/ops.hpp"
 #include "support/names.hpp"
 
 namespace vkrope {
@@ -25,8 +25,8 @@ KernelInfo info() {
                       .angles = VKROPE_ANGLES_DIRECT_TEXTURE});
 }
 
-AnglePlan angle_plan() {
-    AnglePlan plan;
+AngleTableLayout angle_plan() {
+    AngleTableLayout plan;
     plan.source = VKROPE_ANGLES_DIRECT_TEXTURE;
     plan.attention_factor = 1;
     plan.head_groups = 1;
@@ -97,7 +97,7 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
 }
 
 TEST_CASE("record: rules of parameters and scales") {
-    const AnglePlan plan = angle_plan();
+    const AngleTableLayout plan = angle_plan();
     KernelInfo of = info();
     of.tensor[Q].ops.norm.weight = VKROPE_PARAMETER_CHANNEL;
     of.tensor[Q].ops.scale_call = of.tensor[Q].ops.scale_tokens = true;
@@ -105,7 +105,7 @@ TEST_CASE("record: rules of parameters and scales") {
     Call good{.batch = 2,
               .tokens = 4,
               .positions = {.batch_stride = broadcast},
-              .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
+              .angles = {.layout = &plan, .view = fake<VkImageView>(9)}};
     good.in[Q] = good.out[Q] = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 64 * 4}, .heads = 1};
     good.parameters = {fake<VkBuffer>(2), 16, 256};
     good.scale_tokens[Q] = {fake<VkBuffer>(2), 512, 32};
@@ -205,7 +205,7 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
 }
 
 TEST_CASE("record: strides, offsets and scales of quantised outputs") {
-    const AnglePlan plan = angle_plan();
+    const AngleTableLayout plan = angle_plan();
     KernelInfo of = info();
     of.tensor[Q].out = VKROPE_Q8_0;
     of.tensor[K].out = VKROPE_INT8;
@@ -214,7 +214,7 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     Call good{.batch = 2,
               .tokens = 4,
               .positions = {.batch_stride = broadcast},
-              .angles = {.plan = &plan, .view = fake<VkImageView>(9)}};
+              .angles = {.layout = &plan, .view = fake<VkImageView>(9)}};
     good.in[Q] = {.where = {fake<VkBuffer>(1), 0, 2 * 4 * 3 * 64 * 4}, .heads = 3};
     good.out[Q] = {
         .where = {fake<VkBuffer>(2), 2, 2 * 4 * 3 * 68}, .heads = 3, .buffer_size = 2000};
@@ -263,8 +263,8 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
 
 TEST_CASE("steps: one sum of squares is enough for halves that nothing makes larger") {
     const auto one_sum = [](Element in, ParameterShape bias, NormPlace place) {
-        const Finish ops = {.bias = bias,
-                            .norm = {.kind = VKROPE_NORM_RMS, .place = place, .eps = 1e-6f}};
+        const Ops ops = {.bias = bias,
+                         .norm = {.kind = VKROPE_NORM_RMS, .place = place, .eps = 1e-6f}};
         return (steps_of({.in = in, .head_dim = 64, .ops = ops}) & shader::step_one_sum) != 0;
     };
     CHECK(one_sum(VKROPE_F16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
@@ -290,7 +290,7 @@ TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 
                     CAPTURE(head_dim);
                     CAPTURE(heads);
                     CHECK(g.workgroup_size() <= 128);
-                    if (g.finish == shader::finish_shared)
+                    if (g.ops == shader::ops_shared)
                         CHECK(shared_bytes(of, g) <= 16384);
                     else
                         CHECK(head_dim * (span == VKROPE_NORM_SPAN_TOKEN ? heads : 1) >= 2048);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "finish_layer.hpp"
+#include "layer_with_ops.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -37,10 +37,10 @@ double largest_step(Element type, double largest) {
 
 }  // namespace
 
-FinishLayer::FinishLayer(Device& device, const FinishShape& shape, const FinishTypes& types)
+LayerWithOps::LayerWithOps(Device& device, const OpsShape& shape, const OpsTypes& types)
     : device_(device), shape_(shape), types_(types) {
     const std::uint32_t dim = shape.head_dim;
-    Rotation rotation;
+    RopeParams rotation;
     rotation.pairing = shape.pairing;
     rotation.head_dim = dim;
     rotation.rotary_dim = dim;
@@ -60,13 +60,13 @@ FinishLayer::FinishLayer(Device& device, const FinishShape& shape, const FinishT
     if (shape.pairing == VKROPE_HALF_SPLIT) make_ggml_way();
 }
 
-double FinishLayer::bytes_of_passes() const {
+double LayerWithOps::bytes_of_passes() const {
     double sum = 0;
     for (const Pass& pass : passes_) sum += moved(pass);
     return sum;
 }
 
-std::vector<Copied> FinishLayer::copies() const {
+std::vector<Copied> LayerWithOps::copies() const {
     std::vector<Copied> all;
     for (const Placed* placed : {&q_, &k_, &v_}) {
         const VkDescriptorBufferInfo from = placed->in.whole(), to = placed->transformed.whole();
@@ -76,21 +76,21 @@ std::vector<Copied> FinishLayer::copies() const {
     return all;
 }
 
-Status FinishLayer::record_with_products(VkCommandBuffer commands) {
+Status LayerWithOps::record_with_products(VkCommandBuffer commands) {
     for (auto& [n, product] : products_) {
         if (Status s = product.reset(); !s) return s;
     }
     return record_passes(commands, {.with_products = true});
 }
 
-Status FinishLayer::record_ggml(VkCommandBuffer commands) {
+Status LayerWithOps::record_ggml(VkCommandBuffer commands) {
     for (auto& [n, product] : products_) {
         if (Status s = product.reset(); !s) return s;
     }
     return record_passes(commands, {.with_products = true, .of_ggml = true});
 }
 
-Status FinishLayer::record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation) {
+Status LayerWithOps::record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation) {
     const Call& call = rotation.call;
     const bool scatters = rotation.info.scatter_kv;  // by a separate dispatch
     const Rival::Rotated q = {call.in[Q].where, call.out[Q].where, q_.heads},
@@ -101,7 +101,7 @@ Status FinishLayer::record_ggml_rotation(VkCommandBuffer commands, const Pass& r
     return record(commands, scatter_k_);
 }
 
-std::vector<std::byte> FinishLayer::results() {
+std::vector<std::byte> LayerWithOps::results() {
     std::vector<std::byte> all(q_.out_bytes + k_.out_bytes + v_.out_bytes);
     std::size_t at = 0;
     for (auto* tensor : {&q_, &k_, &v_}) {
@@ -111,7 +111,7 @@ std::vector<std::byte> FinishLayer::results() {
     return all;
 }
 
-bool FinishLayer::nearly(const std::vector<std::byte>& others) {
+bool LayerWithOps::nearly(const std::vector<std::byte>& others) {
     const std::vector<std::byte> mine = results();
     const std::size_t count = q_.out_bytes / sizeof(float);
     std::vector<float> a(count), b(count);
@@ -127,7 +127,7 @@ bool FinishLayer::nearly(const std::vector<std::byte>& others) {
     return difference <= largest * 0x1p-12f && changed <= (mine.size() - q_.out_bytes) / 100;
 }
 
-double FinishLayer::distance(const std::vector<std::byte>& others) {
+double LayerWithOps::distance(const std::vector<std::byte>& others) {
     const std::vector<std::byte> mine = results();
     const auto numbers = [](Element type, const std::byte* bytes, std::size_t size) {
         std::vector<float> made;
@@ -161,7 +161,7 @@ double FinishLayer::distance(const std::vector<std::byte>& others) {
     return worst;
 }
 
-Status FinishLayer::record_passes(VkCommandBuffer commands, Ways ways) {
+Status LayerWithOps::record_passes(VkCommandBuffer commands, Ways ways) {
     for (Pass& pass : passes_) {
         if (pass.waits) record_barrier(commands);
         const std::uint32_t n = pass.info.tensor[V].ops.hadamard;
@@ -178,12 +178,12 @@ Status FinishLayer::record_passes(VkCommandBuffer commands, Ways ways) {
     return {};
 }
 
-Status FinishLayer::record(VkCommandBuffer commands, Pass& pass) {
+Status LayerWithOps::record(VkCommandBuffer commands, Pass& pass) {
     reset(pass.arena.get());
     return vkrope::record(commands, pass.kernel.get(), pass.call, pass.arena.get());
 }
 
-void FinishLayer::record_barrier(VkCommandBuffer commands) {
+void LayerWithOps::record_barrier(VkCommandBuffer commands) {
     const Boundary at = boundary();
     VkMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -193,17 +193,17 @@ void FinishLayer::record_barrier(VkCommandBuffer commands) {
                                            0, nullptr);
 }
 
-Buffer FinishLayer::buffer_of(const std::vector<std::byte>& content) {
+Buffer LayerWithOps::buffer_of(const std::vector<std::byte>& content) {
     Buffer buffer = value_of(Buffer::make(device_, content.size()), Subject::device);
     check(buffer.upload(content.data(), content.size()), Subject::device);
     return buffer;
 }
 
-std::size_t FinishLayer::cache_bytes(std::size_t elements) const {
+std::size_t LayerWithOps::cache_bytes(std::size_t elements) const {
     return elements / block_channels(types_.cache) * element_bytes(types_.cache);
 }
 
-void FinishLayer::make_tensors() {
+void LayerWithOps::make_tensors() {
     const Pattern pattern(types_.element);
     const auto tensor = [&](Placed& placed, std::uint32_t heads, bool cached) {
         const std::uint64_t count = std::uint64_t{shape_.tokens} * heads * shape_.head_dim;
@@ -226,19 +226,19 @@ void FinishLayer::make_tensors() {
     check(parameters_.upload(ones.data(), ones.size() * 4), Subject::device);
 }
 
-Tensor FinishLayer::at(const Buffer& buffer, std::uint32_t heads) {
+Tensor LayerWithOps::at(const Buffer& buffer, std::uint32_t heads) {
     return {.where = buffer.whole(), .heads = heads};
 }
 
-FinishLayer::Pass FinishLayer::empty_pass() const {
+LayerWithOps::Pass LayerWithOps::empty_pass() const {
     return {.info = {.pairing = shape_.pairing,
                      .rotary_dim = shape_.head_dim,
-                     .angles = table_.plan().source},
+                     .angles = table_.layout().source},
             .call = {.tokens = shape_.tokens, .angles = table_.angles()}};
 }
 
-void FinishLayer::rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
-                          const Buffer& k_out, Element k_type) const {
+void LayerWithOps::rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
+                           const Buffer& k_out, Element k_type) const {
     pass.info.tensor[Q] = format(types_.element);
     pass.info.tensor[K] = format(k_type);
     pass.info.tensor[Q].heads = q_.heads;
@@ -247,13 +247,13 @@ void FinishLayer::rotates(Pass& pass, const Buffer& q, const Buffer& q_out, cons
     pass.call.in[K] = at(k, k_.heads), pass.call.out[K] = at(k_out, k_.heads);
 }
 
-void FinishLayer::scatters(Pass& pass) const {
+void LayerWithOps::scatters(Pass& pass) const {
     pass.info.scatter_kv = true;
     pass.call.paged_cache.slot_mapping = slots_.whole();
 }
 
-FinishLayer::Pass FinishLayer::moves(std::uint32_t heads, const Buffer& from, const Buffer& to,
-                                     Element type) const {
+LayerWithOps::Pass LayerWithOps::moves(std::uint32_t heads, const Buffer& from, const Buffer& to,
+                                       Element type) const {
     Pass pass = empty_pass();
     pass.info.tensor[K] = format(types_.element);
     pass.info.tensor[V] = format(type);
@@ -263,7 +263,7 @@ FinishLayer::Pass FinishLayer::moves(std::uint32_t heads, const Buffer& from, co
     return pass;
 }
 
-void FinishLayer::make(Pass& pass) {
+void LayerWithOps::make(Pass& pass) {
     if (value_of(plan_parameters(pass.info), Subject::device).bytes != 0)
         pass.call.parameters = parameters_.whole();
     pass.kernel.reset(value_of(create(device_.ref(), pass.info), Subject::device));
@@ -271,7 +271,7 @@ void FinishLayer::make(Pass& pass) {
         pass.arena.reset(value_of(create_arena(pass.kernel.get(), 4), Subject::device));
 }
 
-void FinishLayer::make_whole() {
+void LayerWithOps::make_whole() {
     const auto whole = [&](Pass& pass) {
         pass = empty_pass();
         rotates(pass, q_.in, q_.out, k_.in, k_.out, types_.cache);
@@ -293,7 +293,7 @@ void FinishLayer::make_whole() {
     make(whole_);
 }
 
-void FinishLayer::make_passes() {
+void LayerWithOps::make_passes() {
     const Element element = types_.element;
     const Buffer *q = &q_.in, *k = &k_.in;
     const auto add = [&](Pass&& pass, bool waits) {
@@ -341,7 +341,7 @@ void FinishLayer::make_passes() {
     add(std::move(store), false);
 }
 
-void FinishLayer::make_ggml_way() {
+void LayerWithOps::make_ggml_way() {
     const Shape shape = {.name = shape_.name,
                          .model = shape_.model,
                          .tokens = shape_.tokens,
@@ -357,7 +357,7 @@ void FinishLayer::make_ggml_way() {
     make(scatter_k_);
 }
 
-double FinishLayer::moved(const Pass& pass) {
+double LayerWithOps::moved(const Pass& pass) {
     double sum = 0;
     for (const Tensor* tensor : {&pass.call.in[Q], &pass.call.out[Q], &pass.call.in[K],
                                  &pass.call.out[K], &pass.call.in[V], &pass.call.out[V]}) {
