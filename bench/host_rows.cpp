@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/failure.hpp"
+#include "meaning.hpp"
 #include "rows.hpp"
 #include "runtime/device_impl.hpp"
 
@@ -30,7 +31,7 @@ void check_result(VkResult result, const char* what) {
 /// A command buffer that is recorded and discarded.
 class Scratch {
    public:
-    explicit Scratch(Device& device) : vk_(device.impl().vk), device_(device.ref().device) {
+    explicit Scratch(Device& device) : vk_(device.get()->vk), device_(device.ref().device) {
         VkCommandPoolCreateInfo pool_info = {};
         pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
         pool_info.queueFamilyIndex = device.queue_family();
@@ -102,8 +103,8 @@ KernelInfo info_of(const Kind& kind) {
         info.tensor[K].out = kind.cache;
         info.tensor[V] = info.tensor[K];
         info.tensor[V].heads = info.tensor[K].heads;
-        const HadamardBlocks blocks = hadamard_of_llama_cpp(info.tensor[K].head_dim, true,
-                                                            info.tensor[V].head_dim, true);
+        const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(info.tensor[K].head_dim, true,
+                                                                   info.tensor[V].head_dim, true);
         info.tensor[Q].ops.hadamard = info.tensor[K].ops.hadamard = blocks.q_and_k;
         info.tensor[V].ops.hadamard = blocks.v;
     }
@@ -221,7 +222,7 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
     watched::get_of_instance = ref.get_instance_proc_addr;
     ref.get_instance_proc_addr = watched::of_instance;
     const KernelInfo info = info_of(kind);
-    if (warm) destroy(value_of(create(ref, info), Subject::device));
+    if (warm) vkrope_kernel_destroy(value_of(create(ref, info), Subject::device));
     std::vector<double> ours, processor;
     for (auto _ : state) {
         watched::seconds = 0;
@@ -232,7 +233,7 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
         state.SetIterationTime(seconds);
         processor.push_back(double(std::clock() - before) * 1e9 / CLOCKS_PER_SEC);
         ours.push_back((seconds - watched::seconds) * 1e9);
-        destroy(kernel);
+        vkrope_kernel_destroy(kernel);
     }
     state.counters["without_driver_ns"] = median(ours);
     state.counters["processor_ns"] = median(processor);

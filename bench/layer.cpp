@@ -5,6 +5,7 @@
 
 #include "cli/failure.hpp"
 #include "kernel/dispatch_sequence.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::bench {
 namespace {

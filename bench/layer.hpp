@@ -52,7 +52,7 @@ class Rope {
          Mapping mapping = VKROPE_MAPPING_AUTOMATIC);
 
     /// Must be called before a new command buffer is recorded.
-    void begin() noexcept { reset(arena_.get()); }
+    void begin() noexcept { vkrope_arena_reset(arena_.get()); }
     /// Records Q and K in one call, as engines do, or in two, one after the other.
     Status record(VkCommandBuffer commands);
     Status record_unfused(VkCommandBuffer commands);

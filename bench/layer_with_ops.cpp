@@ -7,6 +7,7 @@
 
 #include "cli/failure.hpp"
 #include "layer.hpp"
+#include "meaning.hpp"
 #include "reference/element.hpp"
 #include "reference/quantise.hpp"
 #include "runtime/device_impl.hpp"
@@ -179,7 +180,7 @@ Status LayerWithOps::record_passes(VkCommandBuffer commands, Ways ways) {
 }
 
 Status LayerWithOps::record(VkCommandBuffer commands, Pass& pass) {
-    reset(pass.arena.get());
+    vkrope_arena_reset(pass.arena.get());
     return vkrope::record(commands, pass.kernel.get(), pass.call, pass.arena.get());
 }
 
@@ -189,7 +190,7 @@ void LayerWithOps::record_barrier(VkCommandBuffer commands) {
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = at.output_access;
     barrier.dstAccessMask = at.in_place_access;
-    device_.impl().vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr,
+    device_.get()->vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr,
                                            0, nullptr);
 }
 
@@ -285,8 +286,8 @@ void LayerWithOps::make_whole() {
     whole(whole_);
     whole_.info.tensor[Q].ops.norm = whole_.info.tensor[K].ops.norm = norm_;
     if (transforms()) {
-        const HadamardBlocks blocks = hadamard_of_llama_cpp(shape_.head_dim, true, shape_.head_dim,
-                                                            true);
+        const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(shape_.head_dim, true,
+                                                                   shape_.head_dim, true);
         whole_.info.tensor[Q].ops.hadamard = whole_.info.tensor[K].ops.hadamard = blocks.q_and_k;
         whole_.info.tensor[V].ops.hadamard = blocks.v;
     }

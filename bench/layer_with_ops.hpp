@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "matrix_product.hpp"
+#include "meaning.hpp"
 #include "rivals.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::bench {
 

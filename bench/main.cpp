@@ -116,7 +116,7 @@ std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
                                                                    : Console::OO_Tabular);
 }
 
-Context context_of(const Options& options, const DeviceInfo& device) {
+Context context_of(const Options& options, const tools::KnownDevice& device) {
     Context context = {{"device", tools::printable(device.name)},
                        {"driver", tools::printable(device.driver)},
                        {"uuid", device.uuid},
@@ -145,7 +145,7 @@ void write_html(const std::string& path, const std::string& html) {
 /// of the measurement.
 ExitCode run_rows(const Options& options, Collector& collector, Context& context) {
     DeviceOptions device_options;
-    device_options.select = options.device;
+    device_options.select = options.device.c_str();
     device_options.on_message = tools::print_message;
     Bench bench(value_of(Device::open(device_options), Subject::device));
     context = context_of(options, bench.device().info());

@@ -5,6 +5,7 @@
 
 #include "cli/words.hpp"
 #include "layer_with_ops.hpp"
+#include "meaning.hpp"
 #include "rows.hpp"
 
 namespace vkrope::bench {

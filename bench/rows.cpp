@@ -6,6 +6,7 @@
 #include "cli/failure.hpp"
 #include "cli/terminal.hpp"
 #include "cli/words.hpp"
+#include "meaning.hpp"
 #include "rivals.hpp"
 #include "runtime/device_impl.hpp"
 
@@ -172,7 +173,7 @@ Bench::Row Bench::copy_buffer_row(const Shape& shape, Element element) {
     row.record = [this, copies = row.layer->copies()](VkCommandBuffer commands) {
         for (const Copied& copied : copies) {
             const VkBufferCopy region = {copied.from.offset, copied.to.offset, copied.from.range};
-            device_.impl().vk.vkCmdCopyBuffer(commands, copied.from.buffer, copied.to.buffer, 1,
+            device_.get()->vk.vkCmdCopyBuffer(commands, copied.from.buffer, copied.to.buffer, 1,
                                               &region);
         }
         return Status{};
@@ -359,7 +360,7 @@ void Bench::register_rivals() {
             if (!shape.plain()) continue;
             // Long tensors exceed the binding size of many devices; the rivals do not split theirs.
             const std::uint64_t bytes = shape.q_elements() * element_bytes(element);
-            if (bytes <= device_.info().limits.maxStorageBufferRange) {
+            if (bytes <= device_.info().limits->maxStorageBufferRange) {
                 for (const Way way : {Way::ggml, Way::ggml_along_x, Way::onnxruntime, Way::ncnn}) {
                     add_row(
                         fmt::format("rival/{}/{}", word_for(way), suffix),

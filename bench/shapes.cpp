@@ -5,6 +5,8 @@
 #include <numeric>
 #include <random>
 
+#include "meaning.hpp"
+
 namespace vkrope::bench {
 namespace {
 

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <random>
 
+#include "meaning.hpp"
+
 namespace vkrope::bench {
 namespace {
 

@@ -7,14 +7,8 @@ get_property(tiers GLOBAL PROPERTY VKROPE_TIERS)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(TARGETS ${tiers} EXPORT vkropeTargets
         LIBRARY COMPONENT runtime NAMELINK_COMPONENT development RUNTIME COMPONENT runtime)
-set(headers vkrope)
-foreach(tier model runtime)
-    if(TARGET vkrope_${tier})
-        list(APPEND headers ${tier})
-    endif()
-endforeach()
-list(TRANSFORM headers REPLACE "(.+)" "include/vkrope/\\1.hpp")
-list(APPEND headers include/vkrope/version.h include/vkrope/vkrope.h)
+set(headers version.h vkrope.h vkrope.hpp)
+list(TRANSFORM headers PREPEND include/vkrope/)
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkrope)
 # Every .glsl file: one that includes another must find it.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/shaders/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vkrope/shaders

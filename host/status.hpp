@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "meaning.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope {

@@ -51,11 +51,11 @@ Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
 }
 
 /// Frequencies by head group, axis and pair; without a sum over axes there is one row a group.
-struct Layout {
+struct AxisLayout {
     std::size_t groups, rows, pairs;
     bool sum;
 
-    explicit Layout(const vkrope_rope_params& rotation) noexcept
+    explicit AxisLayout(const vkrope_rope_params& rotation) noexcept
         : groups(rotation.head_groups), rows(1), pairs(rotation.rotary_dim / 2),
           sum(rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM) {
         if (sum) rows = rotation.sections.axes;
@@ -165,7 +165,7 @@ vkrope_result vkrope_fold_grid(const vkrope_grid_axis* axes, uint32_t axis_count
             shifted = shifted || axes[a].origin != 0;
             scaled = scaled || unit_of(axes[a]) != 1;
         }
-        const Layout layout(rotation);
+        const AxisLayout layout(rotation);
         const bool phased = shifted || rotation.phase_count != 0;
         if (phased) {
             if (Status s = not_null(phase, "phase"); !s) return s;

@@ -111,7 +111,7 @@ vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_params* params,
                 const double scale = rotation.attention_factor *
                                      std::pow(zeta(rotation, scaling, j), power);
                 const CosSin entry = table_entry(
-                    std::uint64_t(position) * turn_fraction(rotation.inv_freq[j]), scale);
+                    std::uint64_t(position) * vkrope_turn_fraction(rotation.inv_freq[j]), scale);
                 cos[row * pairs + j] = entry.cos;
                 sin[row * pairs + j] = entry.sin;
             }

@@ -6,6 +6,7 @@
 
 #include "bits.hpp"
 #include "kernel/geometry/ops.hpp"
+#include "meaning.hpp"
 
 namespace vkrope {
 

@@ -106,7 +106,7 @@ LayerKind Layers::of_type(const std::string& type) const {
     return {type, type_rotates(type)};
 }
 
-LayerKind Layers::choose(const ModelQuery& query, Warnings& warnings) const {
+LayerKind Layers::choose(const Query& query, Warnings& warnings) const {
     const std::vector<std::string> all = types();
     warnings.insert(warnings.end(), ignored.begin(), ignored.end());
     const LayerKind chosen = chosen_of(all, query, warnings);
@@ -147,7 +147,7 @@ bool Layers::has_other_types(const LayerKind& kind) const {
                        [&](const std::string& type) { return type != kind.type; });
 }
 
-std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQuery& query,
+std::optional<double> Layers::common(const LayerNumbers& numbers, const Query& query,
                                      const LayerKind& kind, bool may_differ) const {
     const std::vector<double>& values = numbers.values;
     std::optional<double> found;
@@ -167,18 +167,18 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const ModelQue
         found = values[layer];
     }
     if (query.layer >= 0 && !values.empty() && !found && !may_differ) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: %s has no entry for it", query.layer,
-             numbers.name.c_str());
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.layer is %d: %s has no entry for it",
+             query.layer, numbers.name.c_str());
     }
     return found;
 }
 
-LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
+LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& query,
                             Warnings& warnings) const {
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count != 0 && layer >= count) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer is %d: the model has only %llu layers",
+            fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.layer is %d: the model has only %llu layers",
                  query.layer, ull{count});
         }
         return of_layer(layer);
@@ -188,12 +188,13 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const ModelQuer
         std::vector<std::string> there = all;
         there.insert(there.end(), beside.begin(), beside.end());
         if (there.empty()) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the model has no layer types",
+            fail(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "query.layer_type is '%s': the model has no layer types",
                  shown_key(asked).c_str());
         }
         if (!contains(all, asked)) {
             fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "layer_type is '%s': the layer types of the model are %s",
+                 "query.layer_type is '%s': the layer types of the model are %s",
                  shown_key(asked).c_str(), joined(there).c_str());
         }
         return of_type(asked);

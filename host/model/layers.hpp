@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "model/field.hpp"
-#include "vkrope/model.hpp"
+#include "model/query.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -83,13 +84,13 @@ struct Layers {
 
     /// The kind that the query asks for; if it asks for none, the one that a reader most likely
     /// means, with a warning that names it.
-    LayerKind choose(const ModelQuery& query, Warnings& warnings) const;
+    LayerKind choose(const Query& query, Warnings& warnings) const;
 
     /// The number that the layers of the query have; nothing without a list. Of a kind that rotates
     /// only those above 0 count. Fails if they differ, unless they may: then nothing too.
     ///
     /// kind  as chosen
-    std::optional<double> common(const LayerNumbers& numbers, const ModelQuery& query,
+    std::optional<double> common(const LayerNumbers& numbers, const Query& query,
                                  const LayerKind& kind, bool may_differ = false) const;
 
     /// Whether the model has layers of another type than `kind`.
@@ -103,7 +104,7 @@ struct Layers {
     bool type_rotates(const std::string& type) const;
     bool rotates(std::uint64_t layer) const;
     std::vector<std::string> types() const;
-    LayerKind chosen_of(const std::vector<std::string>& all, const ModelQuery& query,
+    LayerKind chosen_of(const std::vector<std::string>& all, const Query& query,
                         Warnings& warnings) const;
     LayerKind of_layer(std::uint64_t layer) const;
     LayerKind of_type(const std::string& type) const;

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "model/field.hpp"
-#include "vkrope/model.hpp"
+#include "model/query.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -15,9 +16,6 @@ namespace vkrope {
 inline constexpr const char* two_angles_a_pair =
     "the two channels of a pair turn by different angles, which no rotation says; give cos and sin "
     "of each channel to plan_cos_sin_cache, with channel_angles";
-
-/// Fails for a query that contradicts itself, whatever the model.
-void check_query(const ModelQuery& query);
 
 /// Fails if numbers that are valid one by one make frequencies or factors that no table can hold.
 ///

@@ -21,7 +21,7 @@ VmaAllocation allocation_of(void* allocation) {
     return static_cast<VmaAllocation>(allocation);
 }
 
-Status check_size(const Device::Impl& device, VkDeviceSize bytes) {
+Status check_size(const DeviceState& device, VkDeviceSize bytes) {
     const VkDeviceSize largest = device.candidate.largest_allocation;
     if (bytes <= largest || largest == 0) return {};
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,
@@ -32,7 +32,7 @@ Status check_size(const Device::Impl& device, VkDeviceSize bytes) {
 
 }  // namespace
 
-Status create_allocator(Device::Impl& device) {
+Status create_allocator(DeviceState& device) {
     VmaVulkanFunctions functions = {};
     functions.vkGetInstanceProcAddr = device.ref.get_instance_proc_addr;
     functions.vkGetDeviceProcAddr = device.instance->vkGetDeviceProcAddr;
@@ -47,13 +47,13 @@ Status create_allocator(Device::Impl& device) {
     return created(result, device.allocator, "vmaCreateAllocator");
 }
 
-void destroy_allocator(Device::Impl& device) noexcept {
+void destroy_allocator(DeviceState& device) noexcept {
     if (!device.allocator) return;
     free_buffer(device, device.staging.buffer, device.staging.allocation);
     vmaDestroyAllocator(device.allocator);
 }
 
-Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
+Status make_buffer(DeviceState& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
                    VkBuffer& buffer, void*& allocation, std::byte** mapped) {
     if (Status s = check_size(device, bytes); !s) return s;
     VkBufferCreateInfo info = {};
@@ -75,7 +75,7 @@ Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags 
     return {};
 }
 
-Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& image,
+Status make_image(DeviceState& device, const VkImageCreateInfo& info, VkImage& image,
                   void*& allocation) {
     VmaAllocationCreateInfo memory = {};
     memory.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
@@ -87,19 +87,19 @@ Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& 
     return {};
 }
 
-void free_buffer(Device::Impl& device, VkBuffer buffer, void* allocation) noexcept {
+void free_buffer(DeviceState& device, VkBuffer buffer, void* allocation) noexcept {
     if (!buffer) return;
     if (device.pending) return device.abandon({.buffer = buffer, .allocation = allocation});
     vmaDestroyBuffer(device.allocator, buffer, allocation_of(allocation));
 }
 
-void free_image(Device::Impl& device, VkImage image, void* allocation) noexcept {
+void free_image(DeviceState& device, VkImage image, void* allocation) noexcept {
     if (!image) return;
     if (device.pending) return device.abandon({.image = image, .allocation = allocation});
     vmaDestroyImage(device.allocator, image, allocation_of(allocation));
 }
 
-Status prepare_staging(Device::Impl& device, VkDeviceSize wanted) {
+Status prepare_staging(DeviceState& device, VkDeviceSize wanted) {
     if (Status s = device.ready(); !s) return s;
     wanted = std::clamp<VkDeviceSize>(wanted, 1 << 16, largest_staging);
     Staging& staging = device.staging;
@@ -113,13 +113,13 @@ Status prepare_staging(Device::Impl& device, VkDeviceSize wanted) {
     return status;
 }
 
-Status flush_staging(Device::Impl& device, VkDeviceSize bytes) {
+Status flush_staging(DeviceState& device, VkDeviceSize bytes) {
     const VkResult result = vmaFlushAllocation(device.allocator,
                                                allocation_of(device.staging.allocation), 0, bytes);
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkFlushMappedMemoryRanges");
 }
 
-Status invalidate_staging(Device::Impl& device, VkDeviceSize bytes) {
+Status invalidate_staging(DeviceState& device, VkDeviceSize bytes) {
     const VkResult result = vmaInvalidateAllocation(
         device.allocator, allocation_of(device.staging.allocation), 0, bytes);
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkInvalidateMappedMemoryRanges");

@@ -3,24 +3,26 @@
 #include <cinttypes>
 #include <utility>
 
+#include "no_throw.hpp"
 #include "runtime/device_impl.hpp"
-#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 
 namespace {
 
-Status create_view(Device::Impl& device, const AngleTableLayout& plan, VkImage image,
+Status create_view(DeviceState& device, const AngleTableLayout& plan, VkImage image,
                    VkImageView& view) {
-    const VkImageViewCreateInfo info = angle_view_info(plan, image);
-    const VkResult result = device.vk.vkCreateImageView(device.ref.device, &info, nullptr, &view);
+    const Result<VkImageViewCreateInfo> info = angle_view_info(plan, image);
+    if (!info) return info.status;
+    const VkResult result = device.vk.vkCreateImageView(device.ref.device, &info.value, nullptr,
+                                                        &view);
     return created(result, view, "vkCreateImageView");
 }
 
 // Fills staging memory with as many lines as fit and copies them to the image or buffer, until the
 // table is complete.
-Status upload(Device::Impl& device, const RopeParams& rotation, const AngleTableLayout& plan,
+Status upload(DeviceState& device, const vkrope_rope_params& rotation, const AngleTableLayout& plan,
               VkImage image, VkBuffer buffer) {
     const AngleLines all = angle_lines(plan);
     if (Status s = prepare_staging(device, plan.bytes); !s) return s;
@@ -29,8 +31,8 @@ Status upload(Device::Impl& device, const RopeParams& rotation, const AngleTable
     AngleUpload part{.staging = device.staging.buffer, .image = image, .buffer = buffer};
     for (; part.first_line < all.count; part.first_line += at_once) {
         part.lines = std::min(at_once, all.count - part.first_line);
-        if (Status s = fill_angles(rotation, plan, part.first_line, part.lines,
-                                   device.staging.mapped, device.staging.bytes);
+        if (Status s = status_of(vkrope_fill_angle_lines, &rotation, &plan, part.first_line,
+                                 part.lines, device.staging.mapped, device.staging.bytes);
             !s)
             return s;
         if (Status s = flush_staging(device, part.lines * all.bytes); !s) return s;
@@ -44,8 +46,8 @@ Status upload(Device::Impl& device, const RopeParams& rotation, const AngleTable
 
 // Checked before anything is allocated: the table grows with the largest position and may exceed
 // the device's memory.
-Status check_memory(const Device::Impl& device, const AngleTableLayout& plan) {
-    const std::uint64_t memory = device.candidate.info.memory_bytes;
+Status check_memory(const DeviceState& device, const AngleTableLayout& plan) {
+    const std::uint64_t memory = device.candidate.memory_bytes;
     const std::uint64_t largest = device.candidate.largest_allocation
                                       ? device.candidate.largest_allocation
                                       : memory;
@@ -58,79 +60,93 @@ Status check_memory(const Device::Impl& device, const AngleTableLayout& plan) {
 
 }  // namespace
 
-AngleTable::~AngleTable() {
-    if (!device_) return;
-    if (device_->pending) {
-        device_->abandon({.image = image_, .view = view_, .allocation = allocation_});
+Result<Owned<vkrope_angle_table>> make_angle_table(DeviceState& device,
+                                                   const vkrope_rope_params& rotation,
+                                                   AngleSource source, std::uint64_t max_position) {
+    Owned<vkrope_angle_table> made(new vkrope_angle_table(device));
+    AngleTableLayout& layout = made->layout;
+    const std::uint32_t side = device.candidate.limits.maxImageDimension2D;
+    if (Status s = status_of(vkrope_plan_angles, &rotation, source, max_position, side, &layout);
+        !s)
+        return {s, {}};
+    if (Status s = check_memory(device, layout); !s) return {s, {}};
+    if (layout.source == VKROPE_ANGLES_DIRECT_BUFFER || layout.source == VKROPE_ANGLES_COMPUTED) {
+        auto buffer = make_buffer(device, layout.bytes);
+        if (!buffer) return {buffer.status, {}};
+        made->buffer = std::move(buffer.value);
     } else {
-        if (view_) device_->vk.vkDestroyImageView(device_->ref.device, view_, nullptr);
-        free_image(*device_, image_, allocation_);
+        const Result<VkImageCreateInfo> image = angle_image_info(layout);
+        if (!image) return {image.status, {}};
+        if (Status s = make_image(device, image.value, made->image, made->allocation); !s)
+            return {s, {}};
     }
-}
-
-AngleTable::AngleTable(AngleTable&& other) noexcept {
-    *this = std::move(other);
-}
-
-AngleTable& AngleTable::operator=(AngleTable&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(plan_, other.plan_);
-    std::swap(image_, other.image_);
-    std::swap(allocation_, other.allocation_);
-    std::swap(view_, other.view_);
-    std::swap(buffer_, other.buffer_);
-    return *this;
-}
-
-Status AngleTable::reach(Device& device, const RopeParams& rotation, std::uint64_t max_position) {
-    return reach(device.impl(), rotation, max_position);
-}
-
-Status AngleTable::reach(Device::Impl& device, const RopeParams& rotation,
-                         std::uint64_t max_position) {
-    if (max_position <= plan_.rows) return {};
-    const std::uint64_t most = plan_.source == VKROPE_ANGLES_FACTORED_TEXTURE
-                                   ? max_factored_positions
-                                   : max_positions;
-    const std::uint64_t doubled = std::min(2 * std::uint64_t{plan_.rows}, most);
-    auto grown = make(device, rotation, plan_.source, std::max(max_position, doubled));
-    if (!grown) grown = make(device, rotation, plan_.source, max_position);
-    if (grown) *this = std::move(grown.value);
-    return grown.status;
-}
-
-Result<AngleTable> AngleTable::make(Device& device, const RopeParams& rotation, AngleSource source,
-                                    std::uint64_t max_position) {
-    return make(device.impl(), rotation, source, max_position);
-}
-
-Result<AngleTable> AngleTable::make(Device::Impl& device, const RopeParams& rotation,
-                                    AngleSource source, std::uint64_t max_position) {
-    return no_throw([&]() -> Result<AngleTable> {
-        Result<AngleTable> made;
-        const auto plan = plan_angles(rotation, source, max_position,
-                                      device.candidate.info.limits.maxImageDimension2D);
-        if (!plan) return {plan.status, {}};
-        made->plan_ = plan.value;
-        made->device_ = &device;
-        if (made.status = check_memory(device, plan.value); !made) return made;
-        if (plan->source == VKROPE_ANGLES_DIRECT_BUFFER || plan->source == VKROPE_ANGLES_COMPUTED) {
-            auto buffer = Buffer::make(device, plan->bytes);
-            made.status = buffer ? upload(device, rotation, plan.value, VK_NULL_HANDLE,
-                                          buffer->handle())
-                                 : buffer.status;
-            made->buffer_ = std::move(buffer.value);
-            return made;
-        }
-        if (made.status = make_image(device, angle_image_info(plan.value), made->image_,
-                                     made->allocation_);
-            !made)
-            return made;
-        if (made.status = upload(device, rotation, plan.value, made->image_, VK_NULL_HANDLE); !made)
-            return made;
-        made.status = create_view(device, plan.value, made->image_, made->view_);
-        return made;
-    });
+    if (Status s = upload(device, rotation, layout, made->image,
+                          made->buffer ? made->buffer->handle : VK_NULL_HANDLE);
+        !s)
+        return {s, {}};
+    if (made->image) {
+        if (Status s = create_view(device, layout, made->image, made->view); !s) return {s, {}};
+    }
+    made->refer();
+    return {{}, std::move(made)};
 }
 
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_angle_table::~vkrope_angle_table() {
+    if (device->pending) {
+        device->abandon({.image = image, .view = view, .allocation = allocation});
+    } else {
+        if (view) device->vk.vkDestroyImageView(device->ref.device, view, nullptr);
+        free_image(*device, image, allocation);
+    }
+}
+
+Status vkrope_angle_table::reach(const vkrope_rope_params& rotation, std::uint64_t max_position) {
+    if (max_position <= layout.rows) return {};
+    const std::uint64_t most = layout.source == VKROPE_ANGLES_FACTORED_TEXTURE
+                                   ? max_factored_positions
+                                   : max_positions;
+    const std::uint64_t doubled = std::min(2 * std::uint64_t{layout.rows}, most);
+    auto grown = make_angle_table(*device, rotation, layout.source,
+                                  std::max(max_position, doubled));
+    if (!grown) grown = make_angle_table(*device, rotation, layout.source, max_position);
+    if (!grown) return grown.status;
+    std::swap(layout, grown.value->layout);
+    std::swap(image, grown.value->image);
+    std::swap(allocation, grown.value->allocation);
+    std::swap(view, grown.value->view);
+    std::swap(buffer, grown.value->buffer);
+    refer();
+    return {};
+}
+
+vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rope_params* rotation,
+                                        vkrope_angle_source source, uint64_t max_position,
+                                        vkrope_angle_table** table, vkrope_error* failure) {
+    return make_all(table, "table", failure, [&]() -> Result<Owned<vkrope_angle_table>> {
+        if (Status s = not_null(device, "device"); !s) return {s, {}};
+        if (Status s = not_null(rotation, "rotation"); !s) return {s, {}};
+        return make_angle_table(*device, *rotation, source, max_position);
+    });
+}
+
+const vkrope_angles* vkrope_angle_table_get(const vkrope_angle_table* table) {
+    return table ? &table->angles : nullptr;
+}
+
+vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table,
+                                       const vkrope_rope_params* rotation, uint64_t max_position,
+                                       vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(table, "table"); !s) return s;
+        if (Status s = not_null(rotation, "rotation"); !s) return s;
+        return table->reach(*rotation, max_position);
+    });
+}
+
+void vkrope_angle_table_destroy(vkrope_angle_table* table) {
+    delete table;
+}

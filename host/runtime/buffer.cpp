@@ -4,47 +4,23 @@
 #include <cstring>
 #include <utility>
 
+#include "no_throw.hpp"
 #include "runtime/device_impl.hpp"
-#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 
-Buffer::~Buffer() {
-    if (device_) free_buffer(*device_, handle_, allocation_);
-}
-
-Buffer::Buffer(Buffer&& other) noexcept {
-    *this = std::move(other);
-}
-
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(handle_, other.handle_);
-    std::swap(allocation_, other.allocation_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-}
-
-Result<Buffer> Buffer::make(Device& device, VkDeviceSize bytes) {
-    return make(device.impl(), bytes);
-}
-
-Result<Buffer> Buffer::make(Device::Impl& device, VkDeviceSize bytes) {
-    Result<Buffer> made;
+Result<Owned<vkrope_buffer>> make_buffer(DeviceState& device, VkDeviceSize bytes) {
     if (bytes == 0)
         return {error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is 0: it must be at least 1"), {}};
     constexpr VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                          VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    bytes = (bytes + 3) / 4 * 4;
-    made.status = make_buffer(device, bytes, usage, made->handle_, made->allocation_);
-    if (made) {
-        made->device_ = &device;
-        made->bytes_ = bytes;
-    }
-    return made;
+    Owned<vkrope_buffer> made(new vkrope_buffer(device));
+    made->bytes = (bytes + 3) / 4 * 4;
+    const Status status = make_buffer(device, made->bytes, usage, made->handle, made->allocation);
+    return {status, status ? std::move(made) : nullptr};
 }
 
 namespace {
@@ -59,55 +35,91 @@ Status check_inside(std::size_t bytes, VkDeviceSize offset, VkDeviceSize size) {
 
 }  // namespace
 
-Status Buffer::upload(const void* source, std::size_t bytes, VkDeviceSize offset) {
-    return no_throw([&]() -> Status {
-        if (Status s = check_inside(bytes, offset, bytes_); !s) return s;
-        if (bytes == 0) return {};
-        if (Status s = prepare_staging(*device_, bytes); !s) return s;
-        const Staging& staging = device_->staging;
-        for (std::size_t done = 0; done < bytes;) {
-            const std::size_t part = std::min<std::size_t>(bytes - done, staging.bytes);
-            std::memcpy(staging.mapped, static_cast<const std::byte*>(source) + done, part);
-            if (Status s = flush_staging(*device_, part); !s) return s;
-            const VkBufferCopy region = {0, offset + done, part};
-            const auto copied = device_->submit([&](VkCommandBuffer commands) {
-                device_->vk.vkCmdCopyBuffer(commands, staging.buffer, handle_, 1, &region);
-                return Status{};
-            });
-            if (!copied) return copied.status;
-            done += part;
-        }
-        return {};
-    });
-}
-
-Status Buffer::download(void* target, std::size_t bytes, VkDeviceSize offset) {
-    return no_throw([&]() -> Status {
-        if (Status s = check_inside(bytes, offset, bytes_); !s) return s;
-        if (bytes == 0) return {};
-        if (Status s = prepare_staging(*device_, bytes); !s) return s;
-        const Staging& staging = device_->staging;
-        for (std::size_t done = 0; done < bytes;) {
-            const std::size_t part = std::min<std::size_t>(bytes - done, staging.bytes);
-            const VkBufferCopy region = {offset + done, 0, part};
-            const auto copied = device_->submit([&](VkCommandBuffer commands) {
-                device_->vk.vkCmdCopyBuffer(commands, handle_, staging.buffer, 1, &region);
-                VkMemoryBarrier to_host = {};
-                to_host.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-                to_host.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-                to_host.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-                device_->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                                                 VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0,
-                                                 nullptr, 0, nullptr);
-                return Status{};
-            });
-            if (!copied) return copied.status;
-            if (Status s = invalidate_staging(*device_, part); !s) return s;
-            std::memcpy(static_cast<std::byte*>(target) + done, staging.mapped, part);
-            done += part;
-        }
-        return {};
-    });
-}
-
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_buffer::~vkrope_buffer() {
+    free_buffer(*device, handle, allocation);
+}
+
+Status vkrope_buffer::upload(const void* source, std::size_t count, VkDeviceSize offset) {
+    if (Status s = check_inside(count, offset, bytes); !s) return s;
+    if (count == 0) return {};
+    if (Status s = prepare_staging(*device, count); !s) return s;
+    const Staging& staging = device->staging;
+    for (std::size_t done = 0; done < count;) {
+        const std::size_t part = std::min<std::size_t>(count - done, staging.bytes);
+        std::memcpy(staging.mapped, static_cast<const std::byte*>(source) + done, part);
+        if (Status s = flush_staging(*device, part); !s) return s;
+        const VkBufferCopy region = {0, offset + done, part};
+        const auto copied = device->submit([&](VkCommandBuffer commands) {
+            device->vk.vkCmdCopyBuffer(commands, staging.buffer, handle, 1, &region);
+            return Status{};
+        });
+        if (!copied) return copied.status;
+        done += part;
+    }
+    return {};
+}
+
+Status vkrope_buffer::download(void* target, std::size_t count, VkDeviceSize offset) {
+    if (Status s = check_inside(count, offset, bytes); !s) return s;
+    if (count == 0) return {};
+    if (Status s = prepare_staging(*device, count); !s) return s;
+    const Staging& staging = device->staging;
+    for (std::size_t done = 0; done < count;) {
+        const std::size_t part = std::min<std::size_t>(count - done, staging.bytes);
+        const VkBufferCopy region = {offset + done, 0, part};
+        const auto copied = device->submit([&](VkCommandBuffer commands) {
+            device->vk.vkCmdCopyBuffer(commands, handle, staging.buffer, 1, &region);
+            VkMemoryBarrier to_host = {};
+            to_host.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+            to_host.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+            to_host.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+            device->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, nullptr,
+                                            0, nullptr);
+            return Status{};
+        });
+        if (!copied) return copied.status;
+        if (Status s = invalidate_staging(*device, part); !s) return s;
+        std::memcpy(static_cast<std::byte*>(target) + done, staging.mapped, part);
+        done += part;
+    }
+    return {};
+}
+
+vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope_buffer** buffer,
+                                   vkrope_error* failure) {
+    return make_all(buffer, "buffer", failure, [&]() -> Result<Owned<vkrope_buffer>> {
+        if (Status s = not_null(device, "device"); !s) return {s, {}};
+        return make_buffer(*device, bytes);
+    });
+}
+
+VkDescriptorBufferInfo vkrope_buffer_whole(const vkrope_buffer* buffer) {
+    return buffer ? buffer->whole() : VkDescriptorBufferInfo{};
+}
+
+vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, size_t bytes,
+                                   uint64_t offset, vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(buffer, "buffer"); !s) return s;
+        if (Status s = not_null(source, "source"); !s && bytes != 0) return s;
+        return buffer->upload(source, bytes, offset);
+    });
+}
+
+vkrope_result vkrope_buffer_download(vkrope_buffer* buffer, void* target, size_t bytes,
+                                     uint64_t offset, vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(buffer, "buffer"); !s) return s;
+        if (Status s = not_null(target, "target"); !s && bytes != 0) return s;
+        return buffer->download(target, bytes, offset);
+    });
+}
+
+void vkrope_buffer_destroy(vkrope_buffer* buffer) {
+    delete buffer;
+}

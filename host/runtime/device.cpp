@@ -4,39 +4,11 @@
 #include <cstring>
 #include <iterator>
 
+#include "no_throw.hpp"
 #include "runtime/device_impl.hpp"
-#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
-
-Device::Device() noexcept = default;
-Device::~Device() = default;
-Device::Device(Device&&) noexcept = default;
-Device& Device::operator=(Device&&) noexcept = default;
-
-const DeviceInfo& Device::info() const noexcept {
-    return impl_->candidate.info;
-}
-const DeviceRef& Device::ref() const noexcept {
-    return impl_->ref;
-}
-VkQueue Device::queue() const noexcept {
-    return impl_->queue;
-}
-std::uint32_t Device::queue_family() const noexcept {
-    return impl_->candidate.queue_family;
-}
-
-Result<std::optional<double>> Device::submit(
-    const std::function<Status(VkCommandBuffer)>& record_commands) {
-    return no_throw(
-        [&]() -> Result<std::optional<double>> { return impl_->submit(record_commands); });
-}
-
-Status Device::save_pipeline_cache() {
-    return no_throw([&]() -> Status { return impl_->pipeline_cache.save(); });
-}
 
 namespace {
 
@@ -54,7 +26,7 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
 
 }  // namespace
 
-Result<const Kernel*> Device::Impl::kernel_for(const KernelInfo& info) {
+Result<const Kernel*> DeviceState::kernel_for(const KernelInfo& info) {
     for (const auto& [made_for, kernel] : kernels) {
         if (same(made_for, info)) return {{}, kernel.get()};
     }
@@ -63,29 +35,11 @@ Result<const Kernel*> Device::Impl::kernel_for(const KernelInfo& info) {
     return {made.status, made ? kernels.back().second.get() : nullptr};
 }
 
-Result<Device> Device::open(const DeviceOptions& options) {
-    return no_throw([&]() -> Result<Device> {
-        auto instance = Instance::make(options);
-        if (!instance) return {instance.status, {}};
-        auto candidates = list_candidates(*instance.value);
-        if (!candidates) return {candidates.status, {}};
-        std::vector<DeviceInfo> found;
-        for (const Candidate& candidate : candidates.value) found.push_back(candidate.info);
-        const auto chosen = select_device(found, options.select);
-        if (!chosen) return {chosen.status, {}};
-        Result<Device> opened;
-        opened->impl_ = std::make_unique<Impl>();
-        opened.status = opened->impl_->create(options, std::move(instance.value),
-                                              std::move(candidates.value[chosen.value]));
-        if (!opened) opened->impl_.reset();
-        return opened;
-    });
-}
-
-Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instance> made,
-                            Candidate chosen) {
+Status DeviceState::create(const OwnedOptions& options, std::unique_ptr<Instance> made,
+                           Candidate chosen) {
     instance = std::move(made);
     candidate = std::move(chosen);
+    properties = candidate.info();
     timeout_ns = options.timeout_ns;
     if (Status s = create_device(options); !s) return s;
     if (Status s = create_allocator(*this); !s) return s;
@@ -95,7 +49,7 @@ Status Device::Impl::create(const DeviceOptions& options, std::unique_ptr<Instan
     return {};
 }
 
-Status Device::Impl::create_device(const DeviceOptions& options) {
+Status DeviceState::create_device(const OwnedOptions& options) {
     ref.instance = instance->handle();
     ref.physical = candidate.handle;
     ref.get_instance_proc_addr = instance->get_instance_proc_addr();
@@ -146,7 +100,7 @@ Status Device::Impl::create_device(const DeviceOptions& options) {
     return {};
 }
 
-void Device::Impl::abandon(const Abandoned& object) noexcept {
+void DeviceState::abandon(const Abandoned& object) noexcept {
     try {
         abandoned.push_back(object);
     } catch (const std::bad_alloc&) {
@@ -154,9 +108,9 @@ void Device::Impl::abandon(const Abandoned& object) noexcept {
     }
 }
 
-void Device::Impl::free_abandoned() noexcept {
+void DeviceState::free_abandoned() noexcept {
     for (const Abandoned& object : abandoned) {
-        destroy(object.arena);
+        vkrope_arena_destroy(object.arena);
         if (object.view) vk.vkDestroyImageView(ref.device, object.view, nullptr);
         free_image(*this, object.image, object.allocation);
         free_buffer(*this, object.buffer, object.allocation);
@@ -164,7 +118,7 @@ void Device::Impl::free_abandoned() noexcept {
     abandoned.clear();
 }
 
-Status Device::Impl::create_commands() {
+Status DeviceState::create_commands() {
     VkCommandPoolCreateInfo pool_info = {};
     pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
     pool_info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
@@ -185,7 +139,7 @@ Status Device::Impl::create_commands() {
     result = vk.vkCreateFence(ref.device, &fence_info, nullptr, &fence);
     if (Status s = created(result, fence, "vkCreateFence"); !s) return s;
 
-    if (candidate.timestamp_bits == 0 || candidate.info.limits.timestampPeriod <= 0) return {};
+    if (candidate.timestamp_bits == 0 || candidate.limits.timestampPeriod <= 0) return {};
     VkQueryPoolCreateInfo query_info = {};
     query_info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
     query_info.queryType = VK_QUERY_TYPE_TIMESTAMP;
@@ -194,7 +148,7 @@ Status Device::Impl::create_commands() {
     return created(result, timestamps, "vkCreateQueryPool");
 }
 
-Device::Impl::~Impl() {
+DeviceState::~DeviceState() {
     if (pending) static_cast<void>(wait());  // the result is in `pending`
     if (pending) {
         // The queue never answered. Its objects are leaked on purpose: freeing them while it may
@@ -215,3 +169,62 @@ Device::Impl::~Impl() {
 }
 
 }  // namespace vkrope
+
+using namespace vkrope;
+
+vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_device** device,
+                                 vkrope_error* failure) {
+    return make_all(device, "device", failure, [&]() -> Result<std::unique_ptr<vkrope_device>> {
+        const OwnedOptions asked(options);
+        auto instance = Instance::make(asked);
+        if (!instance) return {instance.status, {}};
+        auto candidates = list_candidates(*instance.value);
+        if (!candidates) return {candidates.status, {}};
+        const auto chosen = select_device(candidates.value, asked.select);
+        if (!chosen) return {chosen.status, {}};
+        auto made = std::make_unique<vkrope_device>();
+        const Status status = made->create(asked, std::move(instance.value),
+                                           std::move(candidates.value[chosen.value]));
+        return {status, std::move(made)};
+    });
+}
+
+const vkrope_device_info* vkrope_device_get_info(const vkrope_device* device) {
+    return device ? &device->properties : nullptr;
+}
+
+const vkrope_device_ref* vkrope_device_get_ref(const vkrope_device* device) {
+    return device ? &device->ref : nullptr;
+}
+
+VkQueue vkrope_device_get_queue(const vkrope_device* device, uint32_t* family) {
+    if (family) *family = device ? device->candidate.queue_family : 0;
+    return device ? device->queue : VK_NULL_HANDLE;
+}
+
+vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record,
+                                   void* user_data, double* nanoseconds, vkrope_error* failure) {
+    vkrope_error refused = {};  // the code of a callback may be any number
+    const vkrope_result result = answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        if (!record) return error(VKROPE_ERROR_INVALID_ARGUMENT, "record is null");
+        const auto spent = device->submit([&](VkCommandBuffer commands) -> Status {
+            refused.code = record(user_data, commands, &refused);
+            return refused.code == VKROPE_SUCCESS ? Status{} : Status(refused);
+        });
+        if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
+        return spent.status;
+    });
+    return refused.code == VKROPE_SUCCESS ? result : refused.code;
+}
+
+vkrope_result vkrope_device_save_pipeline_cache(vkrope_device* device, vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(device, "device"); !s) return s;
+        return device->pipeline_cache.save();
+    });
+}
+
+void vkrope_device_destroy(vkrope_device* device) {
+    delete device;
+}

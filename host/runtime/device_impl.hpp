@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// State of a Device, and the runtime's functions for it.
+// State of a vkrope_device, and the runtime's functions for it.
 #pragma once
+
+#include <functional>
+#include <memory>
 
 #include "runtime/device_list.hpp"
 #include "runtime/pipeline_cache.hpp"
@@ -60,9 +63,10 @@ struct Abandoned {
     DescriptorArena* arena = nullptr;
 };
 
-struct Device::Impl {
+struct DeviceState {
     std::unique_ptr<Instance> instance;
     Candidate candidate;
+    DeviceInfo properties = {};  ///< refers to `candidate`
     DeviceTable vk;
     DeviceRef ref;
     VkQueue queue = VK_NULL_HANDLE;
@@ -83,8 +87,8 @@ struct Device::Impl {
     std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels;
     Status lost;  ///< error of every later submission after a fatal one
 
-    ~Impl();
-    Status create(const DeviceOptions& options, std::unique_ptr<Instance> made, Candidate chosen);
+    ~DeviceState();
+    Status create(const OwnedOptions& options, std::unique_ptr<Instance> made, Candidate chosen);
     Result<std::optional<double>> submit(
         const std::function<Status(VkCommandBuffer)>& record_commands);
 
@@ -102,7 +106,7 @@ struct Device::Impl {
     Result<const Kernel*> kernel_for(const KernelInfo& info);
 
    private:
-    Status create_device(const DeviceOptions& options);
+    Status create_device(const OwnedOptions& options);
     Status create_commands();
     Status wait();
     Status begin();
@@ -113,22 +117,71 @@ struct Device::Impl {
 
 // ---- allocator.cpp ----
 
-Status create_allocator(Device::Impl& device);
-void destroy_allocator(Device::Impl& device) noexcept;
+Status create_allocator(DeviceState& device);
+void destroy_allocator(DeviceState& device) noexcept;
 
 /// Creates a buffer with `usage`: device-local, or mapped for transfers if `mapped` is given.
 /// Nothing is left behind on failure.
-Status make_buffer(Device::Impl& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
+Status make_buffer(DeviceState& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
                    VkBuffer& buffer, void*& allocation, std::byte** mapped = nullptr);
-Status make_image(Device::Impl& device, const VkImageCreateInfo& info, VkImage& image,
+Status make_image(DeviceState& device, const VkImageCreateInfo& info, VkImage& image,
                   void*& allocation);
-void free_buffer(Device::Impl& device, VkBuffer buffer, void* allocation) noexcept;
-void free_image(Device::Impl& device, VkImage image, void* allocation) noexcept;
+void free_buffer(DeviceState& device, VkBuffer buffer, void* allocation) noexcept;
+void free_image(DeviceState& device, VkImage image, void* allocation) noexcept;
 
 /// Provides at least `wanted` bytes of staging memory, or its maximum size if that is less.
-Status prepare_staging(Device::Impl& device, VkDeviceSize wanted);
+Status prepare_staging(DeviceState& device, VkDeviceSize wanted);
 /// Needed between host and device accesses if staging memory is not coherent.
-Status flush_staging(Device::Impl& device, VkDeviceSize bytes);
-Status invalidate_staging(Device::Impl& device, VkDeviceSize bytes);
+Status flush_staging(DeviceState& device, VkDeviceSize bytes);
+Status invalidate_staging(DeviceState& device, VkDeviceSize bytes);
+
+}  // namespace vkrope
+
+struct vkrope_device : vkrope::DeviceState {};
+
+struct vkrope_buffer {
+    vkrope::DeviceState* device = nullptr;
+    VkBuffer handle = VK_NULL_HANDLE;
+    void* allocation = nullptr;
+    VkDeviceSize bytes = 0;
+
+    explicit vkrope_buffer(vkrope::DeviceState& on) : device(&on) {}
+    ~vkrope_buffer();
+    vkrope_buffer(const vkrope_buffer&) = delete;
+    vkrope_buffer& operator=(const vkrope_buffer&) = delete;
+
+    VkDescriptorBufferInfo whole() const noexcept { return {handle, 0, bytes}; }
+    vkrope::Status upload(const void* source, std::size_t count, VkDeviceSize offset = 0);
+    vkrope::Status download(void* target, std::size_t count, VkDeviceSize offset = 0);
+};
+
+struct vkrope_angle_table {
+    vkrope::DeviceState* device = nullptr;
+    vkrope::AngleTableLayout layout;
+    VkImage image = VK_NULL_HANDLE;
+    void* allocation = nullptr;
+    VkImageView view = VK_NULL_HANDLE;
+    vkrope::Owned<vkrope_buffer> buffer;
+    vkrope::Angles angles = {};  ///< of the layout, and of the view or the buffer
+
+    explicit vkrope_angle_table(vkrope::DeviceState& on) : device(&on) {}
+    ~vkrope_angle_table();
+    vkrope_angle_table(const vkrope_angle_table&) = delete;
+    vkrope_angle_table& operator=(const vkrope_angle_table&) = delete;
+
+    void refer() noexcept {
+        angles = {&layout, view, buffer ? buffer->whole() : VkDescriptorBufferInfo{}, {}};
+    }
+    /// As vkrope_angle_table_reach.
+    vkrope::Status reach(const vkrope_rope_params& rotation, std::uint64_t max_position);
+};
+
+namespace vkrope {
+
+/// Both may throw for lack of memory.
+Result<Owned<vkrope_buffer>> make_buffer(DeviceState& device, VkDeviceSize bytes);
+Result<Owned<vkrope_angle_table>> make_angle_table(DeviceState& device,
+                                                   const vkrope_rope_params& rotation,
+                                                   AngleSource source, std::uint64_t max_position);
 
 }  // namespace vkrope

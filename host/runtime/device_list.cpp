@@ -5,8 +5,10 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
+#include <iterator>
+#include <memory>
 
-#include "runtime/no_throw.hpp"
+#include "no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -15,8 +17,8 @@ namespace {
 
 // Lower is better; unsuitable devices come after all suitable ones.
 int rank(const Candidate& candidate) {
-    const int unsuitable = candidate.info.suitable ? 0 : 10;
-    switch (candidate.info.type) {
+    const int unsuitable = candidate.suitable() ? 0 : 10;
+    switch (candidate.type) {
         case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return unsuitable + 0;
         case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return unsuitable + 1;
         case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return unsuitable + 2;
@@ -70,12 +72,12 @@ void read_identity(const Instance& instance, const Extensions& offered, Candidat
     properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     properties.pNext = &id;
     instance.vkGetPhysicalDeviceProperties2(candidate.handle, &properties);
-    candidate.info.uuid = hex(id.deviceUUID, VK_UUID_SIZE);
-    candidate.info.driver = driver.driverName;
-    if (!candidate.info.driver.empty() && driver.driverInfo[0]) candidate.info.driver += ' ';
-    candidate.info.driver += driver.driverInfo;
-    if (candidate.info.driver.empty())
-        candidate.info.driver = std::to_string(properties.properties.driverVersion);
+    candidate.uuid = hex(id.deviceUUID, VK_UUID_SIZE);
+    candidate.driver = driver.driverName;
+    if (!candidate.driver.empty() && driver.driverInfo[0]) candidate.driver += ' ';
+    candidate.driver += driver.driverInfo;
+    if (candidate.driver.empty())
+        candidate.driver = std::to_string(properties.properties.driverVersion);
     candidate.largest_allocation = maintenance.maxMemoryAllocationSize;
 }
 
@@ -99,10 +101,10 @@ void read_memory(const Instance& instance, Candidate& candidate) {
     instance.vkGetPhysicalDeviceMemoryProperties(candidate.handle, &memory);
     for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
         if (!(memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;
-        candidate.info.memory_bytes = std::max<std::uint64_t>(candidate.info.memory_bytes,
-                                                              memory.memoryHeaps[i].size);
+        candidate.memory_bytes = std::max<std::uint64_t>(candidate.memory_bytes,
+                                                         memory.memoryHeaps[i].size);
     }
-    if (memory.memoryTypeCount == 0) candidate.info.reason = "it has no memory types";
+    if (memory.memoryTypeCount == 0) candidate.reason = "it has no memory types";
 }
 
 // A device that cannot be described is unsuitable, with a reason; only lack of host memory is an
@@ -114,15 +116,15 @@ Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     VkPhysicalDeviceProperties properties = {};
     instance.vkGetPhysicalDeviceProperties(handle, &properties);
     const char* const name = properties.deviceName;  // null-terminated only if the driver conforms
-    candidate.info.name.assign(name, std::find(name, name + sizeof properties.deviceName, '\0'));
-    candidate.info.type = properties.deviceType;
-    candidate.info.api_version = properties.apiVersion;
-    candidate.info.limits = properties.limits;
+    candidate.name.assign(name, std::find(name, name + sizeof properties.deviceName, '\0'));
+    candidate.type = properties.deviceType;
+    candidate.api_version = properties.apiVersion;
+    candidate.limits = properties.limits;
     const Result<Requirements> needs = requirements(instance.handle(), handle,
                                                     instance.get_instance_proc_addr());
     if (!needs) {
         if (needs.status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY) described.status = needs.status;
-        candidate.info.reason = needs.status.what;
+        candidate.reason = needs.status.what;
         return described;
     }
     candidate.requirements = needs.value;
@@ -130,16 +132,14 @@ Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     if (!offered) {
         if (offered.status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY)
             described.status = offered.status;
-        candidate.info.reason = offered.status.what;
+        candidate.reason = offered.status.what;
         return described;
     }
     read_identity(instance, offered.value, candidate);
     read_queue(instance, candidate);
     read_memory(instance, candidate);
     candidate.portability_subset = has(offered.value, "VK_KHR_portability_subset");
-    if (candidate.queue_family == no_queue_family)
-        candidate.info.reason = "it has no compute queue";
-    candidate.info.suitable = candidate.info.reason.empty();
+    if (candidate.queue_family == no_queue_family) candidate.reason = "it has no compute queue";
     return described;
 }
 
@@ -162,6 +162,20 @@ std::string list_of(const std::vector<DeviceInfo>& found, const std::vector<std:
 
 }  // namespace
 
+DeviceInfo Candidate::info() const noexcept {
+    DeviceInfo made;
+    made.name = name.c_str();
+    made.driver = driver.c_str();
+    made.uuid = uuid.c_str();
+    made.reason = reason.c_str();
+    made.type = type;
+    made.api_version = api_version;
+    made.suitable = suitable();
+    made.memory_bytes = memory_bytes;
+    made.limits = &limits;
+    return made;
+}
+
 Result<std::vector<Candidate>> list_candidates(const Instance& instance) {
     const auto handles = instance.physical_devices();
     if (!handles) return {handles.status, {}};
@@ -171,76 +185,114 @@ Result<std::vector<Candidate>> list_candidates(const Instance& instance) {
         if (!described) return {described.status, {}};
         candidates.push_back(std::move(described.value));
     }
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) {
-                         return std::pair(rank(a), b.info.memory_bytes) <
-                                std::pair(rank(b), a.info.memory_bytes);
-                     });
+    std::stable_sort(
+        candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+            return std::pair(rank(a), b.memory_bytes) < std::pair(rank(b), a.memory_bytes);
+        });
     return {{}, std::move(candidates)};
 }
 
-Result<std::vector<DeviceInfo>> devices(const DeviceOptions& options) {
-    return no_throw([&]() -> Result<std::vector<DeviceInfo>> {
-        const auto instance = Instance::make(options);
-        if (!instance) return {instance.status, {}};
-        auto candidates = list_candidates(*instance.value);
-        if (!candidates) return {candidates.status, {}};
-        std::vector<DeviceInfo> found;
-        for (Candidate& candidate : candidates.value) found.push_back(std::move(candidate.info));
-        return {{}, std::move(found)};
-    });
+namespace {
+
+// Index of the one device that `select` names.
+Result<std::uint32_t> select_device(const std::vector<DeviceInfo>& found,
+                                    const std::string& select) {
+    std::vector<std::size_t> all, matches;
+    for (std::size_t i = 0; i < found.size(); ++i) all.push_back(i);
+    if (found.empty())
+        return {error(VKROPE_ERROR_NO_DEVICE, "there is no Vulkan device on this system"), 0};
+    if (select.empty()) {
+        if (found[0].suitable) return {{}, 0};
+        return {error(VKROPE_ERROR_NO_DEVICE, "no device is suitable: %s: %s", found[0].name,
+                      found[0].reason),
+                0};
+    }
+    const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+    if (hex_digits && select.size() == 32) {
+        std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
+                     [&](auto i) { return found[i].uuid == lower(select); });
+    } else if (select.find_first_not_of("0123456789") == std::string::npos) {
+        std::size_t index = 0;
+        const auto parsed = std::from_chars(select.data(), select.data() + select.size(), index);
+        if (parsed.ec != std::errc{} || index >= found.size()) {
+            return {error(VKROPE_ERROR_INVALID_ARGUMENT,
+                          "device index %s does not exist; the %zu devices are: %s", select.c_str(),
+                          found.size(), list_of(found, all).c_str()),
+                    0};
+        }
+        matches = {index};
+    } else {
+        std::copy_if(all.begin(), all.end(), std::back_inserter(matches), [&](auto i) {
+            return lower(found[i].name).find(lower(select)) != std::string::npos;
+        });
+    }
+    if (matches.empty()) {
+        return {error(VKROPE_ERROR_NO_DEVICE, "no device matches \"%s\"; the devices are: %s",
+                      select.c_str(), list_of(found, all).c_str()),
+                0};
+    }
+    if (matches.size() > 1) {
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "several devices match \"%s\": %s",
+                      select.c_str(), list_of(found, matches).c_str()),
+                0};
+    }
+    const DeviceInfo& chosen = found[matches[0]];
+    if (!chosen.suitable)
+        return {error(VKROPE_ERROR_NO_DEVICE, "%s is not suitable: %s", chosen.name, chosen.reason),
+                0};
+    return {{}, std::uint32_t(matches[0])};
 }
 
-Result<std::size_t> select_device(const std::vector<DeviceInfo>& found, const std::string& select) {
-    return no_throw([&]() -> Result<std::size_t> {
-        std::vector<std::size_t> all, matches;
-        for (std::size_t i = 0; i < found.size(); ++i) all.push_back(i);
-        if (found.empty())
-            return {error(VKROPE_ERROR_NO_DEVICE, "there is no Vulkan device on this system"), 0};
-        if (select.empty()) {
-            if (found[0].suitable) return {{}, 0};
-            return {error(VKROPE_ERROR_NO_DEVICE, "no device is suitable: %s: %s",
-                          found[0].name.c_str(), found[0].reason.c_str()),
-                    0};
-        }
-        const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") ==
-                                std::string::npos;
-        if (hex_digits && select.size() == 32) {
-            std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
-                         [&](auto i) { return found[i].uuid == lower(select); });
-        } else if (select.find_first_not_of("0123456789") == std::string::npos) {
-            std::size_t index = 0;
-            const auto parsed = std::from_chars(select.data(), select.data() + select.size(),
-                                                index);
-            if (parsed.ec != std::errc{} || index >= found.size()) {
-                return {error(VKROPE_ERROR_INVALID_ARGUMENT,
-                              "device index %s does not exist; the %zu devices are: %s",
-                              select.c_str(), found.size(), list_of(found, all).c_str()),
-                        0};
-            }
-            matches = {index};
-        } else {
-            std::copy_if(all.begin(), all.end(), std::back_inserter(matches), [&](auto i) {
-                return lower(found[i].name).find(lower(select)) != std::string::npos;
-            });
-        }
-        if (matches.empty()) {
-            return {error(VKROPE_ERROR_NO_DEVICE, "no device matches \"%s\"; the devices are: %s",
-                          select.c_str(), list_of(found, all).c_str()),
-                    0};
-        }
-        if (matches.size() > 1) {
-            return {error(VKROPE_ERROR_INVALID_ARGUMENT, "several devices match \"%s\": %s",
-                          select.c_str(), list_of(found, matches).c_str()),
-                    0};
-        }
-        const DeviceInfo& chosen = found[matches[0]];
-        if (!chosen.suitable)
-            return {error(VKROPE_ERROR_NO_DEVICE, "%s is not suitable: %s", chosen.name.c_str(),
-                          chosen.reason.c_str()),
-                    0};
-        return {{}, matches[0]};
-    });
+}  // namespace
+
+Result<std::uint32_t> select_device(const std::vector<Candidate>& candidates,
+                                    const std::string& select) {
+    std::vector<DeviceInfo> found;
+    for (const Candidate& candidate : candidates) found.push_back(candidate.info());
+    return select_device(found, select);
 }
 
 }  // namespace vkrope
+
+struct vkrope_device_list {
+    std::vector<vkrope::Candidate> candidates;
+    std::vector<vkrope_device_info> infos;  // of the candidates
+};
+
+using namespace vkrope;
+
+vkrope_result vkrope_device_list_create(const vkrope_device_options* options,
+                                        vkrope_device_list** list, vkrope_error* failure) {
+    return make_all(list, "list", failure, [&]() -> Result<std::unique_ptr<vkrope_device_list>> {
+        const auto instance = Instance::make(OwnedOptions(options));
+        if (!instance) return {instance.status, {}};
+        auto candidates = list_candidates(*instance.value);
+        if (!candidates) return {candidates.status, {}};
+        auto made = std::make_unique<vkrope_device_list>();
+        made->candidates = std::move(candidates.value);
+        for (const Candidate& candidate : made->candidates) made->infos.push_back(candidate.info());
+        return {{}, std::move(made)};
+    });
+}
+
+const vkrope_device_info* vkrope_device_list_get(const vkrope_device_list* list, uint32_t* count) {
+    if (count) *count = list ? uint32_t(list->infos.size()) : 0;
+    return list ? list->infos.data() : nullptr;
+}
+
+vkrope_result vkrope_select_device(const vkrope_device_info* devices, uint32_t count,
+                                   const char* select, uint32_t* index, vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(devices, "devices"); !s && count != 0) return s;
+        std::vector<DeviceInfo> found(devices, devices + count);
+        for (DeviceInfo& info : found) {
+            for (const char** text : {&info.name, &info.driver, &info.uuid, &info.reason})
+                if (!*text) *text = "";
+        }
+        return hand_out(select_device(found, select ? select : ""), index, "index");
+    });
+}
+
+void vkrope_device_list_destroy(vkrope_device_list* list) {
+    delete list;
+}

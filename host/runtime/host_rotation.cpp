@@ -4,8 +4,9 @@
 #include <cstdlib>
 #include <limits>
 
+#include "defaults.hpp"
+#include "no_throw.hpp"
 #include "runtime/device_impl.hpp"
-#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -14,57 +15,71 @@ namespace {
 
 // Q, K or V on the device.
 struct HostTensor {
-    Buffer in, out;  // in place: `out` is empty
-    Tensor shape;    // strides and heads, without a buffer
+    Owned<vkrope_buffer> in, out;  // in place: `out` is empty
+    Tensor shape;                  // strides and heads, without a buffer
     std::size_t bytes = 0;
 
-    Tensor at(const Buffer& buffer) const {
+    vkrope_buffer& output() const noexcept { return out ? *out : *in; }
+    Tensor at(const vkrope_buffer& buffer) const noexcept {
         Tensor tensor = shape;
         tensor.where = buffer.whole();
         return tensor;
     }
-    Tensor input() const { return at(in); }
-    Tensor output() const { return at(out.handle() ? out : in); }
 };
 
-Status check(const HostShape& shape) {
+// vkrope_host_shape with its defaults, and with the positions of the last run.
+struct Shape : HostShape {
+    std::vector<std::int32_t> positions;
+
+    explicit Shape(const HostShape& of)
+        : HostShape(of), positions(of.positions, of.positions + of.position_count) {
+        batch = value_or(batch, 1u);
+    }
+};
+
+Status check(const HostShape* given) {
+    if (Status s = not_null(given, "shape"); !s) return s;
+    const HostShape& shape = *given;
+    if (Status s = not_null(shape.positions, "shape.positions"); !s && shape.position_count != 0)
+        return s;
+    if (shape.positions && shape.position_count == 0 && shape.tokens != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "shape.position_count is 0 although shape.positions is not null");
     if (shape.element > VKROPE_BF16)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "element is %u: not a valid type",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "shape.element is %u: not a valid type",
                      unsigned(shape.element));
     if (shape.layout > VKROPE_LAYOUT_THD)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "layout is %u: not a valid layout",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "shape.layout is %u: not a valid layout",
                      unsigned(shape.layout));
     if (shape.angles >= VKROPE_ANGLES_COS_SIN_CACHE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles is %u: not a valid source of angles here", unsigned(shape.angles));
-    if (shape.layout == VKROPE_LAYOUT_THD && shape.batch != 1) {
+                     "shape.angles is %u: not a valid source of angles here",
+                     unsigned(shape.angles));
+    const std::size_t batch = value_or(shape.batch, 1u), tokens = shape.tokens;
+    if (shape.layout == VKROPE_LAYOUT_THD && batch != 1)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "batch is %u: the layout thd has packed tokens and no batch", shape.batch);
-    }
-    if (shape.first_position != 0 && !shape.positions.empty())
+                     "shape.batch is %zu: the layout thd has packed tokens and no batch", batch);
+    const std::size_t ids = shape.position_count;
+    if (shape.first_position != 0 && ids != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "first_position is %d: positions are given, one for each token",
+                     "shape.first_position is %d: positions are given, one for each token",
                      shape.first_position);
-    const std::size_t ids = shape.positions.size(), tokens = shape.tokens;
     if (shape.axes != 0) {
-        if (ids == std::size_t{shape.axes} * shape.batch * tokens) return {};
+        if (ids == std::size_t{shape.axes} * batch * tokens) return {};
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "positions has %zu elements: with %u axes it must have one for each of the "
+                     "shape.position_count is %zu: with %u axes there must be one for each of the "
                      "%zu tokens on each",
-                     ids, shape.axes, std::size_t{shape.batch} * tokens);
+                     ids, shape.axes, batch * tokens);
     }
-    if (ids != 0 && ids != tokens && ids != std::size_t{shape.batch} * tokens) {
-        return error(
-            VKROPE_ERROR_INVALID_ARGUMENT,
-            "positions has %zu elements: it must have one for each of the %zu tokens, or for each "
-            "of the %zu of all sequences",
-            ids, tokens, std::size_t{shape.batch} * tokens);
-    }
-    return {};
+    if (ids == 0 || ids == tokens || ids == batch * tokens) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "shape.position_count is %zu: there must be one for each of the %zu tokens, or "
+                 "for each of the %zu of all sequences",
+                 ids, tokens, batch * tokens);
 }
 
-// Element strides of a layout; see enum Layout.
-Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t head_dim) {
+// Element strides of a layout; see vkrope_layout.
+Tensor strides_of(const Shape& shape, std::uint32_t heads, std::uint32_t head_dim) {
     const std::int64_t row = head_dim, H = heads, S = shape.tokens, B = shape.batch;
     Tensor tensor{.heads = heads};
     switch (shape.layout) {
@@ -84,281 +99,293 @@ Tensor strides_of(const HostShape& shape, std::uint32_t heads, std::uint32_t hea
 }
 
 // One past the largest |position| in use: the table need not cover more.
-std::uint64_t table_length(const HostShape& shape) {
+std::uint64_t table_length(std::int32_t first, std::uint32_t tokens, const std::int32_t* positions,
+                           std::size_t count) {
     std::uint64_t largest = 0;
     const auto see = [&](std::int64_t position) {
         largest = std::max<std::uint64_t>(largest, std::uint64_t(std::llabs(position)));
     };
-    for (const std::int32_t position : shape.positions) see(position);
-    if (shape.positions.empty()) {
-        see(shape.first_position);
-        see(std::int64_t{shape.first_position} + shape.tokens - 1);
+    for (std::size_t i = 0; i < count; ++i) see(positions[i]);
+    if (count == 0) {
+        see(first);
+        see(std::int64_t{first} + tokens - 1);
     }
     return largest + 1;
 }
 
-Status check(const HostShape& shape, const HostRun& run) {
-    if (run.first_position && !shape.positions.empty()) {
+Status check(const Shape& shape, const HostRun& run) {
+    if (Status s = not_null(run.positions, "run.positions"); !s && run.position_count != 0)
+        return s;
+    if (!run.moves && run.first_position != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "run.first_position is %d: without run.moves it must be 0",
+                     run.first_position);
+    if (run.moves && !shape.positions.empty())
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "run.first_position is %d: the shape has a position for each token",
-                     *run.first_position);
-    }
-    const std::int64_t last = std::int64_t{run.first_position.value_or(0)} + shape.tokens - 1;
-    if (last > std::numeric_limits<std::int32_t>::max()) {
+                     run.first_position);
+    const std::int64_t last = std::int64_t{run.first_position} + shape.tokens - 1;
+    if (last > std::numeric_limits<std::int32_t>::max())
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "run.first_position is %d: with %u tokens the last position, %lld, does not "
                      "fit in int32",
-                     *run.first_position, shape.tokens, static_cast<long long>(last));
-    }
+                     run.first_position, shape.tokens, static_cast<long long>(last));
     if (run.direction > VKROPE_INVERSE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "run.direction is %u: not a valid direction",
                      unsigned(run.direction));
-    if (run.positions.empty() || run.positions.size() == shape.positions.size()) return {};
+    if (run.position_count == 0 || run.position_count == shape.positions.size()) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "run.positions has %zu elements: it must have as many as the shape, %zu, or none",
-                 run.positions.size(), shape.positions.size());
+                 "run.position_count is %zu: there must be as many as the shape has, %zu, or none",
+                 run.position_count, shape.positions.size());
 }
 
 }  // namespace
 
-struct HostRotation::Impl {
-    Device::Impl* device = nullptr;
+}  // namespace vkrope
+
+using namespace vkrope;
+
+struct vkrope_host_rotation {
+    DeviceState* device;
     RopeParams rotation;
-    HostShape shape;                 // with the positions of the last run
+    Shape shape;
     const Kernel* kernel = nullptr;  // belongs to the device
     Owned<DescriptorArena> arena;
-    AngleTable table;
-    HostTensor q, k, v;
-    Buffer ids;
+    Owned<vkrope_angle_table> table;
+    HostTensor tensors[tensor_count];
+    Owned<vkrope_buffer> ids;
 
-    ~Impl() {
+    vkrope_host_rotation(DeviceState& on, const HostShape& of) : device(&on), shape(of) {}
+    ~vkrope_host_rotation() {
         if (arena && device->pending)
             device->abandon({.arena = arena.release()});  // the queue may be using its sets
     }
+    vkrope_host_rotation(const vkrope_host_rotation&) = delete;
+    vkrope_host_rotation& operator=(const vkrope_host_rotation&) = delete;
 
-    Status make_tensor(Device& on, HostTensor& tensor, std::uint32_t heads,
-                       std::uint32_t head_dim) {
+    Status make_table(const vkrope_rope_params& given) {
+        vkrope_rope_params of = given;
+        if (shape.axes == 0 && of.sections.order != VKROPE_SECTIONS_SUM)
+            of.sections = {};  // one position rotates all pairs
+        if (shape.axes != of.sections.axes)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "shape.axes is %u: the rotation's sections have %u", shape.axes,
+                         given.sections.axes);
+        auto made = make_angle_table(*device, of, shape.angles,
+                                     table_length(shape.first_position, shape.tokens,
+                                                  shape.positions.data(), shape.positions.size()));
+        if (!made) return made.status;
+        table = std::move(made.value);
+        shape.angles = table->layout.source;
+        of.rope_type = nullptr;
+        of.warnings = nullptr;
+        rotation = RopeParams(of);  // after its counts were checked
+        if (shape.head_dim[Q] == 0)
+            shape.head_dim[Q] = vkrope_row_channels(&of, of.q_rotary_offset);
+        if (shape.head_dim[K] == 0)
+            shape.head_dim[K] = vkrope_row_channels(&of, of.k_rotary_offset);
+        if (shape.head_dim[V] == 0) shape.head_dim[V] = shape.head_dim[K];
+        return {};
+    }
+
+    Status make_kernel() {
+        const vkrope_rope_params params = rotation.view();
+        const auto stored = [&](TensorIndex t) {
+            return shape.heads[t] ? &shape.element : nullptr;
+        };
+        KernelInfo info;
+        if (Status s = status_of(vkrope_get_kernel_info, &params, &table->layout, stored(Q),
+                                 stored(K), nullptr, &info);
+            !s)
+            return s;
+        for (const TensorIndex t : every_tensor) {  // rotates, and does nothing else
+            if (!shape.heads[t]) continue;
+            info.tensor[t].in = info.tensor[t].out = shape.element;
+            info.tensor[t].head_dim = shape.head_dim[t];
+            info.tensor[t].heads = 0;
+            info.tensor[t].ops = {};
+        }
+        if (!shape.positions.empty() && shape.axes == 0) info.positions = VKROPE_POSITIONS_IDS;
+        info.mapping = shape.mapping;
+        info.conversion = shape.conversion;
+        const Result<const Kernel*> made = device->kernel_for(info);
+        kernel = made.value;
+        return made.status;
+    }
+
+    Status make_tensor(TensorIndex t) {
+        HostTensor& tensor = tensors[t];
+        const std::uint32_t heads = shape.heads[t], head_dim = shape.head_dim[t];
         tensor.shape = strides_of(shape, heads, head_dim);
         constexpr std::uint64_t max_rows =
             std::uint64_t{1} << 44;  // rows of up to 2^16 channels: more than any device holds
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
-        if (shape.tokens != 0 && sequences > max_rows / shape.tokens) {
+        if (shape.tokens != 0 && sequences > max_rows / shape.tokens)
             return error(
                 VKROPE_ERROR_LIMIT_EXCEEDED,
                 "batch %u x tokens %u x heads %u: these are more rows than any device can hold",
                 shape.batch, shape.tokens, heads);
-        }
         const std::uint64_t rows = sequences * shape.tokens;
         tensor.bytes = rows * head_dim * element_bytes(shape.element);
         if (tensor.bytes == 0) return {};
-        auto in = Buffer::make(on, tensor.bytes);
+        auto in = make_buffer(*device, tensor.bytes);
         if (!in) return in.status;
         tensor.in = std::move(in.value);
         if (shape.in_place) return {};
-        auto out = Buffer::make(on, tensor.bytes);
+        auto out = make_buffer(*device, tensor.bytes);
         tensor.out = std::move(out.value);
         return out.status;
     }
 
-    Status make_ids(Device& on) {
+    Status make_ids() {
         if (shape.positions.empty()) return {};
-        auto made = Buffer::make(on, shape.positions.size() * sizeof(std::int32_t));
+        const std::size_t bytes = shape.positions.size() * sizeof(std::int32_t);
+        auto made = make_buffer(*device, bytes);
         if (!made) return made.status;
         ids = std::move(made.value);
-        return ids.upload(shape.positions.data(), shape.positions.size() * sizeof(std::int32_t));
-    }
-
-    Status make_kernel() {
-        const auto stored = [&](std::uint32_t heads) {
-            return heads == 0 ? std::optional<Element>() : shape.element;
-        };
-        Result<KernelInfo> info = kernel_info(rotation, table.layout(), stored(shape.q_heads),
-                                              stored(shape.k_heads));
-        if (!info) return info.status;
-        info->tensor[Q].ops = info->tensor[K].ops = {};  // rotates, and does nothing else
-        info->tensor[Q].heads = info->tensor[K].heads = 0;
-        if (shape.q_heads != 0) info->tensor[Q].head_dim = shape.q_head_dim;
-        if (shape.k_heads != 0) info->tensor[K].head_dim = shape.k_head_dim;
-        if (shape.v_heads != 0)
-            info->tensor[V] = {
-                .in = shape.element, .out = shape.element, .head_dim = shape.v_head_dim};
-        if (!shape.positions.empty() && shape.axes == 0) info->positions = VKROPE_POSITIONS_IDS;
-        info->mapping = shape.mapping;
-        info->conversion = shape.conversion;
-        const Result<const Kernel*> made = device->kernel_for(info.value);
-        kernel = made.value;
-        return made.status;
+        return ids->upload(shape.positions.data(), bytes);
     }
 
     Status make_arena() {
         if (device->ref.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
         const Result<std::uint64_t> needed = dispatches(kernel, call(VKROPE_FORWARD));
         if (!needed) return needed.status;
-        if (needed.value > max_calls) {
+        if (needed.value > max_calls)
             return error(
                 VKROPE_ERROR_LIMIT_EXCEEDED,
                 "shape: it takes %llu dispatches on this device, but an arena holds at most %u",
                 static_cast<unsigned long long>(needed.value), max_calls);
-        }
         const Result<DescriptorArena*> sets = create_arena(
             kernel, std::max(std::uint32_t(needed.value), 1u));
         arena.reset(sets.value);
         return sets.status;
     }
 
+    Status make(const vkrope_rope_params& of) {
+        if (Status s = make_table(of); !s) return s;
+        if (Status s = make_kernel(); !s) return s;
+        for (const TensorIndex t : every_tensor)
+            if (Status s = make_tensor(t); !s) return s;
+        if (Status s = make_ids(); !s) return s;
+        return make_arena();
+    }
+
     // The table grows first: if it fails, nothing has changed.
     Status apply(const HostRun& run) {
         if (Status s = check(shape, run); !s) return s;
-        HostShape next = shape;
-        if (run.first_position) next.first_position = *run.first_position;
-        if (!run.positions.empty()) next.positions = run.positions;
-        if (Status s = table.reach(*device, rotation, table_length(next)); !s) return s;
-        if (!run.positions.empty()) {
-            if (Status s = ids.upload(next.positions.data(),
-                                      next.positions.size() * sizeof(std::int32_t));
-                !s)
-                return s;
-        }
-        shape = std::move(next);
+        if (!run.moves && run.position_count == 0) return {};
+        if (Status s = table->reach(
+                rotation.view(),
+                table_length(run.first_position, shape.tokens, run.positions, run.position_count));
+            !s)
+            return s;
+        if (run.moves) shape.first_position = run.first_position;
+        if (run.position_count == 0) return {};
+        std::vector<std::int32_t> next(run.positions, run.positions + run.position_count);
+        if (Status s = ids->upload(next.data(), next.size() * sizeof(std::int32_t)); !s) return s;
+        shape.positions = std::move(next);
         return {};
     }
 
     Call call(Direction direction) const {
         Call c{.batch = shape.batch, .tokens = shape.tokens};
-        if (q.bytes) c.in[Q] = q.input(), c.out[Q] = q.output();
-        if (k.bytes) c.in[K] = k.input(), c.out[K] = k.output();
-        if (v.bytes) c.in[V] = v.input(), c.out[V] = v.output();
+        for (const TensorIndex t : every_tensor) {
+            const HostTensor& tensor = tensors[t];
+            if (tensor.bytes)
+                c.in[t] = tensor.at(*tensor.in), c.out[t] = tensor.at(tensor.output());
+        }
         if (shape.positions.empty()) {
             c.positions = {.first = shape.first_position, .batch_stride = broadcast};
         } else {
-            c.positions.ids = ids.whole();
+            c.positions.ids = ids->whole();
             if (shape.positions.size() == shape.tokens) c.positions.batch_stride = broadcast;
         }
-        c.angles = table.angles();
+        c.angles = table->angles;
         c.direction = direction;
         return c;
     }
+
+    // Of a tensor that the shape has, but the caller has not given.
+    Status check_given(const void* const (&given)[tensor_count]) const {
+        static constexpr const char* names[] = {"q", "k", "v"};
+        for (const TensorIndex t : every_tensor) {
+            if (tensors[t].bytes == 0 || given[t]) continue;
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null: the shape has %u such heads",
+                         names[t], shape.heads[t]);
+        }
+        return {};
+    }
 };
 
-HostRotation::HostRotation() noexcept = default;
-HostRotation::~HostRotation() = default;
-HostRotation::HostRotation(HostRotation&&) noexcept = default;
-HostRotation& HostRotation::operator=(HostRotation&&) noexcept = default;
+vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_rope_params* rotation,
+                                          const vkrope_host_shape* shape,
+                                          vkrope_host_rotation** host_rotation,
+                                          vkrope_error* failure) {
+    return make_all(host_rotation, "host_rotation", failure,
+                    [&]() -> Result<std::unique_ptr<vkrope_host_rotation>> {
+                        if (Status s = not_null(device, "device"); !s) return {s, {}};
+                        if (Status s = not_null(rotation, "rotation"); !s) return {s, {}};
+                        if (Status s = check(shape); !s) return {s, {}};
+                        auto made = std::make_unique<vkrope_host_rotation>(*device, *shape);
+                        const Status status = made->make(*rotation);
+                        return {status, std::move(made)};
+                    });
+}
 
-Result<HostRotation> HostRotation::make(Device& device, const RopeParams& rotation,
-                                        const HostShape& shape) {
-    return no_throw([&]() -> Result<HostRotation> {
-        if (Status s = check(shape); !s) return {s, {}};
-        Result<HostRotation> made;
-        made->impl_ = std::make_unique<Impl>();
-        Impl& impl = *made->impl_;
-        impl.device = &device.impl();
-        impl.rotation = rotation;
-        impl.shape = shape;
-        if (shape.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM)
-            impl.rotation.sections = {};  // one position rotates all pairs
-        if (shape.axes != impl.rotation.sections.axes) {
-            return {
-                error(VKROPE_ERROR_INVALID_ARGUMENT, "axes is %u: the rotation's sections have %u",
-                      shape.axes, rotation.sections.axes),
-                {}};
+size_t vkrope_host_rotation_bytes(const vkrope_host_rotation* host_rotation,
+                                  vkrope_tensor_index tensor) {
+    return host_rotation && tensor < VKROPE_TENSORS ? host_rotation->tensors[tensor].bytes : 0;
+}
+
+vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q,
+                                          const void* k, const void* v, vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+        const void* const given[] = {q, k, v};
+        if (Status s = host_rotation->check_given(given); !s) return s;
+        for (const TensorIndex t : every_tensor) {
+            HostTensor& tensor = host_rotation->tensors[t];
+            if (tensor.bytes == 0) continue;
+            if (Status s = tensor.in->upload(given[t], tensor.bytes); !s) return s;
         }
-        if (impl.shape.q_head_dim == 0)
-            impl.shape.q_head_dim = row_channels(rotation, rotation.q_rotary_offset);
-        if (impl.shape.k_head_dim == 0)
-            impl.shape.k_head_dim = row_channels(rotation, rotation.k_rotary_offset);
-        if (impl.shape.v_head_dim == 0) impl.shape.v_head_dim = impl.shape.k_head_dim;
-        Status& status = made.status;
-        auto table = AngleTable::make(device, impl.rotation, impl.shape.angles,
-                                      table_length(shape));
-        if (status = table.status; !status) return made;
-        impl.table = std::move(table.value);
-        impl.shape.angles = impl.table.layout().source;
-        if (status = impl.make_kernel(); !status) return made;
-        if (status = impl.make_tensor(device, impl.q, shape.q_heads, impl.shape.q_head_dim);
-            !status)
-            return made;
-        if (status = impl.make_tensor(device, impl.k, shape.k_heads, impl.shape.k_head_dim);
-            !status)
-            return made;
-        if (status = impl.make_tensor(device, impl.v, shape.v_heads, impl.shape.v_head_dim);
-            !status)
-            return made;
-        if (status = impl.make_ids(device); !status) return made;
-        status = impl.make_arena();
-        return made;
+        return {};
     });
 }
 
-std::size_t HostRotation::q_bytes() const noexcept {
-    return impl_->q.bytes;
-}
-std::size_t HostRotation::k_bytes() const noexcept {
-    return impl_->k.bytes;
-}
-std::size_t HostRotation::v_bytes() const noexcept {
-    return impl_->v.bytes;
-}
-const AngleTableLayout& HostRotation::angle_layout() const noexcept {
-    return impl_->table.layout();
-}
-
-Status HostRotation::upload(const void* q, const void* k, const void* v) {
-    const struct {
-        HostTensor& tensor;
-        const void* source;
-        const char *name, *kind;
-    } given[] = {{impl_->q, q, "q", "query heads"},
-                 {impl_->k, k, "k", "key heads"},
-                 {impl_->v, v, "v", "value heads"}};
-    for (const auto& [tensor, source, name, kind] : given) {
-        if (tensor.bytes == 0 || source) continue;
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null: the shape has %u %s", name,
-                     tensor.shape.heads, kind);
-    }
-    for (const auto& [tensor, source, name, kind] : given) {
-        if (tensor.bytes == 0) continue;
-        if (Status s = tensor.in.upload(source, tensor.bytes); !s) return s;
-    }
-    return {};
-}
-
-Result<std::optional<double>> HostRotation::run(Direction direction) {
-    return run(HostRun{.direction = direction});
-}
-
-Result<std::optional<double>> HostRotation::run(const HostRun& run) {
-    return no_throw([&]() -> Result<std::optional<double>> {
-        if (Status s = impl_->device->check_not_recording(); !s)
-            return {s, {}};  // before positions change
-        if (Status s = impl_->apply(run); !s) return {s, {}};
-        reset(impl_->arena.get());
-        return impl_->device->submit([&](VkCommandBuffer commands) {
-            return record(commands, impl_->kernel, impl_->call(run.direction), impl_->arena.get());
+vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation,
+                                       const vkrope_host_run* run, double* nanoseconds,
+                                       vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+        vkrope_host_rotation& work = *host_rotation;
+        const HostRun wanted = run ? *run : HostRun{};
+        // Before positions change.
+        if (Status s = work.device->check_not_recording(); !s) return s;
+        if (Status s = work.apply(wanted); !s) return s;
+        vkrope_arena_reset(work.arena.get());
+        const auto spent = work.device->submit([&](VkCommandBuffer commands) {
+            return record(commands, work.kernel, work.call(wanted.direction), work.arena.get());
         });
+        if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
+        return spent.status;
     });
 }
 
-Status HostRotation::download(void* q, void* k, void* v) {
-    const auto fetch = [](HostTensor& tensor, void* target, const char* name) {
-        if (tensor.bytes && !target)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null: the shape has such heads",
-                         name);
-        return tensor.bytes
-                   ? (tensor.out.handle() ? tensor.out : tensor.in).download(target, tensor.bytes)
-                   : Status{};
-    };
-    if (Status s = fetch(impl_->q, q, "q"); !s) return s;
-    if (Status s = fetch(impl_->k, k, "k"); !s) return s;
-    return fetch(impl_->v, v, "v");
+vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k,
+                                            void* v, vkrope_error* failure) {
+    return answer_all(failure, [&]() -> Status {
+        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+        void* const to[] = {q, k, v};
+        if (Status s = host_rotation->check_given({q, k, v}); !s) return s;
+        for (const TensorIndex t : every_tensor) {
+            const HostTensor& tensor = host_rotation->tensors[t];
+            if (tensor.bytes == 0) continue;
+            if (Status s = tensor.output().download(to[t], tensor.bytes); !s) return s;
+        }
+        return {};
+    });
 }
 
-HostRotation::Buffers HostRotation::buffers() const noexcept {
-    Buffers all = {};
-    if (impl_->q.bytes) all.q_in = impl_->q.input().where, all.q_out = impl_->q.output().where;
-    if (impl_->k.bytes) all.k_in = impl_->k.input().where, all.k_out = impl_->k.output().where;
-    if (impl_->v.bytes) all.v_in = impl_->v.input().where, all.v_out = impl_->v.output().where;
-    return all;
+void vkrope_host_rotation_destroy(vkrope_host_rotation* host_rotation) {
+    delete host_rotation;
 }
-
-}  // namespace vkrope

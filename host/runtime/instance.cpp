@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "defaults.hpp"
 #include "runtime/loader.hpp"
 #include "status.hpp"
 
@@ -16,12 +17,10 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* message,
                                           void* options) {
-    const auto& callback = static_cast<const DeviceOptions*>(options)->on_message;
-    if (callback) {
-        callback({.error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-                  .id = message->pMessageIdName ? message->pMessageIdName : "",
-                  .text = message->pMessage ? message->pMessage : ""});
-    }
+    static_cast<const OwnedOptions*>(options)->tell(
+        severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        message->pMessageIdName ? message->pMessageIdName : "",
+        message->pMessage ? message->pMessage : "");
     return VK_FALSE;
 }
 
@@ -47,7 +46,20 @@ Result<std::vector<VkExtensionProperties>> extensions_of(
 
 }  // namespace
 
-Result<std::unique_ptr<Instance>> Instance::make(const DeviceOptions& options) {
+OwnedOptions::OwnedOptions(const DeviceOptions* from) {
+    const DeviceOptions of = from ? *from : DeviceOptions{};
+    if (of.select) select = of.select;
+    if (of.pipeline_cache_folder) pipeline_cache_folder = of.pipeline_cache_folder;
+    get_instance_proc_addr = of.get_instance_proc_addr;
+    validation = of.validation;
+    push_descriptors = !of.no_push_descriptors;
+    on_message = of.on_message;
+    user_data = of.user_data;
+    timeout_ns = value_or(of.timeout_ns, std::uint64_t{30'000'000'000});
+    pipeline_cache_bytes = value_or(of.pipeline_cache_bytes, std::uint64_t{64} << 20);
+}
+
+Result<std::unique_ptr<Instance>> Instance::make(const OwnedOptions& options) {
     std::unique_ptr<Instance> instance(new Instance(options));
     const Status status = instance->create();
     if (!status) instance.reset();

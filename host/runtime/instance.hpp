@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -19,15 +21,31 @@ namespace vkrope {
     X(vkGetPhysicalDeviceProperties2)        \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
+/// vkrope_device_options with its defaults, and with strings that live as long as the device.
+struct OwnedOptions {
+    std::string select, pipeline_cache_folder;
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+    bool validation = false, push_descriptors = true;
+    vkrope_message_callback on_message = nullptr;
+    void* user_data = nullptr;
+    std::uint64_t timeout_ns = 0, pipeline_cache_bytes = 0;
+
+    explicit OwnedOptions(const DeviceOptions* from);
+    void tell(bool is_error, const char* id, const char* text) const {
+        if (on_message) on_message(user_data, is_error, id, text);
+    }
+};
+
 /// One VkInstance, with a messenger if validation is on. Must not move: drivers keep a pointer to
 /// its options.
 class Instance {
    public:
-    static Result<std::unique_ptr<Instance>> make(const DeviceOptions& options);
+    static Result<std::unique_ptr<Instance>> make(const OwnedOptions& options);
     ~Instance();
     Instance(const Instance&) = delete;
     Instance& operator=(const Instance&) = delete;
 
+    const OwnedOptions& options() const noexcept { return options_; }
     VkInstance handle() const noexcept { return handle_; }
     PFN_vkGetInstanceProcAddr get_instance_proc_addr() const noexcept {
         return get_instance_proc_addr_;
@@ -40,12 +58,12 @@ class Instance {
 #undef VKROPE_DECLARE
 
    private:
-    explicit Instance(const DeviceOptions& options) : options_(options) {}
+    explicit Instance(const OwnedOptions& options) : options_(options) {}
     Status create();
     Status load_functions();
     Status create_messenger(const VkDebugUtilsMessengerCreateInfoEXT& info);
 
-    DeviceOptions options_;
+    OwnedOptions options_;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr_ = nullptr;
     VkInstance handle_ = VK_NULL_HANDLE;
     VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;

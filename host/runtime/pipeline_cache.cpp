@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "no_throw.hpp"
 #include "runtime/device_impl.hpp"
-#include "runtime/no_throw.hpp"
 #include "status.hpp"
 
 namespace vkrope {
@@ -33,10 +33,10 @@ CacheIdentity identity_of(const Instance& instance, VkPhysicalDevice physical) {
 
 }  // namespace
 
-void PipelineCache::open(const DeviceOptions& options, const Instance& instance,
+void PipelineCache::open(const OwnedOptions& options, const Instance& instance,
                          const DeviceRef& device, const DeviceTable& functions) {
     if (options.pipeline_cache_folder.empty()) return;
-    on_message_ = options.on_message;
+    options_ = &instance.options();
     most_ = options.pipeline_cache_bytes;
     device_ = device.device;
     vk_ = &functions;
@@ -105,11 +105,7 @@ void PipelineCache::close() noexcept {
 }
 
 void PipelineCache::warn(const Status& status) const {
-    if (on_message_) {
-        on_message_({.error = false,
-                     .id = "vkrope-pipeline-cache",
-                     .text = static_cast<const char*>(status.what)});
-    }
+    options_->tell(false, "vkrope-pipeline-cache", status.what);
 }
 
 }  // namespace vkrope

@@ -2,14 +2,13 @@
 // The pipeline cache of a Device, filled from a file and kept in it.
 #pragma once
 
-#include <functional>
-
 #include "runtime/cache_file.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
 class Instance;
+struct OwnedOptions;
 struct DeviceTable;
 
 /// Without a folder it is off, and does nothing. What fails is a message to the application, never
@@ -22,7 +21,7 @@ class PipelineCache {
 
     /// Makes the cache from the file of the device, if there is one that is whole. The device and
     /// the table must outlive close().
-    void open(const DeviceOptions& options, const Instance& instance, const DeviceRef& device,
+    void open(const OwnedOptions& options, const Instance& instance, const DeviceRef& device,
               const DeviceTable& functions);
 
     /// Null if it is off.
@@ -39,7 +38,7 @@ class PipelineCache {
     Result<CacheData> data() const;
     void warn(const Status& status) const;
 
-    std::function<void(const Message&)> on_message_;
+    const OwnedOptions* options_ = nullptr;
     std::filesystem::path file_;
     std::uint64_t most_ = 0;
     CacheIdentity identity_;

@@ -23,7 +23,7 @@ class Recording {
 }  // namespace
 
 // Starts recording; writes of earlier submissions become visible to all later commands.
-Status Device::Impl::begin() {
+Status DeviceState::begin() {
     VkResult result = vk.vkResetCommandPool(ref.device, command_pool, 0);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkResetCommandPool");
     VkCommandBufferBeginInfo info = {};
@@ -43,7 +43,7 @@ Status Device::Impl::begin() {
     return {};
 }
 
-Status Device::Impl::wait() {
+Status DeviceState::wait() {
     const VkResult result = vk.vkWaitForFences(ref.device, 1, &fence, VK_TRUE, timeout_ns);
     pending = result != VK_SUCCESS &&
               result != VK_ERROR_DEVICE_LOST;  // unknown state: nothing may be reused or freed
@@ -59,20 +59,20 @@ Status Device::Impl::wait() {
 }
 
 // A lost device, or one that does not answer, stays unusable.
-Status Device::Impl::keep(const Status& status) {
+Status DeviceState::keep(const Status& status) {
     if (status.code == VKROPE_ERROR_DEVICE_LOST || status.code == VKROPE_ERROR_TIMEOUT)
         lost = status;
     return status;
 }
 
-Status Device::Impl::ready() {
+Status DeviceState::ready() {
     if (!lost) return lost;
     return pending ? keep(wait()) : Status{};
 }
 
 // Returns nothing if there are no timestamps, they cannot be read or make no sense; only a lost
 // device is an error.
-Result<std::optional<double>> Device::Impl::elapsed_ns() {
+Result<std::optional<double>> DeviceState::elapsed_ns() {
     std::uint64_t ticks[2] = {};
     if (!timestamps) return {};
     const VkResult result = vk.vkGetQueryPoolResults(ref.device, timestamps, 0, 2, sizeof ticks,
@@ -88,19 +88,19 @@ Result<std::optional<double>> Device::Impl::elapsed_ns() {
         timestamps_run_backwards = true;
         return {};
     }
-    return {{}, double(passed) * double(candidate.info.limits.timestampPeriod)};
+    return {{}, double(passed) * double(candidate.limits.timestampPeriod)};
 }
 
 // There is only one command buffer, and a callback may be recording it: beginning it again would
 // discard its commands.
-Status Device::Impl::check_not_recording() const {
+Status DeviceState::check_not_recording() const {
     if (!recording) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "submit: it was called from the callback of another submit (uploads, downloads "
                  "and runs are submits too); call it before or after");
 }
 
-Result<std::optional<double>> Device::Impl::submit(
+Result<std::optional<double>> DeviceState::submit(
     const std::function<Status(VkCommandBuffer)>& record_commands) {
     if (Status s = check_not_recording(); !s) return {s, {}};
     if (Status s = ready(); !s) return {s, {}};

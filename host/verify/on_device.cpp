@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "meaning.hpp"
+
 namespace vkrope::verify {
 namespace {
 

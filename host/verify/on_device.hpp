@@ -3,7 +3,7 @@
 #pragma once
 
 #include "verify/operation.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::verify {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A device with only the 4 storage buffers that the specification guarantees: Q and K take one
 // dispatch each, and the bits are the same.
+#include "meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {

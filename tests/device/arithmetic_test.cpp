@@ -3,6 +3,7 @@
 // counts, angle sources, mappings.
 #include <string>
 
+#include "meaning.hpp"
 #include "support/recording.hpp"
 #include "support/test_device.hpp"
 
@@ -15,7 +16,7 @@ constexpr Element elements[] = {VKROPE_F32, VKROPE_F16, VKROPE_BF16};
 constexpr Mapping mappings[] = {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU};
 
 std::size_t count_of(const HostShape& shape, std::uint32_t heads, std::uint32_t head_dim) {
-    return std::size_t{shape.batch} * shape.tokens * heads * head_dim;
+    return std::size_t{std::max(shape.batch, 1u)} * shape.tokens * heads * head_dim;
 }
 
 // Rotates random Q and K and checks both against the contract.
@@ -23,10 +24,10 @@ Rotated check(Device& on, const RopeParams& r, const HostShape& shape,
               Direction direction = VKROPE_FORWARD) {
     const Bytes q = random_elements(
         shape.element,
-        count_of(shape, shape.q_heads, shape.q_head_dim ? shape.q_head_dim : r.head_dim), 1);
+        count_of(shape, shape.heads[Q], shape.head_dim[Q] ? shape.head_dim[Q] : r.head_dim), 1);
     const Bytes k = random_elements(
         shape.element,
-        count_of(shape, shape.k_heads, shape.k_head_dim ? shape.k_head_dim : r.head_dim), 2);
+        count_of(shape, shape.heads[K], shape.head_dim[K] ? shape.head_dim[K] : r.head_dim), 2);
     Rotated out = rotate(on, r, shape, q, k, direction);
     if (!q.empty()) check_contract(r, shape, false, q, out.q, direction);
     if (!k.empty()) check_contract(r, shape, true, k, out.k, direction);
@@ -66,8 +67,7 @@ TEST_CASE("pairings, element types, mappings and windows hold the contract") {
                                                   window.offset, window.offset);
                     HostShape shape{.batch = 2,
                                     .tokens = 5,
-                                    .q_heads = 6,
-                                    .k_heads = 2,
+                                    .heads = {6, 2},
                                     .element = element,
                                     .mapping = mapping};
                     shape.first_position = 3;
@@ -91,8 +91,7 @@ TEST_CASE(
                     const RopeParams r = rotation(pairing, 7, 6, 1, 0);
                     const HostShape shape{.batch = 3,
                                           .tokens = 4,
-                                          .q_heads = 3,
-                                          .k_heads = 1,
+                                          .heads = {3, 1},
                                           .element = element,
                                           .mapping = mapping,
                                           .in_place = in_place};
@@ -110,8 +109,7 @@ TEST_CASE("any number of tokens from 1 to 300") {
             const RopeParams r = rotation(tokens % 2 ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED, 32,
                                           32);
             const HostShape shape{.tokens = tokens,
-                                  .q_heads = 3,
-                                  .k_heads = 1,
+                                  .heads = {3, 1},
                                   .element = element,
                                   .mapping = mappings[tokens / 2 % 2]};
             check(device(), r, shape);
@@ -131,8 +129,7 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
             const RopeParams r = rotation(VKROPE_HALF_SPLIT, 64, 64);
             check(device(), r,
                   {.tokens = 7,
-                   .q_heads = heads.q,
-                   .k_heads = heads.k,
+                   .heads = {heads.q, heads.k},
                    .element = VKROPE_F16,
                    .mapping = mapping});
         }
@@ -142,11 +139,8 @@ TEST_CASE("head counts: MHA, GQA, MQA, Q alone, K alone") {
 TEST_CASE("four heads a lane, where enough lanes remain: same bits as one") {
     // 2^16 lanes of four heads with stride 8; with odd head counts some lanes have fewer.
     const RopeParams r = rotation(VKROPE_HALF_SPLIT, 64, 32, 16, 16);
-    HostShape shape{.tokens = 4100,
-                    .q_heads = 19,
-                    .k_heads = 2,
-                    .element = VKROPE_F16,
-                    .mapping = VKROPE_MAPPING_GPU};
+    HostShape shape{
+        .tokens = 4100, .heads = {19, 2}, .element = VKROPE_F16, .mapping = VKROPE_MAPPING_GPU};
     const Rotated four = check(device(), r, shape);
     shape.mapping = VKROPE_MAPPING_CPU;
     const Bytes q = random_elements(shape.element, count_of(shape, 19, 64), 1),
@@ -163,9 +157,8 @@ TEST_CASE("Q and K with their own head_dim and window") {
             const RopeParams r = rotation(pairing, 192, 64, 128, 512);
             check(device(), r,
                   {.tokens = 9,
-                   .q_heads = 16,
-                   .k_heads = 1,
-                   .k_head_dim = 576,
+                   .heads = {16, 1},
+                   .head_dim = {0, 576},
                    .element = VKROPE_BF16,
                    .mapping = mapping});
         }
@@ -175,7 +168,7 @@ TEST_CASE("Q and K with their own head_dim and window") {
 TEST_CASE("layouts, angle sources and descriptors change nothing but where the rows are") {
     const RopeParams r = rotation(VKROPE_HALF_SPLIT, 32, 32);
     for (const Element element : elements) {
-        HostShape shape{.batch = 3, .tokens = 6, .q_heads = 4, .k_heads = 2, .element = element};
+        HostShape shape{.batch = 3, .tokens = 6, .heads = {4, 2}, .element = element};
         const Rotated expected = check(device(), r, shape);
         HostShape direct = shape;
         direct.angles = VKROPE_ANGLES_DIRECT_BUFFER;
@@ -208,30 +201,36 @@ TEST_CASE(
     "positions: implicit, negative, one row for all sequences, one row each; far out; both "
     "directions") {
     const RopeParams r = rotation(VKROPE_INTERLEAVED, 16, 16);
-    HostShape shape{.batch = 2, .tokens = 4, .q_heads = 2, .k_heads = 1, .element = VKROPE_F32};
+    HostShape shape{.batch = 2, .tokens = 4, .heads = {2, 1}, .element = VKROPE_F32};
+    std::vector<std::int32_t> positions;
+    const auto place = [&](HostShape& of, const std::vector<std::int32_t>& at) {
+        positions = at;
+        of.positions = at.empty() ? nullptr : positions.data();
+        of.position_count = at.size();
+    };
     for (const Mapping mapping : mappings) {
         shape.mapping = mapping;
         for (const AngleSource source : sources) {
             shape.angles = source;
             for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                shape.positions = {};
+                place(shape, {});
                 for (const std::int32_t first : {0, 1, -2, -1000, 131068, 1 << 20}) {
                     shape.first_position = first;
                     check(device(), r, shape, direction);
                 }
                 shape.first_position = 0;
-                shape.positions = {7, 0, -3, 4096};
+                place(shape, {7, 0, -3, 4096});
                 check(device(), r, shape, direction);
-                shape.positions = {7, 0, -3, 4096, 1, 2, 3, 65535};
+                place(shape, {7, 0, -3, 4096, 1, 2, 3, 65535});
                 check(device(), r, shape, direction);
                 if (source == VKROPE_ANGLES_FACTORED_TEXTURE || source == VKROPE_ANGLES_COMPUTED) {
-                    shape.positions = {2047,          2048,    -2049, (1 << 22) - 1,
-                                       1 - (1 << 22), -131073, 4096,  3000001};
+                    place(shape, {2047, 2048, -2049, (1 << 22) - 1, 1 - (1 << 22), -131073, 4096,
+                                  3000001});
                     check(device(), r, shape, direction);
                 }
                 if (source == VKROPE_ANGLES_COMPUTED) {
-                    shape.positions = {INT32_MAX,     INT32_MIN,  INT32_MIN + 1, 1 << 30,
-                                       (1 << 24) + 1, -(1 << 29), 1 << 22,       -5};
+                    place(shape, {INT32_MAX, INT32_MIN, INT32_MIN + 1, 1 << 30, (1 << 24) + 1,
+                                  -(1 << 29), 1 << 22, -5});
                     check(device(), r, shape, direction);
                 }
             }
@@ -244,14 +243,14 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
     for (const AngleSource source : sources) {
         AngleTable table = must(AngleTable::make(device(), r, source, 100));
         const std::uint32_t before = table.layout().rows;
-        must(table.reach(device(), r, 100));
+        must(table.reach(r, 100));
         CHECK(table.layout().rows == before);
-        must(table.reach(device(), r, 101));
+        must(table.reach(r, 101));
         CHECK(table.layout().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 200));
-        must(table.reach(device(), r, 5000));
+        must(table.reach(r, 5000));
         CHECK(table.layout().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 5000));
         if (source == VKROPE_ANGLES_COMPUTED) continue;
-        CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
+        CHECK_FALSE(table.reach(r, (std::uint64_t{1} << 31) + 7));
         CHECK(table.layout().rows == 5000);  // unchanged
         const Owned<Kernel> kernel = make_kernel(device(), {.pairing = VKROPE_HALF_SPLIT,
                                                             .rotary_dim = 8,
@@ -269,7 +268,7 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
         run(device(), kernel, call);
         Bytes grown(q.size());
         must(rows.download(grown.data(), grown.size()));
-        HostShape shape{.tokens = 4, .q_heads = 1, .first_position = 96, .angles = source};
+        HostShape shape{.tokens = 4, .heads = {1}, .first_position = 96, .angles = source};
         CHECK(grown == rotate(device(), r, shape, q, {}).q);
     }
 }
@@ -279,11 +278,8 @@ TEST_CASE("an attention factor multiplies once") {
         const RopeParams r = rotation(VKROPE_HALF_SPLIT, 64, 64, 0, 0, factor);
         for (const Element element : elements) {
             for (const AngleSource source : sources) {
-                HostShape shape{.tokens = 33,
-                                .q_heads = 2,
-                                .k_heads = 1,
-                                .element = element,
-                                .first_position = 2030};
+                HostShape shape{
+                    .tokens = 33, .heads = {2, 1}, .element = element, .first_position = 2030};
                 shape.angles = source;
                 check(device(), r, shape);
             }
@@ -294,7 +290,7 @@ TEST_CASE("an attention factor multiplies once") {
 TEST_CASE("special values: infinities and NaNs stay in their pair, subnormal halves are numbers") {
     for (const Element element : {VKROPE_F16, VKROPE_BF16, VKROPE_F32}) {
         const RopeParams r = rotation(VKROPE_HALF_SPLIT, 16, 16);
-        const HostShape shape{.tokens = 64, .q_heads = 1, .element = element, .first_position = 1};
+        const HostShape shape{.tokens = 64, .heads = {1}, .element = element, .first_position = 1};
         Bytes q(count_of(shape, 1, 16) * element_bytes(element));
         std::mt19937 generator(7);
         for (std::size_t i = 0; i < q.size() / element_bytes(element); ++i) {

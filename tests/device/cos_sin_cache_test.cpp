@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cos and sin from the caller: the same bits as our table if the values are equal, and the error or
 // result if they are not.
+#include "meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -92,7 +93,7 @@ TEST_CASE("a cos_sin_cache with our values has the bits of our table") {
     const Bytes in = random_elements(VKROPE_F32, tokens * heads * D, 3);
     for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
         const HostShape shape{.tokens = tokens,
-                              .q_heads = heads,
+                              .heads = {heads},
                               .first_position = 3,
                               .angles = VKROPE_ANGLES_DIRECT_BUFFER};
         const Bytes expected = rotate(device(), r, shape, in, {}, direction).q;

@@ -7,6 +7,7 @@
 
 #include "divide_up.hpp"
 #include "mapped_buffer.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::test {
 
@@ -60,7 +61,7 @@ template <class Any>
 void rotate_large(Device& on, const Large& large) {
     CAPTURE(large.name);
     const std::uint64_t widest = std::max(large.bytes(large.in), large.bytes(large.out));
-    if (widest <= on.info().limits.maxStorageBufferRange) {
+    if (widest <= on.info().limits->maxStorageBufferRange) {
         MESSAGE(large.name << ": skipped: the device binds all of it at once");
         return;
     }
@@ -122,7 +123,7 @@ void rotate_large(Device& on, const Large& large) {
     const std::uint64_t many = run(on, *kernel, whole);
     CHECK(many > 1);
     MESSAGE(large.name << ": " << many << " dispatches, where the device binds "
-                       << on.info().limits.maxStorageBufferRange << " bytes");
+                       << on.info().limits->maxStorageBufferRange << " bytes");
 
     Buffer piece = must(Buffer::make(on, Large::piece_tokens * in_row)),
            turned = must(Buffer::make(on, Large::piece_tokens * out_row));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "meaning.hpp"
 #include "ops_scene.hpp"
 #include "support/recording.hpp"
 
@@ -118,7 +119,7 @@ TEST_CASE("every slice of the heads gets the bits of the whole, and touches no o
                 CHECK(after == expected);
                 const HostShape shape{.batch = batch,
                                       .tokens = tokens,
-                                      .q_heads = heads,
+                                      .heads = {heads},
                                       .element = element,
                                       .first_position = 5};
                 check_contract(rotation(VKROPE_INTERLEAVED, D, R, 1), shape, false, x, rotated);

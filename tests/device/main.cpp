@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "meaning.hpp"
 #include "support/test_device.hpp"
 
 namespace vkrope::test {
@@ -29,12 +30,11 @@ static_assert(std::size(expected_messages) <= 5);
 
 std::map<std::string, std::size_t> unexpected;
 
-void on_message(const Message& message) {
+void on_message(void*, VkBool32, const char* id, const char* text) {
     for (const Expected& expected : expected_messages) {
-        if (std::strcmp(expected.id, message.id) == 0) return;
+        if (std::strcmp(expected.id, id) == 0) return;
     }
-    if (unexpected[message.id]++ == 0)
-        std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
+    if (unexpected[id]++ == 0) std::fprintf(stderr, "validation: [%s] %s\n", id, text);
 }
 
 // The layer takes two thirds of the time of many small calls: not every run has it on.
@@ -49,8 +49,8 @@ Device open(bool push_descriptors) {
     DeviceOptions options{
         .select = select ? select : "",
         .validation = !without_layer(),
+        .no_push_descriptors = !push_descriptors || gpu_assisted(),
         .on_message = on_message,
-        .push_descriptors = push_descriptors && !gpu_assisted(),
         .timeout_ns = 36'000'000'000'000};  // CTest ends a hang: it accounts for slow machines
     auto opened = Device::open(options);
     if (!opened) {
@@ -130,10 +130,10 @@ RopeParams rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotar
 Rotated rotate(Device& on, const RopeParams& rotation, const HostShape& shape, const Bytes& q,
                const Bytes& k, Direction direction) {
     HostRotation work = must(HostRotation::make(on, rotation, shape));
-    REQUIRE(work.q_bytes() == q.size());
-    REQUIRE(work.k_bytes() == k.size());
+    REQUIRE(work.bytes(Q) == q.size());
+    REQUIRE(work.bytes(K) == k.size());
     must(work.upload(q.data(), k.data()));
-    must(work.run(direction));
+    must(work.run({.direction = direction}));
     Rotated out{Bytes(q.size()), Bytes(k.size())};
     must(work.download(out.q.data(), out.k.data()));
     return out;
@@ -141,9 +141,10 @@ Rotated rotate(Device& on, const RopeParams& rotation, const HostShape& shape, c
 
 void check_contract(const RopeParams& rotation, const HostShape& shape, bool key, const Bytes& in,
                     const Bytes& out, Direction direction) {
-    const std::uint64_t heads = key ? shape.k_heads : shape.q_heads,
-                        given = key ? shape.k_head_dim : shape.q_head_dim;
-    const std::uint64_t D = given ? given : rotation.head_dim, S = shape.tokens, B = shape.batch;
+    const std::uint64_t heads = key ? shape.heads[K] : shape.heads[Q],
+                        given = key ? shape.head_dim[K] : shape.head_dim[Q];
+    const std::uint64_t D = given ? given : rotation.head_dim, S = shape.tokens,
+                        B = std::max(shape.batch, 1u);
     reference::Tensor tensor{
         .type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};
     switch (shape.layout) {
@@ -168,7 +169,7 @@ void check_contract(const RopeParams& rotation, const HostShape& shape, bool key
     operation.absolute_allowance = 0x1p-148 + 0x1p-123;  // some of the devices flush subnormals
     for (std::uint64_t b = 0; b < B; ++b) {
         for (std::uint64_t s = 0; s < S; ++s) {
-            const std::size_t ids = shape.positions.size();
+            const std::size_t ids = shape.position_count;
             operation.positions.push_back(ids == 0   ? shape.first_position + std::int64_t(s)
                                           : ids == S ? shape.positions[s]
                                                      : shape.positions[b * S + s]);
@@ -191,7 +192,7 @@ int main(int argc, char** argv) {
     const vkrope::DeviceInfo& info = vkrope::test::device().info();
     const VkLayerProperties layer = vkrope::test::validation_layer(vkrope::test::device());
     const std::uint32_t version = layer.specVersion;
-    std::printf("device: %s; %s\n", info.name.c_str(), info.driver.c_str());
+    std::printf("device: %s; %s\n", info.name, info.driver);
     if (version != 0) {
         std::printf("layer: %s %u.%u.%u, implementation %u\n", layer.layerName,
                     VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -96,9 +97,8 @@ TEST_CASE(
                                                                      before[key].size());
         }
         const HostShape shape{.tokens = of.tokens,
-                              .q_heads = of.q.heads,
-                              .k_heads = of.k.heads,
-                              .k_head_dim = of.k.head_dim,
+                              .heads = {of.q.heads, of.k.heads},
+                              .head_dim = {0, of.k.head_dim},
                               .element = of.element,
                               .first_position = 7,
                               .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
@@ -154,8 +154,7 @@ TEST_CASE(
                     std::copy(after, after + 2, expected);
                     if (tokens == many) continue;
                     const HostShape shape{.tokens = tokens,
-                                          .q_heads = q_heads,
-                                          .k_heads = k_heads,
+                                          .heads = {q_heads, k_heads},
                                           .element = element,
                                           .first_position = 3,
                                           .angles = VKROPE_ANGLES_FACTORED_TEXTURE};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Properties that RoPE must have, whatever the formula. Tolerances follow from the contract: an
 // output is within 2.5 u (|x0| + |x1|) of the exact value, u = 2^-24.
+#include "meaning.hpp"
+
 #include <cmath>
 #include <numeric>
 
@@ -31,7 +33,7 @@ std::vector<float> rotate_row(const std::vector<float>& row, std::uint32_t token
                               std::int32_t first, Pairing pairing) {
     std::vector<float> rows;
     for (std::uint32_t t = 0; t < tokens; ++t) rows.insert(rows.end(), row.begin(), row.end());
-    const HostShape shape{.tokens = tokens, .q_heads = 1, .first_position = first};
+    const HostShape shape{.tokens = tokens, .heads = {1}, .first_position = first};
     return floats(rotate(device(), rotation(pairing, D, D), shape, bytes_of(rows), {}).q);
 }
 
@@ -88,7 +90,7 @@ TEST_CASE(
 
 TEST_CASE("softmax(q.k / sqrt(d)) is unchanged when all positions shift") {
     constexpr std::uint32_t tokens = 24;
-    const HostShape shape{.tokens = tokens, .q_heads = 1, .k_heads = 1};
+    const HostShape shape{.tokens = tokens, .heads = {1, 1}};
     const Bytes q = random_elements(VKROPE_F32, tokens * D, 5),
                 k = random_elements(VKROPE_F32, tokens * D, 6);
     const auto weights = [&](std::int32_t shift) {
@@ -131,7 +133,7 @@ TEST_CASE("for q = k = ones the mean of q.k falls over growing windows of distan
 }
 
 TEST_CASE("norms are kept") {
-    const HostShape shape{.tokens = 500, .q_heads = 4, .first_position = 12345};
+    const HostShape shape{.tokens = 500, .heads = {4}, .first_position = 12345};
     const Bytes q = random_elements(VKROPE_F32, 500 * 4 * D, 8);
     for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         const auto in = floats(q),
@@ -147,7 +149,7 @@ TEST_CASE("norms are kept") {
 
 TEST_CASE("at position 0 with factor 1 every finite pair comes back equal") {
     for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
-        const HostShape shape{.batch = 64, .tokens = 1, .q_heads = 4, .element = element};
+        const HostShape shape{.batch = 64, .tokens = 1, .heads = {4}, .element = element};
         Bytes q = random_elements(element, 64 * 4 * D, 9);
         const float specials[] = {0.0f, -0.0f, 1.0f, -1.0f, 65504.0f, -65504.0f, 6.103515625e-5f};
         for (std::size_t i = 0; i < 7; ++i) {
@@ -165,7 +167,7 @@ TEST_CASE("at position 0 with factor 1 every finite pair comes back equal") {
 // On one device, so that a kernel with other windows must not serve a rotation.
 TEST_CASE("windows: each is rotated as a head of its own") {
     constexpr std::uint32_t tokens = 7;
-    const HostShape shape{.tokens = tokens, .q_heads = 1, .first_position = 1000};
+    const HostShape shape{.tokens = tokens, .heads = {1}, .first_position = 1000};
     const auto rows = floats(random_elements(VKROPE_F32, tokens * D, 14));
     for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         for (const std::uint32_t first : {D, D / 2, D / 4, D}) {
@@ -197,17 +199,17 @@ TEST_CASE("windows: each is rotated as a head of its own") {
 
 TEST_CASE("inverse undoes forward") {
     const HostShape shape{
-        .tokens = 300, .q_heads = 2, .k_heads = 1, .first_position = 70000, .in_place = true};
+        .tokens = 300, .heads = {2, 1}, .first_position = 70000, .in_place = true};
     const Bytes q = random_elements(VKROPE_F32, 300 * 2 * D, 10),
                 k = random_elements(VKROPE_F32, 300 * D, 11);
     for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         HostRotation work = must(HostRotation::make(device(), rotation(pairing, D, D), shape));
         must(work.upload(q.data(), k.data()));
-        must(work.run(VKROPE_FORWARD));
+        must(work.run({.direction = VKROPE_FORWARD}));
         Bytes once(q.size()), back(q.size()), k_back(k.size());
         must(work.download(once.data(), k_back.data()));
         CHECK(once != q);
-        must(work.run(VKROPE_INVERSE));
+        must(work.run({.direction = VKROPE_INVERSE}));
         must(work.download(back.data(), k_back.data()));
         const auto before = floats(q), after = floats(back);
         for (std::size_t row = 0; row < before.size(); row += D) {
@@ -256,7 +258,7 @@ TEST_CASE(
 TEST_CASE("a swapped pair layout is caught, except at position 0, which hides it") {
     const Bytes q = random_elements(VKROPE_F32, 16 * D, 13);
     for (const std::int32_t first : {0, 1}) {
-        const HostShape shape{.batch = 16, .tokens = 1, .q_heads = 1, .first_position = first};
+        const HostShape shape{.batch = 16, .tokens = 1, .heads = {1}, .first_position = first};
         const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
         const Bytes out = rotate(device(), r, shape, q, {}).q;
         reference::Operation swapped;

@@ -5,6 +5,7 @@
 
 #include "divide_up.hpp"
 #include "forced_limits.hpp"
+#include "meaning.hpp"
 #include "support/ops.hpp"
 
 namespace vkrope::test {

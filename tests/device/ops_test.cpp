@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 
+#include "meaning.hpp"
 #include "ops_scene.hpp"
 
 namespace vkrope::test {

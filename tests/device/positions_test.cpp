@@ -3,6 +3,7 @@
 // must give the bits of plain int32 ids, which other tests check against the contract.
 #include <algorithm>
 
+#include "meaning.hpp"
 #include "rotated_ids.hpp"
 
 namespace vkrope::test {

@@ -3,6 +3,7 @@
 // table, arenas, several calls.
 #include <string>
 
+#include "meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {
@@ -60,7 +61,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
                 }
             }
             CHECK(changed_outside == 0);
-            check_contract(r, {.tokens = tokens, .q_heads = 3, .element = element}, false, in, out);
+            check_contract(r, {.tokens = tokens, .heads = {3}, .element = element}, false, in, out);
             CHECK(in != out);
         }
     }
@@ -191,7 +192,7 @@ TEST_CASE(
                     if (offset == 0) {
                         expected = got;
                         const HostShape shape{.tokens = tokens,
-                                              .q_heads = heads,
+                                              .heads = {heads},
                                               .element = element,
                                               .first_position = 2};
                         check_contract(r, shape, false, in, got);
@@ -232,7 +233,7 @@ TEST_CASE("an input of one type, an output of another") {
             return record(commands, kernel.get(), call, arena.get());
         }));
         const Bytes q_after = download(q, x.size()), k_after = download(k_cache, tokens * D * 2);
-        check_contract(r, {.tokens = tokens, .q_heads = 1}, false, x, q_after);
+        check_contract(r, {.tokens = tokens, .heads = {1}}, false, x, q_after);
         for (std::uint32_t i = 0; i < tokens * D; ++i) {
             CHECK(stored(VKROPE_F16, k_after, i) ==
                   reference::narrow(reference::Type::f16,
@@ -268,7 +269,7 @@ TEST_CASE(
             return Status{};
         }));
         CHECK(third.code == VKROPE_ERROR_LIMIT_EXCEEDED);
-        reset(arena.get());
+        vkrope_arena_reset(arena.get());
     }
     CHECK(download(a, x.size()) == download(b, x.size()));
     CHECK(download(a, x.size()) != x);
@@ -280,8 +281,9 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
     constexpr std::uint32_t D = 64;
     std::size_t reports = 0;
     DeviceOptions options{.select = device().info().uuid, .validation = true};
-    options.on_message = [&](const Message& message) {
-        reports += std::string(message.id).find("SYNC-HAZARD") != std::string::npos;
+    options.user_data = &reports;
+    options.on_message = [](void* counter, VkBool32, const char* id, const char*) {
+        *static_cast<std::size_t*>(counter) += std::strstr(id, "SYNC-HAZARD") != nullptr;
     };
     Device on = must(Device::open(options));
     const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
@@ -301,7 +303,7 @@ TEST_CASE("the validation layer is on: a copy that does not wait for a rotation 
     const auto barrier = reinterpret_cast<PFN_vkCmdPipelineBarrier>(get("vkCmdPipelineBarrier"));
     for (const bool waits : {true, false}) {
         must(on.submit([&](VkCommandBuffer commands) {
-            reset(arena.get());
+            vkrope_arena_reset(arena.get());
             const Tensor tensor{.where = from.whole(), .heads = 1};
             if (Status s = record(
                     commands, kernel.get(),

@@ -15,11 +15,13 @@ struct Seeded {
     explicit Seeded(const char* part_of_message) {
         DeviceOptions options{.select = device().info().uuid,
                               .validation = true,
-                              .push_descriptors = (device().ref().enabled &
-                                                   VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) != 0};
-        options.on_message = [this, part_of_message](const Message& message) {
-            reports += std::strstr(message.id, part_of_message) ||
-                       std::strstr(message.text, part_of_message);
+                              .no_push_descriptors = (device().ref().enabled &
+                                                      VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) == 0};
+        wanted = part_of_message;
+        options.user_data = this;
+        options.on_message = [](void* user, VkBool32, const char* id, const char* text) {
+            auto& seeded = *static_cast<Seeded*>(user);
+            seeded.reports += std::strstr(id, seeded.wanted) || std::strstr(text, seeded.wanted);
         };
         on = must(Device::open(options));
         const RopeParams r = rotation(VKROPE_HALF_SPLIT, head_dim, head_dim);
@@ -64,6 +66,7 @@ struct Seeded {
         record_it(commands, at.stage, at.stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
     }
 
+    const char* wanted = nullptr;  // part of a message
     std::size_t reports = 0;
     Device on;
     AngleTable table;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "meaning.hpp"
 #include "ops_scene.hpp"
 #include "reference/code_edges.hpp"
 #include "support/ops.hpp"

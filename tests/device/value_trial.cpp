@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "value_trial.hpp"
 
+#include "meaning.hpp"
+
 namespace vkrope::test {
 
 void move(Bytes& to, std::size_t to_at, const Bytes& from, std::size_t from_at, std::size_t bytes) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "meaning.hpp"
 #include "value_trial.hpp"
 
 namespace vkrope::test {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::uint64_t default_bytes = DeviceOptions{}.pipeline_cache_bytes;
+const std::uint64_t default_bytes = std::uint64_t{64} << 20;
 
 // No file of this process grows beyond `bytes` while this exists, as on a full disk.
 class FullDisk {

@@ -35,13 +35,15 @@ CachedDevice::CachedDevice(const fs::path& folder, const FakeConfig& config,
     fake().cache_data = known;
     DeviceOptions options;
     options.get_instance_proc_addr = fake_get_instance_proc_addr;
-    options.on_message = [this](const Message& message) {
+    options.user_data = &warnings_;
+    options.on_message = [](void* warnings, VkBool32 is_error, const char* id, const char* text) {
         const Unobserved unobserved;
-        CHECK(!message.error);
-        CHECK(std::string(message.id) == "vkrope-pipeline-cache");
-        warnings_.emplace_back(message.text);
+        CHECK(!is_error);
+        CHECK(std::string(id) == "vkrope-pipeline-cache");
+        static_cast<std::vector<std::string>*>(warnings)->emplace_back(text);
     };
-    options.pipeline_cache_folder = folder.string();
+    const std::string path = folder.string();
+    options.pipeline_cache_folder = path.c_str();
     options.pipeline_cache_bytes = bytes;
     auto opened = Device::open(options);
     REQUIRE_MESSAGE(opened, std::string(opened.status.what));

@@ -8,7 +8,7 @@
 
 #include "runtime/cache_file.hpp"
 #include "support/fake_vulkan/kernel_host.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 
@@ -33,7 +33,7 @@ class CachedDevice {
     /// `known` is what the driver returned in earlier runs; it must get nothing else.
     explicit CachedDevice(const std::filesystem::path& folder, const FakeConfig& config = {},
                           const std::set<std::vector<std::byte>>& known = {},
-                          std::uint64_t bytes = DeviceOptions{}.pipeline_cache_bytes);
+                          std::uint64_t bytes = std::uint64_t{64} << 20);
     ~CachedDevice() { close(); }
     CachedDevice(const CachedDevice&) = delete;
     CachedDevice& operator=(const CachedDevice&) = delete;

@@ -66,7 +66,7 @@ Declared declared_by(const KernelHost& host, const KernelInfo& info) {
     REQUIRE(kernel);
     REQUIRE(fake().shaders().size() >= before + 1);
     const Declared declared = declared_by(fake().shaders().back());
-    destroy(kernel.value);
+    vkrope_kernel_destroy(kernel.value);
     check_no_faults();
     return declared;
 }
@@ -213,7 +213,7 @@ TEST_CASE(
         for (std::size_t i = before; i < fake().shaders().size(); ++i) {
             CHECK(declared_by(fake().shaders()[i]).modes.size() == 6);
         }
-        destroy(kernel.value);
+        vkrope_kernel_destroy(kernel.value);
         check_no_faults();
     }
 }
@@ -230,7 +230,7 @@ TEST_CASE(
     const auto made = [&](std::uint32_t uniform_range, std::uint32_t rotary_dim) {
         KernelHost host({.uniform_range = uniform_range});
         const auto kernel = create(host.ref, wide(rotary_dim));
-        destroy(kernel.value);
+        vkrope_kernel_destroy(kernel.value);
         check_no_faults();
         return kernel.status;
     };
@@ -246,7 +246,7 @@ TEST_CASE(
     textured.angles = VKROPE_ANGLES_FACTORED_TEXTURE;  // not a uniform buffer
     const auto kernel = create(host.ref, textured);
     CHECK(kernel.status);
-    destroy(kernel.value);
+    vkrope_kernel_destroy(kernel.value);
 }
 
 }  // namespace vkrope::test

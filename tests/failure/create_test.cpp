@@ -93,7 +93,7 @@ TEST_CASE(
                         }
                     }
                     CHECK(storage_buffers_of_layout() == expected);
-                    destroy(kernel.value);
+                    vkrope_kernel_destroy(kernel.value);
                     CHECK(fake().alive().size() == alive);
                     CHECK(host.allocator.allocated == host.allocator.freed);
                     check_no_faults();
@@ -159,7 +159,7 @@ TEST_CASE(
     const auto kernel = create(host.ref, kernel_info());
     REQUIRE(kernel);
     CHECK(fake().count("vkSetDebugUtilsObjectNameEXT") == 0);
-    destroy(kernel.value);
+    vkrope_kernel_destroy(kernel.value);
     check_no_faults();
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("create: functions of debug utils may be known to the instance alone")
     REQUIRE(record(host.commands, kernel.value, kernel_call(host)));
     CHECK(recorded(host).front() == "vkCmdBeginDebugUtilsLabelEXT");
     CHECK(recorded(host).back() == "vkCmdEndDebugUtilsLabelEXT");
-    destroy(kernel.value);
+    vkrope_kernel_destroy(kernel.value);
     check_no_faults();
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("create: an allocator without memory is out_of_host_memory, and nothin
             if (fail_at == 0) allocations = host.allocator.allocated;
             CHECK(kernel.status.code ==
                   (fail_at == 0 ? VKROPE_SUCCESS : VKROPE_ERROR_OUT_OF_HOST_MEMORY));
-            destroy(kernel.value);
+            vkrope_kernel_destroy(kernel.value);
             CHECK(host.allocator.allocated == host.allocator.freed);
         }
         check_clean();
@@ -207,11 +207,11 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
                                                      "vkCreateDescriptorPool",
                                                      "vkAllocateDescriptorSets"});
     fake().forget_calls();
-    reset(arena.value);
+    vkrope_arena_reset(arena.value);
     CHECK(fake().calls().empty());
-    destroy(kernel.value);  // the arena outlives it
+    vkrope_kernel_destroy(kernel.value);  // the arena outlives it
     fake().forget_calls();
-    destroy(arena.value);
+    vkrope_arena_destroy(arena.value);
     CHECK(fake().calls() ==
           std::vector<std::string>{"vkDestroyDescriptorPool", "vkDestroyDescriptorSetLayout"});
     CHECK(host.allocator.allocated == host.allocator.freed);
@@ -354,9 +354,9 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
 
 TEST_CASE("destroying null is nothing") {
     fake().restart();
-    destroy(static_cast<Kernel*>(nullptr));
-    destroy(static_cast<DescriptorArena*>(nullptr));
-    reset(nullptr);
+    vkrope_kernel_destroy(nullptr);
+    vkrope_arena_destroy(nullptr);
+    vkrope_arena_reset(nullptr);
     CHECK(fake().calls().empty());
 }
 

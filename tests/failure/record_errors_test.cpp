@@ -54,7 +54,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
             const int fits = storage_buffers == 4 ? 1 : 3;
             for (int i = 0; i < fits; ++i) CHECK(recorder(kernel_call(host)));
             refused(kernel_call(host), VKROPE_ERROR_LIMIT_EXCEEDED);
-            reset(recorder.arena.get());
+            vkrope_arena_reset(recorder.arena.get());
             CHECK(recorder(kernel_call(host)));
         }
     }

@@ -5,7 +5,7 @@
 
 #include "scenarios.hpp"
 #include "support/fake_vulkan/kernel_host.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 
@@ -17,7 +17,8 @@ struct Program {
     vkrope_rope_params rotation = eight_channels();
     std::optional<Device> in_cpp;
     RopeParams rotation_in_cpp{eight_channels()};
-    HostShape shape{.tokens = 3, .q_heads = 2, .k_heads = 1, .positions = {5, 6, 7}};
+    std::int32_t positions[3] = {5, 6, 7};
+    HostShape shape{.tokens = 3, .heads = {2, 1}, .positions = positions, .position_count = 3};
 };
 
 Program& program(void* prepared) {
@@ -57,7 +58,9 @@ Status list_devices(void*) {
     const vkrope_device_options options = device_options();
     OwnedList list;
     const Status status = make(list, vkrope_device_list_create, &options);
-    CHECK(vkrope_device_list_count(list.get()) <= 1);
+    std::uint32_t count = 0;
+    vkrope_device_list_get(list.get(), &count);
+    CHECK(count <= 1);
     return status;
 }
 
@@ -125,10 +128,10 @@ Status rotate_once(void* prepared) {
     static constexpr std::int32_t positions[] = {5, 6, 7};
     vkrope_host_shape shape = {};
     shape.tokens = 3;
-    shape.q_heads = 2;
-    shape.k_heads = 1;
-    shape.v_heads = 2;
-    shape.v_head_dim = 4;
+    shape.heads[Q] = 2;
+    shape.heads[K] = 1;
+    shape.heads[V] = 2;
+    shape.head_dim[V] = 4;
     shape.positions = positions;
     shape.position_count = 3;
     shape.angles = angles;
@@ -140,14 +143,14 @@ Status rotate_once(void* prepared) {
     std::array<std::byte, 3 * 2 * 8 * 4> q = {};
     std::array<std::byte, 3 * 8 * 4> k = {};
     std::array<std::byte, 3 * 2 * 4 * 4> v = {};
-    CHECK(vkrope_host_rotation_q_bytes(work.get()) == q.size());
-    CHECK(vkrope_host_rotation_k_bytes(work.get()) == k.size());
-    CHECK(vkrope_host_rotation_v_bytes(work.get()) == v.size());
+    CHECK(vkrope_host_rotation_bytes(work.get(), Q) == q.size());
+    CHECK(vkrope_host_rotation_bytes(work.get(), K) == k.size());
+    CHECK(vkrope_host_rotation_bytes(work.get(), V) == v.size());
     double nanoseconds = 0;
     if (Status s = answer(vkrope_host_rotation_upload, work.get(), q.data(), k.data(), v.data());
         !s)
         return s;
-    if (Status s = answer(vkrope_host_rotation_run, work.get(), VKROPE_FORWARD, &nanoseconds); !s)
+    if (Status s = answer(vkrope_host_rotation_run, work.get(), nullptr, &nanoseconds); !s)
         return s;
     // The fake's time; -1 if timestamps are missing or fail.
     CHECK((nanoseconds == 2000 || nanoseconds == -1));
@@ -179,7 +182,7 @@ std::vector<Scenario> runtime_scenarios() {
     };
     without_device("devices", {}, list_devices);
     without_device("devices, in C++", {},
-                   [](void*) { return devices(device_options_in_cpp()).status; });
+                   [](void*) { return DeviceList::make(device_options_in_cpp()).status; });
     without_device("open a device", {}, open_and_close);
     without_device("open a device, in C++", {},
                    [](void*) { return Device::open(device_options_in_cpp()).status; });

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Devices that are lost, do not respond, lack entry points, or have memory that is not coherent.
-#include "vkrope/runtime.hpp"
-
 #include <cstring>
 #include <numeric>
 
 #include "support/fake_vulkan/kernel_host.hpp"
+#include "vkrope/vkrope.hpp"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -42,7 +41,7 @@ RopeParams rotation() {
 }
 
 HostRotation make_rotation(Device& device) {
-    auto made = HostRotation::make(device, rotation(), {.tokens = 3, .q_heads = 2, .k_heads = 1});
+    auto made = HostRotation::make(device, rotation(), {.tokens = 3, .heads = {2, 1}});
     INFO(made.status.what);
     REQUIRE(made);
     return std::move(made.value);
@@ -70,7 +69,7 @@ TEST_CASE(
             {
                 Device device = open_device({.push_descriptors = push_descriptors});
                 HostRotation made = make_rotation(device);
-                std::vector<std::byte> q(made.q_bytes()), k(made.k_bytes());
+                std::vector<std::byte> q(made.bytes(Q)), k(made.bytes(K));
                 fail_next(device, entry, VK_ERROR_DEVICE_LOST);
                 const auto first = made.run();
                 CHECK(first.status.code == VKROPE_ERROR_DEVICE_LOST);

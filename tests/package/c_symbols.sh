@@ -7,8 +7,8 @@ set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 header="$SOURCE/host/include/vkrope/vkrope.h"
-library="$BUILD/host/c/libvkrope.so"
-[ -e "$library" ] || { echo "no libvkrope.so in $BUILD/host/c"; exit 1; }
+library="$BUILD/host/libvkrope.so"
+[ -e "$library" ] || { echo "no libvkrope.so in $BUILD/host"; exit 1; }
 
 # functions: the names of those that a header declares, whose types may be on a line before.
 functions() {
@@ -75,7 +75,7 @@ include=$SOURCE/host/include
 # program with them.
 if ! echo "$dynamic" | grep -q 'NEEDED.*san\.so'; then
     "$CC" -std=c11 -I"$include" "$SCRATCH/version.c" \
-        -L"$BUILD/host/c" -Wl,-rpath,"$BUILD/host/c" -lvkrope -o "$SCRATCH/version"
+        -L"$BUILD/host" -Wl,-rpath,"$BUILD/host" -lvkrope -o "$SCRATCH/version"
     versions=$("$SCRATCH/version")
     [ "$versions" = "$VERSION $VERSION" ] ||
         { echo "header and library: $versions; the project is $VERSION"; exit 1; }

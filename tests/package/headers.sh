@@ -54,5 +54,5 @@ for compiler in "$CXX" "$other"; do
     ignores "$compiler" c++ c++20 vkrope.h 'vkrope_plan_parameters(nullptr, nullptr, nullptr);'
     ignores "$compiler" c c11 vkrope.h 'vkrope_plan_parameters(0, 0, 0);'
 done
-[ "$checked" -ge 4 ] || { echo "only $checked headers were found"; exit 1; }
+[ "$checked" -ge 3 ] || { echo "only $checked headers were found"; exit 1; }
 exit $failed

@@ -12,24 +12,23 @@ may_include() {
         grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
-shared='bits\.hpp|status\.hpp|defaults\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp'
+shared='bits\.hpp|status\.hpp|no_throw\.hpp|meaning\.hpp|defaults\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp'
 shared="$shared|interface\.h|vkrope/(vkrope\.hpp|version\.h)"
 may_include frequencies "$shared|frequencies/.*"
 may_include kernel "$shared|kernel/.*|(rope|positions)\.inc"
-may_include model "$shared|model/.*|vkrope/model\.hpp"
-may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)|vkrope/model\.hpp"
-may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)|vkrope/model\.hpp"
-may_include runtime "$shared|runtime/.*|vkrope/runtime\.hpp"
-[ ! -d c ] || may_include c "$shared|c/.*|vkrope/(model|runtime)\.hpp"
+may_include model "$shared|model/.*"
+may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)"
+may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)"
+may_include runtime "$shared|runtime/.*"
 may_include reference 'reference/.*'
-may_include verify 'reference/.*|verify/.*|vkrope/(vkrope\.h|runtime\.hpp)'
+may_include verify 'reference/.*|verify/.*|meaning\.hpp|vkrope/vkrope\.hp?p?'
 for file in operation.hpp definition.hpp definition.cpp compare.hpp compare.cpp; do
     may_include "verify/$file" 'reference/.*|verify/(operation|definition|compare)\.hpp|vkrope/vkrope\.h'
 done
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
 reference='oracle|turns|rows|ops|element|quantise|quantise_verdict|code_edges'
-tiers="vkrope/.*|divide_up\.hpp|reference/($reference)\.hpp|verify/.*"
+tiers="vkrope/.*|meaning\.hpp|divide_up\.hpp|reference/($reference)\.hpp|verify/.*"
 may_include tools/cli "$tiers|cli/.*"
 may_include tools/io \
     "$tiers|(cli|io)/.*|model/(gguf/model|hf/config|json_document)\.hpp"

@@ -2,6 +2,7 @@
 // The steps around a rotation, as a kernel and as the oracle takes them.
 #pragma once
 
+#include "meaning.hpp"
 #include "reference/ops.hpp"
 #include "test_device.hpp"
 

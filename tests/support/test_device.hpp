@@ -8,8 +8,9 @@
 #include <cstring>
 #include <random>
 
+#include "meaning.hpp"
 #include "reference/oracle.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

@@ -1047,20 +1047,58 @@ typedef struct vkrope_model_query {
     const char* layer_type VKROPE_ZERO; /**< One of the model's layer types, such as
                                "full_attention" or "sliding_attention"; null: its only one, else
                                full attention with a warning. */
-    const char* tower VKROPE_ZERO;      /**< "text" or "vision"; null: "text" */
-    const uint32_t* layer VKROPE_ZERO;  /**< a single layer, counted from 0, not together with
-                                           layer_type; null: not given */
     uint64_t seq_len
         VKROPE_ZERO; /**< sequence length if the scaling needs it, at most 2^31; 0: unknown */
+    VkBool32 by_layer VKROPE_ZERO; /**< the layer `layer`, not together with layer_type */
+    uint32_t layer VKROPE_ZERO;    /**< with `by_layer`: counted from 0; else it must be 0 */
+    const char* tower VKROPE_ZERO; /**< "text" or "vision"; null: "text" */
     /** Replaces the pairing of the model_type, for weights that were permuted; VKROPE_PAIRING_NONE:
      * as the model has it. */
     vkrope_pairing pairing VKROPE_ZERO;
 } vkrope_model_query;
 
 /**
- * Reads the RoPE of a Hugging Face config.json. model.hpp lists what is read. Warnings list what
- * was assumed or ignored. If memory runs out while the JSON document is destroyed, the JSON
- * library, whose destructor allocates, ends the program.
+ * Reads the RoPE of a Hugging Face config.json.
+ *
+ * Reads `rope_parameters` (transformers 5; also one per layer type) and `rope_theta` with
+ * `rope_scaling` (transformers 4), with the type in `rope_type` or `type`. Types: default, linear,
+ * dynamic, ntk (GTE's), yarn, longrope (su), llama3, proportional, and mrope and xdrope, which
+ * have positions on several axes. For a multi-modal model, reads the language model (text_config
+ * and similar) or the vision tower. If layers differ and the query selects none, reads the
+ * full-attention layers, or, if those have no RoPE, the layers that rotate.
+ *
+ * Also reads the params.json of Mistral's original checkpoints, which has `dim` and no model_type;
+ * one with a key that is not known is VKROPE_ERROR_NOT_SUPPORTED, since the rest of it is in code.
+ *
+ * A key that says a scaling, a choice of layers or norms of Q and K and is not read is a warning,
+ * or VKROPE_ERROR_NOT_SUPPORTED if the angles would be others; so is one in an object that nobody
+ * reads, unless the object describes another part of the model. A number that is listed for each
+ * layer is that of the layers that are asked for. A value that contradicts another is accepted,
+ * with a warning, if it is that of another kind of layer.
+ *
+ * Multi-head latent attention: head_dim is qk_rope_head_dim, the rotated channels. They start at
+ * q_rotary_offset = qk_nope_head_dim in a query row and at k_rotary_offset = kv_lora_rank in a row
+ * of the latent cache; both rows end with them. YaRN is DeepSeek's, which sets softmax_scale. If
+ * neither the class nor `rope_interleave` says the pairing, the query must.
+ *
+ * The indexer of sparse attention (DeepSeek V3.2, GLM 5) is the layer type "indexer".
+ *
+ * A layer without RoPE has no_rope, no rotary_dim and no frequencies.
+ *
+ * vkrope_rope_params::ops says which norms of Q, K and V the model's class has, with the eps of the
+ * file or else of the class; whether it clamps them; and how it scales queries by position. Whether
+ * those norms are known is an answer of its own, vkrope_model_ops::norms_known: not for diffusion
+ * transformers, unknown classes, classes whose versions differ, and files with a key that says
+ * norms and that the class does not have. A warning says so.
+ *
+ * An unsupported scaling type, or a model whose RoPE this library does not know, is
+ * VKROPE_ERROR_NOT_SUPPORTED and named. VKROPE_ERROR_INVALID_DATA names a field that is missing,
+ * of the wrong kind, out of range or contradicted by another. vkrope_rope_params::warnings lists
+ * what was assumed or ignored: at most 100 warnings, and one that counts the rest. A document with
+ * more than 16 MiB, 524288 values, 64 levels of nesting or 64 layer types is
+ * VKROPE_ERROR_INVALID_DATA; the worst accepted document takes a second or two and 300 MB. Lack of
+ * memory is VKROPE_ERROR_OUT_OF_HOST_MEMORY. Exception: if memory runs out while the JSON document
+ * is destroyed, the JSON library, whose destructor allocates, ends the program.
  *
  * @param json      the content of the file, UTF-8; need not be null-terminated
  * @param bytes     size of `json`
@@ -1089,8 +1127,38 @@ vkrope_model_from_hf_config(const char* json, size_t bytes, const vkrope_model_q
 typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t bytes);
 
 /**
- * Reads the RoPE of a GGUF file, version 2 or 3, as llama.cpp computes it. model.hpp lists what is
- * read; no weights are. Warnings list what was assumed or ignored.
+ * Reads the RoPE of a GGUF file, version 2 or 3, as llama.cpp computes it. Reads the metadata, the
+ * tensor infos, and the data of rope_freqs, rope_factors_long and rope_factors_short; no weights.
+ *
+ * general.architecture determines the pairing and the layers. The pairing is the one of the file's
+ * Q and K weights: converters permute Llama's, so it is interleaved there and half_split in a
+ * config.json. An unknown architecture or one without RoPE is VKROPE_ERROR_NOT_SUPPORTED and
+ * named; an unknown one is read if the query has a pairing. Big-endian files and version 1 are
+ * also VKROPE_ERROR_NOT_SUPPORTED.
+ *
+ * The first part of a split file has its metadata, and is read with a warning that tensors of the
+ * other parts were not seen; without any tensor, and for another part, it is
+ * VKROPE_ERROR_NOT_SUPPORTED.
+ *
+ * Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
+ * vkrope_rope_params::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE
+ * has ggml's axes: 3, or 4 if pairs lie beyond their sections. Latent attention, layers without
+ * RoPE, warnings and errors are as in vkrope_model_from_hf_config; the only tower is "text".
+ * rope.freq_base, rope.dimension_count and the widths of rows may be lists of one number a layer,
+ * of which a 0 is a layer without RoPE; a single number beside a list must be that of some layer.
+ *
+ * vkrope_rope_params::ops says which norms of Q and K the layer has weights for, with the eps of
+ * the file; what the architecture normalises without weights and clamps; and how it scales queries
+ * by position. A norm that spans neither one head nor all heads is left out, with a warning. The
+ * norms of a layer without tensors, of an unknown architecture, and of a file with a key that says
+ * norms and no tensors of them are not known: norms_known.
+ *
+ * Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
+ * exceeds one of these limits is VKROPE_ERROR_INVALID_DATA, and the message names it: 256 MiB of
+ * metadata and tensor infos; 16384 keys; 131072 tensors of 4 dimensions; 65535 bytes per name, 1
+ * MiB for all keys; 4194304 strings and lists inside lists; lists nested 8 deep. Real files stay
+ * far below. Lists of numbers and strings of any length are skipped in one step; those that are
+ * used have at most 65536 numbers and 256 bytes.
  *
  * @param file_bytes  size of the whole file; at most 2^62
  * @param read        reads parts of the file; must not throw. Called by this function only
@@ -1111,7 +1179,9 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf(uint64_t file_b
                                                                  vkrope_error* error);
 
 /**
- * As vkrope_model_from_gguf, for a regular file on disk.
+ * As vkrope_model_from_gguf, for a regular file on disk. Reads the tensor infos of the other parts
+ * of a split file, up to 1024, that lie beside it under the names of llama.cpp:
+ * "-00002-of-00003.gguf".
  *
  * @param path      path of the file
  * @param query     as above
@@ -2070,21 +2140,26 @@ typedef struct vkrope_device_list vkrope_device_list;
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_list_create(
     const vkrope_device_options* options, vkrope_device_list** list, vkrope_error* error);
 
-/** Number of devices in the list; 0 for null. Thread-safe. */
-VKROPE_API uint32_t vkrope_device_list_count(const vkrope_device_list* list);
+/** The devices of the list, best first, which belong to it; `count` receives their number. Null and
+ * 0 for null. Thread-safe. */
+VKROPE_API const vkrope_device_info* vkrope_device_list_get(const vkrope_device_list* list,
+                                                            uint32_t* count);
 
 /**
- * Returns the properties of device `index` of the list. Thread-safe.
+ * Finds the one device that `select` names, as vkrope_device_open does. Thread-safe.
  *
- * @param list   a list
- * @param index  below vkrope_device_list_count
- * @param info   receives the result
- * @param error  optional
+ * @param devices  `count` devices, such as vkrope_device_list_get gives
+ * @param count    number of devices
+ * @param select   as vkrope_device_options::select
+ * @param index    receives the device's index
+ * @param error    optional; lists the devices to choose from
+ * @return VKROPE_ERROR_NO_DEVICE if no suitable device matches; VKROPE_ERROR_INVALID_ARGUMENT if
+ *         several match, and for an index past the end
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_list_get(const vkrope_device_list* list,
-                                                                 uint32_t index,
-                                                                 vkrope_device_info* info,
-                                                                 vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_select_device(const vkrope_device_info* devices,
+                                                               uint32_t count, const char* select,
+                                                               uint32_t* index,
+                                                               vkrope_error* error);
 
 /** Destroys a list and the strings of its infos. */
 VKROPE_API void vkrope_device_list_destroy(vkrope_device_list* list);
@@ -2105,40 +2180,17 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_open(const vkrope_device
                                                              vkrope_device** device,
                                                              vkrope_error* error);
 
-/**
- * Returns the properties of the device.
- *
- * @param device  a device
- * @param info    receives the result
- * @param error   optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_info(const vkrope_device* device,
-                                                                 vkrope_device_info* info,
-                                                                 vkrope_error* error);
+/** Properties of the device, which owns them; null for null. */
+VKROPE_API const vkrope_device_info* vkrope_device_get_info(const vkrope_device* device);
 
-/**
- * Returns the device's handles, for vkrope_kernel_create and the caller's own Vulkan calls. The
- * device owns them.
- *
- * @param device  a device
- * @param ref     receives the result
- * @param error   optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_ref(const vkrope_device* device,
-                                                                vkrope_device_ref* ref,
-                                                                vkrope_error* error);
+/** The device's handles, for vkrope_kernel_create and the caller's own Vulkan calls. The device
+ * owns them; null for null. */
+VKROPE_API const vkrope_device_ref* vkrope_device_get_ref(const vkrope_device* device);
 
-/**
- * Returns the device's queue. Submit to it only on the thread that the device belongs to.
- *
- * @param device  a device
- * @param family  optional; receives the queue family index
- * @param queue   optional; receives the queue
- * @param error   optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_get_queue(const vkrope_device* device,
-                                                                  uint32_t* family, VkQueue* queue,
-                                                                  vkrope_error* error);
+/** The device's queue; `family`, optional, receives its queue family index. Submit to it only on
+ * the thread that the device belongs to, and not while a function of this library does. Null for
+ * null. */
+VKROPE_API VkQueue vkrope_device_get_queue(const vkrope_device* device, uint32_t* family);
 
 /**
  * Records commands for vkrope_device_submit.
@@ -2255,16 +2307,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_create(
     vkrope_device* device, const vkrope_rope_params* rotation, vkrope_angle_source source,
     uint64_t max_position, vkrope_angle_table** table, vkrope_error* error);
 
-/**
- * Returns the table for vkrope_call::angles.
- *
- * @param table   a table
- * @param angles  receives the result, which refers to the table
- * @param error   optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_angle_table* table,
-                                                                 vkrope_angles* angles,
-                                                                 vkrope_error* error);
+/** The table for vkrope_call::angles, which belongs to it; null for null. */
+VKROPE_API const vkrope_angles* vkrope_angle_table_get(const vkrope_angle_table* table);
 
 /**
  * Grows the table to `max_position`, at least doubling it if possible, so that growing step by step
@@ -2273,42 +2317,38 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_get(const vkrope_an
  * longer valid. Unchanged on error.
  *
  * @param table         a table
- * @param device        the device that it was created with
  * @param rotation      the rotation that it was created with
  * @param max_position  as vkrope_plan_angles
  * @param error         optional
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_angle_table_reach(
-    vkrope_angle_table* table, vkrope_device* device, const vkrope_rope_params* rotation,
-    uint64_t max_position, vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_angle_table_reach(vkrope_angle_table* table, const vkrope_rope_params* rotation,
+                         uint64_t max_position, vkrope_error* error);
 
 /** Destroys a table. */
 VKROPE_API void vkrope_angle_table_destroy(vkrope_angle_table* table);
 
 /** Tensors of a vkrope_host_rotation. Q or K may be absent (0 heads); V is optional. */
 typedef struct vkrope_host_shape {
-    uint32_t batch VKROPE_ZERO;         /**< sequences; 0: 1 */
-    uint32_t tokens VKROPE_ZERO;        /**< tokens per sequence */
-    uint32_t q_heads VKROPE_ZERO;       /**< query heads; 0: no Q */
-    uint32_t k_heads VKROPE_ZERO;       /**< key heads; 0: no K */
-    uint32_t q_head_dim VKROPE_ZERO;    /**< 0: from the rotation, see vkrope_row_channels */
-    uint32_t k_head_dim VKROPE_ZERO;    /**< 0: from the rotation, as q_head_dim */
-    vkrope_element element VKROPE_ZERO; /**< all tensors, input and output */
-    vkrope_layout layout VKROPE_ZERO;   /**< all tensors */
+    uint32_t batch VKROPE_ZERO;                    /**< sequences; 0: 1 */
+    uint32_t tokens VKROPE_ZERO;                   /**< tokens per sequence */
+    uint32_t heads[VKROPE_TENSORS] VKROPE_ZERO;    /**< of Q, K and V; 0: absent */
+    uint32_t head_dim[VKROPE_TENSORS] VKROPE_ZERO; /**< 0: Q and K from the rotation, see
+                                                      vkrope_row_channels; V as K */
+    vkrope_element element VKROPE_ZERO;            /**< all tensors, input and output */
+    vkrope_layout layout VKROPE_ZERO;              /**< all tensors */
     const int32_t* positions
         VKROPE_ZERO; /**< [tokens] for all sequences, or [batch, tokens]; null: implicit */
-    size_t position_count VKROPE_ZERO;      /**< numbers in positions */
-    int32_t first_position VKROPE_ZERO;     /**< implicit: position of token 0 of every sequence */
-    vkrope_angle_source angles VKROPE_ZERO; /**< kind of table */
-    vkrope_mapping mapping VKROPE_ZERO;     /**< how work is distributed over invocations */
-    VkBool32 in_place VKROPE_ZERO; /**< false: separate input and output on the device, so that a
-                          run can be repeated */
-    vkrope_conversion conversion VKROPE_ZERO; /**< how f16 is converted */
+    size_t position_count VKROPE_ZERO; /**< numbers in positions */
     /** Positions are [axes, batch, tokens], for the rotation's sections. 0: one position per token,
      * used on all axes. */
     uint32_t axes VKROPE_ZERO;
-    uint32_t v_heads VKROPE_ZERO;    /**< value heads; 0: no V */
-    uint32_t v_head_dim VKROPE_ZERO; /**< 0: same as K */
+    int32_t first_position VKROPE_ZERO;     /**< implicit: position of token 0 of every sequence */
+    vkrope_angle_source angles VKROPE_ZERO; /**< kind of table */
+    vkrope_mapping mapping VKROPE_ZERO;     /**< how work is distributed over invocations */
+    vkrope_conversion conversion VKROPE_ZERO; /**< how f16 is converted */
+    VkBool32 in_place VKROPE_ZERO; /**< false: separate input and output on the device, so that a
+                                      run can be repeated */
 } vkrope_host_shape;
 
 /** Rotates tensors in host memory; owns the table and buffers for one rotation and one shape. */
@@ -2330,71 +2370,57 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_create(
     vkrope_device* device, const vkrope_rope_params* rotation, const vkrope_host_shape* shape,
     vkrope_host_rotation** host_rotation, vkrope_error* error);
 
-/** Bytes of Q in host memory; 0 if absent or if the pointer is null. */
-VKROPE_API size_t vkrope_host_rotation_q_bytes(const vkrope_host_rotation* host_rotation);
-/** Bytes of K in host memory; 0 if absent or if the pointer is null. */
-VKROPE_API size_t vkrope_host_rotation_k_bytes(const vkrope_host_rotation* host_rotation);
-/** Bytes of V in host memory; 0 if absent or if the pointer is null. */
-VKROPE_API size_t vkrope_host_rotation_v_bytes(const vkrope_host_rotation* host_rotation);
+/** Bytes of a tensor in host memory; 0 if it is absent or the pointer is null. */
+VKROPE_API size_t vkrope_host_rotation_bytes(const vkrope_host_rotation* host_rotation,
+                                             vkrope_tensor_index tensor);
 
 /**
  * Copies Q, K and V to the device.
  *
  * @param host_rotation  a host rotation
- * @param q              vkrope_host_rotation_q_bytes bytes; null if Q is absent
- * @param k              vkrope_host_rotation_k_bytes bytes; null if K is absent
- * @param v              vkrope_host_rotation_v_bytes bytes; null if V is absent
+ * @param q              vkrope_host_rotation_bytes of VKROPE_Q bytes; null if Q is absent
+ * @param k              as many as of VKROPE_K; null if K is absent
+ * @param v              as many as of VKROPE_V; null if V is absent
  * @param error          optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, const void* k,
                             const void* v, vkrope_error* error);
 
-/**
- * Rotates the uploaded Q and K, and copies V; in place, rotates the result of the last run. Waits.
- *
- * @param host_rotation  a host rotation
- * @param direction      forward or inverse
- * @param nanoseconds    optional; receives the device time of the run, or -1 if unknown
- * @param error          optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, vkrope_direction direction,
-                         double* nanoseconds, vkrope_error* error);
-
-/** What may change from one run of a vkrope_host_rotation to the next. Values stay in effect for
+/** What may change from one run of a vkrope_host_rotation to the next. Positions stay in effect for
  * later runs. */
 typedef struct vkrope_host_run {
-    const int32_t* positions
-        VKROPE_ZERO; /**< same count and order as vkrope_host_shape::positions; null: no change */
-    size_t position_count VKROPE_ZERO;      /**< numbers in positions */
     vkrope_direction direction VKROPE_ZERO; /**< forward or inverse */
     VkBool32 moves VKROPE_ZERO; /**< implicit positions: use first_position; else it must be 0 */
     int32_t first_position VKROPE_ZERO; /**< with `moves`: position of token 0 of every sequence */
+    const int32_t* positions
+        VKROPE_ZERO; /**< same count and order as vkrope_host_shape::positions; null: no change */
+    size_t position_count VKROPE_ZERO; /**< numbers in positions */
 } vkrope_host_run;
 
 /**
- * As vkrope_host_rotation_run, with positions for this run, as in decoding. The table grows to
- * cover them. The angle source, and therefore the result bits, do not change.
+ * Rotates the uploaded Q and K, and copies V; in place, rotates the result of the last run. Waits.
+ * The table grows to cover new positions, as in decoding. The angle source, and therefore the
+ * result bits, do not change.
  *
  * @param host_rotation  a host rotation
- * @param run            direction and positions
+ * @param run            null: forward, at the positions of the run before or of the shape
  * @param nanoseconds    optional; receives the device time of the run, or -1 if unknown
  * @param error          optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a field with an invalid value;
  *         VKROPE_ERROR_LIMIT_EXCEEDED for a position that no table of this angle source covers
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_host_rotation_run_at(vkrope_host_rotation* host_rotation, const vkrope_host_run* run,
-                            double* nanoseconds, vkrope_error* error);
+vkrope_host_rotation_run(vkrope_host_rotation* host_rotation, const vkrope_host_run* run,
+                         double* nanoseconds, vkrope_error* error);
 
 /**
  * Copies the result of a run from the device.
  *
  * @param host_rotation  a host rotation
- * @param q              receives vkrope_host_rotation_q_bytes bytes; null if Q is absent
- * @param k              receives vkrope_host_rotation_k_bytes bytes; null if K is absent
- * @param v              receives vkrope_host_rotation_v_bytes bytes; null if V is absent
+ * @param q              receives as many bytes as upload takes; null if Q is absent
+ * @param k              receives as many as of VKROPE_K; null if K is absent
+ * @param v              receives as many as of VKROPE_V; null if V is absent
  * @param error          optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_download(

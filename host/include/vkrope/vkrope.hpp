@@ -10,28 +10,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "vkrope/vkrope.h"
-
-/// True if both assign the same axis to every pair. Ignores fields that have no effect.
-constexpr bool operator==(const vkrope_sections& a, const vkrope_sections& b) noexcept {
-    if (a.axes != b.axes) return false;
-    if (a.axes == 0) return true;
-    for (std::uint32_t i = 0; i < VKROPE_MAX_AXES; ++i) {
-        if (a.pairs[i] != b.pairs[i]) return false;
-    }
-    return a.order == b.order &&
-           (a.order != VKROPE_SECTIONS_INTERLEAVED || a.leftover_axis == b.leftover_axis);
-}
-constexpr bool operator!=(const vkrope_sections& a, const vkrope_sections& b) noexcept {
-    return !(a == b);
-}
-
-constexpr bool operator==(const vkrope_window& a, const vkrope_window& b) noexcept {
-    return a.offset == b.offset && a.rotary_dim == b.rotary_dim;
-}
 
 namespace vkrope {
 
@@ -39,7 +23,6 @@ namespace vkrope {
 
 using AngleTableLayout = vkrope_angle_table_layout;
 using AngleLines = vkrope_angle_lines;
-using AnglePrecision = vkrope_angle_precision;
 using Angles = vkrope_angles;
 using AngleSource = vkrope_angle_source;
 using AngleUpload = vkrope_angle_upload;
@@ -49,7 +32,8 @@ using Code = vkrope_result;
 using Conversion = vkrope_conversion;
 using DeepseekYarnScaling = vkrope_deepseek_yarn_scaling;
 using DescriptorArena = vkrope_arena;
-using DeviceFeature = vkrope_device_features;
+using DeviceInfo = vkrope_device_info;
+using DeviceOptions = vkrope_device_options;
 using DeviceRef = vkrope_device_ref;
 using Direction = vkrope_direction;
 using DualChunk = vkrope_dual_chunk;
@@ -62,12 +46,16 @@ using GgmlRope = vkrope_ggml_rope;
 using GgmlScaling = vkrope_ggml_scaling;
 using GridAxis = vkrope_grid_axis;
 using HadamardBlocks = vkrope_hadamard_blocks;
+using HostRun = vkrope_host_run;
+using HostShape = vkrope_host_shape;
 using Kernel = vkrope_kernel;
 using KernelInfo = vkrope_kernel_info;
+using Layout = vkrope_layout;
 using Llama3Scaling = vkrope_llama3_scaling;
 using LongRopeScaling = vkrope_longrope_scaling;
 using Mapping = vkrope_mapping;
 using ModelOps = vkrope_model_ops;
+using ModelQuery = vkrope_model_query;
 using Norm = vkrope_norm;
 using NormKind = vkrope_norm_kind;
 using NormPlace = vkrope_norm_place;
@@ -87,7 +75,6 @@ using ProportionalScaling = vkrope_proportional_scaling;
 using QueryScale = vkrope_query_scale;
 using QueryScaling = vkrope_query_scaling;
 using Requirements = vkrope_requirements;
-using ScaleLayout = vkrope_scale_layout;
 using SectionOrder = vkrope_section_order;
 using Sections = vkrope_sections;
 using StoreScale = vkrope_store_scale;
@@ -164,80 +151,37 @@ Result<T> result_of(Function* function, Arguments... arguments) noexcept {
     return result;
 }
 
-// ---- What a type or a field means ----
+/// A callable, for the `void* user_data` of a callback.
+template <class Callable>
+void* pointer_to(Callable& callable) noexcept {
+    return const_cast<void*>(static_cast<const void*>(std::addressof(callable)));
+}
 
-/// vkrope_is_quantised.
-constexpr bool is_quantised(Element element) noexcept {
-    return element > VKROPE_BF16;
-}
-/// vkrope_block_channels.
-constexpr std::uint32_t block_channels(Element element) noexcept {
-    return element >= VKROPE_Q8_0 && element <= VKROPE_Q5_1 ? 32 : 1;
-}
-/// vkrope_element_bytes.
-constexpr std::uint32_t element_bytes(Element element) noexcept {
-    constexpr std::uint32_t bytes[] = {4, 2, 2, 1, 1, 1, 34, 18, 20, 22, 24};
-    return element <= VKROPE_Q5_1 ? bytes[std::uint32_t(element)] : 2;
-}
-/// vkrope_summed_axes.
-constexpr std::uint32_t summed_axes(const Sections& sections) noexcept {
-    return sections.order == VKROPE_SECTIONS_SUM ? sections.axes : 1;
-}
-/// vkrope_axis_of.
-constexpr std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) noexcept {
-    std::uint32_t sum = 0;
-    for (const std::uint32_t pairs : sections.pairs) sum += pairs;
-    if (sum == 0) return 0;
-    const std::uint32_t m = pair % sum;
-    if (sections.order == VKROPE_SECTIONS_INTERLEAVED)
-        return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
-    std::uint32_t axis = 0;
-    for (std::uint32_t end = sections.pairs[0]; m >= end; end += sections.pairs[axis]) ++axis;
-    return axis;
-}
-/// vkrope_default_angles.
-constexpr AngleSource default_angles(AnglePrecision precision,
-                                     std::uint64_t max_position) noexcept {
-    if (precision == VKROPE_ANGLE_PRECISION_FLOAT32) return VKROPE_ANGLES_DIRECT_TEXTURE;
-    return max_position > max_factored_positions ? VKROPE_ANGLES_COMPUTED
-                                                 : VKROPE_ANGLES_FACTORED_TEXTURE;
-}
-/// vkrope_error_bound.
-constexpr double error_bound(AngleSource source, double attention_factor) noexcept {
-    return source == VKROPE_ANGLES_FACTORED_TEXTURE ? 6
-           : source == VKROPE_ANGLES_COMPUTED       ? 4.5
-           : attention_factor == 1                  ? 2.5
-                                                    : 3;
-}
-/// vkrope_get_angle_lines.
-inline AngleLines angle_lines(const AngleTableLayout& layout) noexcept {
-    if (layout.source == VKROPE_ANGLES_COMPUTED) return {1, layout.bytes};
-    if (layout.source == VKROPE_ANGLES_DIRECT_BUFFER)
-        return {
-            layout.phase ? 2 * layout.rows - 1 : layout.rows,  // with phases, -rows + 1 to rows - 1
-            std::size_t{layout.pairs} * 8};                    // cos and sin, a float each
-    return {layout.extent.height, std::size_t{layout.extent.width} * 16};  // texels of four floats
-}
-/// Factor of vkrope_ops::scale.
-constexpr float scale_of(const Ops& ops) noexcept {
-    return ops.scale == 0 ? 1 : ops.scale;
-}
-/// Groups of heads with frequencies of their own.
-constexpr std::uint32_t head_groups_of(const KernelInfo& info) noexcept {
-    return info.head_groups == 0 ? 1 : info.head_groups;
-}
-/// Pairing of the output of a kernel.
-constexpr Pairing output_pairing(const KernelInfo& info) noexcept {
-    return info.pairing_out == VKROPE_PAIRING_NONE ? info.pairing : info.pairing_out;
-}
-/// Whether two tensors have the same types and channels.
-constexpr bool same_format(const TensorInfo& a, const TensorInfo& b) noexcept {
-    return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim &&
-           a.rotary_offset == b.rotary_offset;
-}
-/// Whether a scale is made for each row.
-constexpr bool is_made(StoreScale scale) noexcept {
-    return scale >= VKROPE_STORE_SCALE_MADE;
+// ---- Owners ----
+
+/// Deleter for the objects that functions of vkrope.h make.
+struct Destroyer {
+    void operator()(vkrope_angle_table* table) const noexcept { vkrope_angle_table_destroy(table); }
+    void operator()(vkrope_arena* arena) const noexcept { vkrope_arena_destroy(arena); }
+    void operator()(vkrope_buffer* buffer) const noexcept { vkrope_buffer_destroy(buffer); }
+    void operator()(vkrope_device* device) const noexcept { vkrope_device_destroy(device); }
+    void operator()(vkrope_device_list* list) const noexcept { vkrope_device_list_destroy(list); }
+    void operator()(vkrope_host_rotation* of) const noexcept { vkrope_host_rotation_destroy(of); }
+    void operator()(vkrope_kernel* kernel) const noexcept { vkrope_kernel_destroy(kernel); }
+    void operator()(vkrope_model* model) const noexcept { vkrope_model_destroy(model); }
+    void operator()(vkrope_position_kernel* of) const noexcept {
+        vkrope_position_kernel_destroy(of);
+    }
+};
+/// Move-only owner of an object.
+template <class Object>
+using Owned = std::unique_ptr<Object, Destroyer>;
+
+/// Passes a created object to an owner: `auto kernel = own(create(device, info));` is a
+/// Result<Owned<Kernel>>.
+template <class Object>
+Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
+    return {made.status, Owned<Object>(made.value)};
 }
 
 // ---- Frequencies ----
@@ -288,9 +232,6 @@ struct RopeParams : vkrope_rope_params {
 inline Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq) noexcept {
     return status_of(vkrope_default_inv_freq, base, rotary_dim, inv_freq);
 }
-inline Status inclusive_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq) noexcept {
-    return status_of(vkrope_inclusive_inv_freq, base, rotary_dim, inv_freq);
-}
 inline Status proportional_inv_freq(double base, std::uint32_t head_dim,
                                     const ProportionalScaling& scaling, double* inv_freq) noexcept {
     return status_of(vkrope_proportional_inv_freq, base, head_dim, &scaling, inv_freq);
@@ -339,13 +280,6 @@ inline Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlS
     return status_of(vkrope_scale_ggml, inv_freq.data(), inv_freq.size(), base, &scaling,
                      &attention_factor);
 }
-inline Status query_scales(const QueryScale& scale, const std::int32_t* positions,
-                           std::size_t count, float* scales) noexcept {
-    return status_of(vkrope_query_scales, &scale, positions, count, scales);
-}
-inline std::uint64_t turn_fraction(double inv_freq) noexcept {
-    return vkrope_turn_fraction(inv_freq);
-}
 
 inline Result<RopeParams> rope_params_from_ggml(const GgmlRope& rope) {
     std::vector<double> inv_freq(rope.head_dim <= VKROPE_MAX_HEAD_DIM ? rope.head_dim / 2 : 0);
@@ -355,16 +289,6 @@ inline Result<RopeParams> rope_params_from_ggml(const GgmlRope& rope) {
     return {status, status ? RopeParams(made) : RopeParams()};
 }
 
-inline Result<GridAxis> frame_axis(std::uint32_t frames, double base_fps, double fps) noexcept {
-    return result_of<GridAxis>(vkrope_frame_axis, frames, base_fps, fps);
-}
-inline Result<GridAxis> resized_axis(std::uint32_t patches, std::int64_t first,
-                                     double reference) noexcept {
-    return result_of<GridAxis>(vkrope_resized_axis, patches, first, reference);
-}
-inline Result<GridAxis> interval_axis(std::uint32_t patches, double low, double high) noexcept {
-    return result_of<GridAxis>(vkrope_interval_axis, patches, low, high);
-}
 /// Unchanged on error.
 inline Status fold_grid(const GridAxis* axes, std::uint32_t count, RopeParams& rotation) {
     std::vector<double> inv_freq(rotation.inv_freq.size());
@@ -378,32 +302,6 @@ inline Status fold_grid(const GridAxis* axes, std::uint32_t count, RopeParams& r
     rotation.inv_freq = std::move(inv_freq);
     if (folded.phase) rotation.phase = std::move(phase);
     return status;
-}
-inline std::uint64_t grid_tokens(const GridAxis* axes, std::uint32_t count) noexcept {
-    return vkrope_grid_tokens(axes, count);
-}
-inline Status grid_ids(const GridAxis* axes, std::uint32_t count, std::int32_t* ids,
-                       std::size_t tokens) noexcept {
-    return status_of(vkrope_grid_ids, axes, count, ids, tokens);
-}
-inline Status timed_ids(float seconds, float ids_per_second, std::int32_t* ids,
-                        std::size_t count) noexcept {
-    return status_of(vkrope_timed_ids, seconds, ids_per_second, ids, count);
-}
-inline Status ragged_ids(const std::int64_t* cu_seqlens, std::size_t sequences,
-                         const std::int64_t* offsets, std::int32_t* ids,
-                         std::size_t tokens) noexcept {
-    return status_of(vkrope_ragged_ids, cu_seqlens, sequences, offsets, ids, tokens);
-}
-inline Status dual_chunk_ids(const DualChunk& chunk, DualChunkRole role,
-                             const std::int32_t* positions, std::int32_t* ids,
-                             std::size_t count) noexcept {
-    return status_of(vkrope_dual_chunk_ids, &chunk, role, positions, ids, count);
-}
-inline Status xpos_cos_sin(const RopeParams& rotation, const XposScaling& scaling, bool keys,
-                           std::int64_t first, std::size_t rows, float* cos, float* sin) noexcept {
-    const vkrope_rope_params params = rotation.view();
-    return status_of(vkrope_xpos_cos_sin, &params, &scaling, VkBool32(keys), first, rows, cos, sin);
 }
 
 // ---- Plans and tables ----
@@ -421,10 +319,6 @@ inline Result<AngleTableLayout> plan_cos_sin_cache(std::uint32_t pairs, std::uin
     return result_of<AngleTableLayout>(vkrope_plan_cos_sin_cache, pairs, rows, row_stride, element,
                                        VkBool32(channel_angles));
 }
-inline std::uint32_t row_channels(const RopeParams& rotation,
-                                  std::uint32_t rotary_offset) noexcept {
-    return vkrope_row_channels(&rotation, rotary_offset);
-}
 inline Result<KernelInfo> kernel_info(const RopeParams& rotation, const AngleTableLayout& layout,
                                       std::optional<Element> q, std::optional<Element> k,
                                       std::optional<Element> v = std::nullopt) noexcept {
@@ -438,22 +332,12 @@ inline Status fill_angles(const RopeParams& rotation, const AngleTableLayout& la
     const vkrope_rope_params params = rotation.view();
     return status_of(vkrope_fill_angles, &params, &layout, memory, bytes);
 }
-inline Status fill_angles(const RopeParams& rotation, const AngleTableLayout& layout,
-                          std::uint32_t first_line, std::uint32_t lines, void* memory,
-                          std::size_t bytes) noexcept {
-    const vkrope_rope_params params = rotation.view();
-    return status_of(vkrope_fill_angle_lines, &params, &layout, first_line, lines, memory, bytes);
-}
 inline Result<ParameterLayout> plan_parameters(const KernelInfo& info) noexcept {
     return result_of<ParameterLayout>(vkrope_plan_parameters, &info);
 }
 inline Status fill_parameters(const ParameterLayout& layout, const ParameterSources& sources,
                               void* memory, std::size_t bytes) noexcept {
     return status_of(vkrope_fill_parameters, &layout, &sources, memory, bytes);
-}
-inline HadamardBlocks hadamard_of_llama_cpp(std::uint32_t k_head_dim, bool k_quantised,
-                                            std::uint32_t v_head_dim, bool v_quantised) noexcept {
-    return vkrope_hadamard_of_llama_cpp(k_head_dim, k_quantised, v_head_dim, v_quantised);
 }
 
 // ---- Kernel ----
@@ -465,42 +349,11 @@ inline Result<Requirements> requirements(
                                    get_instance_proc_addr);
 }
 
-inline void destroy(Kernel* kernel) noexcept {
-    vkrope_kernel_destroy(kernel);
-}
-inline void destroy(DescriptorArena* arena) noexcept {
-    vkrope_arena_destroy(arena);
-}
-inline void destroy(PositionKernel* kernel) noexcept {
-    vkrope_position_kernel_destroy(kernel);
-}
-
-/// Deleter for the objects of create(), create_positions() and create_arena().
-struct Destroyer {
-    template <class Object>
-    void operator()(Object* object) const noexcept {
-        destroy(object);
-    }
-};
-/// Move-only owner of a Kernel, a DescriptorArena or a PositionKernel.
-template <class Object>
-using Owned = std::unique_ptr<Object, Destroyer>;
-
-/// Passes a created object to an owner: `auto kernel = own(create(device, info));` is a
-/// Result<Owned<Kernel>>.
-template <class Object>
-Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
-    return {made.status, Owned<Object>(made.value)};
-}
-
 inline Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) noexcept {
     return result_of<Kernel*>(vkrope_kernel_create, &device, &info);
 }
 inline Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls) noexcept {
     return result_of<DescriptorArena*>(vkrope_arena_create, kernel, calls);
-}
-inline void reset(DescriptorArena* arena) noexcept {
-    vkrope_arena_reset(arena);
 }
 inline Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept {
     return result_of<std::uint64_t>(vkrope_get_dispatches, kernel, &call);
@@ -513,12 +366,12 @@ inline Status record(VkCommandBuffer commands, const Kernel* kernel, const Call&
     return status_of(vkrope_record, commands, kernel, &call, arena);
 }
 
-inline VkImageCreateInfo angle_image_info(const AngleTableLayout& layout) noexcept {
-    return result_of<VkImageCreateInfo>(vkrope_get_angle_image_info, &layout).value;
+inline Result<VkImageCreateInfo> angle_image_info(const AngleTableLayout& layout) noexcept {
+    return result_of<VkImageCreateInfo>(vkrope_get_angle_image_info, &layout);
 }
-inline VkImageViewCreateInfo angle_view_info(const AngleTableLayout& layout,
-                                             VkImage image) noexcept {
-    return result_of<VkImageViewCreateInfo>(vkrope_get_angle_view_info, &layout, image).value;
+inline Result<VkImageViewCreateInfo> angle_view_info(const AngleTableLayout& layout,
+                                                     VkImage image) noexcept {
+    return result_of<VkImageViewCreateInfo>(vkrope_get_angle_view_info, &layout, image);
 }
 inline Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& device,
                                   const AngleTableLayout& layout,
@@ -538,5 +391,190 @@ inline Status record_positions(VkCommandBuffer commands, const PositionKernel* k
                                DescriptorArena* arena = nullptr) noexcept {
     return status_of(vkrope_record_positions, commands, kernel, &call, arena);
 }
+
+// ---- Model ----
+
+/// A copy of what was read.
+inline Result<RopeParams> params_of(Result<vkrope_model*>&& read) {
+    const Owned<vkrope_model> model(read.value);
+    return {read.status, model ? RopeParams(*vkrope_model_get_params(model.get())) : RopeParams()};
+}
+inline Result<RopeParams> from_hf_config(std::string_view json, const ModelQuery& query = {}) {
+    return params_of(
+        result_of<vkrope_model*>(vkrope_model_from_hf_config, json.data(), json.size(), &query));
+}
+/// `read` is called as a vkrope_read_at without `user`.
+template <class Read>
+Result<RopeParams> from_gguf(std::uint64_t file_bytes, Read&& read, const ModelQuery& query = {}) {
+    const vkrope_read_at call = [](void* user, std::uint64_t offset, void* to, std::size_t bytes) {
+        return std::size_t((*static_cast<std::remove_reference_t<Read>*>(user))(offset, to, bytes));
+    };
+    return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, file_bytes, call,
+                                              pointer_to(read), &query));
+}
+/// For a file in memory. Its beginning is enough if it has the metadata, the tensor infos and the
+/// data that is read.
+inline Result<RopeParams> from_gguf(const void* data, std::size_t bytes,
+                                    const ModelQuery& query = {}) {
+    const vkrope_read_at read = [](void* from, std::uint64_t offset, void* to, std::size_t count) {
+        std::memcpy(to, static_cast<const char*>(from) + offset, count);
+        return count;
+    };
+    return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, bytes, data ? read : nullptr,
+                                              const_cast<void*>(data), &query));
+}
+inline Result<RopeParams> from_gguf_file(const std::string& path, const ModelQuery& query = {}) {
+    return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf_file, path.c_str(), &query));
+}
+
+// ---- Runtime ----
+
+/// The devices of the machine, best first.
+class DeviceList {
+   public:
+    static Result<DeviceList> make(const DeviceOptions& options = {}) noexcept {
+        auto list = own(result_of<vkrope_device_list*>(vkrope_device_list_create, &options));
+        return {list.status, DeviceList(std::move(list.value))};
+    }
+    DeviceList() noexcept = default;
+    explicit DeviceList(Owned<vkrope_device_list> list) noexcept : list_(std::move(list)) {
+        begin_ = vkrope_device_list_get(list_.get(), &count_);
+    }
+
+    const DeviceInfo* begin() const noexcept { return begin_; }
+    const DeviceInfo* end() const noexcept { return begin_ + count_; }
+    std::size_t size() const noexcept { return count_; }
+
+   private:
+    Owned<vkrope_device_list> list_;
+    const DeviceInfo* begin_ = nullptr;
+    std::uint32_t count_ = 0;
+};
+
+/// Nanoseconds of device time, if they are known.
+using Elapsed = Result<std::optional<double>>;
+
+template <class Function, class... Arguments>
+Elapsed elapsed_of(Function* function, Arguments... arguments) noexcept {
+    double nanoseconds = -1;
+    const Status status = status_of(function, arguments..., &nanoseconds);
+    return {status, nanoseconds < 0 ? std::nullopt : std::optional<double>(nanoseconds)};
+}
+
+/// Owner of a vkrope_device. Info and ref of an empty one may not be used.
+class Device {
+   public:
+    static Result<Device> open(const DeviceOptions& options = {}) noexcept {
+        auto device = own(result_of<vkrope_device*>(vkrope_device_open, &options));
+        return {device.status, Device(std::move(device.value))};
+    }
+    Device() noexcept = default;
+    explicit Device(Owned<vkrope_device> device) noexcept : device_(std::move(device)) {}
+
+    vkrope_device* get() const noexcept { return device_.get(); }
+    const DeviceInfo& info() const noexcept { return *vkrope_device_get_info(get()); }
+    const DeviceRef& ref() const noexcept { return *vkrope_device_get_ref(get()); }
+    VkQueue queue() const noexcept { return vkrope_device_get_queue(get(), nullptr); }
+    std::uint32_t queue_family() const noexcept {
+        std::uint32_t family = 0;
+        vkrope_device_get_queue(get(), &family);
+        return family;
+    }
+    /// `record` gets the command buffer and returns a Status.
+    template <class Record>
+    Elapsed submit(Record&& record) noexcept {
+        const vkrope_record_callback call = [](void* user, VkCommandBuffer commands,
+                                               vkrope_error* error) {
+            const Status status = (*static_cast<std::remove_reference_t<Record>*>(user))(commands);
+            *error = status;
+            return status.code;
+        };
+        return elapsed_of(vkrope_device_submit, get(), call, pointer_to(record));
+    }
+    Status save_pipeline_cache() noexcept {
+        return status_of(vkrope_device_save_pipeline_cache, get());
+    }
+
+   private:
+    Owned<vkrope_device> device_;
+};
+
+/// Owner of a vkrope_buffer.
+class Buffer {
+   public:
+    static Result<Buffer> make(Device& device, VkDeviceSize bytes) noexcept {
+        auto buffer = own(result_of<vkrope_buffer*>(vkrope_buffer_create, device.get(), bytes));
+        return {buffer.status, Buffer(std::move(buffer.value))};
+    }
+    Buffer() noexcept = default;
+    explicit Buffer(Owned<vkrope_buffer> buffer) noexcept : buffer_(std::move(buffer)) {}
+
+    Status upload(const void* source, std::size_t bytes, VkDeviceSize offset = 0) noexcept {
+        return status_of(vkrope_buffer_upload, buffer_.get(), source, bytes, offset);
+    }
+    Status download(void* target, std::size_t bytes, VkDeviceSize offset = 0) noexcept {
+        return status_of(vkrope_buffer_download, buffer_.get(), target, bytes, offset);
+    }
+    VkDescriptorBufferInfo whole() const noexcept { return vkrope_buffer_whole(buffer_.get()); }
+    VkBuffer handle() const noexcept { return whole().buffer; }
+
+   private:
+    Owned<vkrope_buffer> buffer_;
+};
+
+/// Owner of a vkrope_angle_table.
+class AngleTable {
+   public:
+    static Result<AngleTable> make(Device& device, const RopeParams& rotation, AngleSource source,
+                                   std::uint64_t max_position) noexcept {
+        const vkrope_rope_params params = rotation.view();
+        auto table = own(result_of<vkrope_angle_table*>(vkrope_angle_table_create, device.get(),
+                                                        &params, source, max_position));
+        return {table.status, AngleTable(std::move(table.value))};
+    }
+    AngleTable() noexcept = default;
+    explicit AngleTable(Owned<vkrope_angle_table> table) noexcept : table_(std::move(table)) {}
+
+    Status reach(const RopeParams& rotation, std::uint64_t max_position) noexcept {
+        const vkrope_rope_params params = rotation.view();
+        return status_of(vkrope_angle_table_reach, table_.get(), &params, max_position);
+    }
+    /// Of a table that is there, as layout().
+    const Angles& angles() const noexcept { return *vkrope_angle_table_get(table_.get()); }
+    const AngleTableLayout& layout() const noexcept { return *angles().layout; }
+
+   private:
+    Owned<vkrope_angle_table> table_;
+};
+
+/// Owner of a vkrope_host_rotation.
+class HostRotation {
+   public:
+    static Result<HostRotation> make(Device& device, const RopeParams& rotation,
+                                     const HostShape& shape) noexcept {
+        const vkrope_rope_params params = rotation.view();
+        auto work = own(result_of<vkrope_host_rotation*>(vkrope_host_rotation_create, device.get(),
+                                                         &params, &shape));
+        return {work.status, HostRotation(std::move(work.value))};
+    }
+    HostRotation() noexcept = default;
+    explicit HostRotation(Owned<vkrope_host_rotation> work) noexcept : work_(std::move(work)) {}
+
+    std::size_t bytes(TensorIndex tensor) const noexcept {
+        return vkrope_host_rotation_bytes(work_.get(), tensor);
+    }
+    Status upload(const void* q, const void* k, const void* v = nullptr) noexcept {
+        return status_of(vkrope_host_rotation_upload, work_.get(), q, k, v);
+    }
+    Elapsed run(const HostRun& run = {}) noexcept {
+        return elapsed_of(vkrope_host_rotation_run, work_.get(), &run);
+    }
+    Status download(void* q, void* k, void* v = nullptr) noexcept {
+        return status_of(vkrope_host_rotation_download, work_.get(), q, k, v);
+    }
+
+   private:
+    Owned<vkrope_host_rotation> work_;
+};
 
 }  // namespace vkrope

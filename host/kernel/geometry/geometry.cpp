@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel/geometry/ops.hpp"
+#include "meaning.hpp"
 
 namespace vkrope {
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel/geometry/geometry.hpp"
+#include "meaning.hpp"
 #include "parameter_layout.hpp"
 
 namespace vkrope {

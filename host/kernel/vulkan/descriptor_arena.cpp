@@ -84,7 +84,7 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
         if (status) status = allocate_sets(*arena, layouts);
     }
     if (!status) {
-        destroy(arena);
+        vkrope_arena_destroy(arena);
         arena = nullptr;
     }
     return {status, arena};

@@ -4,16 +4,21 @@
 // are bounded for files of any length: from_gguf() says by what.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "model/field.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
+
+/// As vkrope_read_at.
+using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::size_t bytes)>;
 
 /// Values as in the file.
 enum class GgufType : std::uint32_t {

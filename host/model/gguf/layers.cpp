@@ -183,8 +183,7 @@ std::uint64_t gguf_layer_count(GgufFields& keys) {
 }
 
 GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture,
-                            std::uint64_t layer_count, const ModelQuery& query,
-                            Warnings& warnings) {
+                            std::uint64_t layer_count, const Query& query, Warnings& warnings) {
     GgufLayerTypes layers(keys, architecture, layer_count);
     const bool slide = layers.some_slide();
     Layers found;

@@ -60,7 +60,7 @@ std::string architecture_of(const GgufFile& file) {
 /// Reads one file; each function sets the fields of the RopeParams that it is named after.
 class GgufImport {
    public:
-    GgufImport(const GgufFile& file, const ModelQuery& query)
+    GgufImport(const GgufFile& file, const Query& query)
         : file_(file), query_(query), name_(architecture_of(file)), keys_(file, name_) {}
 
     RopeParams run() {
@@ -334,7 +334,7 @@ class GgufImport {
     }
 
     const GgufFile& file_;
-    const ModelQuery& query_;
+    const Query& query_;
     const std::string name_;
     GgufFields keys_;
     GgufArchitecture row_;           // Llama's, unless the table has a row
@@ -400,15 +400,15 @@ void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
     file_ = std::make_shared<GgufFile>(file_bytes, read);
 }
 
-Result<RopeParams> GgufModel::rotation(const ModelQuery& query) const {
+Result<RopeParams> GgufModel::rotation(const ModelQuery& asked) const {
     RopeParams rotation;
     const Status status = status_of("the file", [&] {
+        const Query query = checked(asked);
         if (query.tower != "text") {
             fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "tower is '%s': a GGUF file holds a language model, so it must be text",
+                 "query.tower is '%s': a GGUF file holds a language model, so it must be text",
                  shown_key(std::string(query.tower)).c_str());
         }
-        check_query(query);
         if (!problem_) {
             throw ImportError{problem_};
         }
@@ -416,26 +416,6 @@ Result<RopeParams> GgufModel::rotation(const ModelQuery& query) const {
         shorten(rotation.warnings);
     });
     return {status, std::move(rotation)};
-}
-
-Result<RopeParams> from_gguf(std::uint64_t file_bytes, const GgufRead& read,
-                             const ModelQuery& query) {
-    return GgufModel(file_bytes, read).rotation(query);
-}
-
-Result<RopeParams> from_gguf(const void* data, std::size_t bytes, const ModelQuery& query) {
-    if (data == nullptr) {
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "data is null"), {}};
-    }
-    const auto read = [=](std::uint64_t offset, void* to, std::size_t count) {
-        std::memcpy(to, static_cast<const unsigned char*>(data) + offset, count);
-        return count;
-    };
-    return from_gguf(bytes, read, query);
-}
-
-Result<RopeParams> from_gguf_file(const std::string& path, const ModelQuery& query) {
-    return GgufModel(path).rotation(query);
 }
 
 }  // namespace vkrope

@@ -2,11 +2,14 @@
 // A GGUF file that is parsed once to import several of its RoPEs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "vkrope/model.hpp"
+#include "model/gguf/file.hpp"
+#include "model/query.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -19,7 +22,7 @@ class GgufModel {
     GgufModel(std::uint64_t file_bytes, const GgufRead& read);
     explicit GgufModel(const std::string& path);
 
-    /// Like from_gguf().
+    /// As vkrope_model_from_gguf.
     Result<RopeParams> rotation(const ModelQuery& query) const;
 
    private:

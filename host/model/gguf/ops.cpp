@@ -15,7 +15,7 @@ namespace {
 class GgufOpsImport {
    public:
     GgufOpsImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
-                  const ModelQuery& query, RopeParams& rotation)
+                  const Query& query, RopeParams& rotation)
         : keys_(keys), file_(file), architecture_(architecture),
           known_(architecture.name != nullptr), name_(known_ ? architecture.name : ""),
           query_(query), rotation_(rotation) {}
@@ -193,7 +193,7 @@ class GgufOpsImport {
     const GgufArchitecture& architecture_;
     const bool known_;  // the table of architectures has a row
     const std::string name_;
-    const ModelQuery& query_;
+    const Query& query_;
     RopeParams& rotation_;
     ModelOps ops_;
     bool said_ = false;  // a warning says why the norms are not known
@@ -202,7 +202,7 @@ class GgufOpsImport {
 }  // namespace
 
 ModelOps gguf_ops(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
-                  const ModelQuery& query, RopeParams& rotation) {
+                  const Query& query, RopeParams& rotation) {
     return GgufOpsImport(keys, file, architecture, query, rotation).run();
 }
 

@@ -4,7 +4,8 @@
 
 #include "model/gguf/architectures.hpp"
 #include "model/gguf/fields.hpp"
-#include "vkrope/model.hpp"
+#include "model/query.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -15,6 +16,6 @@ namespace vkrope {
 /// rotation      pairing, head_dim and `rotates` of the layer; a norm of another width is left out
 ///               with a warning
 ModelOps gguf_ops(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
-                  const ModelQuery& query, RopeParams& rotation);
+                  const Query& query, RopeParams& rotation);
 
 }  // namespace vkrope

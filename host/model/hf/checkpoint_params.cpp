@@ -51,7 +51,7 @@ void require_known(const Scope& scope, const Names& known) {
 
 class CheckpointImport {
    public:
-    CheckpointImport(const json& document, const ModelQuery& query)
+    CheckpointImport(const json& document, const Query& query)
         : scope_{&document, ""}, query_(query) {}
 
     RopeParams run() {
@@ -97,7 +97,8 @@ class CheckpointImport {
         layers.choose(query_, rotation_.warnings);
         if (query_.tower != "text") {
             fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "tower is '%s': of the params.json of an original checkpoint only text is read",
+                 "query.tower is '%s': of the params.json of an original checkpoint only text is "
+                 "read",
                  shown_key(std::string(query_.tower)).c_str());
         }
     }
@@ -200,7 +201,7 @@ class CheckpointImport {
     }
 
     const Scope scope_;
-    const ModelQuery& query_;
+    const Query& query_;
     RopeParams rotation_;
     bool latent_ = false;
 };
@@ -214,7 +215,7 @@ bool is_checkpoint_params(const json& document) {
            (type == document.end() || *type == "transformer") && !document.contains("_class_name");
 }
 
-RopeParams checkpoint_rotation(const json& document, const ModelQuery& query) {
+RopeParams checkpoint_rotation(const json& document, const Query& query) {
     return CheckpointImport(document, query).run();
 }
 

@@ -22,7 +22,7 @@
 namespace vkrope {
 namespace {
 
-Pairing read_pairing(const Source& source, bool latent, const ModelQuery& query) {
+Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     const ModelType& type = source.type;
     const Field field = find(source.top,
                              {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"});
@@ -194,11 +194,11 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
 /// small attention beside the main one of sparse attention, with rows and a pairing of its own.
 /// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
 /// indexer_rope_interleave: deepseek_v2.py of vLLM and of SGLang, for which a missing key is false.
-void become_indexer(const Source& source, const ModelQuery& query, RopeParams& rotation) {
+void become_indexer(const Source& source, const Query& query, RopeParams& rotation) {
     const ModelType& type = source.type;
     if (!type.indexer) {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "layer_type is 'indexer': model_type %s is not known to have one",
+             "query.layer_type is 'indexer': model_type %s is not known to have one",
              type.name == nullptr ? "(unknown)" : type.name);
     }
     const Field width = find_first(source.top, {"index_head_dim"}),
@@ -228,7 +228,7 @@ void become_indexer(const Source& source, const ModelQuery& query, RopeParams& r
         "them by a Hadamard matrix, which no field of the file says");
 }
 
-RopeParams text_rotation(const json& whole, ModelQuery query) {
+RopeParams text_rotation(const json& whole, Query query) {
     const bool of_indexer = query.layer_type == "indexer";
     if (of_indexer) {
         query.layer_type = {};
@@ -273,18 +273,18 @@ RopeParams text_rotation(const json& whole, ModelQuery query) {
     return rotation;
 }
 
-void check_tower(const ModelQuery& query) {
+void check_tower(const Query& query) {
     if (query.tower != "text" && query.tower != "vision") {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "tower is '%s': it must be text or vision",
+        fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.tower is '%s': it must be text or vision",
              shown_key(std::string(query.tower)).c_str());
     }
 }
 
 /// The rotation of a diffusion transformer, whose images are not a tower beside it.
-RopeParams denoiser_rotation(const json& document, const ModelQuery& query) {
+RopeParams denoiser_rotation(const json& document, const Query& query) {
     if (query.tower == "vision") {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "tower is 'vision': a model of diffusers has no tower beside it");
+             "query.tower is 'vision': a model of diffusers has no tower beside it");
     }
     const Field name = find({{&document, ""}}, {"_class_name"});
     const bool ltx = name && name.value->is_string() && is_ltx(text(name));
@@ -296,7 +296,7 @@ RopeParams denoiser_rotation(const json& document, const ModelQuery& query) {
 }
 
 /// The one rotation of a model of timm, which is a vision tower by itself.
-RopeParams patches_rotation(const json& document, const ModelQuery& query) {
+RopeParams patches_rotation(const json& document, const Query& query) {
     if (query.layer >= 0 || !query.layer_type.empty()) {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "the model is of timm: its layers all have the same RoPE");
@@ -320,13 +320,13 @@ const json& HfConfig::language_model() const {
     return document_.is_object() ? *vkrope::language_model(document_).config.object : document_;
 }
 
-Result<RopeParams> HfConfig::rotation(const ModelQuery& query) const {
+Result<RopeParams> HfConfig::rotation(const ModelQuery& asked) const {
     if (!problem_) {
         return {problem_, {}};
     }
     RopeParams rotation;
     const Status status = status_of("the configuration", [&] {
-        check_query(query);
+        const Query query = checked(asked);
         check_tower(query);
         if (is_checkpoint_params(document_)) {
             rotation = checkpoint_rotation(document_, query);
@@ -345,10 +345,6 @@ Result<RopeParams> HfConfig::rotation(const ModelQuery& query) const {
         shorten(rotation.warnings);
     });
     return {status, std::move(rotation)};
-}
-
-Result<RopeParams> from_hf_config(std::string_view json_text, const ModelQuery& query) {
-    return HfConfig(json_text).rotation(query);
 }
 
 }  // namespace vkrope

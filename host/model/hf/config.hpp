@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "vkrope/model.hpp"
+#include "model/query.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -15,7 +16,7 @@ class HfConfig {
     /// object.
     explicit HfConfig(std::string_view json_text);
 
-    /// Like from_hf_config().
+    /// As vkrope_model_from_hf_config.
     Result<RopeParams> rotation(const ModelQuery& query) const;
 
     const nlohmann::json& document() const noexcept { return document_; }

@@ -173,7 +173,7 @@ void turn(RopeParams& rotation, const Attention& attention) {
     }
 }
 
-RopeParams first_generation(const json& config, const ModelQuery& query) {
+RopeParams first_generation(const json& config, const Query& query) {
     if (!query.layer_type.empty()) {
         fail(VKROPE_ERROR_INVALID_ARGUMENT,
              "the model is of diffusers: its layers all have the same RoPE");
@@ -193,14 +193,15 @@ RopeParams first_generation(const json& config, const ModelQuery& query) {
     return rotation;
 }
 
-RopeParams second_generation(const json& config, const ModelQuery& query) {
+RopeParams second_generation(const json& config, const Query& query) {
     RopeParams rotation;
     Fields fields(config, rotation.warnings);
     const std::string_view kind = query.layer_type.empty() ? video : query.layer_type;
     const bool of_video = kind == video || kind == video_cross;
     const bool cross = kind == video_cross || kind == audio_cross;
     if (!of_video && !cross && kind != audio) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "layer_type is '%s': the model has %s, %s, %s and %s",
+        fail(VKROPE_ERROR_INVALID_ARGUMENT,
+             "query.layer_type is '%s': the model has %s, %s, %s and %s",
              shown_key(std::string(kind)).c_str(), video, audio, video_cross, audio_cross);
     }
     if (query.layer_type.empty()) {
@@ -268,7 +269,7 @@ bool is_ltx(const std::string& class_name) {
            class_name == "LTX2VideoTransformer3DModel";
 }
 
-RopeParams ltx_rotation(const json& config, const ModelQuery& query) {
+RopeParams ltx_rotation(const json& config, const Query& query) {
     const Field name = find({{&config, ""}}, {"_class_name"});
     const bool second = text(name) == "LTX2VideoTransformer3DModel";
     RopeParams rotation = second ? second_generation(config, query)

@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "vkrope/model.hpp"
+#include "model/query.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -15,7 +16,7 @@ namespace vkrope {
 bool is_checkpoint_params(const nlohmann::json& document);
 
 /// Fails for a key that is not known: the rest of such a model is in its own code.
-RopeParams checkpoint_rotation(const nlohmann::json& document, const ModelQuery& query);
+RopeParams checkpoint_rotation(const nlohmann::json& document, const Query& query);
 
 // The config.json of a diffusion transformer of Hugging Face diffusers.
 
@@ -38,7 +39,7 @@ bool is_ltx(const std::string& class_name);
 /// The frequencies are w = theta^(f / (n - 1)), f = 0 to n - 1, and the angle of an axis is
 /// pi / 2 * w * (2 x - 1) for a coordinate x in [0, 1]: a frequency of pi * w for a unit of x, and
 /// a phase of -pi / 2 * w. They go to the axes in turn, over the channels of all heads of a token.
-RopeParams ltx_rotation(const nlohmann::json& config, const ModelQuery& query);
+RopeParams ltx_rotation(const nlohmann::json& config, const Query& query);
 
 // The config.json of a vision transformer of timm (PyTorch image models).
 
@@ -54,7 +55,7 @@ RopeParams timm_rotation(const nlohmann::json& config);
 /// The RoPE of vision_config: tokens have a row and a column, and each rotates its own pairs with
 /// its own frequencies, which inv_freq lists section by section. A model that is nothing but a
 /// vision tower has the same fields, at the top level.
-RopeParams vision_rotation(const nlohmann::json& config, const ModelQuery& query);
+RopeParams vision_rotation(const nlohmann::json& config, const Query& query);
 
 /// Whether nothing in the model but its vision tower rotates.
 bool is_vision_model(const nlohmann::json& config);

@@ -108,7 +108,7 @@ constexpr auto listed_keys = names(
 constexpr auto q_head_keys = names("n_head", "n_heads", "num_attention_heads");
 
 /// The same in a section.
-void take_listed_of_section(Source& source, const Layers& layers, const ModelQuery& query) {
+void take_listed_of_section(Source& source, const Layers& layers, const Query& query) {
     for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
         const auto entry = source.section.object.find(key);
         if (entry == source.section.object.end() || !entry->is_array()) continue;
@@ -121,7 +121,7 @@ void take_listed_of_section(Source& source, const Layers& layers, const ModelQue
 
 /// Puts the number of the layers that are asked for where the file lists one for each layer. Head
 /// counts that differ are left out, if head_dim does not need them.
-void take_listed(Source& source, const Layers& layers, const ModelQuery& query) {
+void take_listed(Source& source, const Layers& layers, const Query& query) {
     std::shared_ptr<json> copy;
     for (const std::string_view name : listed_keys) {
         const char* key = name.data();
@@ -204,8 +204,7 @@ ModelClass model_class(const json& whole, const Scope& config, const Scopes& top
     return found;
 }
 
-Source find_source(const json& whole, const Scope& config, const ModelQuery& query,
-                   Warnings& warnings) {
+Source find_source(const json& whole, const Scope& config, const Query& query, Warnings& warnings) {
     Source source;
     source.config = config;
     source.top = lookups(config);

@@ -60,8 +60,7 @@ struct Source : ModelClass {
 };
 
 /// Fails if the configuration asks for something that is not supported, or has no such layer.
-Source find_source(const json& whole, const Scope& config, const ModelQuery& query,
-                   Warnings& warnings);
+Source find_source(const json& whole, const Scope& config, const Query& query, Warnings& warnings);
 
 /// Whether sliding layers have a base of their own.
 bool has_local_base(const Scopes& top);

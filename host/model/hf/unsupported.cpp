@@ -190,7 +190,7 @@ bool read_by_class(const ModelClass& model, const std::string& key, const json& 
 /// Names the keys that nobody reads; `rotation` is what has been read without them.
 class UnreadKeys {
    public:
-    UnreadKeys(const Source& source, const ModelQuery& query, RopeParams& rotation)
+    UnreadKeys(const Source& source, const Query& query, RopeParams& rotation)
         : source_(source), query_(query), rotation_(rotation), type_(source.shown_type()),
           known_(source.type.name != nullptr), scaled_(rotation.rope_type != "default"),
           norms_(rotation.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE) {}
@@ -306,7 +306,7 @@ class UnreadKeys {
     }
 
     const Source& source_;
-    const ModelQuery& query_;
+    const Query& query_;
     RopeParams& rotation_;
     const std::string type_;  // as in messages
     const bool known_, scaled_, norms_;
@@ -316,7 +316,7 @@ class UnreadKeys {
 
 }  // namespace
 
-bool name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
+bool name_unread_keys(const Source& source, const Query& query, const Scopes& around,
                       RopeParams& rotation) {
     UnreadKeys unread(source, query, rotation);
     unread.of_model();

@@ -175,7 +175,7 @@ Scope vision_config(const json& config) {
             return inner;
         }
     }
-    fail(VKROPE_ERROR_INVALID_ARGUMENT, "tower is 'vision': the model has no vision_config");
+    fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.tower is 'vision': the model has no vision_config");
 }
 
 /// Whether model_type names a stand-alone vision tower.
@@ -187,7 +187,7 @@ bool is_tower(const std::string& type) {
 /// Reads one tower; each function sets the fields of the RopeParams that it is named after.
 class VisionImport {
    public:
-    VisionImport(const json& config, const ModelQuery& query)
+    VisionImport(const json& config, const Query& query)
         : query_(query),
           vision_(is_tower(type_of(config)) ? Scope{&config, ""} : vision_config(config)),
           name_(name_of(config)), tower_(tower()) {}
@@ -225,7 +225,7 @@ class VisionImport {
         const Tower* tower = find_tower(name_);
         if (tower == nullptr) {
             fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "tower is 'vision': the vision tower \"%s\" is not known to have a rotary "
+                 "query.tower is 'vision': the vision tower \"%s\" is not known to have a rotary "
                  "embedding",
                  shown_key(name_).c_str());
         }
@@ -423,11 +423,11 @@ class VisionImport {
     void require_no_layer() const {
         if (query_.layer >= 0 || !query_.layer_type.empty()) {
             fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "tower is 'vision': its layers all have the same RoPE");
+                 "query.tower is 'vision': its layers all have the same RoPE");
         }
     }
 
-    const ModelQuery& query_;
+    const Query& query_;
     const Scope vision_;
     const std::string name_;
     const Tower& tower_;
@@ -441,7 +441,7 @@ bool is_vision_model(const json& config) {
     return is_tower(type) || type == "sam3" || type == "sam3_video";
 }
 
-RopeParams vision_rotation(const json& config, const ModelQuery& query) {
+RopeParams vision_rotation(const json& config, const Query& query) {
     return VisionImport(config, query).run();
 }
 

@@ -65,9 +65,9 @@ def devices() -> list[DeviceInfo]:
     found = ffi.new("vkrope_device_list**")
     call(lib.vkrope_device_list_create, ffi.NULL, found)
     try:
-        count = lib.vkrope_device_list_count(found[0])
-        get = lib.vkrope_device_list_get
-        return [_info(filled("vkrope_device_info", get, found[0], i)) for i in range(count)]
+        count = ffi.new("uint32_t*")
+        infos = lib.vkrope_device_list_get(found[0], count)
+        return [_info(infos[i]) for i in range(count[0])]
     finally:
         lib.vkrope_device_list_destroy(found[0])
 
@@ -142,8 +142,7 @@ class Device(Owner):
     @property
     def info(self) -> DeviceInfo:
         """Properties of the device."""
-        pointer = self._open().pointer
-        return _info(filled("vkrope_device_info", lib.vkrope_device_get_info, pointer))
+        return _info(lib.vkrope_device_get_info(self._open().pointer))
 
     def array(self, values: np.ndarray) -> DeviceArray:
         """Copies an array of at least one element into new device memory.

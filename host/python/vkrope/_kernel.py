@@ -105,9 +105,7 @@ class Kernel(Owner):
                 "vkrope_angle_table", parent.pointer, rotation._params, source,
                 _in_range("max_position", max_position, 2**64 - 1), parent=parent,
             )  # fmt: skip
-            self._angles = filled(
-                "vkrope_angles", lib.vkrope_angle_table_get, self._table.pointer
-            )
+            self._angles = lib.vkrope_angle_table_get(self._table.pointer)
             formats = {"q": _head_format(q), "k": _head_format(k), "v": _head_format(v)}
             info = new_struct("vkrope_kernel_info")
             get_info = lib.vkrope_get_kernel_info
@@ -138,7 +136,7 @@ class Kernel(Owner):
             info.two_parameter_sets = two_parameter_sets
             if pairing_out is not None:
                 info.pairing_out = pairings.number("pairing_out", pairing_out)
-            ref = filled("vkrope_device_ref", lib.vkrope_device_get_ref, parent.pointer)
+            ref = lib.vkrope_device_get_ref(parent.pointer)
             self._pushes = bool(ref.enabled & lib.VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)
             self._handle = create(
                 lib.vkrope_kernel_create, lib.vkrope_kernel_destroy, "vkrope_kernel", ref, info,

@@ -122,7 +122,8 @@ def _run(device: Device, rotation: RopeParams, shape: Any, inverse: bool, pointe
         try:
             call(lib.vkrope_host_rotation_upload, handle.pointer, *inputs)
             direction = lib.VKROPE_INVERSE if inverse else lib.VKROPE_FORWARD
-            call(lib.vkrope_host_rotation_run, handle.pointer, direction, ffi.NULL)
+            run = new_struct("vkrope_host_run", direction=direction)
+            call(lib.vkrope_host_rotation_run, handle.pointer, run, ffi.NULL)
             call(lib.vkrope_host_rotation_download, handle.pointer, *outputs)
         finally:
             handle.release()
@@ -214,8 +215,9 @@ def rotate(
         sources[name] = _arrays.in_order(tensor.rows, memory)
         targets[name] = tensor.target(memory)
         # An array without elements is absent: there is nothing to bind.
-        setattr(shape, f"{name}_heads", tensor.rows.shape[2] if tensor.rows.size else 0)
-        setattr(shape, f"{name}_head_dim", tensor.rows.shape[3])
+        index = list(given).index(name)
+        shape.heads[index] = tensor.rows.shape[2] if tensor.rows.size else 0
+        shape.head_dim[index] = tensor.rows.shape[3]
     if any(tensor.rows.size for tensor in tensors.values()):
         inputs = [_pointer(sources.get(name)) for name in given]
         outputs = [_pointer(_memory_of(targets.get(name), memory)) for name in given]

@@ -349,8 +349,8 @@ def frequencies(
     if layer is not None:
         if not 0 <= layer < 2**31:
             raise InvalidArgumentError(f"layer is {layer}: it must be 0 or above and below 2^31")
-        kept.append(ffi.new("uint32_t*", layer))
-        query.layer = kept[-1]
+        query.by_layer = True
+        query.layer = layer
     if pairing is not None:
         query.pairing = pairings.number("pairing", pairing)
     if isinstance(model, Mapping):

@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 #include "io/array_file.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "check/judge.hpp"
 #include "divide_up.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -87,20 +87,21 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
     const std::uint64_t length = model.sequence_length.value_or(0);
     for (const std::string& type : file.layer_types()) {
         others.add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type),
-                   {.layer_type = type,
+                   {.layer_type = type.c_str(),
                     .seq_len = length,
-                    .tower = model.tower,
+                    .tower = model.tower.data(),
                     .pairing = model.pairing});
     }
     if (rotation.no_rope) {
         others.add("other_layer_type", "the RoPE of the model's other layers",
-                   {.seq_len = length, .tower = model.tower, .pairing = model.pairing});
+                   {.seq_len = length, .tower = model.tower.data(), .pairing = model.pairing});
     }
     for (int layer = 0; layer < most_layers; ++layer) {
         if (!others.add("other_layer_type", fmt::format("the RoPE of the model's layer {}", layer),
                         {.seq_len = length,
-                         .layer = layer,
-                         .tower = model.tower,
+                         .by_layer = true,
+                         .layer = std::uint32_t(layer),
+                         .tower = model.tower.data(),
                          .pairing = model.pairing})) {
             break;
         }

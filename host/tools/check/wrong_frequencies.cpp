@@ -178,8 +178,8 @@ Attempt exponent_of_head_dim(const Evidence& evidence) {
 
 Attempt inclusive_spacing(const Evidence& evidence) {
     std::vector<double> inv_freq(evidence.operation.inv_freq.size());
-    const bool known = evidence.base > 0 &&
-                       inclusive_inv_freq(evidence.base, rotary_dim(evidence), inv_freq.data());
+    const bool known = evidence.base > 0 && status_of(vkrope_inclusive_inv_freq, evidence.base,
+                                                      rotary_dim(evidence), inv_freq.data());
     return if_any(known, with_frequencies(evidence, inv_freq));
 }
 

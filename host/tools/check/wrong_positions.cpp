@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "check/attempts.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -22,11 +22,16 @@ std::string version_text(std::uint32_t version) {
                        VK_API_VERSION_PATCH(version));
 }
 
-std::string device_text(const DeviceInfo& device) {
+KnownDevice::KnownDevice(const DeviceInfo& info)
+    : name(info.name), driver(info.driver), uuid(info.uuid), reason(info.reason), type(info.type),
+      api_version(info.api_version), suitable(info.suitable), memory_bytes(info.memory_bytes),
+      limits(*info.limits) {}
+
+std::string device_text(const KnownDevice& device) {
     return printable(device.name) + ", " + printable(device.driver);
 }
 
-nlohmann::ordered_json device_json(const DeviceInfo& device) {
+nlohmann::ordered_json device_json(const KnownDevice& device) {
     return {{"name", printable(device.name)},
             {"type", type_word(device.type)},
             {"driver", printable(device.driver)},
@@ -34,9 +39,9 @@ nlohmann::ordered_json device_json(const DeviceInfo& device) {
             {"api_version", version_text(device.api_version)}};
 }
 
-void print_message(const Message& message) {
-    const std::string sentence = fmt::format("{}: {}", message.id, message.text);
-    message.error ? print_warning(sentence) : print_note(sentence);
+void print_message(void*, VkBool32 is_error, const char* id, const char* text) {
+    const std::string sentence = fmt::format("{}: {}", id, text);
+    is_error ? print_warning(sentence) : print_note(sentence);
 }
 
 }  // namespace vkrope::tools

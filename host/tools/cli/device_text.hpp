@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 
@@ -15,13 +15,26 @@ const char* type_word(VkPhysicalDeviceType type) noexcept;
 /// "1.3.230"
 std::string version_text(std::uint32_t version);
 
+/// vkrope_device_info that owns what it refers to.
+struct KnownDevice {
+    std::string name, driver, uuid, reason;
+    VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+    std::uint32_t api_version = 0;
+    bool suitable = false;
+    std::uint64_t memory_bytes = 0;
+    VkPhysicalDeviceLimits limits = {};
+
+    KnownDevice() = default;
+    KnownDevice(const DeviceInfo& info);
+};
+
 /// Name and driver, safe to print.
-std::string device_text(const DeviceInfo& device);
+std::string device_text(const KnownDevice& device);
 
 /// The device fields of every JSON report: name, type, driver, uuid and api_version.
-nlohmann::ordered_json device_json(const DeviceInfo& device);
+nlohmann::ordered_json device_json(const KnownDevice& device);
 
 /// For DeviceOptions::on_message: prints messages from the loader, a layer or a driver to stderr.
-void print_message(const Message& message);
+void print_message(void* unused, VkBool32 is_error, const char* id, const char* text);
 
 }  // namespace vkrope::tools

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "meaning.hpp"
+
 namespace vkrope::tools {
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

@@ -60,13 +60,14 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
 DeviceUnderTest::DeviceUnderTest(DeviceOptions options, std::optional<Traits> traits)
     : timeout_ns_(options.timeout_ns), layer_error_(std::make_shared<std::string>()),
       traits_(std::move(traits)) {
-    options.on_message = [first = layer_error_](const Message& message) {
-        if (!message.error) {
+    options.user_data = layer_error_.get();
+    options.on_message = [](void* first, VkBool32 is_error, const char* id, const char* text) {
+        if (!is_error) {
             return;
         }
-        tools::print_message(message);
-        if (first->empty()) {
-            *first = message.id;
+        tools::print_message(nullptr, is_error, id, text);
+        if (auto& error = *static_cast<std::string*>(first); error.empty()) {
+            error = id;
         }
     };
     device_ = tools::value_of(Device::open(options), tools::Subject::device);

@@ -12,7 +12,7 @@
 
 #include "conformance/reported_limits.hpp"
 #include "conformance/traits.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/device_text.hpp"
 #include "conformance/builtin/builtin.hpp"
 #include "conformance/traits.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 
@@ -20,7 +21,7 @@ struct CheckReport {
 };
 
 struct DeviceReport {
-    DeviceInfo device;
+    tools::KnownDevice device;
     Traits traits;
     std::vector<CheckReport> checks;
     /// How the driver ended groups of checks: "crashed in vkQueueSubmit, signal 11 (SIGSEGV), in

@@ -2,7 +2,7 @@
 // A device that reports lower limits than it has, for checks of how the library splits calls.
 #pragma once
 
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

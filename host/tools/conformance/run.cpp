@@ -90,10 +90,17 @@ std::vector<FoundDevice> selected_devices(Run& run) {
     if (options.device != "all") {
         std::vector<DeviceInfo> infos;
         for (const FoundDevice& device : found.devices) {
-            infos.push_back(device.info);
+            DeviceInfo info;
+            info.name = device.info.name.c_str();
+            info.uuid = device.info.uuid.c_str();
+            info.reason = device.info.reason.c_str();
+            info.suitable = device.info.suitable;
+            infos.push_back(info);
         }
-        const std::size_t index = tools::value_of(select_device(infos, options.device),
-                                                  tools::Subject::device);
+        const std::uint32_t index = tools::value_of(
+            result_of<std::uint32_t>(vkrope_select_device, infos.data(),
+                                     std::uint32_t(infos.size()), options.device.c_str()),
+            tools::Subject::device);
         return {found.devices[index]};
     }
     std::vector<FoundDevice> selected;

@@ -11,7 +11,7 @@
 namespace vkrope::tools {
 namespace {
 
-nlohmann::ordered_json json_of(const DeviceInfo& device, std::size_t index) {
+nlohmann::ordered_json json_of(const KnownDevice& device, std::size_t index) {
     nlohmann::ordered_json json = {{"index", index}};
     json.update(device_json(device));
     json["memory_bytes"] = device.memory_bytes;
@@ -20,9 +20,9 @@ nlohmann::ordered_json json_of(const DeviceInfo& device, std::size_t index) {
     return json;
 }
 
-std::string table_of(std::vector<DeviceInfo> found) {
+std::string table_of(std::vector<KnownDevice> found) {
     std::size_t name_width = 4, driver_width = 6;
-    for (DeviceInfo& device : found) {
+    for (KnownDevice& device : found) {
         device.name = printable(device.name);
         device.driver = printable(device.driver);
         name_width = std::max(name_width, device.name.size());
@@ -35,7 +35,7 @@ std::string table_of(std::vector<DeviceInfo> found) {
     };
     std::string table = row("index", "name", "type", "driver", "API", "memory", "suitable");
     for (std::size_t index = 0; index < found.size(); ++index) {
-        const DeviceInfo& device = found[index];
+        const KnownDevice& device = found[index];
         table += row(index, device.name, type_word(device.type), device.driver,
                      version_text(device.api_version),
                      fmt::format("{:.1f} GiB", double(device.memory_bytes) / double(1 << 30)),
@@ -47,7 +47,8 @@ std::string table_of(std::vector<DeviceInfo> found) {
 ExitCode list_devices(bool as_json) {
     DeviceOptions options;
     options.on_message = print_message;
-    const std::vector<DeviceInfo> found = value_of(devices(options), Subject::device);
+    const DeviceList list = value_of(DeviceList::make(options), Subject::device);
+    const std::vector<KnownDevice> found(list.begin(), list.end());
     if (found.empty()) {
         fail(ExitCode::no_device, "there is no Vulkan device");
     }
@@ -55,11 +56,11 @@ ExitCode list_devices(bool as_json) {
         write_output(table_of(found));
         return ExitCode::success;
     }
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    nlohmann::ordered_json entries = nlohmann::ordered_json::array();
     for (std::size_t index = 0; index < found.size(); ++index) {
-        list.push_back(json_of(found[index], index));
+        entries.push_back(json_of(found[index], index));
     }
-    const nlohmann::ordered_json json = {{"devices", std::move(list)}};
+    const nlohmann::ordered_json json = {{"devices", std::move(entries)}};
     write_json(json);
     return ExitCode::success;
 }

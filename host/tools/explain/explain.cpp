@@ -15,6 +15,7 @@
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
 #include "io/model_file.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

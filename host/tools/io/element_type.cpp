@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "io/element_type.hpp"
 
+#include "meaning.hpp"
+
 namespace vkrope::tools {
 namespace {
 

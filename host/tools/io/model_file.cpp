@@ -224,10 +224,11 @@ HeadCounts ModelFile::heads() const {
 }
 
 ModelQuery query_of(const ModelOptions& options) {
-    return {.layer_type = options.layer_type,
+    return {.layer_type = options.layer_type.c_str(),
             .seq_len = options.sequence_length.value_or(0),
-            .layer = options.layer ? static_cast<int>(*options.layer) : -1,
-            .tower = options.tower,
+            .by_layer = options.layer.has_value(),
+            .layer = std::uint32_t(options.layer.value_or(0)),
+            .tower = options.tower.data(),
             .pairing = options.pairing};
 }
 

@@ -8,7 +8,7 @@
 
 #include "io/npy.hpp"
 #include "reference/oracle.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 

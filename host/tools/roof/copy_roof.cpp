@@ -93,7 +93,7 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
 
 void CopyRoof::aim(std::vector<Copied> copies) {
     // 256 is the largest offset alignment that a device may ask for.
-    const VkDeviceSize most = impl_->device->info().limits.maxStorageBufferRange / 256 * 256;
+    const VkDeviceSize most = impl_->device->info().limits->maxStorageBufferRange / 256 * 256;
     std::vector<Copied> parts;
     for (const Copied& copied : copies) {
         for (VkDeviceSize done = 0; done < copied.from.range; done += most) {
@@ -125,10 +125,9 @@ void CopyRoof::Impl::record(VkCommandBuffer commands, const Contender& contender
 
 Status CopyRoof::settle(bool wall_clock_will_do) {
     Impl& impl = *impl_;
-    const bool has_timestamps = impl.device->impl().timestamps != VK_NULL_HANDLE;
+    const bool has_timestamps = impl.device->get()->timestamps != VK_NULL_HANDLE;
     if (!has_timestamps && !wall_clock_will_do)
-        return error(VKROPE_ERROR_NOT_SUPPORTED, "%s has no timestamps",
-                     impl.device->info().name.c_str());
+        return error(VKROPE_ERROR_NOT_SUPPORTED, "%s has no timestamps", impl.device->info().name);
     std::vector<Contender>& all = impl.contenders;
     if (Status s = impl.raise_clocks(); !s) return s;
     // The first round warms up, too; its times are discarded.

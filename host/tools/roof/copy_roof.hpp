@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::bench {
 

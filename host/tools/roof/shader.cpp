@@ -15,7 +15,7 @@ Result<double> time_ns(Device& device,
     const auto start = std::chrono::steady_clock::now();
     const auto device_ns = device.submit(record_commands);
     const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - start;
-    if (device_ns && device.impl().timestamps_run_backwards)
+    if (device_ns && device.get()->timestamps_run_backwards)
         return {error(VKROPE_ERROR_VULKAN,
                       "the timestamps of the device run backwards: nothing can be timed with them"),
                 {}};
@@ -23,7 +23,7 @@ Result<double> time_ns(Device& device,
 }
 
 struct Shader::Impl {
-    Device::Impl* device = nullptr;
+    vkrope_device* device = nullptr;
     Program program;
     VkPipeline pipeline = VK_NULL_HANDLE;
     DescriptorArena* arena = nullptr;
@@ -32,7 +32,7 @@ struct Shader::Impl {
     ~Impl() {
         if (!program.vk.vkDestroyPipeline || device->pending)
             return;  // a queue that never answered may still use them
-        destroy(arena);
+        vkrope_arena_destroy(arena);
         program.vk.vkDestroyPipeline(program.device.device, pipeline, program.device.allocator);
         destroy_layouts(program);
     }
@@ -49,10 +49,10 @@ Result<Shader> Shader::make(Device& device, const PackedModule& module,
     Result<Shader> made;
     made->impl_ = std::make_unique<Impl>();
     Impl& impl = *made->impl_;
-    impl.device = &device.impl();
+    impl.device = device.get();
     impl.push_bytes = push_bytes;
     if (made.status = borrow(impl.program, device.ref()); !made) return made;
-    const VkPhysicalDeviceLimits& limits = device.info().limits;
+    const VkPhysicalDeviceLimits& limits = *device.info().limits;
     impl.workgroup_size = std::min({workgroup.size, limits.maxComputeWorkGroupInvocations,
                                     limits.maxComputeWorkGroupSize[workgroup.along_y ? 1 : 0]});
     std::vector<std::uint32_t> values = {workgroup.along_y ? 1 : impl.workgroup_size};
@@ -76,12 +76,12 @@ std::uint32_t Shader::workgroup_size() const noexcept {
 Status Shader::take_sets(std::uint32_t calls) {
     if (impl_->program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
     if (impl_->sets >= calls) {
-        reset(impl_->arena);
+        vkrope_arena_reset(impl_->arena);
         return {};
     }
     const Result<DescriptorArena*> arena = create_arena_of(&impl_->program, calls);
     if (!arena) return arena.status;
-    destroy(impl_->arena);
+    vkrope_arena_destroy(impl_->arena);
     impl_->arena = arena.value;
     impl_->sets = calls;
     return {};

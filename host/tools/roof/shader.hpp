@@ -9,7 +9,7 @@
 
 #include "kernel/vulkan/program.hpp"
 #include "roof/median.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::bench {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/model_file.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::tools {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/token_positions.hpp"
+#include "meaning.hpp"
 #include "reference/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 

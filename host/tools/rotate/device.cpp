@@ -5,6 +5,7 @@
 #include "cli/device_text.hpp"
 #include "cli/failure.hpp"
 #include "cli/terminal.hpp"
+#include "meaning.hpp"
 #include "roof/copy_roof.hpp"
 #include "roof/median.hpp"
 #include "rotate/rotate.hpp"
@@ -38,9 +39,9 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
 /// Opens the device that was asked for.
 Device open_device(const RotateOptions& options) {
     DeviceOptions device_options;
-    device_options.select = options.device;
+    device_options.select = options.device.c_str();
     device_options.on_message = print_message;
-    device_options.pipeline_cache_folder = options.pipeline_cache;
+    device_options.pipeline_cache_folder = options.pipeline_cache.c_str();
     return value_of(Device::open(device_options), Subject::device);
 }
 
@@ -260,7 +261,7 @@ void run(const RotateOptions& options, Device& device, Work& work, Measured& mea
     make_arena(device, work);
     std::optional<bench::CopyRoof> roof = make_roof(options, device, work);
     const auto once = [&] {
-        reset(work.arena.get());
+        vkrope_arena_reset(work.arena.get());
         return value_of(device.submit([&work](VkCommandBuffer commands) {
             return record(commands, work.kernel.get(), work.call, work.arena.get());
         }),

@@ -8,6 +8,7 @@
 #include "cli/output_file.hpp"
 #include "io/element_type.hpp"
 #include "io/npy.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

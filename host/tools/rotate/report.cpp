@@ -7,6 +7,7 @@
 #include "cli/device_text.hpp"
 #include "cli/ops_text.hpp"
 #include "cli/terminal.hpp"
+#include "meaning.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {

@@ -9,6 +9,7 @@
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command_line.hpp"
+#include "cli/device_text.hpp"
 #include "cli/output_file.hpp"
 #include "cli/words.hpp"
 #include "io/model_file.hpp"
@@ -85,7 +86,7 @@ struct CopySpeed {
 };
 
 struct Measured {
-    DeviceInfo device;
+    KnownDevice device;
     AngleTableLayout angles;  // all zero if there was nothing to rotate
     OfEachTensor<std::vector<std::byte>> outputs;
     OfEachTensor<std::vector<float>> scales;  // made ones, [batch, tokens, heads]

@@ -7,6 +7,7 @@
 #include "cli/terminal.hpp"
 #include "io/array_file.hpp"
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
@@ -230,9 +231,9 @@ std::vector<float> scales_by_position(const RotateInputs& inputs) {
                                                          inputs.tokens);
     const std::vector<std::int32_t> narrow(positions.begin(), positions.end());
     std::vector<float> scales(narrow.size());
-    check(
-        query_scales(inputs.rotation.ops.query_scale, narrow.data(), narrow.size(), scales.data()),
-        Subject::model_file, "--q-scale-tokens: ");
+    check(status_of(vkrope_query_scales, &inputs.rotation.ops.query_scale, narrow.data(),
+                    narrow.size(), scales.data()),
+          Subject::model_file, "--q-scale-tokens: ");
     return scales;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/command_line.hpp"
 #include "io/tensor_file.hpp"
+#include "meaning.hpp"
 #include "reference/ops.hpp"
 #include "reference/quantise_verdict.hpp"
 #include "vkrope/vkrope.hpp"

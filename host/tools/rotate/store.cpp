@@ -5,6 +5,7 @@
 #include "cli/terminal.hpp"
 #include "io/array_file.hpp"
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
@@ -51,8 +52,8 @@ void choose_hadamard(const StepOptions& options, const RotateInputs& inputs,
     const auto in_blocks = [&steps](TensorIndex which) {
         return block_channels(steps[which].type) != 1;
     };
-    const HadamardBlocks blocks = hadamard_of_llama_cpp(head_dim(K), in_blocks(K), head_dim(V),
-                                                        in_blocks(V));
+    const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(head_dim(K), in_blocks(K),
+                                                               head_dim(V), in_blocks(V));
     steps[Q].hadamard = steps[K].hadamard = blocks.q_and_k;
     steps[V].hadamard = blocks.v;
     if (blocks.q_and_k == 0 && blocks.v == 0) {

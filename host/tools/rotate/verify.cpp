@@ -7,6 +7,7 @@
 
 #include "cli/terminal.hpp"
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 #include "rotate/definition.hpp"
 #include "rotate/rotate.hpp"
 

@@ -306,7 +306,7 @@ void print_head() {
 
 bool report(const DeviceRef& device, const Case& of) {
     compiled.clear();
-    destroy(must(create(device, of.info)));
+    vkrope_kernel_destroy(must(create(device, of.info)));
     // In the order of create(): each access width with four heads and with one; f32 has nothing
     // narrower than a word.
     bool good = true;

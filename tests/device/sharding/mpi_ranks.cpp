@@ -91,7 +91,7 @@ int run(const World& world, Mistake mistake) {
     std::size_t validation_errors = 0;
     std::vector<Device> devices = open_all(validation_errors);
     Device& device = devices.at(std::size_t(world.rank) % devices.size());
-    std::printf("rank %d: %s\n", world.rank, device.info().name.c_str());
+    std::printf("rank %d: %s\n", world.rank, device.info().name);
     int wrong = 0;
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         for (const Split split : splits)

@@ -54,9 +54,9 @@ std::uint32_t random_bits(Element element, std::mt19937& generator) {
 
 Bytes random_elements(Element element, std::size_t bytes, std::mt19937& generator) {
     Bytes made(bytes);
-    for (std::size_t at = 0; at < bytes; at += element_bytes(element)) {
+    for (std::size_t at = 0; at < bytes; at += vkrope_element_bytes(element)) {
         const std::uint32_t bits = random_bits(element, generator);
-        std::memcpy(made.data() + at, &bits, element_bytes(element));
+        std::memcpy(made.data() + at, &bits, vkrope_element_bytes(element));
     }
     return made;
 }
@@ -125,7 +125,7 @@ void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
     const std::uint32_t chunk = local_.tokens / 2;
     for (Bytes Tensors::*tensor : {&Tensors::q, &Tensors::k}) {
         const bool key = tensor == &Tensors::k;
-        const std::size_t row = std::size_t{whole_.head_dim} * element_bytes(whole_.element);
+        const std::size_t row = std::size_t{whole_.head_dim} * vkrope_element_bytes(whole_.element);
         const std::size_t whole_token = row * (key ? whole_.k_heads : whole_.q_heads);
         const std::size_t local_token = row * (key ? local_.k_heads : local_.q_heads);
         const std::uint32_t group = key ? 1 : whole_.q_heads / whole_.k_heads;
@@ -200,8 +200,7 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
 Tensors rotate_whole(Device& device, const Batch& batch, const Tensors& tensors) {
     const HostShape shape{.batch = batch.sequences,
                           .tokens = batch.tokens,
-                          .q_heads = batch.q_heads,
-                          .k_heads = batch.k_heads,
+                          .heads = {batch.q_heads, batch.k_heads},
                           .element = batch.element,
                           .first_position = batch.first_position};
     HostRotation work = value_of(HostRotation::make(device, rotation_of(batch), shape));
@@ -214,15 +213,17 @@ Tensors rotate_whole(Device& device, const Batch& batch, const Tensors& tensors)
 
 std::vector<Device> open_all(std::size_t& errors) {
     std::vector<Device> opened;
-    for (const DeviceInfo& info : value_of(devices())) {
+    const DeviceList devices = value_of(DeviceList::make());
+    for (const DeviceInfo& info : devices) {
         if (!info.suitable) continue;
         DeviceOptions options;
         options.select = info.uuid;
         options.validation = true;
-        options.on_message = [&errors](const Message& message) {
-            if (!message.error) return;
-            ++errors;
-            std::fprintf(stderr, "validation: [%s] %s\n", message.id, message.text);
+        options.user_data = &errors;
+        options.on_message = [](void* count, VkBool32 is_error, const char* id, const char* text) {
+            if (!is_error) return;
+            ++*static_cast<std::size_t*>(count);
+            std::fprintf(stderr, "validation: [%s] %s\n", id, text);
         };
         Result<Device> device = Device::open(options);
         if (device.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // there is no validation layer

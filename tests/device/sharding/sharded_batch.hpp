@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::sharding {
 
@@ -22,7 +22,7 @@ struct Batch {
     std::int32_t first_position = 0;  // of every sequence
 
     std::size_t bytes(std::uint32_t heads) const {
-        return std::size_t{sequences} * tokens * heads * head_dim * element_bytes(element);
+        return std::size_t{sequences} * tokens * heads * head_dim * vkrope_element_bytes(element);
     }
 };
 

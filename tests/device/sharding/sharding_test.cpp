@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
         return std::fprintf(stderr, "no device to test on: %s\n", error.what()), 1;
     }
     for (vkrope::Device& device : all)
-        std::printf("device: %s; %s\n", device.info().name.c_str(), device.info().driver.c_str());
+        std::printf("device: %s; %s\n", device.info().name, device.info().driver);
     const char* wanted = std::getenv("VKROPE_SHARDING_DEVICES");
     if (all.empty() || (wanted && all.size() != std::size_t(std::atoi(wanted)))) {
         return std::fprintf(stderr, "%zu devices, not %s\n", all.size(),

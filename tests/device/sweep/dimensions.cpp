@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "dimensions.hpp"
 
+#include "meaning.hpp"
+
 namespace vkrope::test {
 
 namespace {

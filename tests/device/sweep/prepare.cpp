@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "meaning.hpp"
+
 namespace vkrope::test {
 
 std::uint64_t Memory::take(std::uint64_t bytes) {

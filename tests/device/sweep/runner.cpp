@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "dimensions.hpp"
+#include "meaning.hpp"
 #include "prepare.hpp"
 #include "support/recording.hpp"
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "meaning.hpp"
+
 namespace vkrope::test {
 
 std::span<const Formats> all_formats() {

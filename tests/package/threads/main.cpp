@@ -114,7 +114,7 @@ struct Shared {
     const vkrope::Kernel* kernel;  // null: each thread makes its own
 
     bool push() const { return device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR; }
-    VkDeviceSize bytes() const { return values * vkrope::element_bytes(kind.element); }
+    VkDeviceSize bytes() const { return values * vkrope_element_bytes(kind.element); }
 };
 
 // What one thread has for itself.
@@ -128,7 +128,7 @@ struct Worker {
 
 vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_t index) {
     const VkDeviceSize keys = VkDeviceSize{q_heads} * head_dim *
-                              vkrope::element_bytes(shared.kind.element);
+                              vkrope_element_bytes(shared.kind.element);
     vkrope::Call call;
     call.tokens = tokens;
     call.in[vkrope::Q].where = x.whole();
@@ -180,7 +180,7 @@ void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
         worker.own_kernel = make_kernel(shared.device, shared.kind);
     const vkrope::Kernel* kernel = shared.kernel ? shared.kernel : worker.own_kernel;
     if (!shared.push() && !worker.arena) worker.arena = make_arena(kernel);
-    vkrope::reset(worker.arena);  // its last frame has completed
+    vkrope_arena_reset(worker.arena);  // its last frame has completed
     const vkrope::Boundary boundary = vkrope::boundary();
     for (std::uint32_t i = 0; i < calls; ++i) {
         if (i != 0) wait_for_dispatch(worker.commands, boundary.stage, boundary.in_place_access);
@@ -212,8 +212,8 @@ Worker make_worker(const Shared& shared) {
 }
 
 void destroy(const engine::Gpu& gpu, Worker& worker) {
-    vkrope::destroy(worker.arena);
-    vkrope::destroy(worker.own_kernel);
+    vkrope_arena_destroy(worker.arena);
+    vkrope_kernel_destroy(worker.own_kernel);
     gpu.destroy(worker.x);
     vkDestroyCommandPool(gpu.device(), worker.pool, nullptr);
 }
@@ -281,7 +281,7 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles,
                 engine::fail(std::string("threads: ") + kind.name +
                              ": two ways to record have different bits");
         }
-        vkrope::destroy(kernel);
+        vkrope_kernel_destroy(kernel);
     }
     return first;
 }
@@ -293,7 +293,7 @@ bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
     info.tensor[vkrope::Q] = {kind.element, kind.element, head_dim, 0};
     info.conversion = kind.conversion;
     const auto made = vkrope::create(gpu.ref(), info);
-    vkrope::destroy(made.value);
+    vkrope_kernel_destroy(made.value);
     if (made.status.code == VKROPE_ERROR_NOT_SUPPORTED) {
         std::printf("threads: %s: left out: %s\n", kind.name, made.status.what);
         return false;
@@ -321,7 +321,7 @@ void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles, const 
     other.join();
     destroy(gpu, two);
     destroy(gpu, one);
-    vkrope::destroy(kernel);
+    vkrope_kernel_destroy(kernel);
 }
 
 NormBuffer make_norm_buffer(const engine::Gpu& gpu) {

@@ -7,8 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <vkrope/model.hpp>
-#include <vkrope/runtime.hpp>
+#include <vkrope/vkrope.hpp>
 
 namespace {
 
@@ -36,20 +35,20 @@ int main(int count, char** arguments) {
     std::string q = read(arguments[5]), k = read(arguments[7]);
     auto device = vkrope::Device::open();
     if (!device) return fail(device.status);
-    vkrope::HostShape shape{.tokens = std::uint32_t(std::atoi(arguments[3])),
-                            .q_heads = std::uint32_t(std::atoi(arguments[4])),
-                            .k_heads = std::uint32_t(std::atoi(arguments[6])),
-                            .element = dtype == "f16"    ? VKROPE_F16
-                                       : dtype == "bf16" ? VKROPE_BF16
-                                                         : VKROPE_F32,
-                            .first_position = std::atoi(arguments[8])};
+    vkrope::HostShape shape{
+        .tokens = std::uint32_t(std::atoi(arguments[3])),
+        .heads = {std::uint32_t(std::atoi(arguments[4])), std::uint32_t(std::atoi(arguments[6]))},
+        .element = dtype == "f16"    ? VKROPE_F16
+                   : dtype == "bf16" ? VKROPE_BF16
+                                     : VKROPE_F32,
+        .first_position = std::atoi(arguments[8])};
     std::string q_rotated(q.size(), 0), k_rotated(k.size(), 0);
     for (const auto angles : {VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE,
                               VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_AUTOMATIC}) {
         shape.angles = angles;
         auto work = vkrope::HostRotation::make(device.value, rotation.value, shape);
         if (!work) return fail(work.status);
-        if (work->q_bytes() != q.size() || work->k_bytes() != k.size())
+        if (work->bytes(VKROPE_Q) != q.size() || work->bytes(VKROPE_K) != k.size())
             return std::fputs("a file has another size\n", stderr), 1;
         if (auto s = work->upload(q.data(), k.data()); !s) return fail(s);
         if (auto ran = work->run(); !ran) return fail(ran.status);

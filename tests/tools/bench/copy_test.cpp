@@ -30,10 +30,11 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
     options.select = wanted == nullptr ? "" : wanted;
     options.validation = true;
     std::size_t messages = 0;
-    options.on_message = [&](const Message& message) {
-        if (!message.error) return;
-        ++messages;
-        MESSAGE(message.text);
+    options.user_data = &messages;
+    options.on_message = [](void* count, VkBool32 is_error, const char*, const char* text) {
+        if (!is_error) return;
+        ++*static_cast<std::size_t*>(count);
+        MESSAGE(text);
     };
     Result<Device> opened = Device::open(options);
     if (opened.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // there is no validation layer

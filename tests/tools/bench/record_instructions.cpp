@@ -125,7 +125,7 @@ struct Case {
     }
 
     bool run(const KernelHost& host, const Call& call, int calls) const {
-        reset(arena);
+        vkrope_arena_reset(arena);
         for (int i = 0; i < calls * int(times); ++i) {
             if (creates ? !own(counted_create(host.ref, info()))
                         : !record(host.commands, kernel, call, arena))

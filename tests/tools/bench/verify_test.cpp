@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "layer.hpp"
+#include "meaning.hpp"
 #include "rivals.hpp"
 
 namespace vkrope::bench {

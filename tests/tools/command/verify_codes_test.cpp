@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 #include "rotate/rotate.hpp"
 #include "support/names.hpp"
 

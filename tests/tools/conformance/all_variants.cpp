@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What create() can make: the kernels whose uses are all variants.
 #include "conformance/builtin/trial.hpp"
+#include "meaning.hpp"
 #include "variants.hpp"
 
 namespace vkrope::conformance {

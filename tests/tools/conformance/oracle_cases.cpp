@@ -11,6 +11,7 @@
 #include "conformance/cases/description.hpp"
 #include "conformance/cases/tensor.hpp"
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 #include "reference/ops.hpp"
 #include "reference/quantise.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "conformance/builtin/trial.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

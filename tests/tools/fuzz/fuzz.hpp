@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::fuzz {
 

@@ -29,15 +29,16 @@ std::uint8_t Input::byte() {
 ModelQuery Input::query() {
     constexpr std::uint64_t lengths[] = {0,    1,      2048,          4096,
                                          4097, 131072, max_positions, max_positions + 1};
-    constexpr std::string_view types[] = {"",
-                                          "full_attention",
-                                          "sliding_attention",
-                                          "chunked_attention",
-                                          "linear_attention",
-                                          "none of them"};
+    constexpr const char* types[] = {"",
+                                     "full_attention",
+                                     "sliding_attention",
+                                     "chunked_attention",
+                                     "linear_attention",
+                                     "none of them"};
     ModelQuery query;
     query.seq_len = lengths[byte() % std::size(lengths)];
-    query.layer = int(byte()) - 1;
+    query.layer = byte();
+    query.by_layer = query.layer != 0;
     query.layer_type = types[byte() % std::size(types)];
     const std::uint8_t bits = byte();
     query.tower = bits & 1 ? "vision" : "text";

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "meaning.hpp"
 #include "search.hpp"
 #include "sources.hpp"
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "meaning.hpp"
 #include "proof.hpp"
 #include "search.hpp"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "meaning.hpp"
 #include "proof.hpp"
 #include "search.hpp"
 

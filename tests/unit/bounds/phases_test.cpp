@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "meaning.hpp"
 #include "search.hpp"
 #include "sources.hpp"
 

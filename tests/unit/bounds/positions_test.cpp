@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 
+#include "meaning.hpp"
 #include "search.hpp"
 #include "sources.hpp"
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "flush.hpp"
+#include "meaning.hpp"
 #include "search.hpp"
 
 using namespace vkrope::bounds;

@@ -11,6 +11,7 @@
 
 #include "flush.hpp"
 #include "hard_rows.hpp"
+#include "meaning.hpp"
 
 using namespace vkrope::bounds;
 using namespace vkrope::shader;

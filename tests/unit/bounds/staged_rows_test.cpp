@@ -12,6 +12,7 @@
 #include "flush.hpp"
 #include "hard_rows.hpp"
 #include "lanes.hpp"
+#include "meaning.hpp"
 
 using namespace vkrope::bounds;
 using namespace vkrope::shader;

@@ -89,16 +89,22 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
     CHECK(vkrope_row_channels(nullptr, 0) == 0);
     CHECK(vkrope_default_inv_freq(1, 2, nullptr, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(vkrope_scale_linear(nullptr, 1, 1, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_device_get_queue(nullptr, nullptr, nullptr, &error) ==
-          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_device_get_queue(nullptr, nullptr) == VK_NULL_HANDLE);
+    CHECK(vkrope_device_get_info(nullptr) == nullptr);
+    CHECK(vkrope_device_get_ref(nullptr) == nullptr);
+    CHECK(vkrope_angle_table_get(nullptr) == nullptr);
+    std::uint32_t count = 1;
+    CHECK(vkrope_select_device(nullptr, 1, "0", &count, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(vkrope_select_device(nullptr, 0, "0", &count, &error) == VKROPE_ERROR_NO_DEVICE);
     check_refused(vkrope_device_submit(nullptr, nullptr, nullptr, nullptr, &error), error,
                   "device null");
     check_refused(vkrope_device_save_pipeline_cache(nullptr, &error), error, "device null");
     CHECK(vkrope_buffer_upload(nullptr, nullptr, 0, 0, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_host_rotation_run(nullptr, VKROPE_FORWARD, nullptr, &error) ==
+    CHECK(vkrope_host_rotation_run(nullptr, nullptr, nullptr, &error) ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(vkrope_device_list_count(nullptr) == 0);
-    CHECK(vkrope_host_rotation_q_bytes(nullptr) == 0);
+    CHECK(vkrope_device_list_get(nullptr, &count) == nullptr);
+    CHECK(count == 0);
+    CHECK(vkrope_host_rotation_bytes(nullptr, VKROPE_Q) == 0);
     CHECK(vkrope_buffer_whole(nullptr).buffer == VK_NULL_HANDLE);
     vkrope_model_destroy(nullptr);
     vkrope_kernel_destroy(nullptr);
@@ -237,11 +243,13 @@ TEST_CASE("C: errors name the fields that C has") {
            "num_hidden_layers": 4,
         "max_position_embeddings": 2048, "rope_theta": 10000.0})";
     vkrope_model_query query = {};
-    std::uint32_t layer = 4;
-    query.layer = &layer;
     vkrope_model* read = nullptr;
+    query.layer = 4;
     check_refused(vkrope_model_from_hf_config(config.data(), config.size(), &query, &read, &error),
-                  error, "layer 4 4");
+                  error, "query.layer 4 query.by_layer");
+    query.by_layer = VK_TRUE;
+    check_refused(vkrope_model_from_hf_config(config.data(), config.size(), &query, &read, &error),
+                  error, "query.layer 4 4");
     query.layer_type = "full_attention";
     check_refused(vkrope_model_from_hf_config(config.data(), config.size(), &query, &read, &error),
                   error, "query.layer 4 query.layer_type");
@@ -291,8 +299,8 @@ TEST_CASE("C: errors name the fields that C has") {
 
 TEST_CASE("C: what the caller wrote is quoted as it is, whatever it looks like") {
     vkrope_model_query query = {};
-    const std::uint32_t layer = 2;
-    query.layer = &layer;
+    query.by_layer = VK_TRUE;
+    query.layer = 2;
     vkrope_error error;
     vkrope_model* none = nullptr;
     for (const std::string path :

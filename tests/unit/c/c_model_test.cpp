@@ -65,12 +65,12 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
     };
     vkrope_error error;
     CHECK(ask(error) == VKROPE_SUCCESS);
-    std::uint32_t layer = 2;  // the last one
-    query.layer = &layer;
+    query.by_layer = VK_TRUE;
+    query.layer = 2;  // the last one
     CHECK(ask(error) == VKROPE_SUCCESS);
-    layer = 3;
+    query.layer = 3;
     CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
-    layer = UINT32_MAX;
+    query.layer = UINT32_MAX;
     check_refused(ask(error), error, "query.layer 4294967295");
     query = vkrope_model_query{};
     query.tower = "vision";

@@ -12,6 +12,7 @@
 
 #include "angle_tables.hpp"
 #include "frequencies/table_entry.hpp"
+#include "meaning.hpp"
 #include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
@@ -200,7 +201,7 @@ TEST_CASE(
             for (std::size_t j = 0; j < pairs; ++j) {
                 const std::uint64_t low = std::bit_cast<std::uint32_t>(numbers[8 + 2 * j]);
                 const std::uint64_t high = std::bit_cast<std::uint32_t>(numbers[8 + 2 * j + 1]);
-                CHECK((high << 32 | low) == turn_fraction(rotation.inv_freq[j]));
+                CHECK((high << 32 | low) == vkrope_turn_fraction(rotation.inv_freq[j]));
             }
             for (std::size_t i = 8 + 2 * std::size_t{pairs}; i < numbers.size(); ++i)
                 CHECK(numbers[i] == 0.0f);

@@ -128,7 +128,7 @@ TEST_CASE("a float32 product is for direct tables") {
                 VKROPE_ERROR_LIMIT_EXCEEDED, "texels");
     check_error(plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, max_positions + 1, 4096).status,
                 VKROPE_ERROR_INVALID_ARGUMENT, "max_position 2147483649");
-    rotation.precision = AnglePrecision(7);
+    rotation.precision = vkrope_angle_precision(7);
     for (const AngleSource source :
          {VKROPE_ANGLES_AUTOMATIC, VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
           VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {

@@ -12,6 +12,7 @@
 
 #include "angle_tables.hpp"
 #include "frequencies/table_entry.hpp"
+#include "meaning.hpp"
 #include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
@@ -48,7 +49,7 @@ TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
     rotation.inv_freq[1] = 2047.9;  // many turns per position
     rotation.inv_freq[2] = -0.7;
     for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
-        const std::uint64_t fraction = turn_fraction(rotation.inv_freq[j]);
+        const std::uint64_t fraction = vkrope_turn_fraction(rotation.inv_freq[j]);
         for (int k = 0; k <= 31; ++k) {
             for (const std::int64_t step : {-1, 0, 1}) {
                 const std::int64_t position = (std::int64_t{1} << k) + step;
@@ -117,7 +118,7 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
             const volatile float sin = float(std::sin(static_cast<long double>(angle)));
             CHECK(same_bits(row[2 * j], cos * factor));
             CHECK(same_bits(row[2 * j + 1], sin * factor));
-            const CosSin exact = table_entry(position * turn_fraction(rotation.inv_freq[j]),
+            const CosSin exact = table_entry(position * vkrope_turn_fraction(rotation.inv_freq[j]),
                                              rotation.attention_factor);
             others += !same_bits(row[2 * j], exact.cos) || !same_bits(row[2 * j + 1], exact.sin);
         }
@@ -131,7 +132,9 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
     // Positions that a float cannot represent: 2^24 + 1 becomes 2^24.
     const AngleTableLayout far = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, (1u << 24) + 64, 0);
     std::vector<float> rows(6 * 128);
-    REQUIRE(fill_angles(rotation, far, (1u << 24) - 64, 128, rows.data(), rows.size() * 4));
+    const vkrope_rope_params params = rotation.view();
+    REQUIRE(status_of(vkrope_fill_angle_lines, &params, &far, (1u << 24) - 64, 128, rows.data(),
+                      rows.size() * 4));
     for (std::uint32_t i = 0; i < 128; ++i) check_row(&rows[6 * i], (1u << 24) - 64 + i);
     CHECK(std::memcmp(&rows[6 * 64], &rows[6 * 65], 24) == 0);
     CHECK(others > 10000);

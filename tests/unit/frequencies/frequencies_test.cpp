@@ -134,12 +134,12 @@ TEST_CASE("turn fractions are exact") {
     };
     for (const Known& k : known) {
         CAPTURE(k.inv_freq);
-        CHECK(turn_fraction(k.inv_freq) == k.fraction);
-        CHECK(turn_fraction(-k.inv_freq) == 0 - k.fraction);
+        CHECK(vkrope_turn_fraction(k.inv_freq) == k.fraction);
+        CHECK(vkrope_turn_fraction(-k.inv_freq) == 0 - k.fraction);
     }
-    CHECK(turn_fraction(2048.0) == 0);
-    CHECK(turn_fraction(infinity) == 0);
-    CHECK(turn_fraction(not_a_number) == 0);
+    CHECK(vkrope_turn_fraction(2048.0) == 0);
+    CHECK(vkrope_turn_fraction(infinity) == 0);
+    CHECK(vkrope_turn_fraction(not_a_number) == 0);
 }
 
 TEST_CASE("turn fractions agree with long double over the range of real models") {
@@ -148,7 +148,7 @@ TEST_CASE("turn fractions agree with long double over the range of real models")
         const long double turns = inv_freq / two_pi;
         const long double exact = std::ldexp(turns - std::floor(turns), 64);
         CAPTURE(inv_freq);
-        CHECK(std::fabs(exact - static_cast<long double>(turn_fraction(inv_freq))) <=
+        CHECK(std::fabs(exact - static_cast<long double>(vkrope_turn_fraction(inv_freq))) <=
               2 + 2 * turns);
     }
 }

@@ -45,7 +45,7 @@ void check_axis(const GridAxis& axis, const std::function<long double(std::uint3
     RopeParams after = before;
     REQUIRE(fold_grid(&axis, 1, after));
     std::vector<std::int32_t> ids(axis.count);
-    REQUIRE(grid_ids(&axis, 1, ids.data(), ids.size()));
+    REQUIRE(status_of(vkrope_grid_ids, &axis, 1, ids.data(), ids.size()));
     for (std::uint32_t i = 0; i < axis.count; ++i) {
         for (std::size_t j = 0; j < before.inv_freq.size(); ++j) {
             CAPTURE(i);
@@ -61,22 +61,23 @@ void check_axis(const GridAxis& axis, const std::function<long double(std::uint3
 }  // namespace
 
 TEST_CASE("grid: frames of a video, counted in frames of the base rate") {
-    const GridAxis axis = value_of(frame_axis(21, 24, 30));
+    const GridAxis axis = value_of(result_of<GridAxis>(vkrope_frame_axis, 21, 24, 30));
     check_axis(axis, [](std::uint32_t i) { return i / 30.0L * 24; });
     CHECK(axis.origin == 0);
-    CHECK(value_of(frame_axis(3, 24, 24)).unit == 1);
+    CHECK(value_of(result_of<GridAxis>(vkrope_frame_axis, 3, 24, 24)).unit == 1);
 }
 
 TEST_CASE("grid: patches stretched to the grid that the model was trained with") {
-    check_axis(value_of(resized_axis(32, 0, 16)), [](std::uint32_t i) { return i / 32.0L * 16; });
-    check_axis(value_of(resized_axis(27, 1, 24)),
+    check_axis(value_of(result_of<GridAxis>(vkrope_resized_axis, 32, 0, 16)),
+               [](std::uint32_t i) { return i / 32.0L * 16; });
+    check_axis(value_of(result_of<GridAxis>(vkrope_resized_axis, 27, 1, 24)),
                [](std::uint32_t i) { return (i + 1) / 27.0L * 24; });
 }
 
 TEST_CASE("grid: centres of patches") {
     // DINOv3, an even and an odd number: the ids are odd, or even around 0.
-    const GridAxis even = value_of(interval_axis(14, -1, 1)),
-                   odd = value_of(interval_axis(3, -1, 1));
+    const GridAxis even = value_of(result_of<GridAxis>(vkrope_interval_axis, 14, -1, 1)),
+                   odd = value_of(result_of<GridAxis>(vkrope_interval_axis, 3, -1, 1));
     check_axis(even, [](std::uint32_t i) { return 2 * (i + 0.5L) / 14 - 1; });
     check_axis(odd, [](std::uint32_t i) { return 2 * (i + 0.5L) / 3 - 1; });
     CHECK(even.first == -13);
@@ -84,10 +85,11 @@ TEST_CASE("grid: centres of patches") {
     CHECK(odd.step == 2);
     // Mochi: an area of 192^2 spread over 60 by 106 patches.
     const double scale = std::sqrt(192.0 * 192 / (60 * 106));
-    check_axis(value_of(interval_axis(60, -60 * scale / 2, 60 * scale / 2)),
-               [&](std::uint32_t i) { return (i + 0.5L - 30) * (long double)scale; });
+    check_axis(
+        value_of(result_of<GridAxis>(vkrope_interval_axis, 60, -60 * scale / 2, 60 * scale / 2)),
+        [&](std::uint32_t i) { return (i + 0.5L - 30) * (long double)scale; });
     // LTX-2: patches of 32 pixels, from 0 on.
-    const GridAxis pixels = value_of(interval_axis(24, 0, 768));
+    const GridAxis pixels = value_of(result_of<GridAxis>(vkrope_interval_axis, 24, 0, 768));
     check_axis(pixels, [](std::uint32_t i) { return 32 * i + 16.0L; });
     CHECK(pixels.first == 1);
     CHECK(pixels.unit == 16);
@@ -95,7 +97,8 @@ TEST_CASE("grid: centres of patches") {
 }
 
 TEST_CASE("grid: any other start is a phase, without whole turns") {
-    const GridAxis axis = value_of(interval_axis(10, 12345.25, 12350.25));
+    const GridAxis axis = value_of(
+        result_of<GridAxis>(vkrope_interval_axis, 10, 12345.25, 12350.25));
     CHECK(axis.origin == 12345.25);
     check_axis(axis, [](std::uint32_t i) { return 12345.25L + (i + 0.5L) / 2; });
     RopeParams rotation = plain(0);
@@ -110,8 +113,9 @@ TEST_CASE("grid: any other start is a phase, without whole turns") {
 
 TEST_CASE("grid: each axis has its own unit, and base is unknown after that") {
     RopeParams rotation = plain(3);
-    const GridAxis axes[] = {value_of(frame_axis(5, 24, 12)), value_of(resized_axis(4, 0, 4)),
-                             value_of(interval_axis(6, -1, 1))};
+    const GridAxis axes[] = {value_of(result_of<GridAxis>(vkrope_frame_axis, 5, 24, 12)),
+                             value_of(result_of<GridAxis>(vkrope_resized_axis, 4, 0, 4)),
+                             value_of(result_of<GridAxis>(vkrope_interval_axis, 6, -1, 1))};
     REQUIRE(fold_grid(axes, 3, rotation));
     for (std::size_t j = 0; j < 12; ++j) {
         const double unit[] = {2, 1, 1.0 / 6};
@@ -120,7 +124,7 @@ TEST_CASE("grid: each axis has its own unit, and base is unknown after that") {
     CHECK(rotation.base == 0);
     CHECK(rotation.phase.empty());
     RopeParams same = plain(0);
-    const GridAxis one = value_of(frame_axis(5, 24, 24));
+    const GridAxis one = value_of(result_of<GridAxis>(vkrope_frame_axis, 5, 24, 24));
     REQUIRE(fold_grid(&one, 1, same));
     CHECK(same.base == 10000);
     CHECK(same.inv_freq == plain(0).inv_freq);
@@ -156,22 +160,24 @@ TEST_CASE("grid: sums over axes and frequencies of head groups") {
 
 TEST_CASE("grid: ids by axis, the last axis fastest") {
     const GridAxis axes[] = {{2, 5, 3, 1, 0}, {1, -7, 1, 1, 0}, {3, 0, -1, 1, 0}};
-    CHECK(grid_tokens(axes, 3) == 6);
+    CHECK(vkrope_grid_tokens(axes, 3) == 6);
     std::vector<std::int32_t> ids(18);
-    REQUIRE(grid_ids(axes, 3, ids.data(), 6));
+    REQUIRE(status_of(vkrope_grid_ids, axes, 3, ids.data(), 6));
     CHECK(ids == std::vector<std::int32_t>{5, 5, 5, 8, 8, 8, -7, -7, -7, -7, -7, -7, 0, -1, -2, 0,
                                            -1, -2});
     const GridAxis wide = {4294967295u, 0, 1, 1, 0};
     const GridAxis many[] = {wide, wide, wide};
-    CHECK(grid_tokens(many, 2) == 18446744065119617025u);
-    CHECK(grid_tokens(many, 3) == 0);
-    CHECK(grid_tokens(nullptr, 3) == 0);
+    CHECK(vkrope_grid_tokens(many, 2) == 18446744065119617025u);
+    CHECK(vkrope_grid_tokens(many, 3) == 0);
+    CHECK(vkrope_grid_tokens(nullptr, 3) == 0);
 }
 
 TEST_CASE("grid: an id that leaves int32 is an error, and nothing is written") {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     std::vector<std::int32_t> ids(4, 77);
-    const auto of = [&](const GridAxis& axis) { return grid_ids(&axis, 1, ids.data(), 2); };
+    const auto of = [&](const GridAxis& axis) {
+        return status_of(vkrope_grid_ids, &axis, 1, ids.data(), 2);
+    };
     CHECK(of({2, most - 1, 1, 1, 0}));
     CHECK(ids[1] == most);
     CHECK(of({2, -most, -1, 1, 0}));
@@ -186,24 +192,36 @@ TEST_CASE("grid: an id that leaves int32 is an error, and nothing is written") {
                 VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].step -9223372036854775808");
     check_error(of({0, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "axes[0].count 0");
     check_error(of({3, 0, 1, 1, 0}), VKROPE_ERROR_INVALID_ARGUMENT, "tokens 2 3");
-    check_error(grid_ids(nullptr, 1, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axes null");
+    check_error(status_of(vkrope_grid_ids, nullptr, 1, ids.data(), 2),
+                VKROPE_ERROR_INVALID_ARGUMENT, "axes null");
     const GridAxis good = {2, 0, 1, 1, 0};
-    check_error(grid_ids(&good, 1, nullptr, 2), VKROPE_ERROR_INVALID_ARGUMENT, "ids null");
-    check_error(grid_ids(&good, 0, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axis_count 0");
-    check_error(grid_ids(&good, 9, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT, "axis_count 9");
+    check_error(status_of(vkrope_grid_ids, &good, 1, nullptr, 2), VKROPE_ERROR_INVALID_ARGUMENT,
+                "ids null");
+    check_error(status_of(vkrope_grid_ids, &good, 0, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT,
+                "axis_count 0");
+    check_error(status_of(vkrope_grid_ids, &good, 9, ids.data(), 2), VKROPE_ERROR_INVALID_ARGUMENT,
+                "axis_count 9");
     CHECK(ids == std::vector<std::int32_t>(4, 77));
 }
 
 TEST_CASE("grid: arguments outside their range are named") {
     const double inf = std::numeric_limits<double>::infinity();
-    check_error(frame_axis(0, 24, 30).status, VKROPE_ERROR_INVALID_ARGUMENT, "frames 0");
-    check_error(frame_axis(1, 0, 30).status, VKROPE_ERROR_INVALID_ARGUMENT, "base_fps 0");
-    check_error(frame_axis(1, 24, inf).status, VKROPE_ERROR_INVALID_ARGUMENT, "fps inf");
-    check_error(frame_axis(1, 1e308, 1e-300).status, VKROPE_ERROR_INVALID_ARGUMENT, "base_fps inf");
-    check_error(resized_axis(0, 0, 16).status, VKROPE_ERROR_INVALID_ARGUMENT, "patches 0");
-    check_error(resized_axis(4, 0, -1).status, VKROPE_ERROR_INVALID_ARGUMENT, "reference -1");
-    check_error(interval_axis(4, 1, 1).status, VKROPE_ERROR_INVALID_ARGUMENT, "low 1 1");
-    check_error(interval_axis(4, -inf, 1).status, VKROPE_ERROR_INVALID_ARGUMENT, "low -inf");
+    check_error(result_of<GridAxis>(vkrope_frame_axis, 0, 24, 30).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "frames 0");
+    check_error(result_of<GridAxis>(vkrope_frame_axis, 1, 0, 30).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "base_fps 0");
+    check_error(result_of<GridAxis>(vkrope_frame_axis, 1, 24, inf).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "fps inf");
+    check_error(result_of<GridAxis>(vkrope_frame_axis, 1, 1e308, 1e-300).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "base_fps inf");
+    check_error(result_of<GridAxis>(vkrope_resized_axis, 0, 0, 16).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "patches 0");
+    check_error(result_of<GridAxis>(vkrope_resized_axis, 4, 0, -1).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "reference -1");
+    check_error(result_of<GridAxis>(vkrope_interval_axis, 4, 1, 1).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "low 1 1");
+    check_error(result_of<GridAxis>(vkrope_interval_axis, 4, -inf, 1).status,
+                VKROPE_ERROR_INVALID_ARGUMENT, "low -inf");
     RopeParams rotation = plain(0);
     const RopeParams before = rotation;
     const auto fold = [&](const GridAxis& axis) { return fold_grid(&axis, 1, rotation); };

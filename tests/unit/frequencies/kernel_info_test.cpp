@@ -7,9 +7,9 @@
 #include <iterator>
 #include <string>
 
+#include "meaning.hpp"
 #include "support/names.hpp"
 #include "unit/kernel/arguments.hpp"
-#include "vkrope/model.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope {
@@ -73,8 +73,8 @@ TEST_CASE("kernel_info: the windows of a rotation") {
     CHECK(info.windows[1].offset == 10);
     CHECK(info.windows[1].rotary_dim == 12);
     CHECK(info.windows[2].rotary_dim == 0);
-    CHECK(row_channels(rotation, 0) == 24);
-    CHECK(row_channels(rotation, 4) == 28);  // the last window ends at 26
+    CHECK(vkrope_row_channels(&rotation, 0) == 24);
+    CHECK(vkrope_row_channels(&rotation, 4) == 28);  // the last window ends at 26
     const auto refused = [&](const char* words) {
         refuses(plan_angles(rotation, VKROPE_ANGLES_AUTOMATIC, 4096, 16384).status, words);
     };
@@ -99,16 +99,16 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
                                                  128}));  // qk_nope_head_dim + qk_rope_head_dim
     CHECK(same_format(info.tensor[K], TensorInfo{VKROPE_F16, VKROPE_F16, 576,
                                                  512}));  // kv_lora_rank + qk_rope_head_dim
-    CHECK(row_channels(deepseek, deepseek.q_rotary_offset) == 192);
-    CHECK(row_channels(deepseek, deepseek.k_rotary_offset) == 576);
+    CHECK(vkrope_row_channels(&deepseek, deepseek.q_rotary_offset) == 192);
+    CHECK(vkrope_row_channels(&deepseek, deepseek.k_rotary_offset) == 576);
     RopeParams partial;
     partial.head_dim = 80;
     partial.rotary_dim = 20;
     partial.q_rotary_offset = 60;
     partial.inv_freq = std::vector<double>(10, 1.0);
-    CHECK(row_channels(partial, partial.q_rotary_offset) ==
+    CHECK(vkrope_row_channels(&partial, partial.q_rotary_offset) ==
           80);  // a window at the end of the head does not mean a latent row
-    CHECK(row_channels(partial, partial.k_rotary_offset) == 80);
+    CHECK(vkrope_row_channels(&partial, partial.k_rotary_offset) == 80);
 }
 
 TEST_CASE("kernel_info: sections come along, and record refuses a kernel without them") {

@@ -139,7 +139,7 @@ TEST_CASE("parameters: scales of quantised outputs, which must be finite and not
 
 TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {
     const auto blocks = [](std::uint32_t k, bool k_quantised, std::uint32_t v, bool v_quantised) {
-        const HadamardBlocks of = hadamard_of_llama_cpp(k, k_quantised, v, v_quantised);
+        const HadamardBlocks of = vkrope_hadamard_of_llama_cpp(k, k_quantised, v, v_quantised);
         return std::pair(of.q_and_k, of.v);
     };
     CHECK(blocks(128, true, 128, true) == std::pair(128u, 64u));

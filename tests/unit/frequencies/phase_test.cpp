@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "meaning.hpp"
 #include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 
@@ -122,7 +123,7 @@ TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
     const std::vector<double> expected = {1, 2, 3, 0, 4,  5,  6,  0, 0.1, 0.2, 0.3, 0,
                                           7, 8, 9, 0, 10, 11, 12, 0, 0.4, 0.5, 0.6, 0};
     for (std::size_t i = 0; i < expected.size(); ++i)
-        CHECK(words[4 + i] == turn_fraction(expected[i]));
+        CHECK(words[4 + i] == vkrope_turn_fraction(expected[i]));
     const Result<KernelInfo> info = kernel_info(rotation, plan, VKROPE_F32, VKROPE_F32);
     REQUIRE(bool(info));
     CHECK(info->phase);

@@ -23,23 +23,26 @@ using Ids = std::vector<std::int32_t>;
 
 TEST_CASE("ids by time: whole seconds, and products that float32 rounds up to a whole number") {
     Ids ids(6);
-    REQUIRE(timed_ids(1, 25, ids.data(), ids.size()));
+    REQUIRE(status_of(vkrope_timed_ids, 1, 25, ids.data(), ids.size()));
     CHECK(ids == Ids{0, 25, 50, 75, 100, 125});
-    REQUIRE(timed_ids(0.5f, 25, ids.data(), ids.size()));
+    REQUIRE(status_of(vkrope_timed_ids, 0.5f, 25, ids.data(), ids.size()));
     CHECK(ids == Ids{0, 12, 25, 37, 50, 62});
     // (torch.arange(4) * torch.tensor(0.04) * 25).long(): float32(0.04) is below 0.04, and its
     // product with 25 is below 1, but both round to the next whole number.
     ids.resize(4);
-    REQUIRE(timed_ids(0.04f, 25, ids.data(), ids.size()));
+    REQUIRE(status_of(vkrope_timed_ids, 0.04f, 25, ids.data(), ids.size()));
     CHECK(ids == Ids{0, 1, 2, 3});
-    REQUIRE(timed_ids(0, 25, ids.data(), ids.size()));
+    REQUIRE(status_of(vkrope_timed_ids, 0, 25, ids.data(), ids.size()));
     CHECK(ids == Ids{0, 0, 0, 0});
-    CHECK(timed_ids(1, 25, nullptr, 0));
-    check_error(timed_ids(1, 25, nullptr, 1), VKROPE_ERROR_INVALID_ARGUMENT, "ids null");
-    check_error(timed_ids(-1, 25, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT, "seconds -1");
-    check_error(timed_ids(1, 0, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT, "ids_per_second 0");
+    CHECK(status_of(vkrope_timed_ids, 1, 25, nullptr, 0));
+    check_error(status_of(vkrope_timed_ids, 1, 25, nullptr, 1), VKROPE_ERROR_INVALID_ARGUMENT,
+                "ids null");
+    check_error(status_of(vkrope_timed_ids, -1, 25, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT,
+                "seconds -1");
+    check_error(status_of(vkrope_timed_ids, 1, 0, ids.data(), 1), VKROPE_ERROR_INVALID_ARGUMENT,
+                "ids_per_second 0");
     ids.assign(4, 7);
-    check_error(timed_ids(1e9f, 1, ids.data(), 4), VKROPE_ERROR_LIMIT_EXCEEDED,
+    check_error(status_of(vkrope_timed_ids, 1e9f, 1, ids.data(), 4), VKROPE_ERROR_LIMIT_EXCEEDED,
                 "ids[3] 3000000000 int32");
     CHECK(ids == Ids(4, 7));
 }
@@ -47,16 +50,16 @@ TEST_CASE("ids by time: whole seconds, and products that float32 rounds up to a 
 TEST_CASE("ids of a ragged batch start again in each sequence") {
     const std::vector<std::int64_t> cu_seqlens = {0, 3, 3, 5}, offsets = {10, 1000, -1};
     Ids ids(5);
-    REQUIRE(ragged_ids(cu_seqlens.data(), 3, nullptr, ids.data(), 5));
+    REQUIRE(status_of(vkrope_ragged_ids, cu_seqlens.data(), 3, nullptr, ids.data(), 5));
     CHECK(ids == Ids{0, 1, 2, 0, 1});
-    REQUIRE(ragged_ids(cu_seqlens.data(), 3, offsets.data(), ids.data(), 5));
+    REQUIRE(status_of(vkrope_ragged_ids, cu_seqlens.data(), 3, offsets.data(), ids.data(), 5));
     CHECK(ids == Ids{10, 11, 12, -1, 0});
-    CHECK(ragged_ids(cu_seqlens.data(), 0, nullptr, nullptr, 0));
+    CHECK(status_of(vkrope_ragged_ids, cu_seqlens.data(), 0, nullptr, nullptr, 0));
     ids.assign(5, 7);
     const auto refused = [&](std::vector<std::int64_t> lengths, std::vector<std::int64_t> firsts,
                              Code code, const char* text) {
-        check_error(ragged_ids(lengths.data(), lengths.size() - 1,
-                               firsts.empty() ? nullptr : firsts.data(), ids.data(), 5),
+        check_error(status_of(vkrope_ragged_ids, lengths.data(), lengths.size() - 1,
+                              firsts.empty() ? nullptr : firsts.data(), ids.data(), 5),
                     code, text);
     };
     refused({1, 5}, {}, VKROPE_ERROR_INVALID_ARGUMENT, "cu_seqlens[0] 1");
@@ -66,9 +69,9 @@ TEST_CASE("ids of a ragged batch start again in each sequence") {
             "cu_seqlens[1].last 2147483648");
     refused({0, 3, 5}, {std::int64_t{-1} << 40, 0}, VKROPE_ERROR_LIMIT_EXCEEDED,
             "offsets[0].first -1099511627776");
-    check_error(ragged_ids(nullptr, 1, nullptr, ids.data(), 5), VKROPE_ERROR_INVALID_ARGUMENT,
-                "cu_seqlens null");
-    check_error(ragged_ids(cu_seqlens.data(), 3, nullptr, nullptr, 5),
+    check_error(status_of(vkrope_ragged_ids, nullptr, 1, nullptr, ids.data(), 5),
+                VKROPE_ERROR_INVALID_ARGUMENT, "cu_seqlens null");
+    check_error(status_of(vkrope_ragged_ids, cu_seqlens.data(), 3, nullptr, nullptr, 5),
                 VKROPE_ERROR_INVALID_ARGUMENT, "ids null");
     CHECK(ids == Ids(5, 7));
 }
@@ -86,7 +89,8 @@ TEST_CASE("ids of dual-chunk attention are those of vLLM's caches") {
         q_inter_t.push_back(i + size);
     }
     for (std::uint32_t role = 0; role < 6; ++role) {
-        REQUIRE(dual_chunk_ids(chunk, DualChunkRole(role), positions.data(), ids.data(), 40));
+        REQUIRE(status_of(vkrope_dual_chunk_ids, &chunk, DualChunkRole(role), positions.data(),
+                          ids.data(), 40));
         for (std::size_t p = 0; p < 40; ++p) {
             CAPTURE(role);
             CAPTURE(p);
@@ -96,10 +100,11 @@ TEST_CASE("ids of dual-chunk attention are those of vLLM's caches") {
             CHECK(ids[p] == wanted[role]);
         }
     }
-    REQUIRE(dual_chunk_ids(chunk, VKROPE_DUAL_CHUNK_KEY, positions.data(), positions.data(), 40));
+    REQUIRE(status_of(vkrope_dual_chunk_ids, &chunk, VKROPE_DUAL_CHUNK_KEY, positions.data(),
+                      positions.data(), 40));
     CHECK(positions[39] == 3);
     const auto refused = [&](DualChunk bad, DualChunkRole role, const char* text) {
-        check_error(dual_chunk_ids(bad, role, positions.data(), ids.data(), 1),
+        check_error(status_of(vkrope_dual_chunk_ids, &bad, role, positions.data(), ids.data(), 1),
                     VKROPE_ERROR_INVALID_ARGUMENT, text);
     };
     refused({0, 0}, VKROPE_DUAL_CHUNK_KEY, "chunk.chunk_size 0");
@@ -108,7 +113,8 @@ TEST_CASE("ids of dual-chunk attention are those of vLLM's caches") {
     refused({8, 2}, DualChunkRole(6), "role 6");
     positions[0] = -1;
     refused({8, 2}, VKROPE_DUAL_CHUNK_KEY, "positions[0] -1");
-    check_error(dual_chunk_ids(chunk, VKROPE_DUAL_CHUNK_KEY, nullptr, ids.data(), 1),
-                VKROPE_ERROR_INVALID_ARGUMENT, "positions null");
-    CHECK(dual_chunk_ids(chunk, VKROPE_DUAL_CHUNK_KEY, nullptr, nullptr, 0));
+    check_error(
+        status_of(vkrope_dual_chunk_ids, &chunk, VKROPE_DUAL_CHUNK_KEY, nullptr, ids.data(), 1),
+        VKROPE_ERROR_INVALID_ARGUMENT, "positions null");
+    CHECK(status_of(vkrope_dual_chunk_ids, &chunk, VKROPE_DUAL_CHUNK_KEY, nullptr, nullptr, 0));
 }

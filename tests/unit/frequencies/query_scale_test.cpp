@@ -17,15 +17,16 @@ template <std::size_t count>
 std::array<float, count> scales_of(const QueryScale& scale,
                                    const std::array<std::int32_t, count>& positions) {
     std::array<float, count> scales = {};
-    const Status status = query_scales(scale, positions.data(), count, scales.data());
+    const Status status = status_of(vkrope_query_scales, &scale, positions.data(), count,
+                                    scales.data());
     CHECK_MESSAGE(bool(status), status.what);
     return scales;
 }
 
 void check_refused(const QueryScale& scale, const char* words, std::int32_t position = 0) {
     float factor = 7;
-    test::check_error(query_scales(scale, &position, 1, &factor), VKROPE_ERROR_INVALID_ARGUMENT,
-                      words);
+    test::check_error(status_of(vkrope_query_scales, &scale, &position, 1, &factor),
+                      VKROPE_ERROR_INVALID_ARGUMENT, words);
     CHECK(factor == 7);
 }
 
@@ -64,6 +65,8 @@ TEST_CASE("query scale: errors name the field, the value and the rule") {
     check_refused({QueryScaling(9), 1, 1}, "scale.kind 9");
     check_refused({}, "positions[0] -3", -3);
     check_refused({VKROPE_QUERY_SCALING_MINISTRAL3, 1, 1e39}, "scale.beta 1e+39 5", 5);
-    CHECK(query_scales({}, nullptr, 1, nullptr).code == VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(query_scales({}, nullptr, 0, nullptr).code == VKROPE_SUCCESS);
+    const QueryScale none = {};
+    CHECK(status_of(vkrope_query_scales, &none, nullptr, 1, nullptr).code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(status_of(vkrope_query_scales, &none, nullptr, 0, nullptr).code == VKROPE_SUCCESS);
 }

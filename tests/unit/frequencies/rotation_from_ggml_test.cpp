@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "meaning.hpp"
 #include "scaling_checks.hpp"
 #include "vkrope/vkrope.hpp"
 

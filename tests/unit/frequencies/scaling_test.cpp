@@ -18,7 +18,7 @@ using namespace vkrope;
 TEST_CASE("inclusive spacing reaches 1 / base") {
     for (const std::uint32_t rotary_dim : {4u, 6u, 64u, 128u}) {
         std::vector<double> inv_freq(rotary_dim / 2);
-        REQUIRE(inclusive_inv_freq(10000, rotary_dim, inv_freq.data()));
+        REQUIRE(status_of(vkrope_inclusive_inv_freq, 10000, rotary_dim, inv_freq.data()));
         CHECK(inv_freq.front() == 1.0);
         CHECK(close(inv_freq.back(), 1e-4L));
         for (std::size_t j = 1; j < inv_freq.size(); ++j) {
@@ -27,12 +27,14 @@ TEST_CASE("inclusive spacing reaches 1 / base") {
         }
     }
     double one = 0;
-    REQUIRE(inclusive_inv_freq(10000, 2, &one));
+    REQUIRE(status_of(vkrope_inclusive_inv_freq, 10000, 2, &one));
     CHECK(one == 1.0);
-    check_error(inclusive_inv_freq(0, 8, &one), VKROPE_ERROR_INVALID_ARGUMENT, "base 0");
-    check_error(inclusive_inv_freq(10000, 3, &one), VKROPE_ERROR_INVALID_ARGUMENT, "rotary_dim 3");
-    check_error(inclusive_inv_freq(10000, 4, nullptr), VKROPE_ERROR_INVALID_ARGUMENT,
-                "inv_freq null");
+    check_error(status_of(vkrope_inclusive_inv_freq, 0, 8, &one), VKROPE_ERROR_INVALID_ARGUMENT,
+                "base 0");
+    check_error(status_of(vkrope_inclusive_inv_freq, 10000, 3, &one), VKROPE_ERROR_INVALID_ARGUMENT,
+                "rotary_dim 3");
+    check_error(status_of(vkrope_inclusive_inv_freq, 10000, 4, nullptr),
+                VKROPE_ERROR_INVALID_ARGUMENT, "inv_freq null");
     CHECK(one == 1.0);
 }
 

@@ -34,8 +34,9 @@ Table table_of(const RopeParams& rotation, const XposScaling& scaling, bool keys
     Table table;
     table.cos.resize(rows * rotation.inv_freq.size());
     table.sin.resize(table.cos.size());
-    const Status status = xpos_cos_sin(rotation, scaling, keys, first, rows, table.cos.data(),
-                                       table.sin.data());
+    const vkrope_rope_params params = rotation.view();
+    const Status status = status_of(vkrope_xpos_cos_sin, &params, &scaling, keys, first, rows,
+                                    table.cos.data(), table.sin.data());
     REQUIRE_MESSAGE(status, status.what);
     return table;
 }
@@ -101,7 +102,9 @@ TEST_CASE("XPos: what it cannot do is named") {
     std::vector<float> cos(64, 7), sin(64, 7);
     const auto refused = [&](const XposScaling& scaling, std::int64_t first, std::size_t rows,
                              Code code, const char* text) {
-        check_error(xpos_cos_sin(rotation, scaling, true, first, rows, cos.data(), sin.data()),
+        const vkrope_rope_params params = rotation.view();
+        check_error(status_of(vkrope_xpos_cos_sin, &params, &scaling, VK_TRUE, first, rows,
+                              cos.data(), sin.data()),
                     code, text);
     };
     refused({.scale_base = -1}, 0, 1, VKROPE_ERROR_INVALID_ARGUMENT, "scaling.scale_base -1");
@@ -112,7 +115,9 @@ TEST_CASE("XPos: what it cannot do is named") {
     refused({}, 0, std::size_t{1} << 32, VKROPE_ERROR_INVALID_ARGUMENT, "rows 4294967296");
     // 0.2857^-(131072 / 512) is 10^139.
     refused({}, 131072, 1, VKROPE_ERROR_LIMIT_EXCEEDED, "131072 1.9117e+139");
-    check_error(xpos_cos_sin(rotation, {}, true, 0, 1, nullptr, sin.data()),
+    const vkrope_rope_params params = rotation.view();
+    const XposScaling plain = {};
+    check_error(status_of(vkrope_xpos_cos_sin, &params, &plain, VK_TRUE, 0, 1, nullptr, sin.data()),
                 VKROPE_ERROR_INVALID_ARGUMENT, "cos null");
     rotation.phase.assign(32, 1);
     refused({}, 0, 1, VKROPE_ERROR_NOT_SUPPORTED, "rotation 0 1 32");

@@ -186,7 +186,7 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
     refuses(bad, "tensor[1].ops.scale_floor 0.5 0 store_scale",
             [](KernelInfo& i) { i.tensor[K].ops.scale_floor = 0.5f; });
     refuses(bad, "tensor[1].ops.scale_layout 2",
-            [](KernelInfo& i) { i.tensor[K].ops.scale_layout = ScaleLayout(2); });
+            [](KernelInfo& i) { i.tensor[K].ops.scale_layout = vkrope_scale_layout(2); });
     refuses(bad, "tensor[1].ops.scale_layout 1",
             [](KernelInfo& i) { i.tensor[K].ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS; });
     refuses(bad, "tensor[2].ops tensor[2].head_dim 0", [](KernelInfo& i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "meaning.hpp"
 #include "tiling_oracle.hpp"
 
 namespace vkrope {

@@ -49,8 +49,16 @@ TEST_CASE("the advice of an error about a config.json works") {
          pairing},
         {"pairing", R"({"model_type": "llama", )" + latent_keys + "}",
          R"({"model_type": "llama", "rope_interleave": true, )" + latent_keys + "}"},
-        {"single layer", bases, bases, {.layer_type = "sliding_attention"}, {.layer = 1}},
-        {"set only one", bases, bases, {.layer_type = "full_attention", .layer = 1}, {.layer = 1}},
+        {"single layer",
+         bases,
+         bases,
+         {.layer_type = "sliding_attention"},
+         {.by_layer = true, .layer = 1}},
+        {"set only one",
+         bases,
+         bases,
+         {.layer_type = "full_attention", .by_layer = true, .layer = 1},
+         {.by_layer = true, .layer = 1}},
         {"yarn rope_parameters", unknown + yarn + "}",
          unknown + R"(, "rope_parameters": {"rope_type": "yarn", "factor": 4,
                       "original_max_position_embeddings": 2048, "rope_theta": 1e4}})"},
@@ -66,15 +74,15 @@ TEST_CASE("the advice of an error about a config.json works") {
         {"layer_group_size no layer",
          unknown + R"(, "layer_group_size": 4})",
          unknown + R"(, "layer_group_size": 4})",
-         {.layer = 1},
+         {.by_layer = true, .layer = 1},
          {}},
         {"layer_group_size layer_types null",
          unknown + R"(, "layer_group_size": 4})",
          R"({"model_type": "brand_new", "head_dim": 64, "rope_theta": 1e4, "num_hidden_layers": 2,
              "layer_group_size": null, )" +
              two_kinds + "}",
-         {.layer = 1},
-         {.layer = 1}},
+         {.by_layer = true, .layer = 1},
+         {.by_layer = true, .layer = 1}},
         {"vision_config.rope_scaling null",
          R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 16,
              "rope_scaling": {"type": "linear", "factor": 2}}})",
@@ -104,8 +112,8 @@ TEST_CASE("the advice of an error about a GGUF file works") {
     GgufBuilder heads("llama");
     heads.u32("block_count", 2).u32("embedding_length", 512).u32("rope.dimension_count", 32);
     heads.i32_list("attention.head_count", {8, 16}).f32("rope.freq_base", 1e4);
-    advised(heads, "llama.attention.head_count 8 16 single layer", {.layer = 1});
-    CHECK(read(heads, {.layer = 0}).value.head_dim == 64);
+    advised(heads, "llama.attention.head_count 8 16 single layer", {.by_layer = true, .layer = 1});
+    CHECK(read(heads, {.by_layer = true, .layer = 0}).value.head_dim == 64);
 }
 
 namespace {

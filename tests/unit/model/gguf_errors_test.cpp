@@ -69,12 +69,14 @@ TEST_CASE("GGUF: architectures without RoPE, and unknown ones") {
 }
 
 TEST_CASE("GGUF: queries that a file cannot answer") {
-    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "tower vision", {.tower = "vision"});
-    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "seq_len",
+    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "query.tower vision",
+                  {.tower = "vision"});
+    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "query.seq_len",
                   {.seq_len = (std::uint64_t{1} << 31) + 1});
-    check_refused(plain("gemma2"), VKROPE_ERROR_INVALID_ARGUMENT, "layer 1 layer_type",
-                  {.layer_type = "full_attention", .layer = 1});
-    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "layer 12 12", {.layer = 12});
+    check_refused(plain("gemma2"), VKROPE_ERROR_INVALID_ARGUMENT, "query.layer 1 query.layer_type",
+                  {.layer_type = "full_attention", .by_layer = true, .layer = 1});
+    check_refused(plain(), VKROPE_ERROR_INVALID_ARGUMENT, "query.layer 12 12",
+                  {.by_layer = true, .layer = 12});
 }
 
 TEST_CASE("GGUF: keys of the wrong type, or out of range, with their rule") {

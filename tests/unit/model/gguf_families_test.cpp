@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gguf_reading.hpp"
+#include "meaning.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -46,7 +47,8 @@ TEST_CASE("GGUF: DeepSeek V4's two bases, and YaRN without a magnitude") {
     for (int layer = 0; layer < 4; ++layer) {
         CAPTURE(layer);
         const bool plain_layer = layer % 3 == 0;
-        const RopeParams rotation = rotation_of(file, {.layer = layer});
+        const RopeParams rotation = rotation_of(file,
+                                                {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.head_dim == 512);
         CHECK(rotation.rotary_dim == 64);
@@ -74,14 +76,17 @@ TEST_CASE("GGUF: Step 3.5 turns half of the channels, with divisors, where atten
     scaled_file.tensor("rope_freqs.weight", std::vector<float>(64, 2.0f));
     for (int layer = 0; layer < 4; ++layer) {
         CAPTURE(layer);
-        const RopeParams rotation = rotation_of(file, {.layer = layer});
+        const RopeParams rotation = rotation_of(file,
+                                                {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(rotation.pairing == VKROPE_HALF_SPLIT);
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.warnings.empty());
         CHECK(rotation.inv_freq == (layer == 0 ? frequencies(5e6, 64) : frequencies(10000, 128)));
         std::vector<double> divided = rotation.inv_freq;
         for (double& each : divided) each /= layer == 0 ? 2 : 1;
-        CHECK(rotation_of(scaled_file, {.layer = layer}).inv_freq == divided);
+        CHECK(
+            rotation_of(scaled_file, {.by_layer = true, .layer = std::uint32_t(layer)}).inv_freq ==
+            divided);
     }
     GgufBuilder odd("step35");
     odd.u32("block_count", 1).u32("attention.key_length", 128).u32("rope.dimension_count", 6);
@@ -97,13 +102,15 @@ TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
     slide[0] = slide[4] = rotate[4] = rotate[11] = false;
     granite.boolean_list("attention.sliding_window_pattern", slide);
     for (int layer = 0; layer < 12; ++layer) {
-        CHECK_FALSE(rotation_of(granite, {.layer = layer}).no_rope);
+        CHECK_FALSE(
+            rotation_of(granite, {.by_layer = true, .layer = std::uint32_t(layer)}).no_rope);
     }
     GgufBuilder some = granite;
     some.boolean_list("attention.rope_pattern", rotate);
     for (int layer = 0; layer < 12; ++layer) {
         CAPTURE(layer);
-        CHECK(rotation_of(some, {.layer = layer}).no_rope != rotate[std::size_t(layer)]);
+        CHECK(rotation_of(some, {.by_layer = true, .layer = std::uint32_t(layer)}).no_rope !=
+              rotate[std::size_t(layer)]);
     }
     CHECK_FALSE(rotation_of(some).no_rope);
     CHECK(warns(rotation_of(some), "full_attention"));
@@ -117,13 +124,14 @@ TEST_CASE("GGUF: lists of layers with RoPE and of recurrent layers") {
                   "granite_swa.attention.rope_pattern 1 12");
 
     GgufBuilder qwen = plain("qwen4exp").i32_list("rope.dimension_sections", {24, 20, 20, 0});
-    CHECK(rotation_of(qwen, {.layer = 3}).sections.order == VKROPE_SECTIONS_INTERLEAVED);
-    CHECK(rotation_of(qwen, {.layer = 4}).no_rope);
+    CHECK(rotation_of(qwen, {.by_layer = true, .layer = 3}).sections.order ==
+          VKROPE_SECTIONS_INTERLEAVED);
+    CHECK(rotation_of(qwen, {.by_layer = true, .layer = 4}).no_rope);
     std::vector<bool> recurrent(12, false);
     recurrent[3] = true;
     qwen.boolean_list("attention.recurrent_layers", recurrent);
-    CHECK(rotation_of(qwen, {.layer = 3}).no_rope);
-    CHECK_FALSE(rotation_of(qwen, {.layer = 4}).no_rope);
+    CHECK(rotation_of(qwen, {.by_layer = true, .layer = 3}).no_rope);
+    CHECK_FALSE(rotation_of(qwen, {.by_layer = true, .layer = 4}).no_rope);
 }
 
 TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
@@ -138,11 +146,11 @@ TEST_CASE("GGUF: architectures that differ from Llama by their pairs alone") {
         file.u32("block_count", 2).u32("attention.key_length_mla", 192);
         file.u32("attention.kv_lora_rank", 512).u32("rope.dimension_count", 64);
         file.f32("rope.freq_base", 10000).i32_list("attention.head_count_kv", {0, 1});
-        const RopeParams rotation = rotation_of(file, {.layer = 1});
+        const RopeParams rotation = rotation_of(file, {.by_layer = true, .layer = 1});
         CHECK(rotation.pairing == VKROPE_INTERLEAVED);
         CHECK(rotation.q_rotary_offset == 128);
         CHECK(rotation.k_rotary_offset == 512);
-        CHECK(rotation_of(file, {.layer = 0}).no_rope);
+        CHECK(rotation_of(file, {.by_layer = true, .layer = 0}).no_rope);
     }
 }
 
@@ -151,8 +159,10 @@ TEST_CASE("GGUF: Clef turns as Qwen 3.5, whose layers it has") {
     const GgufBuilder qwen = plain("qwen35").i32_list("rope.dimension_sections", {24, 20, 20, 0});
     for (int layer = 0; layer < 12; ++layer) {
         CAPTURE(layer);
-        const RopeParams ours = rotation_of(clef, {.layer = layer});
-        const RopeParams theirs = rotation_of(qwen, {.layer = layer});
+        const RopeParams ours = rotation_of(clef,
+                                            {.by_layer = true, .layer = std::uint32_t(layer)});
+        const RopeParams theirs = rotation_of(qwen,
+                                              {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(!ours.no_rope == (layer % 4 == 3));
         CHECK(ours.pairing == theirs.pairing);
         CHECK(ours.sections == theirs.sections);

@@ -8,7 +8,7 @@
 
 #include "gguf_reading.hpp"
 #include "support/gguf_builder.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -27,21 +27,26 @@ TEST_CASE("GGUF: layers of several types") {
     CHECK(warns(sliding, "gemma3.rope.freq_base_swa 10000"));
     for (int layer = 0; layer < 12; ++layer) {
         CAPTURE(layer);
-        CHECK(rotation_of(gemma, {.layer = layer}).inv_freq == (layer % 6 == 5 ? full : local));
+        CHECK(rotation_of(gemma, {.by_layer = true, .layer = std::uint32_t(layer)}).inv_freq ==
+              (layer % 6 == 5 ? full : local));
     }
-    CHECK(rotation_of(gemma, {.layer = 5}).warnings.empty());
-    CHECK(read(gemma, {.layer = 12}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(rotation_of(gemma, {.by_layer = true, .layer = 5}).warnings.empty());
+    CHECK(read(gemma, {.by_layer = true, .layer = 12}).status.code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(read(gemma, {.layer_type = "chunked_attention"}).status.code ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(read(plain(), {.layer_type = "full_attention"}).status.code ==
           VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000), {.layer = 0}).inv_freq ==
-          frequencies(20000, 128));
-    CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000), {.layer = 5})
+    CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000),
+                      {.by_layer = true, .layer = 0})
+              .inv_freq == frequencies(20000, 128));
+    CHECK(rotation_of(GgufBuilder(gemma).f32("rope.freq_base_swa", 20000),
+                      {.by_layer = true, .layer = 5})
               .warnings.empty());
-    CHECK(rotation_of(GgufBuilder(gemma).u32("attention.sliding_window_pattern", 2), {.layer = 1})
+    CHECK(rotation_of(GgufBuilder(gemma).u32("attention.sliding_window_pattern", 2),
+                      {.by_layer = true, .layer = 1})
               .inv_freq == full);
-    CHECK(rotation_of(plain("gemma3"), {.layer = 0}).inv_freq ==
+    CHECK(rotation_of(plain("gemma3"), {.by_layer = true, .layer = 0}).inv_freq ==
           frequencies(500000, 128));  // no window: no sliding layers
 
     // A list of layers with their own rows and windows, and divisors only for full attention: Gemma
@@ -59,8 +64,8 @@ TEST_CASE("GGUF: layers of several types") {
     std::vector<float> divisors(256, 1e30f);
     std::fill_n(divisors.begin(), 64, 1.0f);
     four.tensor("rope_freqs.weight", divisors);
-    const RopeParams first = rotation_of(four, {.layer = 0}),
-                     last = rotation_of(four, {.layer = 2});
+    const RopeParams first = rotation_of(four, {.by_layer = true, .layer = 0}),
+                     last = rotation_of(four, {.by_layer = true, .layer = 2});
     CHECK(first.head_dim == 256);
     CHECK(first.inv_freq == frequencies(10000, 256));
     CHECK(last.head_dim == 512);
@@ -73,16 +78,17 @@ TEST_CASE("GGUF: layers of several types") {
         .text("rope.scaling.type", "yarn")
         .f32("rope.scaling.factor", 8);
     olmo.u32("rope.scaling.original_context_length", 8192).f32("rope.scaling.attn_factor", 1.5f);
-    const RopeParams window = rotation_of(olmo, {.layer = 0});
+    const RopeParams window = rotation_of(olmo, {.by_layer = true, .layer = 0});
     CHECK(window.inv_freq == frequencies(500000, 128));
     CHECK(window.attention_factor == 1);
     CHECK(window.warnings.empty());
-    CHECK(rotation_of(olmo, {.layer = 3}).rope_type == "yarn");
+    CHECK(rotation_of(olmo, {.by_layer = true, .layer = 3}).rope_type == "yarn");
 }
 
 TEST_CASE("GGUF: layers that do not rotate") {
     const auto turns = [](const GgufBuilder& file, int layer) {
-        const RopeParams rotation = rotation_of(file, {.layer = layer});
+        const RopeParams rotation = rotation_of(file,
+                                                {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(!rotation.no_rope == (rotation.rotary_dim != 0));
         CHECK(!rotation.no_rope != rotation.inv_freq.empty());
         CHECK(rotation.head_dim == 128);
@@ -144,7 +150,8 @@ TEST_CASE("GGUF: sections") {
         .u32("attention.key_length", 256)
         .u32("rope.dimension_count", 64)
         .f32("rope.freq_base", 1e7f);
-    rotation = rotation_of(qwen.i32_list("rope.dimension_sections", {11, 11, 10, 0}), {.layer = 3});
+    rotation = rotation_of(qwen.i32_list("rope.dimension_sections", {11, 11, 10, 0}),
+                           {.by_layer = true, .layer = 3});
     CHECK(rotation.sections.order == VKROPE_SECTIONS_INTERLEAVED);
     CHECK(rotation.sections.axes == 3);
     CHECK(rotation.warnings.empty());

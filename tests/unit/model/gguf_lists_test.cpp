@@ -7,7 +7,7 @@
 
 #include "gguf_reading.hpp"
 #include "support/gguf_builder.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -45,7 +45,8 @@ TEST_CASE("GGUF: bases, widths of heads and of rotations may be listed by layer"
                                   .i32_list("rope.dimension_count", {256, 256, 256, 128});
     for (int layer = 0; layer < 4; ++layer) {
         CAPTURE(layer);
-        const RopeParams rotation = rotation_of(gemma, {.layer = layer});
+        const RopeParams rotation = rotation_of(gemma,
+                                                {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(rotation.head_dim == (layer == 3 ? 512 : 256));
         CHECK(rotation.inv_freq == (layer == 3 ? frequencies(1e6, 128) : frequencies(1e4, 256)));
         CHECK(rotation.warnings.empty());
@@ -58,8 +59,8 @@ TEST_CASE("GGUF: bases, widths of heads and of rotations may be listed by layer"
               .inv_freq == frequencies(5e5, 128));
     const GgufBuilder two = GgufBuilder(llama).f32_list("rope.freq_base", {1e4f, 1e4f, 5e5f, 1e4f});
     refused(two, "llama.rope.freq_base 10000 500000", {}, VKROPE_ERROR_INVALID_ARGUMENT);
-    CHECK(rotation_of(two, {.layer = 2}).inv_freq == frequencies(5e5, 128));
-    CHECK(rotation_of(two, {.layer = 3}).inv_freq == frequencies(1e4, 128));
+    CHECK(rotation_of(two, {.by_layer = true, .layer = 2}).inv_freq == frequencies(5e5, 128));
+    CHECK(rotation_of(two, {.by_layer = true, .layer = 3}).inv_freq == frequencies(1e4, 128));
 }
 
 TEST_CASE("GGUF: rows of latent attention may be listed by layer") {
@@ -68,9 +69,9 @@ TEST_CASE("GGUF: rows of latent attention may be listed by layer") {
         .i32_list("attention.key_length_mla", {192, 192, 192, 256})
         .i32_list("attention.kv_lora_rank", {512, 512, 512, 512})
         .u32("attention.key_length", 576);
-    CHECK(rotation_of(latent, {.layer = 0}).q_rotary_offset == 128);
-    CHECK(rotation_of(latent, {.layer = 3}).q_rotary_offset == 192);
-    CHECK(rotation_of(latent, {.layer = 3}).k_rotary_offset == 512);
+    CHECK(rotation_of(latent, {.by_layer = true, .layer = 0}).q_rotary_offset == 128);
+    CHECK(rotation_of(latent, {.by_layer = true, .layer = 3}).q_rotary_offset == 192);
+    CHECK(rotation_of(latent, {.by_layer = true, .layer = 3}).k_rotary_offset == 512);
     refused(latent, "deepseek2.attention.key_length_mla 192 256", {},
             VKROPE_ERROR_INVALID_ARGUMENT);
 }
@@ -109,7 +110,7 @@ TEST_CASE("GGUF: lists whose names end in _per_layer, where a 0 is the other key
         .f32_list("rope.freq_base_per_layer", {1e4f, 1e4f, 0, 5e6f});
     CHECK(rotation_of(listed, full).inv_freq == frequencies(5e6, 32));
     CHECK(rotation_of(listed, slides).inv_freq == frequencies(1e4, 128));
-    CHECK(rotation_of(listed, {.layer = 2}).inv_freq == frequencies(1e4, 128));
+    CHECK(rotation_of(listed, {.by_layer = true, .layer = 2}).inv_freq == frequencies(1e4, 128));
     GgufBuilder other = step;
     other.f32_list("rope.freq_base_per_layer", {1e4f, 1e4f, 1e4f, 1e6f});
     refused(other, "step35.rope.freq_base 5000000 step35.rope.freq_base_per_layer 1000000", full);
@@ -122,8 +123,8 @@ TEST_CASE("GGUF: a 0 in a list of bases or widths is a layer without RoPE") {
           GgufBuilder(llama)
               .f32("rope.freq_base", 1e4f)
               .i32_list("rope.dimension_count", {128, 128, 128, 0})}) {
-        CHECK(rotation_of(file, {.layer = 2}).inv_freq == frequencies(1e4, 128));
-        const RopeParams still = rotation_of(file, {.layer = 3});
+        CHECK(rotation_of(file, {.by_layer = true, .layer = 2}).inv_freq == frequencies(1e4, 128));
+        const RopeParams still = rotation_of(file, {.by_layer = true, .layer = 3});
         CHECK(still.no_rope);
         CHECK(still.head_dim == 128);
         CHECK(warns(rotation_of(file), "layers no RoPE"));
@@ -137,7 +138,7 @@ TEST_CASE("GGUF: lists of a wrong length or of wrong numbers are refused by name
     refused(GgufBuilder(llama).f32_list("rope.freq_base", {1e4f, -1, 1e4f, 1e4f}),
             "llama.rope.freq_base[1] -1");
     refused(GgufBuilder(llama).i32_list("rope.dimension_count", {128, 128, 128, 63}),
-            "llama.rope.dimension_count 63", {.layer = 3});
+            "llama.rope.dimension_count 63", {.by_layer = true, .layer = 3});
     refused(four_layers("llama").i32_list("attention.key_length", {128, 128, 128}),
             "llama.attention.key_length 3 4");
     GgufBuilder uncounted("llama");
@@ -183,16 +184,17 @@ TEST_CASE("GGUF: a key of norms, scaling or layers that nobody reads is named in
     }
     // A layer without RoPE has norms and scales, and nothing of the rotation.
     const GgufBuilder still = plain("smollm3").boolean("attention.qk_norm", 1).u32("rope.odd", 1);
-    CHECK(warns(rotation_of(still, {.layer = 3}), "smollm3.attention.qk_norm true"));
-    CHECK(!warns(rotation_of(still, {.layer = 3}), "smollm3.rope.odd"));
-    CHECK(warns(rotation_of(still, {.layer = 2}), "smollm3.rope.odd"));
+    CHECK(warns(rotation_of(still, {.by_layer = true, .layer = 3}),
+                "smollm3.attention.qk_norm true"));
+    CHECK(!warns(rotation_of(still, {.by_layer = true, .layer = 3}), "smollm3.rope.odd"));
+    CHECK(warns(rotation_of(still, {.by_layer = true, .layer = 2}), "smollm3.rope.odd"));
 }
 
 TEST_CASE("GGUF: norms that are not known are said to be") {
     GgufBuilder layer = plain();
     layer.tensor_of("blk.3.attn_q.weight", {4096, 4096}, 0, 0);
-    CHECK(!warns(rotation_of(layer, {.layer = 3}), "norms not known"));
-    CHECK(warns(rotation_of(layer, {.layer = 2}), "Q K norms not known 2"));
+    CHECK(!warns(rotation_of(layer, {.by_layer = true, .layer = 3}), "norms not known"));
+    CHECK(warns(rotation_of(layer, {.by_layer = true, .layer = 2}), "Q K norms not known 2"));
     CHECK(warns(rotation_of(plain("of_mine"), {.pairing = VKROPE_HALF_SPLIT}),
                 "of_mine Q K norms not known"));
 }

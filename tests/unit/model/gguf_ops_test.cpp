@@ -5,7 +5,7 @@
 
 #include "gguf_reading.hpp"
 #include "support/gguf_builder.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -84,8 +84,8 @@ TEST_CASE("GGUF: no norm and a norm that is not known are two answers") {
     GgufBuilder layer = with_heads("llama");
     layer.tensor_of("blk.3.attn_q.weight", {4096, 4096}, f32_tensor, 0);
     CHECK(known(layer));
-    CHECK(known(layer, {.layer = 3}));
-    CHECK_FALSE(known(layer, {.layer = 2}));
+    CHECK(known(layer, {.by_layer = true, .layer = 3}));
+    CHECK_FALSE(known(layer, {.by_layer = true, .layer = 2}));
     CHECK(known(with_norms("qwen3", {128}, {128})));
     CHECK_FALSE(known(with_norms("qwen3", {96}, {128})));
     const RopeParams unknown = rotation_of(with_norms("of_mine", {128}, {128}),
@@ -115,8 +115,8 @@ TEST_CASE("GGUF: what an architecture does differently") {
 
     // Llama 4: layers that rotate have a norm, every fourth one scales its queries.
     const GgufBuilder four = with_heads("llama4");
-    const ModelOps first = rotation_of(four, {.layer = 0}).ops,
-                   fourth = rotation_of(four, {.layer = 3}).ops;
+    const ModelOps first = rotation_of(four, {.by_layer = true, .layer = 0}).ops,
+                   fourth = rotation_of(four, {.by_layer = true, .layer = 3}).ops;
     CHECK(first.tensor[Q].norm.kind == VKROPE_NORM_RMS);
     CHECK(first.tensor[Q].norm.place == VKROPE_NORM_PLACE_AFTER);
     CHECK(first.tensor[Q].norm.weight == VKROPE_PARAMETER_NONE);
@@ -126,7 +126,8 @@ TEST_CASE("GGUF: what an architecture does differently") {
     CHECK(fourth.tensor[Q].scale_tokens);
     GgufBuilder maverick = four;
     maverick.u32("expert_count", 128);
-    CHECK(rotation_of(maverick, {.layer = 0}).ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    CHECK(rotation_of(maverick, {.by_layer = true, .layer = 0}).ops.tensor[Q].norm.kind ==
+          VKROPE_NORM_NONE);
 
     GgufBuilder mistral = with_heads("mistral3");
     mistral.f32("attention.temperature_scale", 0.1f)
@@ -139,8 +140,10 @@ TEST_CASE("GGUF: what an architecture does differently") {
 TEST_CASE("GGUF: norms belong to the layer that the query names") {
     const GgufBuilder file = with_norms("qwen3", {128}, {128}, "weight", "2");
     CHECK(rotation_of(file).ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
-    CHECK(rotation_of(file, {.layer = 2}).ops.tensor[Q].norm.kind == VKROPE_NORM_RMS);
-    CHECK(rotation_of(file, {.layer = 1}).ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
+    CHECK(rotation_of(file, {.by_layer = true, .layer = 2}).ops.tensor[Q].norm.kind ==
+          VKROPE_NORM_RMS);
+    CHECK(rotation_of(file, {.by_layer = true, .layer = 1}).ops.tensor[Q].norm.kind ==
+          VKROPE_NORM_NONE);
 }
 
 TEST_CASE("GGUF: other tensors with such names are not norms of a layer") {

@@ -10,7 +10,7 @@
 
 #include "support/gguf_builder.hpp"
 #include "support/names.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

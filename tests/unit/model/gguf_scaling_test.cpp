@@ -8,7 +8,7 @@
 
 #include "gguf_reading.hpp"
 #include "support/gguf_builder.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;

@@ -4,7 +4,7 @@
 
 #include "gguf_reading.hpp"
 #include "support/gguf_builder.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -59,7 +59,9 @@ TEST_CASE("GGUF: what is said of an unknown architecture is true of its file") {
     GgufBuilder bases = plain("nautilus").f32("rope.freq_base_swa", 10000);
     bases.u32("attention.sliding_window", 1024).u32("attention.sliding_window_pattern", 4);
     const auto layer = [&](int number) {
-        return rotation_of(bases, {.layer = number, .pairing = VKROPE_HALF_SPLIT});
+        return rotation_of(
+            bases,
+            {.by_layer = true, .layer = std::uint32_t(number), .pairing = VKROPE_HALF_SPLIT});
     };
     CHECK(layer(0).inv_freq == frequencies(10000, 128));
     CHECK(layer(3).inv_freq == frequencies(500000, 128));
@@ -83,7 +85,8 @@ TEST_CASE("GGUF: a norm of K alone is read whichever layer is asked for") {
     for (const char* number : {"0", "2"}) {
         const std::string tensor = "blk." + std::string(number) + ".attn_k_norm.weight";
         const GgufBuilder file = of_k("llama", tensor.c_str());
-        for (const ModelQuery& query : {ModelQuery(), ModelQuery{.layer = number[0] - '0'}}) {
+        for (const ModelQuery& query : {ModelQuery(), ModelQuery{.by_layer = true,
+                                                      .layer = std::uint32_t(number[0] - '0')}}) {
             const ModelOps ops = rotation_of(file, query).ops;
             CHECK(ops.tensor[K].norm.kind == VKROPE_NORM_RMS);
             CHECK(ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);

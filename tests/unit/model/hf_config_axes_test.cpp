@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hf_config_reading.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -190,7 +190,7 @@ TEST_CASE("Llama 4 Scout: the factors of its llama3 scaling are equal") {
         {"factor": 16.0, "high_freq_factor": 1.0, "low_freq_factor": 1.0,
         "original_max_position_embeddings": 8192,
          "rope_type": "llama3"}}})",
-        {.layer = 0});
+        {.by_layer = true, .layer = 0});
     CHECK(scout.pairing == interleaved);
     for (std::size_t j = 0; j < 64; ++j) {
         const double frequency = std::pow(5e5, -2.0 * double(j) / 128);

@@ -10,7 +10,7 @@
 
 #include "hf_config_reading.hpp"
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -59,7 +59,8 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
     for (const std::string& json : {by_ratio, by_type}) {
         for (int layer = 0; layer < 6; ++layer) {
             CAPTURE(layer);
-            const RopeParams rotation = imported(json, {.layer = layer});
+            const RopeParams rotation = imported(json,
+                                                 {.by_layer = true, .layer = std::uint32_t(layer)});
             CHECK(!rotation.no_rope);
             CHECK(rotation.pairing == interleaved);
             CHECK(rotation.head_dim == 512);
@@ -79,7 +80,8 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
         CHECK(imported(json, {.layer_type = "heavily_compressed_attention"}).base == 160000);
         CHECK(warns(imported(json), "sliding_attention"));
     }
-    CHECK(warns(imported(with(by_ratio, R"("compress_rope_theta": 160000,)", ""), {.layer = 2}),
+    CHECK(warns(imported(with(by_ratio, R"("compress_rope_theta": 160000,)", ""),
+                         {.by_layer = true, .layer = 2}),
                 "compress_rope_theta 160000"));
     check_refused(with(by_ratio, "4, 128, 0]", "4, 64, 0]"), {}, VKROPE_ERROR_INVALID_DATA,
                   "compress_ratios[5] 64 0 4 128");
@@ -87,8 +89,9 @@ TEST_CASE("DeepSeek V4: plain in sliding layers, another base and YaRN where key
                   "compress_ratios");
     check_refused(with(by_ratio, "[0, 0, 4, 128, 4, 128, 0]", "[0, 0, 4]"), {},
                   VKROPE_ERROR_INVALID_DATA, "compress_ratios 3 6");
-    check_refused(with(by_type, R"("compress": {)", R"("other": {)"), {.layer = 2},
-                  VKROPE_ERROR_INVALID_DATA, "rope_parameters compress");
+    check_refused(with(by_type, R"("compress": {)", R"("other": {)"),
+                  {.by_layer = true, .layer = 2}, VKROPE_ERROR_INVALID_DATA,
+                  "rope_parameters compress");
 }
 
 TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
@@ -96,7 +99,8 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     const double bases[] = {0, 1e4, 1e4, 1e4, 0, 1e4, 1e4, 5e5};
     for (int layer = 0; layer < 8; ++layer) {
         CAPTURE(layer);
-        const RopeParams rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json,
+                                             {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(!rotation.no_rope == (bases[layer] != 0));
         CHECK(rotation.head_dim == 128);
         if (!rotation.no_rope) check_plain(rotation, bases[layer]);
@@ -105,7 +109,8 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     check_refused(json, {.layer_type = "sliding_attention"}, VKROPE_ERROR_INVALID_ARGUMENT,
                   "layer_rope_theta 10000 500000");
     check_refused(json, {}, VKROPE_ERROR_INVALID_ARGUMENT, "layer_rope_theta");
-    check_refused(json, {.layer = 8}, VKROPE_ERROR_INVALID_ARGUMENT, "layer 8 8");
+    check_refused(json, {.by_layer = true, .layer = 8}, VKROPE_ERROR_INVALID_ARGUMENT,
+                  "query.layer 8 8");
 
     const std::string same = with(json, "500000.0", "10000.0");
     check_plain(imported(same, {.layer_type = "sliding_attention"}), 1e4);
@@ -115,7 +120,7 @@ TEST_CASE("Granite SWA: a base for each layer, 0 for none") {
     // Without a list all layers have the global base.
     const std::size_t list = json.find(R"(  "layer_rope_theta")");
     const std::string none = json.substr(0, list) + json.substr(json.find('\n', list) + 1);
-    check_plain(imported(none, {.layer = 0}), 1e4);
+    check_plain(imported(none, {.by_layer = true, .layer = 0}), 1e4);
 
     check_refused(with(json, R"("layer_rope_theta": [0, )", R"("layer_rope_theta": [)"), {},
                   VKROPE_ERROR_INVALID_DATA, "layer_rope_theta 7");
@@ -130,7 +135,8 @@ TEST_CASE("Step 3.5: a list of bases and of shares, and a scaling for one type o
     const std::string json = model_file("step-3.5-flash");
     for (int layer = 0; layer < 5; ++layer) {
         CAPTURE(layer);
-        const RopeParams rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json,
+                                             {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(rotation.pairing == half);
         CHECK(rotation.head_dim == 128);
         CHECK(rotation.ops.tensor[Q].norm.weight_offset == 1);

@@ -104,10 +104,11 @@ TEST_CASE("params.json: what is in code, or is not known, is refused") {
     refused(R"(, "rope_theta": 1e4, "qk_rope_head_dim": 64)", VKROPE_ERROR_INVALID_DATA,
             "qk_nope_head_dim");
     refused(R"(, "rope_theta": 1e4, "head_dim": 63)", VKROPE_ERROR_INVALID_DATA, "head_dim 63");
-    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "layer 40 40", {.layer = 40});
-    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "layer_type x",
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "query.layer 40 40",
+            {.by_layer = true, .layer = 40});
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "query.layer_type x",
             {.layer_type = "x"});
-    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "tower vision",
+    refused(R"(, "rope_theta": 1e4)", VKROPE_ERROR_INVALID_ARGUMENT, "query.tower vision",
             {.tower = "vision"});
     // DeepSeek's own inference code: its scaling has defaults there.
     check_refused({R"({"vocab_size": 129280, "dim": 7168, "inter_dim": 18432, "n_layers": 61,

@@ -8,7 +8,8 @@
 
 #include "hf_config_reading.hpp"
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "meaning.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -220,7 +221,7 @@ TEST_CASE("diffusers: what is not a rotation by whole positions is named") {
     }
     const std::string good = flux(R"("axes_dims_rope": [16, 56, 56])");
     for (const ModelQuery& query :
-         {ModelQuery{.layer = 3}, ModelQuery{.layer_type = "full_attention"},
+         {ModelQuery{.by_layer = true, .layer = 3}, ModelQuery{.layer_type = "full_attention"},
           ModelQuery{.tower = "vision"}}) {
         CHECK(from_hf_config(good, query).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
     }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -92,17 +92,19 @@ TEST_CASE("what a query asks for and the model does not have") {
         check_refused({json, words}, code, query);
     };
     refused(llama, {.layer_type = "full_attention"}, VKROPE_ERROR_INVALID_ARGUMENT,
-            "layer_type full_attention");
-    refused(llama, {.layer = 3}, VKROPE_ERROR_INVALID_ARGUMENT, "layer 3 3");
-    refused(llama, {.layer_type = "full_attention", .layer = 1}, VKROPE_ERROR_INVALID_ARGUMENT,
-            "layer 1 layer_type");
+            "query.layer_type full_attention");
+    refused(llama, {.by_layer = true, .layer = 3}, VKROPE_ERROR_INVALID_ARGUMENT,
+            "query.layer 3 3");
+    refused(llama, {.layer_type = "full_attention", .by_layer = true, .layer = 1},
+            VKROPE_ERROR_INVALID_ARGUMENT, "query.layer 1 query.layer_type");
     refused(llama, {.seq_len = (std::uint64_t{1} << 31) + 1}, VKROPE_ERROR_INVALID_ARGUMENT,
-            "seq_len 2147483649");
+            "query.seq_len 2147483649");
     refused(llama, {.tower = "vision"}, VKROPE_ERROR_INVALID_ARGUMENT, "vision_config");
-    refused(llama, {.tower = "audio"}, VKROPE_ERROR_INVALID_ARGUMENT, "tower audio");
+    refused(llama, {.tower = "audio"}, VKROPE_ERROR_INVALID_ARGUMENT, "query.tower audio");
     refused(gemma, {.layer_type = "local"}, VKROPE_ERROR_INVALID_ARGUMENT,
-            "layer_type local full_attention sliding_attention");
-    refused(gemma, {.layer = 6}, VKROPE_ERROR_INVALID_ARGUMENT, "layer 6 6");
+            "query.layer_type local full_attention sliding_attention");
+    refused(gemma, {.by_layer = true, .layer = 6}, VKROPE_ERROR_INVALID_ARGUMENT,
+            "query.layer 6 6");
     refused(R"({"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}})",
             {.tower = "vision"}, VKROPE_ERROR_NOT_SUPPORTED, "siglip_vision_model");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 1280, "num_heads": 24}})",
@@ -110,8 +112,9 @@ TEST_CASE("what a query asks for and the model does not have") {
             "vision_config.hidden_size 1280 num_heads 24");
     refused(R"({"model_type": "qwen2_vl", "vision_config": {"embed_dim": 96, "num_heads": 16}})",
             {.tower = "vision"}, VKROPE_ERROR_INVALID_DATA, "vision_config.head_dim 6 4");
-    refused(R"({"model_type": "qwen2_vl", "vision_config": {}})", {.layer = 1, .tower = "vision"},
-            VKROPE_ERROR_INVALID_ARGUMENT, "tower vision layers");
+    refused(R"({"model_type": "qwen2_vl", "vision_config": {}})",
+            {.by_layer = true, .layer = 1, .tower = "vision"}, VKROPE_ERROR_INVALID_ARGUMENT,
+            "query.tower vision layers");
 }
 
 TEST_CASE("lists and sections of the wrong length") {
@@ -170,7 +173,7 @@ TEST_CASE("lists and sections of the wrong length") {
     }
     check_refused({llama_with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e4}})"),
                    "layer_types"},
-                  VKROPE_ERROR_INVALID_DATA, {.layer = 1});
+                  VKROPE_ERROR_INVALID_DATA, {.by_layer = true, .layer = 1});
 }
 
 TEST_CASE("rope_theta") {

@@ -10,7 +10,7 @@
 
 #include "hf_config_reading.hpp"
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -420,10 +420,12 @@ TEST_CASE(
            "text_config": {"model_type": "t5gemma2_text", )" +
         gemma;
     const std::string decoder = R"("decoder": {"model_type": "t5gemma2_decoder", )" + gemma + "}";
-    check_plain(
-        imported(R"({"model_type": "t5gemma2", )" + encoder + "}}, " + decoder + "}", {.layer = 0}),
-        1e4);
-    check_plain(imported(R"({"model_type": "t5gemma2", )" + encoder + "}}}", {.layer = 5}), 1e6);
+    check_plain(imported(R"({"model_type": "t5gemma2", )" + encoder + "}}, " + decoder + "}",
+                         {.by_layer = true, .layer = 0}),
+                1e4);
+    check_plain(imported(R"({"model_type": "t5gemma2", )" + encoder + "}}}",
+                         {.by_layer = true, .layer = 5}),
+                1e6);
     // Next to sizes in the outer object such an object means something else.
     const RopeParams flat = imported(
         R"({"model_type": "llama", "head_dim": 64, "hidden_size": 512, "num_attention_heads": 8,

@@ -56,10 +56,10 @@ TEST_CASE("a width may be that of another kind of layer") {
             "rope_parameters": {"rope_type": "default", "rope_theta": 1e4},
             "partial_rotary_factor": 0.25, "rotary_dim": )";
     for (const char* width : {"64", "128"}) {  // of a head of 256, and of 512
-        CHECK(imported(both + width + "}", {.layer = 0}).rotary_dim == 128);
-        CHECK(imported(both + width + "}", {.layer = 1}).rotary_dim == 64);
+        CHECK(imported(both + width + "}", {.by_layer = true, .layer = 0}).rotary_dim == 128);
+        CHECK(imported(both + width + "}", {.by_layer = true, .layer = 1}).rotary_dim == 64);
     }
-    refused(both + "96}", "rotary_dim 96 partial_rotary_factor", {.layer = 0});
+    refused(both + "96}", "rotary_dim 96 partial_rotary_factor", {.by_layer = true, .layer = 0});
 }
 
 TEST_CASE("a rope_scaling without layer types may be that of any type") {
@@ -86,17 +86,17 @@ TEST_CASE("a list of one number a layer stands for the number") {
     };
     const std::string heads =
         R"("num_attention_heads": [8, 8, 4], "num_key_value_heads": [8, 2, 0])";
-    CHECK(imported(listed(heads), {.layer = 0}).head_dim == 64);
-    CHECK(imported(listed(heads), {.layer = 2}).head_dim == 128);
-    CHECK(imported(listed(heads), {.layer = 1}).ops.q_heads == 8);
-    CHECK(imported(listed(heads), {.layer = 1}).ops.k_heads == 2);
+    CHECK(imported(listed(heads), {.by_layer = true, .layer = 0}).head_dim == 64);
+    CHECK(imported(listed(heads), {.by_layer = true, .layer = 2}).head_dim == 128);
+    CHECK(imported(listed(heads), {.by_layer = true, .layer = 1}).ops.q_heads == 8);
+    CHECK(imported(listed(heads), {.by_layer = true, .layer = 1}).ops.k_heads == 2);
     refused(listed(heads), "num_attention_heads 8 4 single layer");
     CHECK(imported(listed(R"("head_dim": 64, )" + heads)).ops.q_heads == 0);
     const std::string widths =
         R"("head_dim": [64, 64, 128], "partial_rotary_factor": [1, 0.5, 0.5])";
-    CHECK(imported(listed(widths), {.layer = 0}).rotary_dim == 64);
-    CHECK(imported(listed(widths), {.layer = 1}).rotary_dim == 32);
-    CHECK(imported(listed(widths), {.layer = 2}).rotary_dim == 64);
+    CHECK(imported(listed(widths), {.by_layer = true, .layer = 0}).rotary_dim == 64);
+    CHECK(imported(listed(widths), {.by_layer = true, .layer = 1}).rotary_dim == 32);
+    CHECK(imported(listed(widths), {.by_layer = true, .layer = 2}).rotary_dim == 64);
     refused(listed(widths), "head_dim 64 128 single layer");
     refused(listed(R"("head_dim": [64, 64])"), "head_dim 2 3");
     CHECK(imported(listed(R"("head_dim": 64, "rotary_dim": [32, 32, 32])")).rotary_dim == 32);
@@ -105,16 +105,16 @@ TEST_CASE("a list of one number a layer stands for the number") {
         R"("attention_head_dim": [64, 64, 128], "rotary_pct": [1, 0.5, 0.5],
            "rotary_emb_base": [1e4, 1e4, 1e6])";
     const std::string neox = R"({"model_type": "gpt_neox", "num_hidden_layers": 3, )" + other + "}";
-    CHECK(imported(neox, {.layer = 1}).rotary_dim == 32);
-    CHECK(imported(neox, {.layer = 2}).rotary_dim == 64);
-    check_plain(imported(neox, {.layer = 2}), 1e6);
+    CHECK(imported(neox, {.by_layer = true, .layer = 1}).rotary_dim == 32);
+    CHECK(imported(neox, {.by_layer = true, .layer = 2}).rotary_dim == 64);
+    check_plain(imported(neox, {.by_layer = true, .layer = 2}), 1e6);
     refused(neox, "attention_head_dim 64 128 single layer");
     const std::string section = R"({"model_type": "llama", "head_dim": 64, "num_hidden_layers": 2,
         "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {
         "rope_type": "default", "rope_theta": [1e6, 1e4], "partial_rotary_factor": [0.5, 1]}})";
     check_plain(imported(section, {.layer_type = "full_attention"}), 1e6);
     CHECK(imported(section, {.layer_type = "full_attention"}).rotary_dim == 32);
-    check_plain(imported(section, {.layer = 1}), 1e4);
+    check_plain(imported(section, {.by_layer = true, .layer = 1}), 1e4);
     refused(R"({"model_type": "llama", "head_dim": 64, "num_hidden_layers": 2,
                 "rope_parameters": {"rope_type": "default", "rope_theta": [1e6, 1e4]}})",
             "rope_parameters.rope_theta 1000000 10000 single layer");
@@ -125,13 +125,14 @@ TEST_CASE("a list of one number a layer stands for the number") {
     const std::string bases = R"({"model_type": "granite_swa", "head_dim": 64,
                                  "num_hidden_layers": 2, "layer_rope_theta": [1e4, 2e4],
                                  "rope_theta": )";
-    CHECK(!warns(imported(bases + "2e4}", {.layer = 0}), "rope_theta"));
-    CHECK(warns(imported(bases + "5e4}", {.layer = 0}), "rope_theta 50000.0 layer_rope_theta"));
+    CHECK(!warns(imported(bases + "2e4}", {.by_layer = true, .layer = 0}), "rope_theta"));
+    CHECK(warns(imported(bases + "5e4}", {.by_layer = true, .layer = 0}),
+                "rope_theta 50000.0 layer_rope_theta"));
     const std::string in_section = R"({"model_type": "brand_new", "head_dim": 64,
         "num_hidden_layers": 2, "rope_theta": [1e4, 2e4], "partial_rotary_factors": [1, 1],
         "rope_parameters": {"rope_type": "default", "rope_theta": 5e4,
         "partial_rotary_factor": 0.5}})";
-    const RopeParams told = imported(in_section, {.layer = 0});
+    const RopeParams told = imported(in_section, {.by_layer = true, .layer = 0});
     CHECK(warns(told, "rope_parameters.rope_theta 50000.0 rope_theta"));
     CHECK(warns(told, "rope_parameters.partial_rotary_factor 0.5 partial_rotary_factors"));
     check_plain(told, 1e4);

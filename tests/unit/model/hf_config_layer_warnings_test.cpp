@@ -65,9 +65,11 @@ TEST_CASE("a base that only the older spelling has") {
 TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
     const std::string foo = small_llama_with(
         R"("layer_types": ["full_attention", "foo_attention"], "num_hidden_layers": 2)");
-    CHECK_FALSE(warned(foo, {"layer foo_attention sliding_attention"}, {.layer = 1}).no_rope);
+    CHECK_FALSE(
+        warned(foo, {"layer foo_attention sliding_attention"}, {.by_layer = true, .layer = 1})
+            .no_rope);
     warned(foo, {"layer foo_attention"});
-    warned(foo, {}, {.layer = 0});
+    warned(foo, {}, {.by_layer = true, .layer = 0});
     const std::string unused =
         R"({"model_type": "llama", "head_dim": 64, "layer_types": ["full_attention",
            "full_attention"],
@@ -80,7 +82,7 @@ TEST_CASE("layer types that nobody knows, and parameters that no layer has") {
            "foo_attention"],
         "rope_parameters": {"full_attention": {"rope_theta": 1e4},
         "foo_attention": {"rope_theta": 1e6}}})";
-    CHECK(warned(own, {}, {.layer = 1}).base == 1e6);
+    CHECK(warned(own, {}, {.by_layer = true, .layer = 1}).base == 1e6);
 }
 
 TEST_CASE("layers that are said twice, and differently") {
@@ -90,7 +92,7 @@ TEST_CASE("layers that are said twice, and differently") {
     const std::string types =
         R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention",
            "full_attention"])";
-    const ModelQuery first{.layer = 0};
+    const ModelQuery first{.by_layer = true, .layer = 0};
     warned(layers(types + R"(, "sliding_window_pattern": 2)"), {}, first);
     warned(layers(types + R"(, "sliding_window_pattern": "LG")"), {}, first);
     warned(layers(types + R"(, "sliding_window_pattern": 4)"),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hf_config_reading.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -21,9 +21,9 @@ TEST_CASE("Gemma 3 in both generations' words") {
                   "rope_theta": 1e6},
                 "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})";
     };
-    check_plain(imported(gemma("8.0"), {.layer = 5}), 1e6, 8);
-    check_plain(imported(gemma("8.0"), {.layer = 0}), 1e4);
-    CHECK(imported(gemma("8.0"), {.layer = 0}).warnings.empty());
+    check_plain(imported(gemma("8.0"), {.by_layer = true, .layer = 5}), 1e6, 8);
+    check_plain(imported(gemma("8.0"), {.by_layer = true, .layer = 0}), 1e4);
+    CHECK(imported(gemma("8.0"), {.by_layer = true, .layer = 0}).warnings.empty());
     CHECK(names(from_hf_config(gemma("4.0")).status.what, "rope_parameters rope_scaling factor"));
 }
 
@@ -44,27 +44,27 @@ TEST_CASE("Gemma 3: sliding layers have a base of their own and no scaling") {
                             "rope_theta": 10000.0}}})";
     for (const std::string& json : {v4, v5}) {
         CAPTURE(json);
-        for (const ModelQuery& query :
-             {ModelQuery{.layer_type = "full_attention"}, ModelQuery{.layer = 5}, ModelQuery{}}) {
+        for (const ModelQuery& query : {ModelQuery{.layer_type = "full_attention"},
+                                        ModelQuery{.by_layer = true, .layer = 5}, ModelQuery{}}) {
             const RopeParams rotation = imported(json, query);
             CHECK(rotation.rope_type == "linear");
             check_plain(rotation, 1e6, 8);
-            CHECK(rotation.warnings.size() ==
-                  (query.layer < 0 && query.layer_type.empty() ? 1 : 0));
+            CHECK(rotation.warnings.size() == (!query.by_layer && !query.layer_type ? 1 : 0));
         }
-        for (const ModelQuery& query : {ModelQuery{.layer_type = "sliding_attention"},
-                                        ModelQuery{.layer = 0}, ModelQuery{.layer = 4}}) {
+        for (const ModelQuery& query :
+             {ModelQuery{.layer_type = "sliding_attention"},
+              ModelQuery{.by_layer = true, .layer = 0}, ModelQuery{.by_layer = true, .layer = 4}}) {
             const RopeParams rotation = imported(json, query);
             CHECK(rotation.rope_type == "default");
             check_plain(rotation, 1e4);
             CHECK(rotation.warnings.empty());
         }
     }
-    check_plain(imported(v4, {.layer = 11}), 1e6, 8);
-    check_plain(imported(v4, {.layer = 33}), 1e4);
+    check_plain(imported(v4, {.by_layer = true, .layer = 11}), 1e6, 8);
+    check_plain(imported(v4, {.by_layer = true, .layer = 33}), 1e4);
     const RopeParams bare = imported(
         R"({"model_type": "gemma3n", "text_config": {"model_type": "gemma3n_text"}})",
-        {.layer = 4});
+        {.by_layer = true, .layer = 4});
     check_plain(bare, 1e6);
     CHECK(warns(bare, "head_dim 256"));
 }
@@ -84,7 +84,7 @@ TEST_CASE("Gemma 4: full attention is wider, and rotates a part of its pairs") {
     for (std::size_t j = 0; j < 256; ++j) {
         CHECK(close(full.inv_freq[j], j < 64 ? std::pow(1e6, -2.0 * double(j) / 512) : 0));
     }
-    const RopeParams sliding = imported(json, {.layer = 0});
+    const RopeParams sliding = imported(json, {.by_layer = true, .layer = 0});
     CHECK(sliding.head_dim == 256);
     check_plain(sliding, 1e4);
     CHECK(imported(R"({"model_type": "gemma4"})").head_dim == 512);
@@ -97,7 +97,8 @@ TEST_CASE("ModernBERT: every third layer is global, the first among them") {
         "position_embedding_type": "absolute", "global_rope_theta": 160000.0,
         "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3})";
     for (int layer = 0; layer < 22; ++layer) {
-        const RopeParams rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json,
+                                             {.by_layer = true, .layer = std::uint32_t(layer)});
         check_plain(rotation, layer % 3 == 0 ? 160000 : 10000);
         CHECK(rotation.warnings.empty());
     }
@@ -105,13 +106,16 @@ TEST_CASE("ModernBERT: every third layer is global, the first among them") {
     const std::string bare =
         R"({"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12,
         "global_rope_theta": 50000.0)";
-    check_plain(imported(bare + R"(, "local_rope_theta": null})", {.layer = 1}), 50000);
-    check_plain(imported(bare + R"(, "local_rope_theta": null})", {.layer = 0}), 50000);
+    check_plain(imported(bare + R"(, "local_rope_theta": null})", {.by_layer = true, .layer = 1}),
+                50000);
+    check_plain(imported(bare + R"(, "local_rope_theta": null})", {.by_layer = true, .layer = 0}),
+                50000);
     check_plain(imported(bare + R"(, "local_rope_theta": null, "rope_local_base_freq": 20000})",
-                         {.layer = 1}),
+                         {.by_layer = true, .layer = 1}),
                 20000);
-    check_plain(imported(bare + "}", {.layer = 1}), 10000);
-    CHECK(warns(imported(bare + "}", {.layer = 1}), "rope_local_base_freq 10000"));
+    check_plain(imported(bare + "}", {.by_layer = true, .layer = 1}), 10000);
+    CHECK(
+        warns(imported(bare + "}", {.by_layer = true, .layer = 1}), "rope_local_base_freq 10000"));
 }
 
 TEST_CASE("OLMo 3: YaRN on full attention only") {
@@ -124,11 +128,11 @@ TEST_CASE("OLMo 3: YaRN on full attention only") {
         "beta_fast": 32.0,
         "beta_slow": 1.0, "attention_factor": 1.2079441541679836,
         "original_max_position_embeddings": 8192}})";
-    const RopeParams sliding = imported(json, {.layer = 0});
+    const RopeParams sliding = imported(json, {.by_layer = true, .layer = 0});
     check_plain(sliding, 5e5);
     CHECK(sliding.rope_type == "default");
     CHECK(sliding.attention_factor == 1);
-    const RopeParams full = imported(json, {.layer = 3});
+    const RopeParams full = imported(json, {.by_layer = true, .layer = 3});
     CHECK(full.rope_type == "yarn");
     CHECK(full.attention_factor == 1.2079441541679836);
     CHECK(full.inv_freq.front() == 1);
@@ -144,11 +148,11 @@ TEST_CASE(
         "max_position_embeddings": 65536, "rope_parameters": {"rope_type": "yarn",
         "rope_theta": 500000, "factor": 8.0,
         "original_max_position_embeddings": 8192}})";
-    const RopeParams sliding = imported(json, {.layer = 0});
+    const RopeParams sliding = imported(json, {.by_layer = true, .layer = 0});
     check_plain(sliding, 5e5);
     CHECK(sliding.rope_type == "default");
     CHECK(sliding.warnings.empty());
-    CHECK(imported(json, {.layer = 3}).rope_type == "yarn");
+    CHECK(imported(json, {.by_layer = true, .layer = 3}).rope_type == "yarn");
 }
 
 TEST_CASE("Laguna and Mellum: a base and a width for each layer type") {
@@ -160,8 +164,8 @@ TEST_CASE("Laguna and Mellum: a base and a width for each layer type") {
             "partial_rotary_factor": 0.5},
             "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0,
             "partial_rotary_factor": 1.0}}})";
-    const RopeParams full = imported(laguna, {.layer = 0}),
-                     sliding = imported(laguna, {.layer = 1});
+    const RopeParams full = imported(laguna, {.by_layer = true, .layer = 0}),
+                     sliding = imported(laguna, {.by_layer = true, .layer = 1});
     CHECK(full.rotary_dim == 64);
     check_plain(full, 5e5);
     CHECK(sliding.rotary_dim == 128);
@@ -170,9 +174,12 @@ TEST_CASE("Laguna and Mellum: a base and a width for each layer type") {
     CHECK(sliding.warnings.empty());
     const std::string bare =
         R"("num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"]})";
-    CHECK(imported(R"({"model_type": "laguna", )" + bare, {.layer = 0}).rotary_dim == 64);
-    check_plain(imported(R"({"model_type": "mellum", )" + bare, {.layer = 1}), 1e4);
-    check_plain(imported(R"({"model_type": "mellum", )" + bare, {.layer = 0}), 5e5);
+    CHECK(imported(R"({"model_type": "laguna", )" + bare, {.by_layer = true, .layer = 0})
+              .rotary_dim == 64);
+    check_plain(imported(R"({"model_type": "mellum", )" + bare, {.by_layer = true, .layer = 1}),
+                1e4);
+    check_plain(imported(R"({"model_type": "mellum", )" + bare, {.by_layer = true, .layer = 0}),
+                5e5);
 }
 
 TEST_CASE("layers without RoPE") {
@@ -202,7 +209,8 @@ TEST_CASE("layers without RoPE") {
     for (int layer = 0; layer < 8; ++layer) {
         for (const std::string& json : {smollm3, listed, llama4, cohere2, exaone4}) {
             CAPTURE(json);
-            CHECK(rotates(json, {.layer = layer}) == (layer % 4 != 3));
+            CHECK(rotates(json, {.by_layer = true, .layer = std::uint32_t(layer)}) ==
+                  (layer % 4 != 3));
         }
     }
     for (const std::string& json : {smollm3, listed, llama4, cohere2, exaone4}) {
@@ -218,22 +226,22 @@ TEST_CASE("layers without RoPE") {
     // EXAONE 4.0 1.2B has no window, and rotates everywhere.
     CHECK(rotates(
         R"({"model_type": "exaone4", "head_dim": 128, "rope_theta": 1e6, "sliding_window": null})",
-        {.layer = 3}));
+        {.by_layer = true, .layer = 3}));
     const std::string mllama =
         R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
            "hidden_size": 4096,
         "num_attention_heads": 32, "rope_theta": 500000.0, "num_hidden_layers": 5,
         "cross_attention_layers": [3]}})";
-    CHECK(!rotates(mllama, {.layer = 3}));
-    CHECK(rotates(mllama, {.layer = 4}));
+    CHECK(!rotates(mllama, {.by_layer = true, .layer = 3}));
+    CHECK(rotates(mllama, {.by_layer = true, .layer = 4}));
     CHECK(warns(imported(mllama), "layers RoPE"));
     // Layer types that are not softmax attention.
     const std::string hybrid =
         R"({"model_type": "qwen3_next", "head_dim": 128, "partial_rotary_factor": 0.25,
            "rope_theta": 1e7,
         "num_hidden_layers": 2, "layer_types": ["linear_attention", "full_attention"]})";
-    CHECK(!rotates(hybrid, {.layer = 0}));
-    CHECK(rotates(hybrid, {.layer = 1}));
+    CHECK(!rotates(hybrid, {.by_layer = true, .layer = 0}));
+    CHECK(rotates(hybrid, {.by_layer = true, .layer = 1}));
     CHECK(!rotates(hybrid, {.layer_type = "linear_attention"}));
 }
 
@@ -243,13 +251,15 @@ TEST_CASE("PLaMo 2: attention in the middle of every few layers") {
            "hidden_size_per_head": 128,
         "num_hidden_layers": 4)";
     for (int layer = 0; layer < 4; ++layer) {
-        CHECK(imported(json + R"(, "mamba_step": 2, "mamba_enabled": true})", {.layer = layer})
+        CHECK(imported(json + R"(, "mamba_step": 2, "mamba_enabled": true})",
+                       {.by_layer = true, .layer = std::uint32_t(layer)})
                   .no_rope != (layer % 2 == 1));
-        CHECK(imported(json + R"(, "mamba_step": 8})", {.layer = layer}).no_rope !=
-              (layer == 3));  // at least the last
-        CHECK_FALSE(
-            imported(json + R"(, "mamba_step": 2, "mamba_enabled": false})", {.layer = layer})
-                .no_rope);
+        CHECK(imported(json + R"(, "mamba_step": 8})",
+                       {.by_layer = true, .layer = std::uint32_t(layer)})
+                  .no_rope != (layer == 3));  // at least the last
+        CHECK_FALSE(imported(json + R"(, "mamba_step": 2, "mamba_enabled": false})",
+                             {.by_layer = true, .layer = std::uint32_t(layer)})
+                        .no_rope);
     }
-    check_plain(imported(json + R"(, "mamba_step": 2})", {.layer = 1}), 1e4);
+    check_plain(imported(json + R"(, "mamba_step": 2})", {.by_layer = true, .layer = 1}), 1e4);
 }

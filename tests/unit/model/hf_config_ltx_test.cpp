@@ -10,7 +10,8 @@
 
 #include "hf_config_reading.hpp"
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "meaning.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -165,6 +166,6 @@ TEST_CASE("LTX-2: what is missing is assumed, and what is wrong is named") {
     }
     check_refused({ltx2(R"("rope_type": "spiral")"), "rope_type spiral"},
                   VKROPE_ERROR_NOT_SUPPORTED);
-    check_refused({ltx2(R"("rope_type": "split")"), "layer_type text"},
+    check_refused({ltx2(R"("rope_type": "split")"), "query.layer_type text"},
                   VKROPE_ERROR_INVALID_ARGUMENT, {.layer_type = "text"});
 }

@@ -89,7 +89,8 @@ TEST_CASE("Llama 3.2's cross-attention layers have norms of Q and K, and no RoPE
         for (int layer = 0; layer < 8; ++layer) {
             CAPTURE(layer);
             const bool crosses = layer == 3 || layer == 5;
-            const RopeParams rotation = warned(json, {}, {.layer = layer});
+            const RopeParams rotation = warned(json, {},
+                                               {.by_layer = true, .layer = std::uint32_t(layer)});
             const Norm& norm = rotation.ops.tensor[K].norm;
             CHECK(!rotation.no_rope == !crosses);
             CHECK(rotation.ops.norms_known);
@@ -102,8 +103,9 @@ TEST_CASE("Llama 3.2's cross-attention layers have norms of Q and K, and no RoPE
         }
         warned(json, {"layers RoPE"});
     }
-    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.layer = 3}).ops.tensor[Q].norm.eps ==
-          1e-3f);
+    CHECK(imported(mllama(R"("rms_norm_eps": 1e-3, )"), {.by_layer = true, .layer = 3})
+              .ops.tensor[Q]
+              .norm.eps == 1e-3f);
     check_refused(
         {mllama(R"("num_hidden_layers": 5, )"), "text_config.cross_attention_layers[1] 5"},
         VKROPE_ERROR_INVALID_DATA);
@@ -153,7 +155,8 @@ TEST_CASE("keys of other frameworks that change what an unknown class turns") {
                                R"("global_layers": [3, 7])", R"("no_pos_emb_layers": [3])",
                                R"("sliding_window_layout": [0, 1])", R"("local_layers": [0])"}) {
         const std::string name = std::string(fields).substr(1, std::string(fields).find(':') - 2);
-        check_refused({nautilus_with(fields), name}, VKROPE_ERROR_NOT_SUPPORTED, {.layer = 3});
+        check_refused({nautilus_with(fields), name}, VKROPE_ERROR_NOT_SUPPORTED,
+                      {.by_layer = true, .layer = 3});
         CHECK(warns(imported(nautilus_with(fields)), name));
         CHECK(warns(imported(small_llama_with(fields)), name));
     }
@@ -182,14 +185,14 @@ TEST_CASE("Cohere 2's layer_switch is the period of its full attention") {
                std::string(key) + R"(": 8})";
     };
     for (const char* key : {"layer_switch", "sliding_window_pattern"}) {
-        CHECK_FALSE(imported(cohere(key), {.layer = 3}).no_rope);
-        CHECK(warned(cohere(key), {}, {.layer = 7}).no_rope);
+        CHECK_FALSE(imported(cohere(key), {.by_layer = true, .layer = 3}).no_rope);
+        CHECK(warned(cohere(key), {}, {.by_layer = true, .layer = 7}).no_rope);
     }
 }
 
 TEST_CASE("a value that another kind of layer has contradicts nothing") {
     const auto base = [](const std::string& json, int layer) {
-        return imported(json, {.layer = layer}).base;
+        return imported(json, {.by_layer = true, .layer = std::uint32_t(layer)}).base;
     };
     const auto modern = [](const char* theta) {
         return R"({"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12,
@@ -200,7 +203,7 @@ TEST_CASE("a value that another kind of layer has contradicts nothing") {
     CHECK(base(modern("10000.0"), 0) == 160000);
     CHECK(base(modern("10000.0"), 1) == 10000);
     check_refused({modern("20000"), "rope_theta 20000 global_rope_theta 160000.0"},
-                  VKROPE_ERROR_INVALID_DATA, {.layer = 0});
+                  VKROPE_ERROR_INVALID_DATA, {.by_layer = true, .layer = 0});
     const std::string gemma =
         R"({"model_type": "gemma3_text", "head_dim": 256, "num_hidden_layers": 12,
             "rope_theta": 10000.0, "rope_local_base_freq": 10000.0,
@@ -213,8 +216,8 @@ TEST_CASE("a value that another kind of layer has contradicts nothing") {
                    "hybrid_layer_pattern": [0, 1, 0, 1], "attention_head_dim": )" +
                std::string(width) + "}";
     };
-    CHECK(imported(mimo("128"), {.layer = 0}).head_dim == 192);
-    CHECK(imported(mimo("128"), {.layer = 1}).head_dim == 128);
+    CHECK(imported(mimo("128"), {.by_layer = true, .layer = 0}).head_dim == 192);
+    CHECK(imported(mimo("128"), {.by_layer = true, .layer = 1}).head_dim == 128);
     check_refused({mimo("64"), "head_dim 192 attention_head_dim 64"}, VKROPE_ERROR_INVALID_DATA,
-                  {.layer = 0});
+                  {.by_layer = true, .layer = 0});
 }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hf_config_reading.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;

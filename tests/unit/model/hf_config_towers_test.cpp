@@ -9,7 +9,8 @@
 
 #include "hf_config_reading.hpp"
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "meaning.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -47,7 +48,8 @@ TEST_CASE("DINOv3: the centre of a patch is an odd or even whole position") {
     check_refused({with(R"("image_size": 8, "patch_size": 16)"), "image_size 8 patch_size 16"},
                   VKROPE_ERROR_INVALID_DATA);
     check_refused({with(R"("rope_theta": 0)"), "rope_theta 0"}, VKROPE_ERROR_INVALID_DATA);
-    CHECK(from_hf_config(json, {.layer = 2}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(from_hf_config(json, {.by_layer = true, .layer = 2}).status.code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("MoonViT and Kimi K2.5: column and row take turns, with the same frequencies") {
@@ -96,14 +98,16 @@ TEST_CASE("SAM 2: the memory attention turns columns and rows") {
     check_refused({with(R"("memory_attention_num_attention_heads": 3)"),
                    "memory_attention_hidden_size 256 num_heads 3"},
                   VKROPE_ERROR_INVALID_DATA);
-    CHECK(from_hf_config(json, {.layer = 1}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(from_hf_config(json, {.by_layer = true, .layer = 1}).status.code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_CASE("SAM 3: layers without a window divide the positions of the whole image") {
     const std::string json = model_file("sam3");
     for (int layer = 0; layer < 32; ++layer) {
         CAPTURE(layer);
-        const RopeParams rotation = imported(json, {.layer = layer});
+        const RopeParams rotation = imported(json,
+                                             {.by_layer = true, .layer = std::uint32_t(layer)});
         CHECK(rotation.pairing == interleaved);
         CHECK(sections_of(rotation) == std::vector<std::uint32_t>{16, 16});
         // 72 patches on a side, windows of 24.
@@ -115,10 +119,11 @@ TEST_CASE("SAM 3: layers without a window divide the positions of the whole imag
         CHECK(warns(rotation, "72 / N") == (layer % 8 == 7));
     }
     const RopeParams chosen = imported(json);
-    CHECK(chosen.inv_freq == imported(json, {.layer = 7}).inv_freq);
+    CHECK(chosen.inv_freq == imported(json, {.by_layer = true, .layer = 7}).inv_freq);
     CHECK(warns(chosen, "full_attention"));
     CHECK(imported(json, {.layer_type = "windowed_attention"}).inv_freq[0] == 1);
-    CHECK(from_hf_config(json, {.layer = 32}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(from_hf_config(json, {.by_layer = true, .layer = 32}).status.code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
     const std::string alone = R"({"model_type": "sam3_vit_model")";
     CHECK(imported(alone + "}").inv_freq == chosen.inv_freq);
     CHECK(warns(imported(alone + "}"), "global_attn_indexes 7 15 23 31"));

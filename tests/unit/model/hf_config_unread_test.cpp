@@ -120,7 +120,8 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
             if (ops_reads(type.name, key.name)) {  // then one of the two is what a class assumes
                 const bool still = type.full_without_rope &&
                                    std::string(key.name) == "attn_temperature_tuning";
-                const ModelQuery query = {.seq_len = 65536, .layer = still ? 3 : -1};
+                const ModelQuery query = {
+                    .seq_len = 65536, .by_layer = still, .layer = still ? 3u : 0u};
                 CHECK(
                     (noticed(type, key, key.value, query) || noticed(type, key, key.other, query)));
             } else if (!(std::string(key.name).ends_with(

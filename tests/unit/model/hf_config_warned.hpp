@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/names.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "support/names.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
 

@@ -5,8 +5,9 @@
 
 #include <string>
 
+#include "meaning.hpp"
 #include "support/names.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
 
@@ -93,10 +94,10 @@ TEST_CASE("ops of a model: norms after the rotation") {
                1e-5f, channel);
     const std::string llama4 =
         R"("model_type": "llama4_text", "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0])";
-    ModelOps ops = ops_of(llama4, {.layer = 0});
+    ModelOps ops = ops_of(llama4, {.by_layer = true, .layer = 0});
     check_norm(ops.tensor[Q].norm, rms, head, after, 1e-5f, no_weight);
     CHECK(ops.query_scale.kind == VKROPE_QUERY_SCALING_NONE);
-    ops = ops_of(llama4, {.layer = 3});
+    ops = ops_of(llama4, {.by_layer = true, .layer = 3});
     CHECK(ops.tensor[Q].norm.kind == none);
     CHECK(ops.query_scale.kind == VKROPE_QUERY_SCALING_LLAMA4);
     CHECK(ops.query_scale.length == 8192);
@@ -135,9 +136,12 @@ TEST_CASE("ops of a model: norms of classes with code of their own") {
     for (const char* type : {"afmoe", "exaone_moe", "hy_v3", "exaone4", "apertus"}) {
         CAPTURE(type);
         const std::string fields = std::string(R"("model_type": ")") + type + '"';
-        check_norm(ops_of(fields, {.layer = 0}).tensor[Q].norm, rms, head, before, 1e-5f, channel);
-        check_norm(ops_of(fields + R"(, "rms_norm_eps": 1e-3)", {.layer = 0}).tensor[K].norm, rms,
-                   head, before, 1e-3f, channel);
+        check_norm(ops_of(fields, {.by_layer = true, .layer = 0}).tensor[Q].norm, rms, head, before,
+                   1e-5f, channel);
+        check_norm(ops_of(fields + R"(, "rms_norm_eps": 1e-3)", {.by_layer = true, .layer = 0})
+                       .tensor[K]
+                       .norm,
+                   rms, head, before, 1e-3f, channel);
     }
     for (const char* type : {"doge", "laguna", "mellum"}) {
         CAPTURE(type);
@@ -146,14 +150,15 @@ TEST_CASE("ops of a model: norms of classes with code of their own") {
     }
     check_norm(ops_of(R"("model_type": "minimax_m3_vl_text")").tensor[Q].norm, rms, head, before,
                1e-6f, channel, 1);
-    check_norm(ops_of(R"("model_type": "olmo_hybrid")", {.layer = 3}).tensor[Q].norm, rms, token,
-               before, 1e-6f, each_head);
+    check_norm(
+        ops_of(R"("model_type": "olmo_hybrid")", {.by_layer = true, .layer = 3}).tensor[Q].norm,
+        rms, token, before, 1e-6f, each_head);
     check_norm(ops_of(R"("model_type": "plamo2", "rms_norm_eps": 1e-3)").tensor[K].norm, rms, head,
                before, 1e-6f, each_head);
     const ModelOps ops = ops_of(
         R"("model_type": "deepseek_v4", "compress_ratios": [0, 0, 4, 128, 0, 0, 0, 0],
                      "compress_rope_theta": 160000.0)",
-        {.layer = 0});
+        {.by_layer = true, .layer = 0});
     check_norm(ops.tensor[Q].norm, rms, head, before, 1e-6f, no_weight);
     check_norm(ops.tensor[K].norm, rms, head, before, 1e-6f, channel);
     CHECK(ops.norms_known);
@@ -162,7 +167,8 @@ TEST_CASE("ops of a model: norms of classes with code of their own") {
 TEST_CASE("ops of a model: a class without norms and one whose norms are not known") {
     for (const char* type : {"llama", "mistral", "qwen2", "olmo", "gpt_oss", "cohere2", "phi"}) {
         CAPTURE(type);
-        const ModelOps ops = ops_of(std::string(R"("model_type": ")") + type + '"', {.layer = 0});
+        const ModelOps ops = ops_of(std::string(R"("model_type": ")") + type + '"',
+                                    {.by_layer = true, .layer = 0});
         CHECK(ops.norms_known);
         CHECK(ops.tensor[Q].norm.kind == none);
     }

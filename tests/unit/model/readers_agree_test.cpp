@@ -11,7 +11,7 @@
 #include "gguf_reading.hpp"
 #include "support/gguf_builder.hpp"
 #include "support/names.hpp"
-#include "vkrope/model.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -250,7 +250,8 @@ TEST_CASE("readers: config.json and GGUF of one model say the same") {
             "\"max_position_embeddings\": 131072, " +
             head_dim + model.config + "}";
         ModelQuery query;
-        query.layer = model.layer;
+        query.by_layer = model.layer >= 0;
+        if (query.by_layer) query.layer = std::uint32_t(model.layer);
         query.seq_len = model.seq_len;
         const Result<RopeParams> config = from_hf_config(json, query);
         REQUIRE_MESSAGE(config, config.status.what);

@@ -10,7 +10,8 @@
 
 #include "hf_config_reading.hpp"
 #include "hf_config_refusals.hpp"
-#include "vkrope/model.hpp"
+#include "meaning.hpp"
+#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -143,5 +144,6 @@ TEST_CASE("timm: what the file does not say or contradicts is named") {
     const std::string good = timm(name, with_input("[3, 448, 448]"));
     CHECK(imported(good, {.tower = "vision"}).inv_freq == imported(good).inv_freq);
     CHECK(imported(good, {.pairing = half}).pairing == half);
-    CHECK(from_hf_config(good, {.layer = 1}).status.code == VKROPE_ERROR_INVALID_ARGUMENT);
+    CHECK(from_hf_config(good, {.by_layer = true, .layer = 1}).status.code ==
+          VKROPE_ERROR_INVALID_ARGUMENT);
 }

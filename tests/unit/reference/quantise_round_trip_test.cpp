@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "meaning.hpp"
 #include "reference/quantise.hpp"
 
 using namespace vkrope::reference;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "meaning.hpp"
 #include "quantised_rows.hpp"
 
 using namespace vkrope::reference;

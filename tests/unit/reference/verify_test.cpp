@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "meaning.hpp"
 #include "reference/quantise.hpp"
 #include "verify/compare.hpp"
 

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "conformance/builtin/trial.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "conformance/builtin/trial.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -321,7 +322,7 @@ void add_angles(Checks& checks) {
     checks.add("texture_that_folds", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = from_source(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_F32);
         trial.info.positions = VKROPE_POSITIONS_IDS;
-        trial.max_position = 3 * device.info().limits.maxImageDimension2D + 5;
+        trial.max_position = 3 * device.info().limits->maxImageDimension2D + 5;
         trial.ids = random_positions(tokens, -std::int64_t{trial.max_position} - 9,
                                      trial.max_position + 9, 43);
         const Rotated texture = run(device, trial, findings);

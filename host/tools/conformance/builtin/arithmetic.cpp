@@ -8,6 +8,7 @@
 #include "conformance/builtin/trial.hpp"
 #include "conformance/device_properties.hpp"
 #include "conformance/shader_source/angles.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

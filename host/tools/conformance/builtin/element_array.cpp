@@ -4,6 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "meaning.hpp"
+
 namespace vkrope::conformance {
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {

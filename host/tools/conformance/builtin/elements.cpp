@@ -9,6 +9,7 @@
 
 #include "conformance/builtin/trial.hpp"
 #include "conformance/shader_source/angles.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "conformance/builtin/layout.hpp"
+#include "meaning.hpp"
 #include "reference/quantise.hpp"
 #include "verify/definition.hpp"
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "meaning.hpp"
 #include "verify/definition.hpp"
 
 namespace vkrope::conformance {

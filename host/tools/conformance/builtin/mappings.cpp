@@ -2,6 +2,7 @@
 // How work maps to lanes, on a GPU and on a processor: steps of a row side by side or one by one,
 // one head or several in a lane.
 #include "conformance/builtin/variant_trials.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -28,7 +28,7 @@ void hold_expanded(DeviceUnderTest& device, PositionCall call,
     Buffer out = device.upload(before.data(), before.size() * 4),
            counter = device.upload(&zero, sizeof zero);
     call.out = {out.handle(), 16, expected.size() * 4};
-    const bool counts = device.info().limits.maxPerStageDescriptorStorageBuffers >= 4;
+    const bool counts = device.info().limits->maxPerStageDescriptorStorageBuffers >= 4;
     if (counts) {
         call.out_of_range = counter.whole();
     }

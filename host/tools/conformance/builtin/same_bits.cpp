@@ -7,6 +7,7 @@
 #include <random>
 
 #include "conformance/builtin/trial.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

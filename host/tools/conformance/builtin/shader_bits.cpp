@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "conformance/builtin/symptoms.hpp"
+#include "meaning.hpp"
 #include "reference/rows.hpp"
 #include "reference/turns.hpp"
 

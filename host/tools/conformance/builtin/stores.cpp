@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "conformance/builtin/every_way.hpp"
+#include "meaning.hpp"
 #include "reference/code_edges.hpp"
 #include "verify/definition.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "conformance/builtin/layout.hpp"
 #include "conformance/builtin/shader_bits.hpp"
+#include "meaning.hpp"
 #include "verify/compare.hpp"
 #include "verify/on_device.hpp"
 
@@ -114,7 +115,7 @@ bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
         !info.scatter_kv) {
         return false;  // nothing can be outside
     }
-    const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
+    const std::uint32_t of_device = device.info().limits->maxPerStageDescriptorStorageBuffers;
     return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
            (info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !info.scatter_kv);
 }

@@ -52,7 +52,7 @@ Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings
     const Rotated rotated = run(device, trial, findings);
     const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_kv);
     const std::uint64_t others = trial.only_v ? 0 : 1;
-    if (device.info().limits.maxPerStageDescriptorStorageBuffers >
+    if (device.info().limits->maxPerStageDescriptorStorageBuffers >
         storage_buffers_to_join) {  // slots need one more
         findings.hold(rotated.dispatches == others + (own ? 1 : 0),
                       "the call took {} dispatches, but V needs {}", rotated.dispatches,

@@ -3,6 +3,7 @@
 // do its bits, including NaNs and subnormals. V shares the dispatch of K if it has the same layout,
 // and otherwise has its own; neither choice changes a bit of Q, K or V.
 #include "conformance/builtin/value_trials.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/builtin/variant_trials.hpp"
 
+#include "meaning.hpp"
+
 namespace vkrope::conformance {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 #include "reference/oracle.hpp"
 #include "reference/quantise.hpp"
 

@@ -8,6 +8,7 @@
 #include "conformance/cases/codes.hpp"
 #include "conformance/suite.hpp"
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -6,6 +6,7 @@
 #include "conformance/cases/scales.hpp"
 #include "conformance/cases/tensor.hpp"
 #include "conformance/device_under_test.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "cli/ops_text.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

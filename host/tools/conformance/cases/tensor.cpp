@@ -9,6 +9,7 @@
 #include "conformance/cases/fields.hpp"
 #include "conformance/suite.hpp"
 #include "io/element_type.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

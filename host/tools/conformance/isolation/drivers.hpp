@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/device_text.hpp"
 #include "conformance/isolation/child.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 
 struct FoundDevice {
-    DeviceInfo info;
+    tools::KnownDevice info;
     std::string select;    ///< for DeviceOptions::select
     std::string manifest;  ///< of its driver, which alone is then loaded; empty: all drivers are
 };

@@ -27,7 +27,7 @@ std::optional<double> optional(const Json& number) {
 
 }  // namespace
 
-Json message_of(const DeviceInfo& device) {
+Json message_of(const tools::KnownDevice& device) {
     const auto* limits = reinterpret_cast<const std::uint8_t*>(&device.limits);
     return {{"name", tools::printable(device.name)},
             {"driver", tools::printable(device.driver)},
@@ -40,8 +40,8 @@ Json message_of(const DeviceInfo& device) {
             {"reason", device.reason}};
 }
 
-DeviceInfo device_of(const Json& message) {
-    DeviceInfo device;
+tools::KnownDevice device_of(const Json& message) {
+    tools::KnownDevice device;
     message.at("name").get_to(device.name);
     message.at("driver").get_to(device.driver);
     message.at("uuid").get_to(device.uuid);

@@ -78,7 +78,8 @@ Outcome run_check(Check& check, DeviceUnderTest& device) {
 
 void list_devices(const DeviceOptions& options) {
     Json found = Json::array();
-    for (const DeviceInfo& device : tools::value_of(devices(options), tools::Subject::device)) {
+    const DeviceList devices = tools::value_of(DeviceList::make(options), tools::Subject::device);
+    for (const DeviceInfo& device : devices) {
         found.push_back(message_of(device));
     }
     send({{"devices", std::move(found)}});
@@ -155,7 +156,7 @@ void work(const Job& job, DeviceOptions options, const std::function<Group()>& f
         send({{"failure", sentence}, {"code", static_cast<int>(code)}});
     };
     try {
-        options.select = job.device;
+        options.select = job.device.c_str();
         if (job.group.empty()) {
             list_devices(options);
         } else {

@@ -11,7 +11,7 @@
 #include "conformance/isolation/child.hpp"
 #include "conformance/suite.hpp"
 #include "conformance/traits.hpp"
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 

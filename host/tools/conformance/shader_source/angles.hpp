@@ -46,9 +46,9 @@ class Angles {
           axes_(turning.axes), pairs_(inv_freq.size() / turning.axes / turning.head_groups),
           has_phases_(!turning.phase.empty()),
           signed_(has_phases_ || turning.head_groups != 1 || turning.axes != 1) {
-        for (const double f : inv_freq) fractions_.push_back(turn_fraction(f));
+        for (const double f : inv_freq) fractions_.push_back(vkrope_turn_fraction(f));
         fractions_.resize((inv_freq.size() + 3) / 4 * 4);
-        for (const double phase : turning.phase) phases_.push_back(turn_fraction(phase));
+        for (const double phase : turning.phase) phases_.push_back(vkrope_turn_fraction(phase));
         phases_.resize(fractions_.size());
     }
 

@@ -11,9 +11,9 @@ static int rotate(vkrope_host_rotation* work) {
     float rotated_q[head_dim] = {0}, rotated_k[head_dim] = {0}, same_v[2 * head_dim] = {0};
     double nanoseconds = 0;
     vkrope_error error;
-    const size_t q_bytes = vkrope_host_rotation_q_bytes(work),
-                 k_bytes = vkrope_host_rotation_k_bytes(work);
-    const size_t v_bytes = vkrope_host_rotation_v_bytes(work);
+    const size_t q_bytes = vkrope_host_rotation_bytes(work, VKROPE_Q),
+                 k_bytes = vkrope_host_rotation_bytes(work, VKROPE_K);
+    const size_t v_bytes = vkrope_host_rotation_bytes(work, VKROPE_V);
     if (q_bytes != sizeof q || k_bytes != sizeof k || v_bytes != sizeof v) {
         fprintf(stderr, "q has %zu bytes, k %zu, v %zu\n", q_bytes, k_bytes, v_bytes);
         return 0;
@@ -25,8 +25,7 @@ static int rotate(vkrope_host_rotation* work) {
     return succeeded("vkrope_host_rotation_upload",
                      vkrope_host_rotation_upload(work, q, k, v, &error), &error) &&
            succeeded("vkrope_host_rotation_run",
-                     vkrope_host_rotation_run(work, VKROPE_FORWARD, &nanoseconds, &error),
-                     &error) &&
+                     vkrope_host_rotation_run(work, NULL, &nanoseconds, &error), &error) &&
            succeeded("vkrope_host_rotation_download",
                      vkrope_host_rotation_download(work, rotated_q, rotated_k, same_v, &error),
                      &error) &&
@@ -41,15 +40,15 @@ static int rotate_elsewhere(vkrope_host_rotation* work) {
     float rotated_q[head_dim] = {0}, rotated_k[head_dim] = {0};
     vkrope_error error;
     vkrope_host_run run = {.first_position = position};
-    if (vkrope_host_rotation_run_at(work, &run, NULL, &error) != VKROPE_ERROR_INVALID_ARGUMENT) {
-        fprintf(stderr, "vkrope_host_rotation_run_at takes a first_position without moves\n");
+    if (vkrope_host_rotation_run(work, &run, NULL, &error) != VKROPE_ERROR_INVALID_ARGUMENT) {
+        fprintf(stderr, "vkrope_host_rotation_run takes a first_position without moves\n");
         return 0;
     }
     run.moves = VK_TRUE;
     return succeeded("vkrope_host_rotation_upload",
                      vkrope_host_rotation_upload(work, q, k, NULL, &error), &error) &&
-           succeeded("vkrope_host_rotation_run_at",
-                     vkrope_host_rotation_run_at(work, &run, NULL, &error), &error) &&
+           succeeded("vkrope_host_rotation_run", vkrope_host_rotation_run(work, &run, NULL, &error),
+                     &error) &&
            succeeded("vkrope_host_rotation_download",
                      vkrope_host_rotation_download(work, rotated_q, rotated_k, NULL, &error),
                      &error) &&
@@ -63,9 +62,7 @@ int use_host_memory(vkrope_device* device) {
     vkrope_error error;
     vkrope_host_shape shape = {
         .tokens = 1,
-        .q_heads = 1,
-        .k_heads = 1,
-        .v_heads = 2,
+        .heads = {1, 1, 2},
         .first_position = position,
     };
     const int good =
@@ -76,7 +73,7 @@ int use_host_memory(vkrope_device* device) {
     vkrope_host_rotation_destroy(work);
     work = NULL;
     shape.first_position = 0;
-    shape.v_heads = 0;
+    shape.heads[VKROPE_V] = 0;
     const int moved =
         good &&
         succeeded("vkrope_host_rotation_create",

@@ -76,14 +76,11 @@ static int list_devices(const vkrope_device_options* options) {
     vkrope_device_list* list = NULL;
     int good = succeeded("vkrope_device_list_create",
                          vkrope_device_list_create(options, &list, &error), &error);
-    for (uint32_t i = 0; good && i < vkrope_device_list_count(list); ++i) {
-        vkrope_device_info info = {0};
-        good = succeeded("vkrope_device_list_get", vkrope_device_list_get(list, i, &info, &error),
-                         &error);
-        if (good)
-            printf("%u: %s, %s, %s%s\n", i, info.name, info.driver, info.uuid,
-                   info.suitable ? "" : " (not suitable)");
-    }
+    uint32_t count = 0;
+    const vkrope_device_info* devices = vkrope_device_list_get(list, &count);
+    for (uint32_t i = 0; i < count; ++i)
+        printf("%u: %s, %s, %s%s\n", i, devices[i].name, devices[i].driver, devices[i].uuid,
+               devices[i].suitable ? "" : " (not suitable)");
     vkrope_device_list_destroy(list);
     return good;
 }
@@ -97,11 +94,8 @@ static int use_device(vkrope_device_options options) {
     options.user_data = &validation_errors;
     int good = succeeded("vkrope_device_open", vkrope_device_open(&options, &device, &error),
                          &error);
-    vkrope_device_info info = {0};
-    good = good && succeeded("vkrope_device_get_info",
-                             vkrope_device_get_info(device, &info, &error), &error);
     if (good)
-        printf("%s, %s\n", info.name,
+        printf("%s, %s\n", vkrope_device_get_info(device)->name,
                options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
     good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device) &&
            use_values(device);

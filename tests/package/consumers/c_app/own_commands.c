@@ -182,13 +182,11 @@ static void destroy(struct work* w) {
 int use_own_commands(vkrope_device* device) {
     struct work w = {0};
     vkrope_rope_params rotation;
-    vkrope_error error;
-    const int good =
-        succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &w.ref, &error), &error) &&
-        succeeded("vkrope_device_get_queue",
-                  vkrope_device_get_queue(device, &w.family, &w.queue, &error), &error) &&
-        load_functions(&w) && make_commands(&w) && make_own_kernel(&w) &&
-        make_rotation(&rotation) && make_table(&w, device, &rotation) && rotate(&w, device);
+    w.ref = *vkrope_device_get_ref(device);
+    w.queue = vkrope_device_get_queue(device, &w.family);
+    const int good = load_functions(&w) && make_commands(&w) && make_own_kernel(&w) &&
+                     make_rotation(&rotation) && make_table(&w, device, &rotation) &&
+                     rotate(&w, device);
     destroy(&w);
     return good;
 }

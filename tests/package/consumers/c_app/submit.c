@@ -16,14 +16,11 @@ struct work {
 static int make(struct work* w, vkrope_device* device, const vkrope_rope_params* rotation,
                 const float* row, size_t bytes) {
     vkrope_error error;
-    vkrope_device_ref ref = {0};
     const vkrope_kernel_info info = {.pairing = VKROPE_HALF_SPLIT,
                                      .rotary_dim = head_dim,
                                      .tensor[VKROPE_K].head_dim = head_dim,
                                      .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
-    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
-        return 0;
-    return make_kernel(&ref, &info, 1, &w->kernel, &w->arena) &&
+    return make_kernel(vkrope_device_get_ref(device), &info, 1, &w->kernel, &w->arena) &&
            succeeded("vkrope_angle_table_create",
                      vkrope_angle_table_create(device, rotation, info.angles, position + 1,
                                                &w->table, &error),
@@ -34,15 +31,12 @@ static int make(struct work* w, vkrope_device* device, const vkrope_rope_params*
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
     const vkrope_tensor row = {.where = vkrope_buffer_whole(w->row), .heads = 1};
-    vkrope_angles angles = {0};
-    const vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
-    if (result != VKROPE_SUCCESS) return result;
     const vkrope_call call = {
         .tokens = 1,
         .in[VKROPE_K] = row,
         .out[VKROPE_K] = row,
         .positions = {.first = position},
-        .angles = angles,
+        .angles = *vkrope_angle_table_get(w->table),
     };
     return vkrope_record(commands, w->kernel, &call, w->arena, error);
 }

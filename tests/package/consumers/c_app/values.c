@@ -18,10 +18,7 @@ struct work {
 };
 
 static int make_values_kernel(struct work* w, vkrope_device* device) {
-    vkrope_error error;
-    vkrope_device_ref ref = {0};
-    if (!succeeded("vkrope_device_get_ref", vkrope_device_get_ref(device, &ref, &error), &error))
-        return 0;
+    const vkrope_device_ref ref = *vkrope_device_get_ref(device);
     const PFN_vkGetPhysicalDeviceProperties get =
         (PFN_vkGetPhysicalDeviceProperties)ref.get_instance_proc_addr(
             ref.instance, "vkGetPhysicalDeviceProperties");
@@ -57,20 +54,17 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
     const vkrope_tensor q_out = {.where = vkrope_buffer_whole(w->q), .heads = 1};
     const vkrope_tensor k_cache = {.where = vkrope_buffer_whole(w->k_cache), .heads = 1};
     const vkrope_tensor v_cache = {.where = vkrope_buffer_whole(w->v_cache), .heads = 1};
-    vkrope_angles angles = {0};
-    vkrope_result result = vkrope_angle_table_get(w->table, &angles, error);
-    if (result != VKROPE_SUCCESS) return result;
     const vkrope_call call = {
         .batch = sequences,
         .tokens = 1,
         .in = {q, k, v},
         .out = {q_out, k_cache, v_cache},
         .positions = {.first = position, .batch_stride = VKROPE_BROADCAST},
-        .angles = angles,
+        .angles = *vkrope_angle_table_get(w->table),
         .paged_cache = {.slot_mapping = vkrope_buffer_whole(w->slot_mapping)},
     };
     uint64_t dispatches = 0;
-    result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);
+    vkrope_result result = vkrope_get_dispatches(w->kernel, &call, &dispatches, error);
     if (result != VKROPE_SUCCESS) return result;
     if (dispatches > w->max_dispatches) {
         snprintf(error->what, sizeof error->what, "Q, K and V take %u dispatches, of %u",
@@ -93,7 +87,7 @@ static int make_table(struct work* w, vkrope_device* device, const vkrope_rope_p
                      vkrope_angle_table_create(device, rotation, source, 1, &w->table, &error),
                      &error) &&
            succeeded("vkrope_angle_table_reach",
-                     vkrope_angle_table_reach(w->table, device, rotation, position + 1, &error),
+                     vkrope_angle_table_reach(w->table, rotation, position + 1, &error),
                      &error);
 }
 

@@ -69,7 +69,7 @@ vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table,
 // should not.
 unsigned wrong_values(const vkrope::RopeParams& rotation, vkrope::AngleSource source,
                       std::int32_t first_position, const float* rotated) {
-    const double u = vkrope::error_bound(source, rotation.attention_factor) * 0x1p-24;
+    const double u = vkrope_error_bound(source, rotation.attention_factor) * 0x1p-24;
     unsigned wrong = 0;
     for (std::uint32_t row = 0; row < tokens * row_heads; ++row) {
         const std::size_t at = std::size_t{row} * head_dim;
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
     std::uint64_t bits = 0;  // a hash of all results, for comparing builds
     const vkrope::Boundary boundary = vkrope::boundary();
     for (const std::int32_t first_position : first_positions) {
-        vkrope::reset(arena.get());  // the frame before has completed
+        vkrope_arena_reset(arena.get());  // the frame before has completed
         commands = gpu.begin(pool);
         const VkBufferCopy whole = {0, 0, bytes};
         vkCmdCopyBuffer(commands, upload.handle, qkv.handle, 1, &whole);

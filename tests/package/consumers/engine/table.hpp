@@ -36,8 +36,8 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
     table.plan = plan;
     table.staging = gpu.make_buffer(table.plan.bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, true);
     fill(table.staging.mapped);
-    table.image = gpu.make_image(vkrope::angle_image_info(plan),
-                                 vkrope::angle_view_info(plan, VK_NULL_HANDLE));
+    table.image = gpu.make_image(vkrope::angle_image_info(plan).value,
+                                 vkrope::angle_view_info(plan, VK_NULL_HANDLE).value);
     vkrope::AngleUpload upload;
     upload.staging = table.staging.handle;
     upload.image = table.image.handle;

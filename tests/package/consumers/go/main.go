@@ -76,7 +76,7 @@ func run() (string, error) {
 		return "", err
 	}
 	defer C.vkrope_device_destroy(device)
-	shape := C.vkrope_host_shape{tokens: tokens, q_heads: 4, k_heads: 2}
+	shape := C.vkrope_host_shape{tokens: tokens, heads: [3]C.uint32_t{4, 2, 0}}
 	var work *C.vkrope_host_rotation
 	result = C.vkrope_host_rotation_create(device, rotation, &shape, &work, &failed)
 	if err := check(result, &failed); err != nil {
@@ -88,7 +88,7 @@ func run() (string, error) {
 	if err := check(C.vkrope_host_rotation_upload(work, qAt, kAt, nil, &failed), &failed); err != nil {
 		return "", err
 	}
-	result = C.vkrope_host_rotation_run(work, C.VKROPE_FORWARD, nil, &failed)
+	result = C.vkrope_host_rotation_run(work, nil, nil, &failed)
 	if err := check(result, &failed); err != nil {
 		return "", err
 	}
@@ -102,11 +102,8 @@ func run() (string, error) {
 	if err := judge("k", k, 2); err != nil {
 		return "", err
 	}
-	var info C.vkrope_device_info
-	if err := check(C.vkrope_device_get_info(device, &info, &failed), &failed); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("Go: %d values rotated on %s", len(q)+len(k), C.GoString(info.name)), nil
+	name := C.GoString(C.vkrope_device_get_info(device).name)
+	return fmt.Sprintf("Go: %d values rotated on %s", len(q)+len(k), name), nil
 }
 
 func main() {

@@ -39,8 +39,8 @@ void without_a_device() {
     expect(refused(vkrope::create_arena(static_cast<const vkrope::Kernel*>(nullptr), 1).status),
            "create_arena took a null kernel");
     expect(refused(vkrope::record(VK_NULL_HANDLE, nullptr, {})), "record took null handles");
-    vkrope::destroy(static_cast<vkrope::Kernel*>(nullptr));
-    vkrope::destroy(static_cast<vkrope::DescriptorArena*>(nullptr));
+    vkrope_kernel_destroy(nullptr);
+    vkrope_arena_destroy(nullptr);
     expect(vkrope::boundary().stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
            "boundary names another stage");
 }
@@ -91,7 +91,7 @@ void with_a_device() {
     for (std::uint32_t j = 0; j < pairs; ++j) {
         const double x0 = before[j], x1 = before[j + pairs],
                      angle = position * rotation.inv_freq[j];
-        const double bound = vkrope::error_bound(table.plan.source, 1) * 0x1p-24 *
+        const double bound = vkrope_error_bound(table.plan.source, 1) * 0x1p-24 *
                              (std::fabs(x0) + std::fabs(x1));
         expect(std::fabs(x[j] - (x0 * std::cos(angle) - x1 * std::sin(angle))) <= bound,
                "a first channel is wrong");
@@ -99,8 +99,8 @@ void with_a_device() {
                "a second channel is wrong");
     }
     expect(gpu.messages() == 0, "the validation layer had something to say");
-    vkrope::destroy(arena);
-    vkrope::destroy(kernel.value);
+    vkrope_arena_destroy(arena);
+    vkrope_kernel_destroy(kernel.value);
     gpu.destroy(table.staging);
     gpu.destroy(table.image);
     gpu.destroy(row);

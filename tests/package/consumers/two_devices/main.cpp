@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "vkrope/runtime.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace {
 
@@ -20,21 +20,21 @@ struct Context {
     vkrope::Status open(const std::string& select, const vkrope::RopeParams& rotation,
                         const vkrope::HostShape& shape) {
         vkrope::DeviceOptions options;
-        options.select = select;
+        options.select = select.c_str();
         auto opened = vkrope::Device::open(options);
         if (!opened) return opened.status;
         device = std::move(opened.value);
         auto made = vkrope::HostRotation::make(device, rotation, shape);
         work = std::move(made.value);
         if (!made) return made.status;
-        q.resize(work.q_bytes() / sizeof(float));
-        k.resize(work.k_bytes() / sizeof(float));
+        q.resize(work.bytes(VKROPE_Q) / sizeof(float));
+        k.resize(work.bytes(VKROPE_K) / sizeof(float));
         for (std::size_t i = 0; i < q.size(); ++i) q[i] = float(i % 251) / 16 - 7;
         for (std::size_t i = 0; i < k.size(); ++i) k[i] = float(i % 127) / 8 - 5;
         return work.upload(q.data(), k.data());
     }
 
-    vkrope::Status turn(vkrope::Direction direction) { return work.run(direction).status; }
+    vkrope::Status turn(vkrope::Direction direction) { return work.run({direction}).status; }
     vkrope::Status fetch() { return work.download(q.data(), k.data()); }
 };
 
@@ -55,8 +55,8 @@ int main(int argc, char** argv) {
     vkrope::HostShape shape;
     shape.batch = 2;
     shape.tokens = 31;
-    shape.q_heads = 6;
-    shape.k_heads = 2;
+    shape.heads[VKROPE_Q] = 6;
+    shape.heads[VKROPE_K] = 2;
     shape.first_position = 1000;
     shape.in_place = true;
 
@@ -68,11 +68,11 @@ int main(int argc, char** argv) {
         const auto direction = round == 2 ? VKROPE_INVERSE : VKROPE_FORWARD;
         if (!good(first.turn(direction)) || !good(second.turn(direction))) return 1;
         if (!good(second.fetch()) || !good(first.fetch())) return 1;
-        if (std::memcmp(first.q.data(), second.q.data(), first.work.q_bytes()) != 0 ||
-            std::memcmp(first.k.data(), second.k.data(), first.work.k_bytes()) != 0) {
+        if (std::memcmp(first.q.data(), second.q.data(), first.work.bytes(VKROPE_Q)) != 0 ||
+            std::memcmp(first.k.data(), second.k.data(), first.work.bytes(VKROPE_K)) != 0) {
             return std::fprintf(stderr, "two_devices: round %d: the devices disagree\n", round), 1;
         }
     }
     std::printf("two_devices: %s and %s: 4 interleaved rotations, same bits\n",
-                first.device.info().name.c_str(), second.device.info().name.c_str());
+                first.device.info().name, second.device.info().name);
 }

@@ -33,7 +33,8 @@ vkrope::Status read(std::string_view config_json, Model& model) {
         model.rope[i] = std::move(rope.value);
     }
     for (std::size_t n = 0; n < model.layers.size(); ++n) {
-        const auto one = vkrope::from_hf_config(config_json, {.layer = int(n)});
+        const auto one = vkrope::from_hf_config(config_json,
+                                                {.by_layer = true, .layer = std::uint32_t(n)});
         if (!one) return one.status;
         model.layers[n].rotates = !one->no_rope;
     }

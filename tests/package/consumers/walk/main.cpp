@@ -23,8 +23,8 @@ Made::Made(const vkrope::DeviceRef& device, const vkrope::KernelInfo& info) {
 }
 
 Made::~Made() {
-    vkrope::destroy(arena);
-    vkrope::destroy(kernel);
+    vkrope_arena_destroy(arena);
+    vkrope_kernel_destroy(kernel);
 }
 
 vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::RopeParams& rope,

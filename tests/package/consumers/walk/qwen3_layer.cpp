@@ -39,9 +39,9 @@ vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::RopeParams& rope,
     q.ops.scale_call = true;
     info->scatter_kv = true;
     k.out = v.out = cache;
-    const bool quantised = vkrope::is_quantised(cache);
-    const vkrope::HadamardBlocks blocks = vkrope::hadamard_of_llama_cpp(head_dim, quantised,
-                                                                        head_dim, quantised);
+    const bool quantised = vkrope_is_quantised(cache);
+    const vkrope::HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(head_dim, quantised,
+                                                                       head_dim, quantised);
     q.ops.hadamard = k.ops.hadamard = blocks.q_and_k;
     v.ops.hadamard = blocks.v;
     return info;
@@ -241,8 +241,8 @@ struct Outcome {
 
 // Bytes of the heads of a token in a cache.
 std::size_t cache_row(const vkrope::KernelInfo& info) {
-    return kv_row / vkrope::block_channels(info.tensor[vkrope::K].out) *
-           vkrope::element_bytes(info.tensor[vkrope::K].out);
+    return kv_row / vkrope_block_channels(info.tensor[vkrope::K].out) *
+           vkrope_element_bytes(info.tensor[vkrope::K].out);
 }
 
 vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Half>& given,
@@ -250,8 +250,8 @@ vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Ha
     if (std::memcmp(got.packed.data(), given.data(), got.packed.size()) != 0)
         return wrong("the inputs have changed");
     const std::size_t row = cache_row(info), head = row / kv_heads;
-    const auto stored = vkrope::is_quantised(info.tensor[vkrope::K].out) ? stored_q8_0
-                                                                         : stored_halves;
+    const auto stored = vkrope_is_quantised(info.tensor[vkrope::K].out) ? stored_q8_0
+                                                                        : stored_halves;
     bool named[rows] = {};
     for (std::uint32_t t = 0; t < tokens; ++t) {
         const Half* token = &given[t * packed_row];
@@ -284,7 +284,7 @@ vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Ha
                     transformed(as_it_is(v), info.tensor[vkrope::V].ops.hadamard));
                 !s)
                 return s;
-            if (!vkrope::is_quantised(info.tensor[vkrope::K].out) &&
+            if (!vkrope_is_quantised(info.tensor[vkrope::K].out) &&
                 std::memcmp(v, &got.v_cache[to], head) != 0)
                 return wrong(name("V", h) + " did not arrive as it was");
         }

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "vkrope/model.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace walk {

@@ -32,22 +32,18 @@ struct DeviceInfo {
 struct HostShape {
     batch: u32,
     tokens: u32,
-    q_heads: u32,
-    k_heads: u32,
-    q_head_dim: u32,
-    k_head_dim: u32,
+    heads: [u32; 3],
+    head_dim: [u32; 3],
     element: u32,
     layout: u32,
     positions: *const i32,
     position_count: usize,
+    axes: u32,
     first_position: i32,
     angles: u32,
     mapping: u32,
-    in_place: u32,
     conversion: u32,
-    axes: u32,
-    v_heads: u32,
-    v_head_dim: u32,
+    in_place: u32,
 }
 
 type Handle = *mut c_void;
@@ -63,7 +59,7 @@ extern "C" {
     fn vkrope_model_get_params(model: Handle) -> *const c_void;
     fn vkrope_model_destroy(model: Handle);
     fn vkrope_device_open(options: *const c_void, device: *mut Handle, error: *mut Error) -> i32;
-    fn vkrope_device_get_info(device: Handle, info: *mut DeviceInfo, error: *mut Error) -> i32;
+    fn vkrope_device_get_info(device: Handle) -> *const DeviceInfo;
     fn vkrope_device_destroy(device: Handle);
     fn vkrope_host_rotation_create(
         device: Handle,
@@ -81,7 +77,7 @@ extern "C" {
     ) -> i32;
     fn vkrope_host_rotation_run(
         made: Handle,
-        direction: u32,
+        run: *const c_void,
         nanoseconds: *mut f64,
         error: *mut Error,
     ) -> i32;
@@ -143,22 +139,18 @@ fn run() -> Result<String, String> {
     let shape = HostShape {
         batch: 1,
         tokens: TOKENS as u32,
-        q_heads: 4,
-        k_heads: 2,
-        q_head_dim: 0,
-        k_head_dim: 0,
+        heads: [4, 2, 0],
+        head_dim: [0; 3],
         element: 0,
         layout: 0,
         positions: null(),
         position_count: 0,
+        axes: 0,
         first_position: 0,
         angles: 0,
         mapping: 0,
-        in_place: 0,
         conversion: 0,
-        axes: 0,
-        v_heads: 0,
-        v_head_dim: 0,
+        in_place: 0,
     };
     let work = make(vkrope_host_rotation_destroy, |made, error| unsafe {
         vkrope_host_rotation_create(device.0, vkrope_model_get_params(model.0), &shape, made, error)
@@ -175,7 +167,7 @@ fn run() -> Result<String, String> {
     let mut k: Vec<f32> = (0..TOKENS * 2 * HEAD_DIM).map(row).collect();
     unsafe {
         check(|e| vkrope_host_rotation_upload(work.0, q.as_ptr(), k.as_ptr(), null(), e))?;
-        check(|e| vkrope_host_rotation_run(work.0, 0, null_mut(), e))?;
+        check(|e| vkrope_host_rotation_run(work.0, null(), null_mut(), e))?;
         check(|e| {
             vkrope_host_rotation_download(work.0, q.as_mut_ptr(), k.as_mut_ptr(), null_mut(), e)
         })?;
@@ -195,19 +187,7 @@ fn run() -> Result<String, String> {
             }
         }
     }
-    let mut info = DeviceInfo {
-        name: null(),
-        driver: null(),
-        uuid: null(),
-        reason: null(),
-        kind: 0,
-        api_version: 0,
-        suitable: 0,
-        memory_bytes: 0,
-        limits: null(),
-    };
-    check(|error| unsafe { vkrope_device_get_info(device.0, &mut info, error) })?;
-    let name = unsafe { CStr::from_ptr(info.name) }.to_string_lossy();
+    let name = unsafe { CStr::from_ptr((*vkrope_device_get_info(device.0)).name) }.to_string_lossy();
     Ok(format!(
         "Rust: {} values rotated on {name}",
         q.len() + k.len()

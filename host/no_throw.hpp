@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Boundary of the functions of vkrope.h in tiers that use containers, which may throw; so may a
+// callback of the application.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+
+#include "status.hpp"
+
+namespace vkrope {
+
+/// Returns the status of `body`, or one for the exception that it threw.
+template <class Body>
+Status no_throw(const Body& body) noexcept {
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "there is not enough host memory");
+    } catch (const std::length_error&) {  // from a container: exceeds the memory of any host
+        return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                     "a size is too large for the memory of any host");
+    } catch (const std::exception& exception) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "a callback threw: %s", exception.what());
+    } catch (...) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "a callback threw");
+    }
+}
+
+/// As answer() of status.hpp, for a body that may throw.
+template <class Body>
+vkrope_result answer_all(vkrope_error* failure, const Body& body) noexcept {
+    return answer(failure, [&] { return no_throw(body); });
+}
+
+/// As make() of status.hpp, for a body that may throw and returns a Result<std::unique_ptr>.
+template <class Object, class Body>
+vkrope_result make_all(Object** made, const char* name, vkrope_error* failure,
+                       const Body& body) noexcept {
+    return make(made, name, failure, [&] {
+        return no_throw([&]() -> Status {
+            auto result = body();
+            if (result) *made = result.value.release();
+            return result.status;
+        });
+    });
+}
+
+}  // namespace vkrope
