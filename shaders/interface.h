@@ -46,12 +46,12 @@ VKROPE_CONSTANT position_binding_offsets = 3;
 // The specialisation constants of the ops of tensor t = q, k or v: VKROPE_TENSOR_CONSTANTS(X, t,
 // first) expands to X(id, name, default) for each, from id `first` on.
 #define VKROPE_TENSOR_CONSTANTS(X, t, first)                                           \
-    X(first + 0, t##_steps, 0)     /* step_* */                                        \
+    X(first + 0, t##_ops, 0)       /* op_* */                                          \
     X(first + 1, t##_row_heads, 1) /* heads that a norm takes as one row */            \
     X(first + 2, t##_inverse_n, 0) /* f32 bits: 1 / channels of such a row */          \
     X(first + 3, t##_eps, 0)       /* f32 bits */                                      \
     X(first + 4, t##_clip, 0)      /* f32 bits */                                      \
-    X(first + 5, t##_factor, 0)    /* f32 bits; step_scale */                          \
+    X(first + 5, t##_factor, 0)    /* f32 bits; op_scale */                            \
     X(first + 6, t##_bias, 0)      /* shape_* */                                       \
     X(first + 7, t##_bias_at, 0)   /* floats from the start of the parameters */       \
     X(first + 8, t##_weight, 0)    /* shape_* */                                       \
@@ -66,15 +66,15 @@ VKROPE_CONSTANT position_binding_offsets = 3;
 
 // Specialisation constants. They differ between kernels, or between the pipelines of a kernel.
 // X(id, name, default), in the order of ids. Id 0 is the workgroup size:
-// step_lanes * head_lanes * group_tokens.
+// chunk_lanes * head_lanes * group_tokens.
 #define VKROPE_CONSTANTS(X)                                                                        \
-    X(1, step_lanes, 1)     /* lanes per row in a workgroup */                                     \
-    X(2, head_lanes, 1)     /* heads of a token side by side in a workgroup */                     \
-    X(3, group_tokens, 1)   /* tokens side by side in a workgroup */                               \
-    X(4, steps_together, 1) /* consecutive steps that a lane rotates */                            \
-    X(5, units_apart, 0)    /* 1: adjacent units go to adjacent lanes; 0: to one lane */           \
-    X(6, rare_branches, 0)  /* 1: rare cases have a branch; 0 on CPUs, which run every branch */   \
-    X(7, q_batch, 0)        /* most heads of Q that a lane takes; 0: all of them */                \
+    X(1, chunk_lanes, 1)     /* lanes per row in a workgroup */                                    \
+    X(2, head_lanes, 1)      /* heads of a token side by side in a workgroup */                    \
+    X(3, group_tokens, 1)    /* tokens side by side in a workgroup */                              \
+    X(4, chunks_together, 1) /* consecutive chunks that a lane rotates */                          \
+    X(5, units_apart, 0)     /* 1: adjacent units go to adjacent lanes; 0: to one lane */          \
+    X(6, rare_branches, 0)   /* 1: rare cases have a branch; 0 on CPUs, which run every branch */  \
+    X(7, q_batch, 0)         /* most heads of Q that a lane takes; 0: all of them */               \
     X(8, k_batch, 0)                                                                               \
     X(9, access, 0)           /* access_* */                                                       \
     X(10, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                                \
@@ -117,7 +117,7 @@ VKROPE_CONSTANT position_binding_offsets = 3;
     X(47, section_7, 0)                                                                            \
     X(48, counter, 0)    /* 1: may count tokens whose position or slot is out of range */          \
     X(49, k_after_q, 0)  /* 1: loads K after storing Q, for lack of registers */                   \
-    X(50, ops, 0)        /* ops_*: who takes the steps of q_steps, k_steps, v_steps */             \
+    X(50, ops, 0)        /* ops_*: who applies q_ops, k_ops, v_ops */                              \
     X(51, norms_held, 1) /* rows of a tensor whose norms a lane holds */                           \
     X(52, exchanged, 1)  /* floats of sums that the lanes of a workgroup share */                  \
     VKROPE_TENSOR_CONSTANTS(X, q, 53)                                                              \
@@ -178,18 +178,18 @@ VKROPE_CONSTANT ops_none = 0;    // no ops
 VKROPE_CONSTANT ops_owned = 1;   // a lane owns whole rows: the heads of a token, one by one
 VKROPE_CONSTANT ops_shared = 2;  // lanes share a row and exchange their sums
 
-// Bits of q_steps, k_steps and v_steps.
-VKROPE_CONSTANT step_rms = 1;
-VKROPE_CONSTANT step_layer = 2;
-VKROPE_CONSTANT step_token = 4;     // a norm takes all heads of a token as one row
-VKROPE_CONSTANT step_before = 8;    // a norm comes before the rotation
-VKROPE_CONSTANT step_after = 16;    // or after it
-VKROPE_CONSTANT step_rounds = 32;   // Norm::round_between
-VKROPE_CONSTANT step_one_sum = 64;  // squares cannot overflow
-VKROPE_CONSTANT step_clip = 128;
-VKROPE_CONSTANT step_scale = 256;
-VKROPE_CONSTANT step_scale_call = 512;  // Push::q_scale is the factor
-VKROPE_CONSTANT step_scale_tokens = 1024;
+// Bits of q_ops, k_ops and v_ops.
+VKROPE_CONSTANT op_rms = 1;
+VKROPE_CONSTANT op_layer = 2;
+VKROPE_CONSTANT op_token = 4;     // a norm takes all heads of a token as one row
+VKROPE_CONSTANT op_before = 8;    // a norm comes before the rotation
+VKROPE_CONSTANT op_after = 16;    // or after it
+VKROPE_CONSTANT op_rounds = 32;   // Norm::round_between
+VKROPE_CONSTANT op_one_sum = 64;  // squares cannot overflow
+VKROPE_CONSTANT op_clip = 128;
+VKROPE_CONSTANT op_scale = 256;
+VKROPE_CONSTANT op_scale_call = 512;  // Push::q_scale is the factor
+VKROPE_CONSTANT op_scale_tokens = 1024;
 
 // Source of the scale of a row that is stored as 8-bit floats or int8.
 VKROPE_CONSTANT store_scale_none = 0;
@@ -291,7 +291,7 @@ struct Push {
                         //      computed: the first head group of this dispatch
     uint table_texels;  // 120  texels per row; separate sin: where it starts, in words
     uint gain;          // 124  f32 bits: cos and sin are multiplied by it
-    uint q_scale;       // 128  f32 bits; step_scale_call
+    uint q_scale;       // 128  f32 bits; op_scale_call
 };
 
 // Flags of positions.comp.
@@ -324,7 +324,7 @@ struct Constants {
 #define VKROPE_MEMBER(id, name, otherwise) uint name = otherwise;
     VKROPE_CONSTANTS(VKROPE_MEMBER)
 };
-// Values of the constants of one tensor: in Constants from q_steps, k_steps or v_steps on.
+// Values of the constants of one tensor: in Constants from q_ops, k_ops or v_ops on.
 struct TensorConstants {
     VKROPE_TENSOR_CONSTANTS(VKROPE_MEMBER, t, 0)
 };

@@ -2,7 +2,7 @@
 // The ops of one tensor: bias, norm before, clip, (rotation), norm after, scale, Hadamard
 // transform, quantised store. tensor.glsl includes it for each tensor, with its macros and these:
 //
-//   T(steps), T(row_heads), ...              the constants of VKROPE_CONSTANTS
+//   T(ops), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
 //   VKROPE_TENSOR_SCALE_WORD(index)          the factors of tokens
 //   VKROPE_TENSOR_SCALE_AT                   offset_q_scales, offset_k_scales or offset_v_scales
@@ -11,44 +11,44 @@
 //   VKROPE_TENSOR_SCALES_OUT_WORD(index)     computed scales of rows
 //   VKROPE_TENSOR_SCALES_OUT_AT              their first word in the binding
 //
-// A row has T(row_steps) steps of two units: the rotated ones, then the copied ones. This file has
-// the ops on the units of a step, and the terms of a norm's sums. The files included at the end
-// have the two ways through a row: ops_owned.glsl and ops_shared.glsl.
+// A row has T(row_chunks) chunks of two units: the rotated ones, then the copied ones. This file
+// has the ops on the units of a chunk, and the terms of a norm's sums. The files included at the
+// end have the two ways through a row: ops_owned.glsl and ops_shared.glsl.
 
-const uint T(norm) = T(steps) & (step_rms | step_layer);
+const uint T(norm) = T(ops) & (op_rms | op_layer);
 const uint T(units) = T(head_dim) / unit_elements;
 const uint T(levels) = VKROPE_LEVELS(T(units));
 const uint T(head_levels) = VKROPE_LEVELS(T(row_heads));
-#if VKROPE_TENSOR_TURNS
-const uint T(row_steps) = rotating + T(copying);
+#if VKROPE_TENSOR_ROTATES
+const uint T(row_chunks) = rotating + T(copying);
 #else
-const uint T(row_steps) = T(copying);
+const uint T(row_chunks) = T(copying);
 #endif
-const bool T(norm_before) = (T(steps) & step_before) != 0;
-const bool T(norm_after) = (T(steps) & step_after) != 0;
-const bool T(whole_token) = (T(steps) & step_token) != 0;
+const bool T(norm_before) = (T(ops) & op_before) != 0;
+const bool T(norm_after) = (T(ops) & op_after) != 0;
+const bool T(whole_token) = (T(ops) & op_token) != 0;
 // True if the lanes of a row store it together.
 const bool T(quantised) = T(element_out) > element_bf16;
 const bool T(in_blocks) = T(element_out) >= element_q8_0;
 const bool T(scale_made) = T(store_scale) >= store_scale_made;
 const bool T(staged_rows) = T(quantised) || T(hadamard) != 0;
 
-// Steps with channels counted from the start of the row: the copied step `index`, and a rotated
-// step.
-Step T(copied_step)(uint index) {
-    Step step;
-    step.from = step.to = T(copied_channels)(index - (T(row_steps) - T(copying)));
-    step.rotates = false;
-    step.c = step.s = step.c1 = step.s1 = Unit(vec4(0), vec4(0));
-    return step;
+// Chunks with channels counted from the start of the row: the copied chunk `index`, and a rotated
+// chunk.
+Chunk T(copied_chunk)(uint index) {
+    Chunk chunk;
+    chunk.from = chunk.to = T(copied_channels)(index - (T(row_chunks) - T(copying)));
+    chunk.rotates = false;
+    chunk.c = chunk.s = chunk.c1 = chunk.s1 = Unit(vec4(0), vec4(0));
+    return chunk;
 }
 
-Step T(turned_step)(Step step) {
-#if VKROPE_TENSOR_TURNS
-    step.from += T(rotary_offset);
-    step.to += T(rotary_offset);
+Chunk T(shifted_chunk)(Chunk chunk) {
+#if VKROPE_TENSOR_ROTATES
+    chunk.from += T(rotary_offset);
+    chunk.to += T(rotary_offset);
 #endif
-    return step;
+    return chunk;
 }
 
 // ---- The ops on a unit ----
@@ -96,33 +96,33 @@ Unit T(biased)(Words w, const uint head, const uint channel) {
 }
 
 Unit T(rounded)(Unit u) {
-    if ((T(steps) & step_rounds) != 0)
+    if ((T(ops) & op_rounds) != 0)
         u = vkrope_decode(T(element_in), vkrope_encode(T(element_in), u));
     return u;
 }
 
 Unit T(normed)(VkropeNorm norm, Unit u, const T(Parameters) p) {
-    if (T(norm) == step_layer) u = vkrope_centred(u, norm.scale, norm.mean);
-    if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, norm.scale_d);
-    if (T(norm) == step_layer) u = vkrope_centred(u, 1.0, norm.rest);
+    if (T(norm) == op_layer) u = vkrope_centred(u, norm.scale, norm.mean);
+    if ((T(ops) & op_one_sum) == 0) u = vkrope_scale(u, norm.scale_d);
+    if (T(norm) == op_layer) u = vkrope_centred(u, 1.0, norm.rest);
     u = T(rounded)(vkrope_scale(u, norm.root));
     if (T(weight) != shape_none) u = T(rounded)(vkrope_product(u, p.weight));
     if (T(norm_bias) != shape_none) u = vkrope_sum(u, p.norm_bias);
     return u;
 }
 
-// Clips the two units of a step, and rotates them if it turns.
-void T(clip_and_turn)(bool turns, const Step step, inout Unit a, inout Unit b) {
-    if ((T(steps) & step_clip) != 0) {
+// Clips the two units of a chunk, and rotates them if `rotates`.
+void T(clip_and_rotate)(bool rotates, const Chunk chunk, inout Unit a, inout Unit b) {
+    if ((T(ops) & op_clip) != 0) {
         a = vkrope_clip(a, uintBitsToFloat(T(clip)));
         b = vkrope_clip(b, uintBitsToFloat(T(clip)));
     }
-    if (turns) {
+    if (rotates) {
         Unit x0, x1, y0, y1;
         vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
-        vkrope_rotate_channels(x0, x1, step.c, step.s, step.c1, step.s1, y0, y1);
-        y0 = vkrope_either(step.rotates, y0, x0);
-        y1 = vkrope_either(step.rotates, y1, x1);
+        vkrope_rotate_channels(x0, x1, chunk.c, chunk.s, chunk.c1, chunk.s1, y0, y1);
+        y0 = vkrope_either(chunk.rotates, y0, x0);
+        y1 = vkrope_either(chunk.rotates, y1, x1);
         vkrope_from_pairs(pairing_out, unit_elements, y0, y1, a, b);
     }
 }
@@ -130,7 +130,7 @@ void T(clip_and_turn)(bool turns, const Step step, inout Unit a, inout Unit b) {
 // The factor of a token.
 float T(token_factor)(uint index, const uint z) {
     float factor = 1.0;
-    if ((T(steps) & step_scale_tokens) != 0) {
+    if ((T(ops) & op_scale_tokens) != 0) {
         if (!vkrope_has(flag_z_is_group)) index += z * VKROPE_PUSH.tokens;
         factor = uintBitsToFloat(
             VKROPE_TENSOR_SCALE_WORD(VKROPE_OFFSET(VKROPE_TENSOR_SCALE_AT) + index));
@@ -139,31 +139,31 @@ float T(token_factor)(uint index, const uint z) {
 }
 
 Unit T(scaled)(Unit u, const float token_factor) {
-    if ((T(steps) & step_scale_call) != 0)
+    if ((T(ops) & op_scale_call) != 0)
         u = vkrope_scale(u, uintBitsToFloat(VKROPE_PUSH.q_scale));
-    else if ((T(steps) & step_scale) != 0)
+    else if ((T(ops) & op_scale) != 0)
         u = vkrope_scale(u, uintBitsToFloat(T(factor)));
-    if ((T(steps) & step_scale_tokens) != 0) u = vkrope_scale(u, token_factor);
+    if ((T(ops) & op_scale_tokens) != 0) u = vkrope_scale(u, token_factor);
     return u;
 }
 
-// The parameters of the two units of a step.
-struct T(StepParameters) {
+// The parameters of the two units of a chunk.
+struct T(ChunkParameters) {
     T(Parameters) a, b;
 };
 
-void T(load_step_parameters)(uint shape, const Step step, const uint head,
-                             inout T(StepParameters) p) {
+void T(load_chunk_parameters)(uint shape, const Chunk chunk, const uint head,
+                              inout T(ChunkParameters) p) {
     // Biases belong to channels of the input, and so do weights of a norm before the rotation.
-    const uvec2 weighed = T(norm_after) ? step.to : step.from;
-    T(load_parameters)(shape, head, uvec2(step.from.x, weighed.x), p.a);
-    T(load_parameters)(shape, head, uvec2(step.from.y, weighed.y), p.b);
+    const uvec2 weighed = T(norm_after) ? chunk.to : chunk.from;
+    T(load_parameters)(shape, head, uvec2(chunk.from.x, weighed.x), p.a);
+    T(load_parameters)(shape, head, uvec2(chunk.from.y, weighed.y), p.b);
 }
 
 // Applies all ops to two units, from their words to the store at element `to`, or to the staged
 // row. Without ops, a unit that does not rotate keeps its bits if type and pairing do not change.
-void T(ops_units)(bool turns, const Step step, const Words A, const Words B, const uint to,
-                     const T(StepParameters) p, const VkropeNorm norm, const float token_factor) {
+void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B, const uint to,
+                  const T(ChunkParameters) p, const VkropeNorm norm, const float token_factor) {
     Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     if (T(bias) != shape_none) {
         a = vkrope_sum(a, p.a.bias);
@@ -173,7 +173,7 @@ void T(ops_units)(bool turns, const Step step, const Words A, const Words B, con
         a = T(normed)(norm, a, p.a);
         b = T(normed)(norm, b, p.b);
     }
-    T(clip_and_turn)(turns, step, a, b);
+    T(clip_and_rotate)(rotates, chunk, a, b);
     if (T(norm_after)) {
         a = T(normed)(norm, a, p.a);
         b = T(normed)(norm, b, p.b);
@@ -183,20 +183,20 @@ void T(ops_units)(bool turns, const Step step, const Words A, const Words B, con
     if (T(staged_rows)) {
         a = vkrope_hadamard_inside(unit_elements, T(hadamard), a);
         b = vkrope_hadamard_inside(unit_elements, T(hadamard), b);
-        vkrope_stage_unit(unit_elements, to + vkrope_place(step.to.x), 1, a);
-        vkrope_stage_unit(unit_elements, to + vkrope_place(step.to.y), 1, b);
+        vkrope_stage_unit(unit_elements, to + vkrope_place(chunk.to.x), 1, a);
+        vkrope_stage_unit(unit_elements, to + vkrope_place(chunk.to.y), 1, b);
     } else {
         Words P = vkrope_encode(T(element_out), a), Q = vkrope_encode(T(element_out), b);
-        if (T(steps) == 0 && T(bias) == shape_none) {
+        if (T(ops) == 0 && T(bias) == shape_none) {
             if (pairing == pairing_out && T(element_in) == T(element_out)) {
-                if (!turns || !step.rotates) {
+                if (!rotates || !chunk.rotates) {
                     P = A;
                     Q = B;
                 }
             }
         }
-        T(store)(to + step.to.x, P);
-        T(store)(to + step.to.y, Q);
+        T(store)(to + chunk.to.x, P);
+        T(store)(to + chunk.to.y, Q);
     }
 }
 
@@ -205,21 +205,21 @@ void T(ops_units)(bool turns, const Step step, const Words A, const Words B, con
 // The terms of a norm's sum: values, differences and their squares for a layer norm; squares of
 // values for an RMS norm.
 float T(leaf)(uint what, const VkropeNorm norm, Unit u, const float scale) {
-    if (T(norm) == step_layer && what != sum_values) u = vkrope_centred(u, norm.scale, norm.mean);
-    if ((T(steps) & step_one_sum) == 0) u = vkrope_scale(u, scale);
+    if (T(norm) == op_layer && what != sum_values) u = vkrope_centred(u, norm.scale, norm.mean);
+    if ((T(ops) & op_one_sum) == 0) u = vkrope_scale(u, scale);
     if (what == sum_squares) u = vkrope_squares(u);
     return vkrope_unit_sum(unit_elements, u);
 }
 
-// Channels of the two units of a step, in the input.
+// Channels of the two units of a chunk, in the input.
 uvec2 T(row_channels)(uint index) {
     uvec2 channels;
-#if VKROPE_TENSOR_TURNS
+#if VKROPE_TENSOR_ROTATES
     if (T(copying) == 0 || index < rotating)
         channels = channels_of(pairing, pairs_of(index)) + T(rotary_offset);
     else
 #endif
-        channels = T(copied_channels)(index - (T(row_steps) - T(copying)));
+        channels = T(copied_channels)(index - (T(row_chunks) - T(copying)));
     return channels;
 }
 
@@ -234,15 +234,15 @@ T(summed_of)(Token token, const uint index, const Words A, const Words B, const 
     uvec2 channels = T(row_channels)(index);
     Unit a = T(biased)(A, head, channels.x), b = T(biased)(B, head, channels.y);
     if (T(norm_after)) {
-        Step step;
-#if VKROPE_TENSOR_TURNS
+        Chunk chunk;
+#if VKROPE_TENSOR_ROTATES
         if (index < rotating) {
-            step = T(turned_step)(rotating_step(token, pairs_of(index)));
-            T(clip_and_turn)(true, step, a, b);
-            channels = step.to;
+            chunk = T(shifted_chunk)(rotating_chunk(token, pairs_of(index)));
+            T(clip_and_rotate)(true, chunk, a, b);
+            channels = chunk.to;
         } else
 #endif
-            T(clip_and_turn)(false, step, a, b);
+            T(clip_and_rotate)(false, chunk, a, b);
     }
     return T(Summed)(channels / unit_elements, a, b);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The work of a lane in kernels with ops: whole rows of tokens, or a share of them. Needs
-// steps.glsl, norm.glsl, and tensor.glsl of tensors named q_, k_ and v_, with all that those need.
+// chunks.glsl, norm.glsl, and tensor.glsl of tensors named q_, k_ and v_, with all that those need.
 // Declares no binding, push constant or workgroup size. Define this macro first:
 //
 //   VKROPE_STATUS_WORD(index)  the counter of tokens outside a table or cache: uint
@@ -10,8 +10,8 @@
 #ifndef VKROPE_STATUS_WORD
 #error "ops_lanes.glsl: define VKROPE_STATUS_WORD(index)"
 #endif
-#if !defined(VKROPE_STEPS_GLSL) || !defined(VKROPE_NORM_GLSL)
-#error "ops_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first"
+#if !defined(VKROPE_CHUNKS_GLSL) || !defined(VKROPE_NORM_GLSL)
+#error "ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first"
 #endif
 
 // Applies the ops to the heads `head_lane`, head_lane + apart, ... of a token.
@@ -29,13 +29,13 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
         if (q_head_dim != 0) q_hold_norms(token, q_row, first, apart, q_heads);
         if (k_head_dim != 0) k_hold_norms(token, k_row, first, apart, k_stored);
         for (uint n = 0; n < rotating; ++n) {
-            const Step step = rotating_step(token, pairs_of(n));
+            const Chunk chunk = rotating_chunk(token, pairs_of(n));
             if (q_head_dim != 0)
-                q_ops_heads(true, q_turned_step(step), q_row, q_there, first, apart, q_heads,
-                               q_factor);
+                q_ops_heads(true, q_shifted_chunk(chunk), q_row, q_there, first, apart, q_heads,
+                            q_factor);
             if (k_head_dim != 0)
-                k_ops_heads(true, k_turned_step(step), k_row, k_there, first, apart, k_stored,
-                               k_factor);
+                k_ops_heads(true, k_shifted_chunk(chunk), k_row, k_there, first, apart, k_stored,
+                            k_factor);
         }
         if (q_copying != 0) q_ops_copied(q_row, q_there, first, apart, q_heads, q_factor);
         if (k_copying != 0) k_ops_copied(k_row, k_there, first, apart, k_stored, k_factor);
@@ -53,20 +53,20 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
 // Waits if the rows of two tensors have different places in shared memory, so that a lane may write
 // where another one still reads. Lanes that share rows wait in any case.
 void separate_tensors(const uint dim_a, const uint dim_b, const uint parts_a, const uint parts_b) {
-    if (step_lanes == 1 && dim_a != 0 && dim_b != 0) {
+    if (chunk_lanes == 1 && dim_a != 0 && dim_b != 0) {
         if (dim_a != dim_b || parts_a != parts_b) barrier();
     }
 }
 
 // A lane's share of the rows of a token. Lanes without a token take the last one and store nothing.
-void ops_shares(const uint step_lane, const uint head_lane, const uint token_lane) {
+void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_lane) {
     const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
     const bool in_call = wanted < VKROPE_PUSH.tokens;
     const uint index = min(wanted, VKROPE_PUSH.tokens - 1);
     const Token token = vkrope_token(index, z);
-    q_Share q = q_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
-    k_Share k = k_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
-    v_Share v = v_begin_share(token, index, z, step_lane, head_lane, token_lane, in_call);
+    q_Share q = q_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);
+    k_Share k = k_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);
+    v_Share v = v_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);
     if (q_head_dim != 0) {
         if (q_has_share()) q_load_share(q);
     }
@@ -77,8 +77,8 @@ void ops_shares(const uint step_lane, const uint head_lane, const uint token_lan
         if (v_has_share() && vkrope_has(flag_v)) v_load_share(v);
     }
     if (rotating != 0) {
-        if (rotating >= step_lanes || step_lane < rotating)
-            q.step = k.step = rotating_step(token, pairs_of(step_lane));
+        if (rotating >= chunk_lanes || chunk_lane < rotating)
+            q.chunk = k.chunk = rotating_chunk(token, pairs_of(chunk_lane));
     }
     if (q_head_dim != 0) {
         if (q_has_share()) q_ops_rounds(q);
@@ -92,7 +92,7 @@ void ops_shares(const uint step_lane, const uint head_lane, const uint token_lan
         if (v_has_share() && vkrope_has(flag_v)) v_ops_rounds(v);
     }
     if (counter != 0) {
-        if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && in_call &&
+        if (gl_WorkGroupID.y == 0 && chunk_lane == 0 && head_lane == 0 && in_call &&
             vkrope_counts(token, z))
             atomicAdd(VKROPE_STATUS_WORD(VKROPE_OFFSET(offset_status)), 1);
     }
@@ -106,11 +106,11 @@ const uint spread_log2 = 3;
 void ops_lane() {
     const uint lane = gl_LocalInvocationID.x;
     if (ops == ops_shared) {
-        ops_shares(lane % step_lanes, lane / step_lanes % head_lanes,
-                      lane / (step_lanes * head_lanes));
+        ops_shares(lane % chunk_lanes, lane / chunk_lanes % head_lanes,
+                   lane / (chunk_lanes * head_lanes));
     } else {
         uint apart_log2 = 0;
-        if (((q_steps | k_steps | v_steps) & step_token) == 0) {
+        if (((q_ops | k_ops | v_ops) & op_token) == 0) {
             if (VKROPE_PUSH.tokens <= group_tokens / (1u << spread_log2)) apart_log2 = spread_log2;
         }
         const uint apart = 1u << apart_log2;

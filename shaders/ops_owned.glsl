@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A lane that owns its rows: it sums them first, and then applies the ops step by step, each step
-// in all of its heads, so that it reads angles once. Part of ops.glsl, which includes it.
+// A lane that owns its rows: it sums them first, and then applies the ops chunk by chunk, each
+// chunk in all of its heads, so that it reads angles once. Part of ops.glsl, which includes it.
 
 // Sums to be added later: of units, if they do not come in order, and of heads.
 const uint T(owned_units) = T(norm_after) ? T(units) : 1;
@@ -12,7 +12,7 @@ float T(owned_head)(uint what, const Token token, const uint from, const uint he
                     const VkropeNorm norm, const float scale) {
     const uint row = from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head;
     if (T(norm_after)) {
-        for (uint index = 0; index < T(row_steps); ++index) {
+        for (uint index = 0; index < T(row_chunks); ++index) {
             const uvec2 at = row + T(row_channels)(index);
             const T(Summed) summed = T(summed_of)(token, index, T(load)(at.x), T(load)(at.y), head);
             T(unit_sums)[summed.units.x] = T(leaf)(what, norm, summed.a, scale);
@@ -64,7 +64,7 @@ vec2 T(owned_sums)(uint what, const Token token, const uint from, const uint hea
         const float sum = T(owned_sum)(what, token, from, head, norm, scale);
         if (round == 0) {
             sums = vec2(sum);
-            if ((T(steps) & step_one_sum) == 0) {
+            if ((T(ops) & op_one_sum) == 0) {
                 if (!vkrope_is_finite(sum)) rounds = 2;
             }
         } else {
@@ -79,7 +79,7 @@ VkropeNorm T(owned_norm)(Token token, const uint from, const uint head) {
     VkropeNorm norm = vkrope_no_norm();
     const float inverse_n = uintBitsToFloat(T(inverse_n));
     vec2 sums = vec2(0);
-    if (T(norm) == step_layer) {
+    if (T(norm) == op_layer) {
         vkrope_set_mean(norm, T(owned_sums)(sum_values, token, from, head, norm), inverse_n);
         sums = T(owned_sums)(sum_differences, token, from, head, norm);
     }
@@ -102,26 +102,26 @@ void T(hold_norms)(Token token, const uint from, const uint first, const uint ap
     }
 }
 
-// Applies one step in these heads.
-void T(ops_heads)(bool turns, const Step step, const uint from, const uint to, const uint first,
-                     const uint apart, const uint heads, const float token_factor) {
-    T(StepParameters) p;
-    T(load_step_parameters)(shape_channel, step, first, p);
+// Applies the ops to one chunk in these heads.
+void T(ops_heads)(bool rotates, const Chunk chunk, const uint from, const uint to, const uint first,
+                  const uint apart, const uint heads, const float token_factor) {
+    T(ChunkParameters) p;
+    T(load_chunk_parameters)(shape_channel, chunk, first, p);
     for (uint i = 0; i < norms_held && first + i * apart < heads; ++i) {
         const uint head = first + i * apart;
         const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                    there = to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-        const Words A = T(load)(at + step.from.x), B = T(load)(at + step.from.y);
+        const Words A = T(load)(at + chunk.from.x), B = T(load)(at + chunk.from.y);
         VkropeNorm norm = vkrope_no_norm();
         if (T(norm) != 0) norm = T(norms)[T(whole_token) ? 0 : i];
-        T(load_step_parameters)(shape_head_channel, step, head, p);
-        T(ops_units)(turns, step, A, B, there, p, norm, token_factor);
+        T(load_chunk_parameters)(shape_head_channel, chunk, head, p);
+        T(ops_units)(rotates, chunk, A, B, there, p, norm, token_factor);
     }
 }
 
-void T(ops_copied)(uint from, const uint to, const uint first, const uint apart,
-                      const uint heads, const float token_factor) {
-    for (uint index = T(row_steps) - T(copying); index < T(row_steps); ++index) {
-        T(ops_heads)(false, T(copied_step)(index), from, to, first, apart, heads, token_factor);
+void T(ops_copied)(uint from, const uint to, const uint first, const uint apart, const uint heads,
+                   const float token_factor) {
+    for (uint index = T(row_chunks) - T(copying); index < T(row_chunks); ++index) {
+        T(ops_heads)(false, T(copied_chunk)(index), from, to, first, apart, heads, token_factor);
     }
 }

@@ -9,14 +9,15 @@ const uint T(round_heads) = T(lane_heads) < heads_together ? T(lane_heads) : hea
 const uint T(round_rows) = T(round_heads) * head_lanes;
 const uint T(stages) = VKROPE_STAGES(T(levels));
 const uint T(head_stages) = VKROPE_STAGES(T(head_levels));
-const uint T(lane_row_steps) = (T(row_steps) + step_lanes - 1) / step_lanes;
-// 0 if a lane has one step of one head, which it keeps in registers; else it loads its words again.
-const uint T(many_steps) = (T(lane_heads) - 1) | (T(lane_row_steps) - 1);
-const uint T(parts) = (T(steps) & step_one_sum) != 0 ? 1 : 2;  // of a sum
+const uint T(lane_row_chunks) = (T(row_chunks) + chunk_lanes - 1) / chunk_lanes;
+// 0 if a lane has one chunk of one head, which it keeps in registers; else it loads its words
+// again.
+const uint T(many_chunks) = (T(lane_heads) - 1) | (T(lane_row_chunks) - 1);
+const uint T(parts) = (T(ops) & op_one_sum) != 0 ? 1 : 2;  // of a sum
 
-// True if a row has step `index`; constant where all lanes have the same number of steps.
+// True if a row has chunk `index`; constant where all lanes have the same number of chunks.
 bool T(in_row)(const uint index) {
-    return T(row_steps) % step_lanes == 0 || index < T(row_steps);
+    return T(row_chunks) % chunk_lanes == 0 || index < T(row_chunks);
 }
 
 // One lane's share of a tensor. Every lane of a workgroup has one, since all take the barriers.
@@ -24,22 +25,22 @@ struct T(Share) {
     Token token;
     uint index;  // of the token, counted over all sequences
     uint from, to;
-    uint step_lane, head_lane, token_lane;
+    uint chunk_lane, head_lane, token_lane;
     uint first;  // first head of the workgroup in this round
     float token_factor;
     bool stores;
-    Step step;            // the first step of the lane
-    Words a, b;           // its words
-    T(StepParameters) p;  // its parameters that all heads share
+    Chunk chunk;           // the first chunk of the lane
+    Words a, b;            // its words
+    T(ChunkParameters) p;  // its parameters that all heads share
 };
 
 uint T(shared_head)(T(Share) share, const uint i) {
     return share.first + share.head_lane + i * head_lanes;
 }
 
-// Loads the words of step n in head i of a lane.
-void T(load_shared_step)(T(Share) share, const uint index, const uint head, out Words a,
-                         out Words b) {
+// Loads the words of chunk n in head i of a lane.
+void T(load_shared_chunk)(T(Share) share, const uint index, const uint head, out Words a,
+                          out Words b) {
     const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
                      T(row_channels)(index);
     a = T(load)(at.x);
@@ -48,7 +49,7 @@ void T(load_shared_step)(T(Share) share, const uint index, const uint head, out 
 
 // 0 if each lane owns its rows. The same for all tensors, which use shared memory one after the
 // other.
-const uint T(waits) = (step_lanes - 1) | ((q_steps | k_steps | v_steps) & step_token);
+const uint T(waits) = (chunk_lanes - 1) | ((q_ops | k_ops | v_ops) & op_token);
 
 // Separates writes of a lane from reads of the other lanes of its row, or of its token.
 void T(row_barrier)() {
@@ -68,11 +69,11 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
     for (uint i = 0; i < T(round_heads); ++i) {
         const uint head = T(shared_head)(share, first + i);
         const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
-        for (uint n = 0; n < T(lane_row_steps); ++n) {
-            const uint index = share.step_lane + n * step_lanes;
+        for (uint n = 0; n < T(lane_row_chunks); ++n) {
+            const uint index = share.chunk_lane + n * chunk_lanes;
             if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
-                if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
+                if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
                 const T(Summed) summed = T(summed_of)(share.token, index, A, B, head);
                 vkrope_exchange(T(parts), row * T(units) + summed.units.x,
                                 T(leaves)(what, norm, summed.a));
@@ -86,7 +87,7 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
         for (uint i = 0; i < T(round_heads); ++i) {
             const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
             vkrope_shared_stage(vkrope_shared_sums(T(parts), row * T(units), T(units), stage),
-                                share.step_lane, step_lanes);
+                                share.chunk_lane, chunk_lanes);
         }
         T(row_barrier)();
     }
@@ -107,7 +108,7 @@ vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
             T(exchange_units)(what, share, norm, first);
             for (uint i = 0; i < T(round_heads); ++i) {
                 const uint head = T(shared_head)(share, first + i);
-                if (share.step_lane == 0 && head < T(row_heads))
+                if (share.chunk_lane == 0 && head < T(row_heads))
                     vkrope_exchange(T(parts), heads_at + head,
                                     T(row_sum)(share.token_lane * T(round_rows) + share.head_lane +
                                                i * head_lanes));
@@ -116,8 +117,8 @@ vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
         barrier();
         for (uint stage = 0; stage < T(head_stages); ++stage) {
             vkrope_shared_stage(vkrope_shared_sums(T(parts), heads_at, T(row_heads), stage),
-                                share.step_lane + step_lanes * share.head_lane,
-                                step_lanes * head_lanes);
+                                share.chunk_lane + chunk_lanes * share.head_lane,
+                                chunk_lanes * head_lanes);
             barrier();
         }
         sums = vkrope_shared_rest(
@@ -131,7 +132,7 @@ vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
 
 T(Share)
 T(begin_share)
-(const Token token, uint index, const uint z, uint step_lane, uint head_lane, uint token_lane,
+(const Token token, uint index, const uint z, uint chunk_lane, uint head_lane, uint token_lane,
  const bool in_call) {
     T(Share) share;
     share.token = token;
@@ -139,7 +140,7 @@ T(begin_share)
     if (!vkrope_has(flag_z_is_group)) share.index += z * VKROPE_PUSH.tokens;
     share.from = T(from)(index, z);
     share.to = T(to)(index, z, token);
-    share.step_lane = step_lane;
+    share.chunk_lane = chunk_lane;
     share.head_lane = head_lane;
     share.token_lane = token_lane;
     share.first = T(whole_token) ? 0u : gl_WorkGroupID.y * head_lanes;
@@ -160,9 +161,9 @@ bool T(has_share)() {
 // Loads the words that a lane keeps in registers. The head must be the lane's: in place, another
 // lane may store any other head at the same time.
 void T(load_head)(inout T(Share) share, const uint head) {
-    if (T(many_steps) == 0) {
-        if (T(in_row)(share.step_lane))
-            T(load_shared_step)(share, share.step_lane, head, share.a, share.b);
+    if (T(many_chunks) == 0) {
+        if (T(in_row)(share.chunk_lane))
+            T(load_shared_chunk)(share, share.chunk_lane, head, share.a, share.b);
     }
 }
 void T(load_share)(inout T(Share) share) {
@@ -170,30 +171,30 @@ void T(load_share)(inout T(Share) share) {
     if (share.stores && head < VKROPE_TENSOR_HEADS) T(load_head)(share, head);
 }
 
-// Step n of a lane; sets `turns` if it rotates.
-Step T(share_step)(T(Share) share, const uint n, out bool turns) {
-    const uint index = share.step_lane + n * step_lanes;
-    Step step = share.step;
-    turns = false;
-#if VKROPE_TENSOR_TURNS
+// Chunk n of a lane; sets `rotates` if it rotates.
+Chunk T(share_chunk)(T(Share) share, const uint n, out bool rotates) {
+    const uint index = share.chunk_lane + n * chunk_lanes;
+    Chunk chunk = share.chunk;
+    rotates = false;
+#if VKROPE_TENSOR_ROTATES
     if (rotating != 0) {
-        turns = T(copying) == 0 ? T(in_row)(index) : index < rotating;
-        if (turns) {
-            if (T(lane_row_steps) != 1) step = rotating_step(share.token, pairs_of(index));
-            step = T(turned_step)(step);
+        rotates = T(copying) == 0 ? T(in_row)(index) : index < rotating;
+        if (rotates) {
+            if (T(lane_row_chunks) != 1) chunk = rotating_chunk(share.token, pairs_of(index));
+            chunk = T(shifted_chunk)(chunk);
         }
     }
 #endif
-    if (!turns) step = T(copied_step)(index);
-    return step;
+    if (!rotates) chunk = T(copied_chunk)(index);
+    return chunk;
 }
 
 // Loads the parameters that a lane keeps in registers for all of its heads.
 void T(load_share_parameters)(inout T(Share) share) {
-    if (T(many_steps) == 0) {
-        bool turns;
-        const Step step = T(share_step)(share, 0, turns);
-        if (T(in_row)(share.step_lane)) T(load_step_parameters)(shape_channel, step, 0, share.p);
+    if (T(many_chunks) == 0) {
+        bool rotates;
+        const Chunk chunk = T(share_chunk)(share, 0, rotates);
+        if (T(in_row)(share.chunk_lane)) T(load_chunk_parameters)(shape_channel, chunk, 0, share.p);
     }
 }
 
@@ -202,22 +203,22 @@ void T(load_share_parameters)(inout T(Share) share) {
 // The words behind the rows, one for each lane of a row.
 uint T(exchanged_words)(T(Share) share) {
     return head_lanes * group_tokens * VKROPE_ROW_WORDS(T(head_dim), staged_gaps) +
-           gl_LocalInvocationID.x - share.step_lane;
+           gl_LocalInvocationID.x - share.chunk_lane;
 }
 
 // Computes the scale of a row from the extremes that its lanes have found.
 VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint head) {
     const uint exchanged_at = T(exchanged_words)(share);
-    VKROPE_STAGED(exchanged_at + share.step_lane) = vkrope_staged_most(T(element_out), row);
+    VKROPE_STAGED(exchanged_at + share.chunk_lane) = vkrope_staged_most(T(element_out), row);
     T(row_barrier)();
     VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
-    for (uint lane = 0; lane < step_lanes; ++lane)
+    for (uint lane = 0; lane < chunk_lanes; ++lane)
         extremes.most = max(extremes.most, VKROPE_STAGED(exchanged_at + lane));
     float least = uintBitsToFloat(T(scale_floor));
     if ((T(store_scale) & store_scale_power_of_two) != 0)
         least = vkrope_power_of_two_from(T(element_out), extremes, least);
     const VkropeMadeScale scale = vkrope_made_scale(T(element_out), extremes, least);
-    if (share.step_lane == 0 && head < VKROPE_TENSOR_HEADS && share.stores) {
+    if (share.chunk_lane == 0 && head < VKROPE_TENSOR_HEADS && share.stores) {
         const uint absolute = T(absolute_head)(head);
         uint at = share.index * T(scale_heads) + absolute;
         if (VKROPE_TENSOR_SCATTERS) {
@@ -240,13 +241,13 @@ float T(given_scale)(uint head) {
 }
 
 // Quantises the blocks of a row, each by one lane or by several together.
-const uint T(block_lanes) = VKROPE_BLOCK_LANES(T(element_out), T(head_dim), step_lanes);
+const uint T(block_lanes) = VKROPE_BLOCK_LANES(T(element_out), T(head_dim), chunk_lanes);
 void T(stage_blocks)(T(Share) share, const VkropeRow row) {
     if (T(block_lanes) == 1) {
         vkrope_stage_blocks(T(element_out), row);
     } else {
         const uint shown = T(exchanged_words)(share);
-        const uint apart = step_lanes * head_lanes * group_tokens;
+        const uint apart = chunk_lanes * head_lanes * group_tokens;
         const VkropeShare part = vkrope_begin_blocks(T(element_out), row, shown, apart);
         T(row_barrier)();
         vkrope_end_blocks(T(element_out), row, shown, apart, part);
@@ -315,7 +316,7 @@ void T(store_bytes)(const VkropeRow row, const uint to) {
 // The levels of the Hadamard transform beyond a unit, in at most three passes of equal length.
 const uint T(unit_levels) = VKROPE_UNIT_LEVELS(unit_elements);
 const uint T(far_levels) = T(hadamard) > T(unit_levels) ? T(hadamard) - T(unit_levels) : 0;
-const uint T(most_levels) = VKROPE_PASS_LEVELS(T(head_dim), step_lanes);
+const uint T(most_levels) = VKROPE_PASS_LEVELS(T(head_dim), chunk_lanes);
 const uint T(passes) = (T(far_levels) + T(most_levels) - 1) / T(most_levels);
 const uint T(pass_divisor) = T(passes) == 0 ? 1 : T(passes);
 const uint T(pass_levels) = (T(far_levels) + T(pass_divisor) - 1) / T(pass_divisor);
@@ -358,22 +359,22 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
 void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
     const VkropeRow row = VkropeRow((share.token_lane * head_lanes + share.head_lane) *
                                         VKROPE_ROW_WORDS(T(head_dim), staged_gaps),
-                                    T(head_dim), share.step_lane, step_lanes);
+                                    T(head_dim), share.chunk_lane, chunk_lanes);
     for (uint i = 0; i < T(lane_heads); ++i) {
         const uint head = T(shared_head)(share, i);
-        for (uint n = 0; n < T(lane_row_steps); ++n) {
-            const uint index = share.step_lane + n * step_lanes;
+        for (uint n = 0; n < T(lane_row_chunks); ++n) {
+            const uint index = share.chunk_lane + n * chunk_lanes;
             if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
-                bool turns;
-                const Step step = T(share_step)(share, n, turns);
+                bool rotates;
+                const Chunk chunk = T(share_chunk)(share, n, rotates);
                 Words A = share.a, B = share.b;
-                T(StepParameters) p = share.p;
-                if (T(many_steps) != 0) {
-                    T(load_shared_step)(share, index, head, A, B);
-                    T(load_step_parameters)(shape_channel, step, 0, p);
+                T(ChunkParameters) p = share.p;
+                if (T(many_chunks) != 0) {
+                    T(load_shared_chunk)(share, index, head, A, B);
+                    T(load_chunk_parameters)(shape_channel, chunk, 0, p);
                 }
-                T(load_step_parameters)(shape_head_channel, step, head, p);
-                T(ops_units)(turns, step, A, B, row.at, p, norm, share.token_factor);
+                T(load_chunk_parameters)(shape_head_channel, chunk, head, p);
+                T(ops_units)(rotates, chunk, A, B, row.at, p, norm, share.token_factor);
             }
         }
         bool takes_part = true;
@@ -385,21 +386,21 @@ void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
 // ---- Rows of which each lane stores its share ----
 
 void T(ops_direct)(T(Share) share, const VkropeNorm norm) {
-    for (uint n = 0; n < T(lane_row_steps); ++n) {
-        const uint index = share.step_lane + n * step_lanes;
-        bool turns;
-        const Step step = T(share_step)(share, n, turns);
-        T(StepParameters) p = share.p;
-        if (T(many_steps) != 0 && T(in_row)(index))
-            T(load_step_parameters)(shape_channel, step, 0, p);
+    for (uint n = 0; n < T(lane_row_chunks); ++n) {
+        const uint index = share.chunk_lane + n * chunk_lanes;
+        bool rotates;
+        const Chunk chunk = T(share_chunk)(share, n, rotates);
+        T(ChunkParameters) p = share.p;
+        if (T(many_chunks) != 0 && T(in_row)(index))
+            T(load_chunk_parameters)(shape_channel, chunk, 0, p);
         for (uint i = 0; i < T(lane_heads); ++i) {
             const uint head = T(shared_head)(share, i);
             if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
                 Words A = share.a, B = share.b;
-                if (T(many_steps) != 0) T(load_shared_step)(share, index, head, A, B);
+                if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
                 const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-                T(load_step_parameters)(shape_head_channel, step, head, p);
-                T(ops_units)(turns, step, A, B, to, p, norm, share.token_factor);
+                T(load_chunk_parameters)(shape_head_channel, chunk, head, p);
+                T(ops_units)(rotates, chunk, A, B, to, p, norm, share.token_factor);
             }
         }
     }
@@ -410,7 +411,7 @@ void T(ops_share)(T(Share) share) {
     if (T(norm) != 0) {
         const float inverse_n = uintBitsToFloat(T(inverse_n));
         vec2 sums = vec2(0);
-        if (T(norm) == step_layer) {
+        if (T(norm) == op_layer) {
             vkrope_set_mean(norm, T(shared_sums)(sum_values, share, norm), inverse_n);
             sums = T(shared_sums)(sum_differences, share, norm);
         }

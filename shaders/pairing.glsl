@@ -85,16 +85,16 @@ Unit vkrope_scale(const Unit u, const float factor) {
     return Unit(a, b);
 }
 
-// The two units of a step in one head, as stored.
-struct StepWords {
+// The two units of a chunk in one head, as stored.
+struct ChunkWords {
     Words a, b;
 };
 
-// The number of copied steps that a lane loads before it stores the first.
+// The number of copied chunks that a lane loads before it stores the first.
 const uint copies_together = 4;
 
 // Two units of a row, at the same channels in every head.
-struct Step {
+struct Chunk {
     uvec2 from, to;  // first channels in input and output, from rotary_offset on
     bool rotates;    // false: copied, bit for bit unless element type or pairing changes
     Unit c, s;       // cos and sin of their pairs, or of the first channels of these

@@ -3,8 +3,8 @@
 // module: host/kernel specialises it and prunes the code that constants exclude. A branch on a
 // constant thus decides which buffers are bound; put such a condition in a separate `if`.
 //
-// A workgroup has one or more tokens; its lanes are steps times heads. A lane reads the angles of
-// its step once for all its heads of a tensor, or of Q and K. It loads each word once, before it
+// A workgroup has one or more tokens; its lanes are chunks times heads. A lane reads the angles of
+// its chunk once for all its heads of a tensor, or of Q and K. It loads each word once, before it
 // stores it, so in-place calls need nothing else. x counts blocks of tokens, y groups of heads of a
 // token, z sequences or groups of heads.
 #version 450
@@ -135,7 +135,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #include "angles.glsl"
 #include "sections.glsl"
 #include "token.glsl"
-#include "steps.glsl"
+#include "chunks.glsl"
 #include "norm.glsl"
 #include "shared_sums.glsl"
 #include "hadamard.glsl"
@@ -146,7 +146,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 // Functions have one exit and few callers, since compilers inline all of them.
 
 #define VKROPE_TENSOR(name) q_##name
-#define VKROPE_TENSOR_TURNS 1
+#define VKROPE_TENSOR_ROTATES 1
 #define VKROPE_TENSOR_LAYOUT(end) q_##end
 #define VKROPE_TENSOR_AT(end) offset_q_##end
 #define VKROPE_TENSOR_HEADS (push.heads & 0xffffu)
@@ -159,7 +159,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #include "tensor.glsl"
 
 #define VKROPE_TENSOR(name) k_##name
-#define VKROPE_TENSOR_TURNS 1
+#define VKROPE_TENSOR_ROTATES 1
 #define VKROPE_TENSOR_LAYOUT(end) k_##end
 #define VKROPE_TENSOR_AT(end) offset_k_##end
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
@@ -173,7 +173,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 
 const uint v_batch = k_batch;
 #define VKROPE_TENSOR(name) v_##name
-#define VKROPE_TENSOR_TURNS 0
+#define VKROPE_TENSOR_ROTATES 0
 #define VKROPE_TENSOR_LAYOUT(end) k_##end
 #define VKROPE_TENSOR_AT(end) offset_v_##end
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
@@ -189,24 +189,24 @@ const uint v_batch = k_batch;
 
 const uint q_heads_group = head_lanes * q_batch, k_heads_group = head_lanes * k_batch;
 const bool in_batches = q_batch + k_batch != 0;
-const bool one_step = lane_steps == 1 && rotating % step_lanes == 0;
+const bool one_chunk = lane_chunks == 1 && rotating % chunk_lanes == 0;
 
 struct Lane {
-    uint step, q_head, k_head;  // first heads of Q, and of K and V
+    uint chunk, q_head, k_head;  // first heads of Q, and of K and V
     bool has_q, has_k, has_v;
     uint q_from, k_from, v_from;  // start of their rows
 };
 
-// 0 if a lane copies exactly one step of V, loaded and stored with its step of K. (glslang accepts
-// no nested && in a constant.)
-const uint v_misfit = (lane_steps ^ 1) | (rotating % step_lanes) |
-                      (v_head_dim ^ (2 * unit_elements * step_lanes));
+// 0 if a lane copies exactly one chunk of V, loaded and stored with its chunk of K. (glslang
+// accepts no nested && in a constant.)
+const uint v_misfit = (lane_chunks ^ 1) | (rotating % chunk_lanes) |
+                      (v_head_dim ^ (2 * unit_elements * chunk_lanes));
 
-// Loads the first heads of a step, before all other accesses to memory; with k_after_q, K and V are
-// loaded after the stores of Q.
-void load_first_heads(const Lane lane, const uint step, out StepWords q, out StepWords k,
-                      out StepWords v) {
-    const uvec2 from = channels_of(pairing, pairs_of(step));
+// Loads the first heads of a chunk, before all other accesses to memory; with k_after_q, K and V
+// are loaded after the stores of Q.
+void load_first_heads(const Lane lane, const uint chunk, out ChunkWords q, out ChunkWords k,
+                      out ChunkWords v) {
+    const uvec2 from = channels_of(pairing, pairs_of(chunk));
     if (q_head_dim != 0) {
         if (lane.has_q) q = q_load_first(lane.q_from, lane.q_head, from + q_rotary_offset);
     }
@@ -214,48 +214,49 @@ void load_first_heads(const Lane lane, const uint step, out StepWords q, out Ste
         if (lane.has_k) k = k_load_first(lane.k_from, lane.k_head, from + k_rotary_offset);
     }
     if (v_misfit == 0 && k_after_q == 0) {
-        if (lane.has_v) v = v_load_first(lane.v_from, lane.k_head, v_copied_channels(lane.step));
+        if (lane.has_v) v = v_load_first(lane.v_from, lane.k_head, v_copied_channels(lane.chunk));
     }
 }
 
-void turn_batches(const Lane lane, const uint n, const Token token, const uint q_to,
-                  const uint k_to, const uint v_to, const StepWords q, StepWords k, StepWords v) {
-    const Step step = rotating_step(token, pairs_of(n));
+void rotate_batches(const Lane lane, const uint n, const Token token, const uint q_to,
+                    const uint k_to, const uint v_to, const ChunkWords q, ChunkWords k,
+                    ChunkWords v) {
+    const Chunk chunk = rotating_chunk(token, pairs_of(n));
     if (q_head_dim != 0) {
-        if (lane.has_q) q_turn_batch(q, step, lane.q_from, q_to, lane.q_head);
+        if (lane.has_q) q_rotate_batch(q, chunk, lane.q_from, q_to, lane.q_head);
     }
     if (k_head_dim != 0) {
         if (lane.has_k && token.stored) {
             if (k_after_q != 0)
-                k = k_load_first(lane.k_from, lane.k_head, step.from + k_rotary_offset);
-            k_turn_batch(k, step, lane.k_from, k_to, lane.k_head);
+                k = k_load_first(lane.k_from, lane.k_head, chunk.from + k_rotary_offset);
+            k_rotate_batch(k, chunk, lane.k_from, k_to, lane.k_head);
         }
     }
     if (v_misfit == 0) {
         if (lane.has_v && token.stored) {
             if (k_after_q != 0)
-                v = v_load_first(lane.v_from, lane.k_head, v_copied_channels(lane.step));
-            v_store_batch(v, v_copied_channels(lane.step), lane.v_from, v_to, lane.k_head);
+                v = v_load_first(lane.v_from, lane.k_head, v_copied_channels(lane.chunk));
+            v_store_batch(v, v_copied_channels(lane.chunk), lane.v_from, v_to, lane.k_head);
         }
     }
 }
 
-Token turn_in_batches(const Lane lane, const uint index, const uint z) {
+Token rotate_in_batches(const Lane lane, const uint index, const uint z) {
     Token token;
-    StepWords q, k, v;
-    if (one_step) {
-        load_first_heads(lane, lane.step, q, k, v);
+    ChunkWords q, k, v;
+    if (one_chunk) {
+        load_first_heads(lane, lane.chunk, q, k, v);
         token = vkrope_token(index, z);
-        turn_batches(lane, lane.step, token, q_to(index, z, token), k_to(index, z, token),
-                     v_to(index, z, token), q, k, v);
+        rotate_batches(lane, lane.chunk, token, q_to(index, z, token), k_to(index, z, token),
+                       v_to(index, z, token), q, k, v);
     } else {
         token = vkrope_token(index, z);
-        for (uint n = 0; n < lane_steps; ++n) {
-            const uint step = step_of(lane.step, n);
-            if (step < rotating) {
-                load_first_heads(lane, step, q, k, v);
-                turn_batches(lane, step, token, q_to(index, z, token), k_to(index, z, token), 0, q,
-                             k, v);
+        for (uint n = 0; n < lane_chunks; ++n) {
+            const uint chunk = chunk_of(lane.chunk, n);
+            if (chunk < rotating) {
+                load_first_heads(lane, chunk, q, k, v);
+                rotate_batches(lane, chunk, token, q_to(index, z, token), k_to(index, z, token), 0,
+                               q, k, v);
             }
         }
     }
@@ -263,30 +264,31 @@ Token turn_in_batches(const Lane lane, const uint index, const uint z) {
 }
 
 // Processes all channels of Q before those of K, although K needs the same angles: the lines of all
-// heads of one tensor stay in a processor's cache from step to step, those of two tensors may not.
+// heads of one tensor stay in a processor's cache from chunk to chunk, those of two tensors may
+// not.
 Token take_all_heads(const Lane lane, const uint index, const uint z) {
     const Token token = vkrope_token(index, z);
     if (q_head_dim != 0) {
         const uint to = q_to(index, z, token);
-        for (uint n = 0; n < lane_steps; ++n) {
-            const uint at = step_of(lane.step, n);
-            if (uneven_steps == 0 || at < rotating)
-                q_turn_heads(rotating_step(token, pairs_of(at)), lane.q_from, to,
-                             push.heads & 0xffffu);
+        for (uint n = 0; n < lane_chunks; ++n) {
+            const uint at = chunk_of(lane.chunk, n);
+            if (uneven_chunks == 0 || at < rotating)
+                q_rotate_heads(rotating_chunk(token, pairs_of(at)), lane.q_from, to,
+                               push.heads & 0xffffu);
         }
         if (q_copying != 0) {
-            if (lane.has_q && !q_in_place()) q_copy(lane.step, lane.q_from, to);
+            if (lane.has_q && !q_in_place()) q_copy(lane.chunk, lane.q_from, to);
         }
     }
     if (k_head_dim != 0) {
         const uint to = k_to(index, z, token), heads = token.stored ? push.heads >> 16 : 0;
-        for (uint n = 0; n < lane_steps; ++n) {
-            const uint at = step_of(lane.step, n);
-            if (uneven_steps == 0 || at < rotating)
-                k_turn_heads(rotating_step(token, pairs_of(at)), lane.k_from, to, heads);
+        for (uint n = 0; n < lane_chunks; ++n) {
+            const uint at = chunk_of(lane.chunk, n);
+            if (uneven_chunks == 0 || at < rotating)
+                k_rotate_heads(rotating_chunk(token, pairs_of(at)), lane.k_from, to, heads);
         }
         if (k_copying != 0) {
-            if (lane.has_k && token.stored && !k_in_place()) k_copy(lane.step, lane.k_from, to);
+            if (lane.has_k && token.stored && !k_in_place()) k_copy(lane.chunk, lane.k_from, to);
         }
     }
     return token;
@@ -312,9 +314,9 @@ void copy_groups(const uint lane_of_token, const Lane lane, const uint q_there, 
     }
 }
 
-void serve(const uint index, const uint z, const uint step_lane, const uint head_lane) {
+void serve(const uint index, const uint z, const uint chunk_lane, const uint head_lane) {
     Lane lane;
-    lane.step = step_lane;
+    lane.chunk = chunk_lane;
     lane.q_head = gl_WorkGroupID.y * q_heads_group + head_lane;
     lane.k_head = gl_WorkGroupID.y * k_heads_group + head_lane;
     lane.has_q = lane.has_k = lane.has_v = false;
@@ -328,29 +330,29 @@ void serve(const uint index, const uint z, const uint step_lane, const uint head
     if (rotary_dim == 0)
         token = vkrope_token(index, z);
     else if (in_batches)
-        token = turn_in_batches(lane, index, z);
+        token = rotate_in_batches(lane, index, z);
     else
         token = take_all_heads(lane, index, z);
     if (in_batches) {
-        copy_groups(step_lane + step_lanes * head_lane, lane, q_to(index, z, token),
+        copy_groups(chunk_lane + chunk_lanes * head_lane, lane, q_to(index, z, token),
                     k_to(index, z, token), v_to(index, z, token), token.stored);
     } else {
         if (rotary_dim == 0) {
             if (q_copying != 0) {
                 if (lane.has_q && !q_in_place())
-                    q_copy(step_lane, lane.q_from, q_to(index, z, token));
+                    q_copy(chunk_lane, lane.q_from, q_to(index, z, token));
             }
             if (k_copying != 0) {
                 if (lane.has_k && token.stored && !k_in_place())
-                    k_copy(step_lane, lane.k_from, k_to(index, z, token));
+                    k_copy(chunk_lane, lane.k_from, k_to(index, z, token));
             }
         }
         if (v_head_dim != 0) {
-            if (lane.has_v && token.stored) v_copy(step_lane, lane.v_from, v_to(index, z, token));
+            if (lane.has_v && token.stored) v_copy(chunk_lane, lane.v_from, v_to(index, z, token));
         }
     }
     if (counter != 0) {
-        if (gl_WorkGroupID.y == 0 && step_lane == 0 && head_lane == 0 && vkrope_counts(token, z))
+        if (gl_WorkGroupID.y == 0 && chunk_lane == 0 && head_lane == 0 && vkrope_counts(token, z))
             atomicAdd(VKROPE_STATUS_WORD(VKROPE_OFFSET(offset_status)), 1);
     }
 }
@@ -359,13 +361,13 @@ void serve(const uint index, const uint z, const uint step_lane, const uint head
 
 void main() {
     const uint lane = gl_LocalInvocationID.x;
-    const uint step_lane = lane % step_lanes, head_lane = lane / step_lanes % head_lanes;
+    const uint chunk_lane = lane % chunk_lanes, head_lane = lane / chunk_lanes % head_lanes;
     if (ops != ops_none) {
         ops_lane();
     } else if (group_tokens == 1) {
-        serve(gl_WorkGroupID.x, gl_WorkGroupID.z, step_lane, head_lane);
+        serve(gl_WorkGroupID.x, gl_WorkGroupID.z, chunk_lane, head_lane);
     } else {
-        const uint index = gl_WorkGroupID.x * group_tokens + lane / (step_lanes * head_lanes);
-        if (index < push.tokens) serve(index, gl_WorkGroupID.z, step_lane, head_lane);
+        const uint index = gl_WorkGroupID.x * group_tokens + lane / (chunk_lanes * head_lanes);
+        if (index < push.tokens) serve(index, gl_WorkGroupID.z, chunk_lane, head_lane);
     }
 }

@@ -9,7 +9,7 @@
 //                            element_out and batch, and rotary_offset if it rotates; the buffers
 //                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint;
 //                            a pipeline uses one view
-//   VKROPE_TENSOR_TURNS      1: it rotates; 0: it copies all channels
+//   VKROPE_TENSOR_ROTATES      1: it rotates; 0: it copies all channels
 //   VKROPE_TENSOR_AT(end)   offset_q_##end, offset_k_##end or offset_v_##end
 //   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: its strides in the Push
 //   VKROPE_TENSOR_HEADS      number of heads
@@ -20,8 +20,8 @@
 #ifndef VKROPE_TENSOR
 #error "tensor.glsl: define VKROPE_TENSOR(name)"
 #endif
-#ifndef VKROPE_TENSOR_TURNS
-#error "tensor.glsl: define VKROPE_TENSOR_TURNS as 0 or 1"
+#ifndef VKROPE_TENSOR_ROTATES
+#error "tensor.glsl: define VKROPE_TENSOR_ROTATES as 0 or 1"
 #endif
 #ifndef VKROPE_TENSOR_LAYOUT
 #error "tensor.glsl: define VKROPE_TENSOR_LAYOUT(end)"
@@ -132,7 +132,7 @@ void T(store)(uint at, const Words w) {
     }
 }
 
-// ---- One step of one head ----
+// ---- One chunk of one head ----
 
 Words T(converted)(Words w) {
     Words to = w;
@@ -141,35 +141,35 @@ Words T(converted)(Words w) {
     return to;
 }
 
-#if VKROPE_TENSOR_TURNS
+#if VKROPE_TENSOR_ROTATES
 // Elements that do not rotate keep their bits if element type and pairing do not change. With
-// rare_branches, only steps that rotate get here.
-void T(turn)(Step step, const uint row, const Words A, const Words B) {
+// rare_branches, only chunks that rotate get here.
+void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     Unit x0, x1, y0, y1, p, q;
     vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
-    vkrope_rotate_channels(x0, x1, step.c, step.s, step.c1, step.s1, y0, y1);
+    vkrope_rotate_channels(x0, x1, chunk.c, chunk.s, chunk.c1, chunk.s1, y0, y1);
     if (rare_branches == 0) {
         if (pairing != pairing_out || T(element_in) != T(element_out)) {
-            y0 = vkrope_either(step.rotates, y0, x0);
-            y1 = vkrope_either(step.rotates, y1, x1);
+            y0 = vkrope_either(chunk.rotates, y0, x0);
+            y1 = vkrope_either(chunk.rotates, y1, x1);
         }
     }
     vkrope_from_pairs(pairing_out, unit_elements, y0, y1, p, q);
     Words P = A, Q = B;
     bool replaces = true;
     if (rare_branches == 0) {
-        if (pairing == pairing_out && T(element_in) == T(element_out)) replaces = step.rotates;
+        if (pairing == pairing_out && T(element_in) == T(element_out)) replaces = chunk.rotates;
     }
     if (replaces) {
         P = vkrope_encode(T(element_out), p);
         Q = vkrope_encode(T(element_out), q);
     }
-    T(store)(row + T(rotary_offset) + step.to.x, P);
-    T(store)(row + T(rotary_offset) + step.to.y, Q);
+    T(store)(row + T(rotary_offset) + chunk.to.x, P);
+    T(store)(row + T(rotary_offset) + chunk.to.y, Q);
 }
 
-void T(pass)(Step step, const uint row, const Words A, const Words B) {
+void T(pass)(Chunk chunk, const uint row, const Words A, const Words B) {
     Words P = T(converted)(A), Q = T(converted)(B);
     if (pairing != pairing_out) {
         Unit x0, x1, p, q;
@@ -179,22 +179,22 @@ void T(pass)(Step step, const uint row, const Words A, const Words B) {
         P = vkrope_encode(T(element_out), p);
         Q = vkrope_encode(T(element_out), q);
     }
-    T(store)(row + T(rotary_offset) + step.to.x, P);
-    T(store)(row + T(rotary_offset) + step.to.y, Q);
+    T(store)(row + T(rotary_offset) + chunk.to.x, P);
+    T(store)(row + T(rotary_offset) + chunk.to.y, Q);
 }
 #endif
 
 // ---- The pass-through channels, copied unless in place ----
 
-const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_TURNS * rotary_dim) / unit_elements;
-// The number of copied steps of a row, of two units each.
+const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_ROTATES * rotary_dim) / unit_elements;
+// The number of copied chunks of a row, of two units each.
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
-const uint T(lane_copies) = (T(copying) + step_lanes - 1) / step_lanes;
+const uint T(lane_copies) = (T(copying) + chunk_lanes - 1) / chunk_lanes;
 
 // Maps the n-th pass-through channel to its index in the row.
 uint T(around_windows)(uint channel) {
     uint at = channel;
-#if VKROPE_TENSOR_TURNS
+#if VKROPE_TENSOR_ROTATES
     const uint start = T(rotary_offset);
     if (window_dim_0 != 0 && at >= start + window_at_0) at += window_dim_0;
     if (window_dim_1 != 0 && at >= start + window_at_1) at += window_dim_1;
@@ -204,8 +204,8 @@ uint T(around_windows)(uint channel) {
     return at;
 }
 
-// First channels of the two units of a copied step. With an odd number of units, the last step has
-// the last unit twice.
+// First channels of the two units of a copied chunk. With an odd number of units, the last chunk
+// has the last unit twice.
 uvec2 T(copied_channels)(uint index) {
     uint a = 2 * index, b = 2 * index + 1;
     if (units_apart != 0) {
@@ -220,14 +220,14 @@ uvec2 T(copied_channels)(uint index) {
 
 // ---- All heads, one after the other ----
 
-#if VKROPE_TENSOR_TURNS
-void T(turn_heads)(Step step, const uint from, const uint to, const uint heads) {
+#if VKROPE_TENSOR_ROTATES
+void T(rotate_heads)(Chunk chunk, const uint from, const uint to, const uint heads) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     for (uint head = 0; head < heads; ++head) {
-        const uvec2 at = from + head * from_head + T(rotary_offset) + step.from;
+        const uvec2 at = from + head * from_head + T(rotary_offset) + chunk.from;
         const Words A = T(load)(at.x), B = T(load)(at.y);
-        T(turn)(step, to + head * to_head, A, B);
+        T(rotate)(chunk, to + head * to_head, A, B);
     }
 }
 #endif
@@ -245,12 +245,12 @@ void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint he
 
 // ---- The batch of a lane: at most `batch` heads, head_lanes apart from its first one on ----
 
-StepWords T(load_step)(const uint row, const uvec2 channels) {
-    return StepWords(T(load)(row + channels.x), T(load)(row + channels.y));
+ChunkWords T(load_chunk)(const uint row, const uvec2 channels) {
+    return ChunkWords(T(load)(row + channels.x), T(load)(row + channels.y));
 }
 
-StepWords T(load_first)(const uint from, const uint first, const uvec2 channels) {
-    return T(load_step)(from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head, channels);
+ChunkWords T(load_first)(const uint from, const uint first, const uvec2 channels) {
+    return T(load_chunk)(from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head, channels);
 }
 
 // The number of heads of the batch that starts at head `first`.
@@ -261,48 +261,48 @@ uint T(batch_heads)(const uint first) {
     return heads;
 }
 
-#if VKROPE_TENSOR_TURNS
-void T(turn_or_pass)(const Step step, const uint row, const StepWords words) {
-    bool turns = true;
-    if (rare_branches != 0) turns = step.rotates;
-    if (turns)
-        T(turn)(step, row, words.a, words.b);
+#if VKROPE_TENSOR_ROTATES
+void T(rotate_or_pass)(const Chunk chunk, const uint row, const ChunkWords words) {
+    bool rotates = true;
+    if (rare_branches != 0) rotates = chunk.rotates;
+    if (rotates)
+        T(rotate)(chunk, row, words.a, words.b);
     else
-        T(pass)(step, row, words.a, words.b);
+        T(pass)(chunk, row, words.a, words.b);
 }
 
 // Rotates the heads of a batch in a loop: straight code for each head is several times as long, and
 // a GPU waits for instructions that its cache does not hold. `words` are those of the first head;
 // each head is loaded before the previous one is stored.
-void T(turn_batch)(StepWords words, const Step step, const uint from, const uint to,
-                   const uint first) {
+void T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
+                     const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     if (T(batch) <= 1) {
-        T(turn_or_pass)(step, to + first * to_head, words);
+        T(rotate_or_pass)(chunk, to + first * to_head, words);
     } else {
-        const uvec2 channels = step.from + T(rotary_offset);
+        const uvec2 channels = chunk.from + T(rotary_offset);
         const uint end = first + head_lanes * T(batch_heads)(first);
         for (uint head = first; head < end; head += head_lanes) {
-            StepWords next = words;
+            ChunkWords next = words;
             if (head + head_lanes < end)
-                next = T(load_step)(from + (head + head_lanes) * from_head, channels);
-            T(turn_or_pass)(step, to + head * to_head, words);
+                next = T(load_chunk)(from + (head + head_lanes) * from_head, channels);
+            T(rotate_or_pass)(chunk, to + head * to_head, words);
             words = next;
         }
     }
 }
 #endif
 
-void T(store_batch)(StepWords words, const uvec2 channels, const uint from, const uint to,
+void T(store_batch)(ChunkWords words, const uvec2 channels, const uint from, const uint to,
                     const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     const uint end = first + head_lanes * T(batch_heads)(first);
     for (uint head = first; head < end; head += head_lanes) {
-        StepWords next = words;
+        ChunkWords next = words;
         if (head + head_lanes < end)
-            next = T(load_step)(from + (head + head_lanes) * from_head, channels);
+            next = T(load_chunk)(from + (head + head_lanes) * from_head, channels);
         T(store)(to + head * to_head + channels.x, T(converted)(words.a));
         T(store)(to + head * to_head + channels.y, T(converted)(words.b));
         words = next;
@@ -313,33 +313,33 @@ void T(store_batch)(StepWords words, const uvec2 channels, const uint from, cons
 void T(copy)(uint lane, const uint from, const uint to) {
     for (uint n = 0; n < T(lane_copies); ++n) {
         const uint index = lane * T(lane_copies) + n;
-        if (T(copying) % step_lanes == 0 || index < T(copying))
+        if (T(copying) % chunk_lanes == 0 || index < T(copying))
             T(copy_heads)(T(copied_channels)(index), from, to, VKROPE_TENSOR_HEADS);
     }
 }
 
-// Copies the steps of a group of heads from head `first` on. All lanes of a token share them, head
+// Copies the chunks of a group of heads from head `first` on. All lanes of a token share them, head
 // after head, even if few lanes rotate a row. The loads of a round come before its stores. Divisors
 // are constants.
-const uint T(steps_of_head) = T(copying) == 0 ? 1 : T(copying);
+const uint T(chunks_of_head) = T(copying) == 0 ? 1 : T(copying);
 const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
 void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
-    const uint lanes = step_lanes * head_lanes;
+    const uint lanes = chunk_lanes * head_lanes;
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-    const uint end = T(steps_of_head) * min(VKROPE_TENSOR_HEADS - first, T(group_heads));
+    const uint end = T(chunks_of_head) * min(VKROPE_TENSOR_HEADS - first, T(group_heads));
     for (uint start = lane; start < end; start += lanes * copies_together) {
-        StepWords words[copies_together];
+        ChunkWords words[copies_together];
         for (uint i = 0; i < copies_together; ++i) {
             const uint at = start + i * lanes;
             if (at < end)
-                words[i] = T(load_step)(from + (first + at / T(steps_of_head)) * from_head,
-                                        T(copied_channels)(at % T(steps_of_head)));
+                words[i] = T(load_chunk)(from + (first + at / T(chunks_of_head)) * from_head,
+                                         T(copied_channels)(at % T(chunks_of_head)));
         }
         for (uint i = 0; i < copies_together; ++i) {
             const uint at = start + i * lanes;
-            const uint row = to + (first + at / T(steps_of_head)) * to_head;
-            const uvec2 channels = T(copied_channels)(at % T(steps_of_head));
+            const uint row = to + (first + at / T(chunks_of_head)) * to_head;
+            const uvec2 channels = T(copied_channels)(at % T(chunks_of_head));
             if (at < end) {
                 T(store)(row + channels.x, T(converted)(words[i].a));
                 T(store)(row + channels.y, T(converted)(words[i].b));
@@ -354,7 +354,7 @@ void T(copy_group)(const uint lane, const uint from, const uint to, const uint f
 
 #undef T
 #undef VKROPE_TENSOR
-#undef VKROPE_TENSOR_TURNS
+#undef VKROPE_TENSOR_ROTATES
 #undef VKROPE_TENSOR_LAYOUT
 #undef VKROPE_TENSOR_AT
 #undef VKROPE_TENSOR_HEADS

@@ -48,7 +48,7 @@ shader::TensorConstants ops_of(const TensorInfo& tensor, const TensorParameters&
     const Ops& ops = tensor.ops;
     const std::uint32_t of_row = row_heads(tensor);
     shader::TensorConstants own = {};
-    own.t_steps = steps_of(tensor);
+    own.t_ops = op_bits(tensor);
     own.t_row_heads = of_row;
     own.t_inverse_n = bits_of(float(1 / (double(of_row) * tensor.head_dim)));
     own.t_eps = bits_of(ops.norm.eps);
@@ -83,10 +83,10 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
     };
     shader::Constants constants = {};
     constants.workgroup_size = geometry.workgroup_size();
-    constants.step_lanes = geometry.step_lanes;
+    constants.chunk_lanes = geometry.chunk_lanes;
     constants.head_lanes = geometry.head_lanes;
     constants.group_tokens = geometry.group_tokens;
-    constants.steps_together = geometry.steps_together;
+    constants.chunks_together = geometry.chunks_together;
     constants.units_apart = geometry.units_apart;
     constants.rare_branches = geometry.units_apart;  // on a GPU
     constants.q_batch = geometry.q_batch;
@@ -146,10 +146,10 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
                                       : 0;
     constants.staged_gaps = geometry.staged_gaps;
     if (geometry.ops == shader::ops_none) return constants;
-    constexpr std::size_t first = offsetof(shader::Constants, q_steps),
+    constexpr std::size_t first = offsetof(shader::Constants, q_ops),
                           block = sizeof(shader::TensorConstants);
-    static_assert(offsetof(shader::Constants, k_steps) == first + block &&
-                  offsetof(shader::Constants, v_steps) == first + 2 * block);
+    static_assert(offsetof(shader::Constants, k_ops) == first + block &&
+                  offsetof(shader::Constants, v_ops) == first + 2 * block);
     for (const TensorIndex t : every_tensor) {
         if (info.tensor[t].head_dim == 0) continue;
         const shader::TensorConstants own = ops_of(info.tensor[t], part.parameters.tensor[t]);

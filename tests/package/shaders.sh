@@ -125,7 +125,7 @@ tokens='#define VKROPE_PUSH their_push
 #define VKROPE_ID_WORD(index) their_cos[index]
 #define VKROPE_SLOT_WORD(index) their_sin[index]'
 tensor='#define VKROPE_TENSOR(name) k_##name
-#define VKROPE_TENSOR_TURNS 1
+#define VKROPE_TENSOR_ROTATES 1
 #define VKROPE_TENSOR_LAYOUT(side) k_##side
 #define VKROPE_TENSOR_AT(side) offset_k_##side
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
@@ -160,19 +160,19 @@ tensor_shader() {
 void main() {
     const uint index = gl_WorkGroupID.x, z = gl_WorkGroupID.z, from = k_from(index, z);
     const Token token = vkrope_token(index, z);
-    Step step;
-    step.from = step.to = uvec2(gl_LocalInvocationID.x, 64 + gl_LocalInvocationID.x);
-    step.rotates = token.covered;
+    Chunk chunk;
+    chunk.from = chunk.to = uvec2(gl_LocalInvocationID.x, 64 + gl_LocalInvocationID.x);
+    chunk.rotates = token.covered;
     const Angle angle =
         axes == 0 ? token.angle
-                  : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0 : vkrope_axis_of(step.from.x));
-    vkrope_angle_apart(element_f32, 0, 0, angle.row, step.c, step.s);
-    step.c = vkrope_join(8, step.c, step.s);
-    step.c1 = step.c;
-    step.s1 = step.s;
-    k_turn_batch(k_load_first(from, 0, step.from), step, from, k_to(index, z, token), 0);
-    k_turn_heads(step, from, k_to(index, z, token), 8);
-    if (!k_in_place()) k_copy(step.from.x, from, k_to(index, z, token));
+                  : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0 : vkrope_axis_of(chunk.from.x));
+    vkrope_angle_apart(element_f32, 0, 0, angle.row, chunk.c, chunk.s);
+    chunk.c = vkrope_join(8, chunk.c, chunk.s);
+    chunk.c1 = chunk.c;
+    chunk.s1 = chunk.s;
+    k_rotate_batch(k_load_first(from, 0, chunk.from), chunk, from, k_to(index, z, token), 0);
+    k_rotate_heads(chunk, from, k_to(index, z, token), 8);
+    if (!k_in_place()) k_copy(chunk.from.x, from, k_to(index, z, token));
     if (vkrope_counts(token, z)) k_out_word[0] = 1;
 }
 END
@@ -189,7 +189,7 @@ for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
     grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" ||
         { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
 done
-for macro in VKROPE_TENSOR VKROPE_TENSOR_TURNS VKROPE_TENSOR_LAYOUT VKROPE_TENSOR_AT \
+for macro in VKROPE_TENSOR VKROPE_TENSOR_ROTATES VKROPE_TENSOR_LAYOUT VKROPE_TENSOR_AT \
     VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
     ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define ${macro}[ (]")" ||
         wrong "a tensor without $macro compiles"
@@ -268,7 +268,7 @@ cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
 status='#define VKROPE_STATUS_WORD(index) their_cos[index]'
 files='interface.h ops_lanes.glsl'
 refuses 'ops_lanes.glsl: define VKROPE_STATUS_WORD(index)' no_status_word '' ''
-refuses 'ops_lanes.glsl: include steps.glsl, norm.glsl and tensor.glsl first' \
+refuses 'ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first' \
     no_tensors "$status" ''
 
 # The shader of shaders/README.md, as it stands there.

@@ -70,12 +70,12 @@ bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides
 
 namespace {
 
-std::uint32_t rotating_steps(const KernelInfo& info, std::uint32_t unit) {
+std::uint32_t rotating_chunks(const KernelInfo& info, std::uint32_t unit) {
     return info.rotary_dim / (2 * unit);
 }
 
-// Copied steps of the row with the most pass-through channels.
-std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
+// Copied chunks of the row with the most pass-through channels.
+std::uint64_t copying_chunks(const KernelInfo& info, std::uint32_t unit) {
     std::uint32_t channels = info.tensor[V].head_dim;
     for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]}) {
         if (format.head_dim != 0) channels = std::max(channels, format.head_dim - info.rotary_dim);
@@ -83,14 +83,14 @@ std::uint64_t copying_steps(const KernelInfo& info, std::uint32_t unit) {
     return divide_up(channels, 2 * std::uint64_t{unit});
 }
 
-// Lanes for a row if each rotates `together` steps and copies at most 64, since llvmpipe counts
-// iterations. If nothing rotates, each copies `together` steps.
+// Lanes for a row if each rotates `together` chunks and copies at most 64, since llvmpipe counts
+// iterations. If nothing rotates, each copies `together` chunks.
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
     constexpr std::uint32_t max_copies = 64;
-    const std::uint64_t rotating = rotating_steps(info, unit);
+    const std::uint64_t rotating = rotating_chunks(info, unit);
     return std::max<std::uint64_t>(
         {1, divide_up(rotating, together),
-         divide_up(copying_steps(info, unit), rotating == 0 ? together : max_copies)});
+         divide_up(copying_chunks(info, unit), rotating == 0 ? together : max_copies)});
 }
 
 std::uint32_t power_of_two_up_to(std::uint32_t value) {
@@ -103,7 +103,7 @@ std::uint32_t power_of_two_up_to(std::uint32_t value) {
 // whole cache lines. It runs 4 or 8 neighbouring lanes in step, so all of them rotate at one time
 // and copy at another, and each has the same share.
 Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
-    // The overhead of a step is the same for several words as for one, but several compile more
+    // The overhead of a chunk is the same for several words as for one, but several compile more
     // slowly. So this is for windows that rule out wide access, not for the odd call whose strides
     // do.
     std::uint32_t& unit = geometry.unit_elements;
@@ -111,11 +111,11 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
         while (formats_allow_unit(info, 2 * unit)) unit *= 2;
     }
     const std::uint32_t unit_bytes = unit * (all_f32(info) ? 4 : 2);
-    geometry.steps_together = unit_bytes < 64 ? 64 / unit_bytes : 1;
+    geometry.chunks_together = unit_bytes < 64 ? 64 / unit_bytes : 1;
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, 128u);
-    const std::uint64_t wanted = lanes_wanted(info, unit, geometry.steps_together);
-    geometry.step_lanes = std::uint32_t(std::min<std::uint64_t>(wanted, lanes));
-    geometry.group_tokens = lanes / geometry.step_lanes;
+    const std::uint64_t wanted = lanes_wanted(info, unit, geometry.chunks_together);
+    geometry.chunk_lanes = std::uint32_t(std::min<std::uint64_t>(wanted, lanes));
+    geometry.group_tokens = lanes / geometry.chunk_lanes;
     return geometry;
 }
 
@@ -126,9 +126,9 @@ std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint3
                       : std::uint32_t(std::min<std::uint64_t>(divide_up(heads, head_lanes), most));
 }
 
-// One token per workgroup, with its steps and heads side by side, or several tokens if these do not
-// fill it. 64 lanes are one or two subgroups of most GPUs; 128 move more bytes at a time, if each
-// still has several heads, as many as it may.
+// One token per workgroup, with its chunks and heads side by side, or several tokens if these do
+// not fill it. 64 lanes are one or two subgroups of most GPUs; 128 move more bytes at a time, if
+// each still has several heads, as many as it may.
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                 const DispatchLimits& limits) {
     const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
@@ -141,10 +141,10 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, fills_128 ? 128u : 64u);
     heads = std::min(heads, lanes);
     geometry.units_apart = true;
-    geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
+    geometry.chunk_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
     geometry.head_lanes = power_of_two_up_to(
-        std::min(lanes / geometry.step_lanes, all_known ? 2 * heads - 1 : 8));
-    const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
+        std::min(lanes / geometry.chunk_lanes, all_known ? 2 * heads - 1 : 8));
+    const std::uint32_t taken = geometry.chunk_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     // If the number of heads is unknown, K is assumed to have few.
     geometry.q_batch = many_tokens ? batch_of(info.tensor[Q].heads, geometry.head_lanes,
@@ -162,16 +162,16 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
 
 // ---- Kernels with ops ----
 
-// Steps of the row with most of them.
-std::uint64_t row_steps(const KernelInfo& info, std::uint32_t unit) {
-    std::uint64_t steps = divide_up(info.tensor[V].head_dim, 2 * std::uint64_t{unit});
+// Chunks of the row with most of them.
+std::uint64_t row_chunks(const KernelInfo& info, std::uint32_t unit) {
+    std::uint64_t chunks = divide_up(info.tensor[V].head_dim, 2 * std::uint64_t{unit});
     for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]}) {
         if (format.head_dim == 0) continue;
-        steps = std::max(steps,
-                         rotating_steps(info, unit) +
-                             divide_up(format.head_dim - info.rotary_dim, 2 * std::uint64_t{unit}));
+        chunks = std::max(
+            chunks, rotating_chunks(info, unit) +
+                        divide_up(format.head_dim - info.rotary_dim, 2 * std::uint64_t{unit}));
     }
-    return steps;
+    return chunks;
 }
 
 bool has_norm_of_token(const KernelInfo& info) {
@@ -180,12 +180,12 @@ bool has_norm_of_token(const KernelInfo& info) {
     });
 }
 
-// A lane owns the rows of a token: it holds their norms, then takes each step in all heads.
+// A lane owns the rows of a token: it holds their norms, then takes each chunk in all heads.
 Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
     constexpr std::uint32_t max_held = 64;
     geometry.ops = shader::ops_owned;
     geometry.norms_held = max_held;
-    geometry.step_lanes = geometry.head_lanes = geometry.steps_together = 1;
+    geometry.chunk_lanes = geometry.head_lanes = geometry.chunks_together = 1;
     geometry.units_apart = false;
     geometry.q_batch = geometry.k_batch = 0;
     geometry.group_tokens = std::min(limits.workgroup_invocations, 128u);
@@ -203,16 +203,16 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     const bool whole_token = has_norm_of_token(info);
     const std::uint32_t most = processor ? 32 : whole_token ? 128 : 64;
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, most);
-    const std::uint64_t wanted = processor ? 1 : row_steps(info, geometry.unit_elements);
+    const std::uint64_t wanted = processor ? 1 : row_chunks(info, geometry.unit_elements);
     const std::uint32_t heads = std::max(
         {info.tensor[Q].heads, info.tensor[K].heads, info.tensor[V].heads});
     geometry.ops = shader::ops_shared;
     geometry.units_apart = !processor;
     geometry.q_batch = geometry.k_batch = 1;
-    geometry.step_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
+    geometry.chunk_lanes = std::uint32_t(divide_up(wanted, divide_up(wanted, lanes)));
     geometry.head_lanes = power_of_two_up_to(
-        std::min(lanes / geometry.step_lanes, heads != 0 ? 2 * std::min(heads, lanes) - 1 : 8));
-    const std::uint32_t taken = geometry.step_lanes * geometry.head_lanes;
+        std::min(lanes / geometry.chunk_lanes, heads != 0 ? 2 * std::min(heads, lanes) - 1 : 8));
+    const std::uint32_t taken = geometry.chunk_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     if (whole_token) geometry.heads_together = std::uint32_t(divide_up(heads, geometry.head_lanes));
     // Fewer tokens, then more rounds of exchange, then fewer heads at a time.
@@ -224,7 +224,7 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     if (too_many() && may_own) return owned(info, geometry, limits);
     if (!processor && !whole_token) geometry.rounds = limits.batch;
     // Gaps are for lanes that read a row together, if there is room for them.
-    geometry.staged_gaps = geometry.step_lanes > 1 && !may_own;
+    geometry.staged_gaps = geometry.chunk_lanes > 1 && !may_own;
     geometry.staged_gaps = geometry.staged_gaps && !too_many();
     return geometry;
 }
@@ -257,11 +257,11 @@ std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
         return std::uint32_t(std::clamp<std::uint64_t>(left / taken.head, 1, 65535));
     }
     const std::uint32_t unit = geometry.unit_elements;
-    const std::uint64_t steps = divide_up(rotating_steps(info, unit),
-                                          geometry.step_lanes * geometry.steps_together);
-    const std::uint64_t copies = divide_up(copying_steps(info, unit), geometry.step_lanes);
+    const std::uint64_t chunks = divide_up(rotating_chunks(info, unit),
+                                           geometry.chunk_lanes * geometry.chunks_together);
+    const std::uint64_t copies = divide_up(copying_chunks(info, unit), geometry.chunk_lanes);
     return std::uint32_t(
-        std::max<std::uint64_t>(1, max_iterations / (steps * geometry.steps_together + copies)));
+        std::max<std::uint64_t>(1, max_iterations / (chunks * geometry.chunks_together + copies)));
 }
 
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept {

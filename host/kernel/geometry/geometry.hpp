@@ -30,30 +30,32 @@ enum class Load : std::uint32_t {
     processor,    ///< CPU: a lane has a share of a row, in all heads of its token
 };
 
-/// What one pipeline is specialised to: the units that it moves, and how the steps, heads and
-/// tokens of a call map to a workgroup. Lane step + step_lanes * (head + head_lanes * token) has
-/// steps of one row; a step is two units.
+/// What one pipeline is specialised to: the units that it moves, and how the chunks, heads and
+/// tokens of a call map to a workgroup. Lane chunk + chunk_lanes * (head + head_lanes * token) has
+/// chunks of one row; a chunk is two units.
 struct Geometry {
     std::uint32_t access = shader::access_wide;
     std::uint32_t unit_elements = 1;
-    std::uint32_t step_lanes = 1, head_lanes = 1, group_tokens = 1;
-    std::uint32_t steps_together = 1;  ///< consecutive steps that a lane rotates
+    std::uint32_t chunk_lanes = 1, head_lanes = 1, group_tokens = 1;
+    std::uint32_t chunks_together = 1;  ///< consecutive chunks that a lane rotates
     std::uint32_t q_batch = 0,
                   k_batch = 0;  ///< heads of each tensor per lane, head_lanes apart; 0: all
     bool units_apart = false;   ///< neighbouring lanes have neighbouring units
     bool k_after_q = false;     ///< for lack of registers, a lane loads K after storing Q
-    std::uint32_t ops = shader::ops_none;  ///< who takes the steps of ops
+    std::uint32_t ops = shader::ops_none;  ///< who applies the ops of a row
     std::uint32_t norms_held = 1;          ///< ops_owned: rows whose norms a lane holds
     std::uint32_t heads_together = 1;  ///< ops_shared: heads whose units a lane exchanges at once
     std::uint32_t rounds = 1;          ///< ops_shared: most rounds of heads, if tokens are many
     bool staged_gaps = false;  ///< rows that lanes store together have gaps in shared memory
 
-    std::uint32_t workgroup_size() const noexcept { return step_lanes * head_lanes * group_tokens; }
+    std::uint32_t workgroup_size() const noexcept {
+        return chunk_lanes * head_lanes * group_tokens;
+    }
 };
 constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
     return a.access == b.access && a.unit_elements == b.unit_elements &&
-           a.step_lanes == b.step_lanes && a.head_lanes == b.head_lanes &&
-           a.group_tokens == b.group_tokens && a.steps_together == b.steps_together &&
+           a.chunk_lanes == b.chunk_lanes && a.head_lanes == b.head_lanes &&
+           a.group_tokens == b.group_tokens && a.chunks_together == b.chunks_together &&
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart &&
            a.k_after_q == b.k_after_q && a.ops == b.ops && a.norms_held == b.norms_held &&
            a.heads_together == b.heads_together && a.rounds == b.rounds &&

@@ -19,27 +19,26 @@ void for_tensors(const KernelInfo& info, const Use& use) {
 
 }  // namespace
 
-std::uint32_t steps_of(const TensorInfo& tensor) noexcept {
+std::uint32_t op_bits(const TensorInfo& tensor) noexcept {
     const Ops& ops = tensor.ops;
     const Norm& norm = ops.norm;
-    std::uint32_t steps = 0;
-    const auto add = [&steps](bool has, std::uint32_t step) { steps |= has ? step : 0; };
-    add(norm.kind == VKROPE_NORM_RMS, shader::step_rms);
-    add(norm.kind == VKROPE_NORM_LAYER, shader::step_layer);
-    add(norm.span == VKROPE_NORM_SPAN_TOKEN, shader::step_token);
-    add(norm.kind != VKROPE_NORM_NONE && norm.place == VKROPE_NORM_PLACE_BEFORE,
-        shader::step_before);
-    add(norm.place == VKROPE_NORM_PLACE_AFTER, shader::step_after);
-    add(norm.round_between && tensor.in != VKROPE_F32, shader::step_rounds);
+    std::uint32_t bits = 0;
+    const auto add = [&bits](bool has, std::uint32_t op) { bits |= has ? op : 0; };
+    add(norm.kind == VKROPE_NORM_RMS, shader::op_rms);
+    add(norm.kind == VKROPE_NORM_LAYER, shader::op_layer);
+    add(norm.span == VKROPE_NORM_SPAN_TOKEN, shader::op_token);
+    add(norm.kind != VKROPE_NORM_NONE && norm.place == VKROPE_NORM_PLACE_BEFORE, shader::op_before);
+    add(norm.place == VKROPE_NORM_PLACE_AFTER, shader::op_after);
+    add(norm.round_between && tensor.in != VKROPE_F32, shader::op_rounds);
     // 2^28 squares of halves are finite; a bias or a rotation may make them larger.
     add(tensor.in == VKROPE_F16 && ops.bias == VKROPE_PARAMETER_NONE &&
             norm.place == VKROPE_NORM_PLACE_BEFORE,
-        shader::step_one_sum);
-    add(ops.clip != 0, shader::step_clip);
-    add(scale_of(ops) != 1, shader::step_scale);
-    add(ops.scale_call, shader::step_scale_call);
-    add(ops.scale_tokens, shader::step_scale_tokens);
-    return has_ops(ops) ? steps : 0;
+        shader::op_one_sum);
+    add(ops.clip != 0, shader::op_clip);
+    add(scale_of(ops) != 1, shader::op_scale);
+    add(ops.scale_call, shader::op_scale_call);
+    add(ops.scale_tokens, shader::op_scale_tokens);
+    return has_ops(ops) ? bits : 0;
 }
 
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept {
@@ -57,7 +56,7 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
         const std::uint64_t units = tensor.head_dim / geometry.unit_elements;
         const std::uint64_t sums = geometry.group_tokens *
                                    (rows * units + (token ? tensor.heads : 0));
-        const bool one = (steps_of(tensor) & shader::step_one_sum) != 0;
+        const bool one = (op_bits(tensor) & shader::op_one_sum) != 0;
         most = std::max(most, one ? sums : 2 * sums);
     });
     return most;
@@ -72,7 +71,7 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
         using namespace shader;
         const auto type = uint(tensor.out);
         const bool in_blocks = type >= element_q8_0;
-        const uint block_lanes = VKROPE_BLOCK_LANES(type, tensor.head_dim, geometry.step_lanes);
+        const uint block_lanes = VKROPE_BLOCK_LANES(type, tensor.head_dim, geometry.chunk_lanes);
         const uint words = in_blocks && block_lanes > 1      ? VKROPE_SHOWN_WORDS(type)
                            : is_made(tensor.ops.store_scale) ? 1
                                                              : 0;
@@ -93,17 +92,17 @@ Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) no
     for_tensors(info, [&](const TensorInfo& tensor) {
         const Norm& norm = tensor.ops.norm;
         const std::uint64_t units = tensor.head_dim / geometry.unit_elements;
-        const std::uint64_t steps = units / 2 + 1;
+        const std::uint64_t chunks = units / 2 + 1;
         const std::uint64_t rounds = norm.kind == VKROPE_NORM_NONE    ? 0
                                      : norm.kind == VKROPE_NORM_LAYER ? 3
                                                                       : 1;
         // Twice if a sum overflows.
         const std::uint64_t sums = 2 * rounds *
                                    (power_at_least(units) + 1 +
-                                    (norm.place == VKROPE_NORM_PLACE_AFTER ? steps : 0));
+                                    (norm.place == VKROPE_NORM_PLACE_AFTER ? chunks : 0));
         const bool token = norm.span == VKROPE_NORM_SPAN_TOKEN;
         most.row = std::max(most.row, token ? sums * tensor.heads : 0);
-        most.head = std::max(most.head, steps + (token ? 0 : sums));
+        most.head = std::max(most.head, chunks + (token ? 0 : sums));
     });
     return most;
 }

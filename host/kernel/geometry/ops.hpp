@@ -24,8 +24,8 @@ inline bool has_ops(const KernelInfo& info) noexcept {
     });
 }
 
-/// shader::step_* of a tensor.
-std::uint32_t steps_of(const TensorInfo& tensor) noexcept;
+/// shader::op_* of a tensor.
+std::uint32_t op_bits(const TensorInfo& tensor) noexcept;
 
 /// Heads that a norm takes as one row: 1, or all.
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept;

@@ -183,9 +183,9 @@ void add_pair_infos(std::vector<Asked>& all) {
     }
 }
 
-/// More steps than a workgroup has lanes, in a batch; one step per lane with all heads.
-void add_step_infos(std::vector<Asked>& all) {
-    constexpr std::uint32_t long_row[] = {262, 278, 8}, one_step[] = {2, 2, 0};
+/// More chunks than a workgroup has lanes, in a batch; one chunk per lane with all heads.
+void add_chunk_infos(std::vector<Asked>& all) {
+    constexpr std::uint32_t long_row[] = {262, 278, 8}, one_chunk[] = {2, 2, 0};
     KernelInfo info = info_of(long_row, VKROPE_F16);
     info.mapping = VKROPE_MAPPING_GPU;
     all.push_back({.info = info});
@@ -193,7 +193,7 @@ void add_step_infos(std::vector<Asked>& all) {
     info.mapping = VKROPE_MAPPING_GPU;
     info.tensor[Q].heads = info.tensor[K].heads = 16;
     all.push_back({.info = info});
-    info = info_of(one_step, VKROPE_F32);
+    info = info_of(one_chunk, VKROPE_F32);
     info.mapping = VKROPE_MAPPING_CPU;
     all.push_back({.info = info});
 }
@@ -272,7 +272,7 @@ Aspects all_aspects(DeviceUnderTest& device) {
     add_angle_infos(all);
     add_turn_infos(all);
     add_pair_infos(all);
-    add_step_infos(all);
+    add_chunk_infos(all);
     add_token_infos(all);
     add_value_infos(all);
     Aspects aspects;

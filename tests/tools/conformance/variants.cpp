@@ -25,7 +25,7 @@ const char* access_of(const Geometry& geometry) {
                                                     : "narrow";
 }
 
-void add_steps(const Use& use, Aspects& aspects) {
+void add_chunks(const Use& use, Aspects& aspects) {
     const Geometry& geometry = use.geometry;
     const bool all = geometry.q_batch == 0,
                several = std::max(geometry.q_batch, geometry.k_batch) > 1;
@@ -34,10 +34,10 @@ void add_steps(const Use& use, Aspects& aspects) {
                                         : several ? "several heads"
                                                   : "one head",
                                         access_of(geometry), unit_of(geometry));
-    aspects.insert("steps  rotating: " + how);
-    const std::uint32_t steps = use.info.rotary_dim / (2 * geometry.unit_elements);
-    aspects.insert(fmt::format("steps  {} of a lane of {}, a workgroup of {}",
-                               steps > geometry.step_lanes ? "several" : "one",
+    aspects.insert("chunks  rotating: " + how);
+    const std::uint32_t chunks = use.info.rotary_dim / (2 * geometry.unit_elements);
+    aspects.insert(fmt::format("chunks  {} of a lane of {}, a workgroup of {}",
+                               chunks > geometry.chunk_lanes ? "several" : "one",
                                all ? "all heads" : "a batch",
                                geometry.group_tokens == 1 ? "one token" : "several tokens"));
     const auto copies = [&use](const TensorInfo& width, bool used, bool in_place) {
@@ -45,16 +45,16 @@ void add_steps(const Use& use, Aspects& aspects) {
     };
     if (copies(use.info.tensor[Q], use.q, use.q_in_place) ||
         copies(use.info.tensor[K], use.k, use.k_in_place)) {
-        aspects.insert("steps  copying: " + how);
+        aspects.insert("chunks  copying: " + how);
     }
 }
 
-/// Whether a lane that has a step of K also has one of V.
+/// Whether a lane that has a chunk of K also has one of V.
 bool beside_k(const Use& use) {
     const Geometry& geometry = use.geometry;
-    return geometry.q_batch != 0 && geometry.steps_together == 1 &&
+    return geometry.q_batch != 0 && geometry.chunks_together == 1 &&
            use.info.tensor[V].head_dim == use.info.rotary_dim &&
-           use.info.rotary_dim == 2 * geometry.unit_elements * geometry.step_lanes;
+           use.info.rotary_dim == 2 * geometry.unit_elements * geometry.chunk_lanes;
 }
 
 void add_moves_of_v(const Use& use, Aspects& aspects) {
@@ -70,7 +70,7 @@ void add_moves_of_v(const Use& use, Aspects& aspects) {
                                    name_of(width.out), use.conversion));
     };
     if (use.v_joins) {
-        const char* where = beside_k(use) ? "beside a step of K" : "copied after K";
+        const char* where = beside_k(use) ? "beside a chunk of K" : "copied after K";
         aspects.insert(fmt::format("V  {}: {}", where, how));
         aspects.insert(fmt::format("V  {}: a lane of {}", where, lane));
         aspects.insert(
@@ -193,7 +193,7 @@ void add_aspects(const Use& use, Aspects& aspects) {
     if (use.v_alone) {
         return;  // nothing is rotated
     }
-    add_steps(use, aspects);
+    add_chunks(use, aspects);
     add_accesses(use, aspects);
     add_angles(use, aspects);
     add_tokens(use, aspects);

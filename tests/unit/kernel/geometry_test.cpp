@@ -48,11 +48,11 @@ TEST_CASE("strides and offsets decide per call") {
     CHECK(strides_allow(2, 1 | 3 | 63 | 7, shader::access_narrow));
 }
 
-TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
+TEST_CASE("on a GPU a workgroup owns a token: its lanes are chunks and heads") {
     const DispatchLimits limits;
     KernelInfo llama = info(VKROPE_F16, 128, 128);
     const Geometry open = geometry_for(llama, shader::access_wide, Load::many_tokens, limits);
-    CHECK(open.step_lanes == 8);  // 128 channels are 8 steps of 2 x 8
+    CHECK(open.chunk_lanes == 8);  // 128 channels are 8 chunks of 2 x 8
     CHECK(open.head_lanes == 8);
     CHECK(open.group_tokens == 1);
     CHECK(open.q_batch == 4);
@@ -78,7 +78,7 @@ TEST_CASE("on a GPU a workgroup owns a token: its lanes are steps and heads") {
 TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as it may") {
     const auto lanes = [](std::uint32_t head_dim, std::uint32_t heads, Load load,
                           std::uint32_t batch = 4) {
-        KernelInfo of = info(VKROPE_F16, head_dim, head_dim);  // steps of 16
+        KernelInfo of = info(VKROPE_F16, head_dim, head_dim);  // chunks of 16
         of.tensor[Q].heads = heads;
         of.tensor[K].heads = 8;
         const Geometry g = geometry_for(of, shader::access_wide, load, {.batch = batch});
@@ -91,8 +91,8 @@ TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as 
     CHECK(lanes(128, 31, Load::many_tokens, 2) == 64);
     CHECK(lanes(128, 32, Load::many_tokens, 2) == 128);
     CHECK(lanes(128, 64, Load::many_tokens, 1) == 64);  // as for few tokens, so that one will do
-    CHECK(lanes(4096, 8, Load::many_tokens) == 128);    // two steps a lane
-    // Many steps do not stand for heads.
+    CHECK(lanes(4096, 8, Load::many_tokens) == 128);    // two chunks a lane
+    // Many chunks do not stand for heads.
     KernelInfo one = info(VKROPE_F16, 16384, 16384);
     one.tensor[Q].heads = one.tensor[K].heads = 1;
     CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {}) ==
@@ -104,12 +104,12 @@ TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as 
               .workgroup_size() == 64);
 }
 
-TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave lanes idle") {
-    KernelInfo key = info(VKROPE_F16, 576, 64, 512);  // MLA: one head, 4 steps that rotate
+TEST_CASE("on a GPU, tokens share a workgroup where their chunks and heads leave lanes idle") {
+    KernelInfo key = info(VKROPE_F16, 576, 64, 512);  // MLA: one head, 4 chunks that rotate
     key.tensor[Q] = {};
     key.tensor[K].heads = 1;
     const Geometry one_head = geometry_for(key, shader::access_wide, Load::many_tokens, {});
-    CHECK(one_head.step_lanes == 4);
+    CHECK(one_head.chunk_lanes == 4);
     CHECK(one_head.head_lanes == 1);
     CHECK(one_head.group_tokens == 16);
     CHECK(shape_of(one_head, {.z = 1, .tokens = 33, .k_heads = 1}).groups[0] == 3);
@@ -124,47 +124,47 @@ TEST_CASE("on a GPU, tokens share a workgroup where their steps and heads leave 
     CHECK(geometry_for(many, shader::access_wide, Load::few_tokens, {}).head_lanes == 4);
 }
 
-TEST_CASE("on a GPU, a lane has several steps where a row has more than a workgroup has lanes") {
+TEST_CASE("on a GPU, a lane has several chunks where a row has more than a workgroup has lanes") {
     const Geometry long_rows = geometry_for(info(VKROPE_F16, 65534, 65534), shader::access_narrow,
                                             Load::few_tokens, {});
-    CHECK(long_rows.step_lanes == 64);
+    CHECK(long_rows.chunk_lanes == 64);
     CHECK(long_rows.workgroup_size() == 64);
-    // One pair rotates, and 32 766 steps copy 65 534 channels: no lane has all of them.
+    // One pair rotates, and 32 766 chunks copy 65 534 channels: no lane has all of them.
     CHECK(geometry_for(info(VKROPE_F32, 65534, 2), shader::access_word, Load::few_tokens, {})
-              .step_lanes == 64);
+              .chunk_lanes == 64);
     CHECK(geometry_for(info(VKROPE_F16, 160, 160), shader::access_narrow, Load::few_tokens, {})
-              .step_lanes == 40);
+              .chunk_lanes == 40);
     CHECK(geometry_for(info(VKROPE_F16, 128, 128), shader::access_narrow, Load::few_tokens,
                        {.workgroup_invocations = 16})
-              .step_lanes == 16);
+              .chunk_lanes == 16);
 }
 
 TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its token") {
     const DispatchLimits limits;
     const KernelInfo partial = info(VKROPE_F32, 96, 24);
-    // 24 channels are 3 steps of 2 x 4; the other 72 are 9.
+    // 24 channels are 3 chunks of 2 x 4; the other 72 are 9.
     const Geometry geometry = geometry_for(partial, shader::access_wide, Load::processor, limits);
-    CHECK(geometry.steps_together == 4);
-    CHECK(geometry.step_lanes == 1);
+    CHECK(geometry.chunks_together == 4);
+    CHECK(geometry.chunk_lanes == 1);
     CHECK(geometry.group_tokens == 128);
     CHECK(geometry.q_batch == 0);
     CHECK(shape_of(geometry, {.z = 2, .tokens = 129, .q_heads = 5, .k_heads = 2}).groups[0] == 2);
     CHECK(shape_of(geometry, {.z = 2, .tokens = 129, .q_heads = 5, .k_heads = 2}).groups[1] == 1);
     const KernelInfo half = info(VKROPE_F32, 128, 64);
     const Geometry two = geometry_for(half, shader::access_wide, Load::processor, limits);
-    CHECK(two.step_lanes == 2);
+    CHECK(two.chunk_lanes == 2);
     CHECK(two.group_tokens == 64);
-    // 8190 copying steps are more than 64 per rotating step.
+    // 8190 copying chunks are more than 64 per rotating chunk.
     const Geometry wide = geometry_for(info(VKROPE_F32, 65532, 8), shader::access_wide,
                                        Load::processor, limits);
-    CHECK(wide.step_lanes == 128);
+    CHECK(wide.chunk_lanes == 128);
     CHECK(wide.group_tokens == 1);
     CHECK(max_heads(info(VKROPE_F32, 65532, 8), wide, limits) == 16384 / (4 + 64));
     CHECK(max_heads(half, two, limits) == 16384 / (4 + 4));
     const KernelInfo whole = info(VKROPE_F32, 128, 128);
     CHECK(max_heads(whole, geometry_for(whole, shader::access_wide, Load::processor, limits),
                     limits) == 16384 / 4);
-    // A row of 65534 elements, one at a time: 256 steps per lane.
+    // A row of 65534 elements, one at a time: 256 chunks per lane.
     const KernelInfo elements = info(VKROPE_F16, 65534, 65534);
     CHECK(max_heads(elements,
                     geometry_for(elements, shader::access_narrow, Load::processor, limits),
@@ -176,10 +176,10 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     KernelInfo alone = info(VKROPE_F16, 128, 0);  // a K that is not rotated
     alone.tensor[Q] = {};
     const Geometry gpu = geometry_for(alone, shader::access_wide, Load::few_tokens, limits);
-    CHECK(gpu.step_lanes == 8);  // 16 channels per lane
+    CHECK(gpu.chunk_lanes == 8);  // 16 channels per lane
     CHECK(gpu.workgroup_size() == 64);
     const Geometry processor = geometry_for(alone, shader::access_wide, Load::processor, limits);
-    CHECK(processor.step_lanes == 2);  // as many units per lane as in a row that rotates
+    CHECK(processor.chunk_lanes == 2);  // as many units per lane as in a row that rotates
     CHECK(max_heads(alone, processor, limits) == 16384 / 4);
     KernelInfo beside = info(VKROPE_F16, 128, 128);
     const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
@@ -194,7 +194,7 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     CHECK(unit_elements(floats, shader::access_wide) == 8);
 }
 
-TEST_CASE("on a processor a step of word access has as many words as the windows allow") {
+TEST_CASE("on a processor a chunk of word access has as many words as the windows allow") {
     const auto unit = [](const KernelInfo& of, Load load) {
         return geometry_for(of, shader::access_word, load, {}).unit_elements;
     };
@@ -272,7 +272,7 @@ TEST_CASE("a dispatch has no more tokens and heads than the device has workgroup
     const Geometry gpu = geometry_for(whole, shader::access_wide, Load::few_tokens, limits);
     CHECK(gpu.workgroup_size() == 64);
     CHECK(max_tokens(gpu, limits) == 7);
-    CHECK(max_heads(whole, gpu, limits) == 7 * 4);  // 16 steps x 4 heads are a workgroup
+    CHECK(max_heads(whole, gpu, limits) == 7 * 4);  // 16 chunks x 4 heads are a workgroup
     CHECK(max_heads(whole, gpu, {}) == 65535);      // the limit of the shader
     const Geometry processor = geometry_for(whole, shader::access_wide, Load::processor, limits);
     CHECK(processor.group_tokens == 16);

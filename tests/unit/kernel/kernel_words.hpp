@@ -64,10 +64,10 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     const bool gpu = v.batch != 0;
     const std::uint32_t dim = 16 * v.windows;
     shader::Constants values = {.workgroup_size = 64,
-                                .step_lanes = gpu ? dim / (2 * v.unit) : 1,
+                                .chunk_lanes = gpu ? dim / (2 * v.unit) : 1,
                                 .head_lanes = gpu ? 4u : 1u,
                                 .group_tokens = gpu ? 1u : 64u,
-                                .steps_together = gpu ? 1u : 2u,
+                                .chunks_together = gpu ? 1u : 2u,
                                 .units_apart = gpu,
                                 .rare_branches = gpu,
                                 .q_batch = v.batch,
@@ -77,7 +77,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                                 .conversion = conversion};
     values.q_head_dim = kind.turns ? dim + 16 : 0;
     values.q_element_in = values.q_element_out = v.element;
-    // V is loaded with K if a lane has one step of it.
+    // V is loaded with K if a lane has one chunk of it.
     values.k_head_dim = !kind.has_k ? 0 : kind.has_v && v.batch == 4 ? dim : dim + 32;
     values.k_element_in = values.k_element_out = v.element;
     values.v_head_dim = kind.has_v ? values.k_head_dim : 0;
@@ -102,8 +102,8 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     if (ops != shader::ops_none) {
         values.exchanged = 64;
         values.norms_held = 8;
-        values.q_steps = shader::step_rms | shader::step_before | shader::step_clip;
-        values.k_steps = shader::step_layer | shader::step_after | shader::step_scale;
+        values.q_ops = shader::op_rms | shader::op_before | shader::op_clip;
+        values.k_ops = shader::op_layer | shader::op_after | shader::op_scale;
         values.q_weight = values.k_weight = values.k_norm_bias = shader::shape_channel;
     }
     const auto packed = unpack(rope_module.bytes, rope_module.size);

@@ -265,7 +265,7 @@ TEST_CASE("steps: one sum of squares is enough for halves that nothing makes lar
     const auto one_sum = [](Element in, ParameterShape bias, NormPlace place) {
         const Ops ops = {.bias = bias,
                          .norm = {.kind = VKROPE_NORM_RMS, .place = place, .eps = 1e-6f}};
-        return (steps_of({.in = in, .head_dim = 64, .ops = ops}) & shader::step_one_sum) != 0;
+        return (op_bits({.in = in, .head_dim = 64, .ops = ops}) & shader::op_one_sum) != 0;
     };
     CHECK(one_sum(VKROPE_F16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
     CHECK_FALSE(one_sum(VKROPE_F16, VKROPE_PARAMETER_CHANNEL, VKROPE_NORM_PLACE_BEFORE));

@@ -87,10 +87,10 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
     std::uint32_t pairs = 0;
     for (const std::uint32_t section : sections) pairs += section;
     shader::Constants values = {.workgroup_size = 64,
-                                .step_lanes = gpu ? pairs / unit : 1,
+                                .chunk_lanes = gpu ? pairs / unit : 1,
                                 .head_lanes = gpu ? 2u : 1u,
                                 .group_tokens = gpu ? 64 / (pairs / unit * 2) : 64u,
-                                .steps_together = gpu ? 1u : 2u,
+                                .chunks_together = gpu ? 1u : 2u,
                                 .units_apart = gpu,
                                 .rare_branches = gpu,
                                 .q_batch = gpu ? 4u : 0u,

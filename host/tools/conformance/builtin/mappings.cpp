@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How work maps to lanes, on a GPU and on a processor: steps of a row side by side or one by one,
+// How work maps to lanes, on a GPU and on a processor: chunks of a row side by side or one by one,
 // one head or several in a lane.
 #include "conformance/builtin/variant_trials.hpp"
 #include "meaning.hpp"
@@ -90,8 +90,8 @@ void add_mappings(Checks& checks) {
             run_each_access(device, trial, findings);
         }
     });
-    // Head counts known to the kernel that fill 128 lanes: 16 steps and 8 heads side by side, 4 and
-    // 2 heads per lane. If they are unknown, 64 lanes have 4 heads and 1.
+    // Head counts known to the kernel that fill 128 lanes: 16 chunks and 8 heads side by side, 4
+    // and 2 heads per lane. If they are unknown, 64 lanes have 4 heads and 1.
     checks.add("mapping_gpu_known_heads", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(VKROPE_F32, 32, 32);
         trial.info.mapping = VKROPE_MAPPING_GPU;
@@ -105,7 +105,7 @@ void add_mappings(Checks& checks) {
         const Rotated open = run(device, trial, findings);
         findings.hold(same_bits(known, open), "a kernel that knows its heads gives different bits");
     });
-    checks.add("mapping_cpu_one_step", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("mapping_cpu_one_chunk", [](DeviceUnderTest& device, Findings& findings) {
         Trial trial = two_tensors(VKROPE_F32, 2);
         trial.info.mapping = VKROPE_MAPPING_CPU;
         run_each_access(device, trial, findings);
@@ -114,7 +114,7 @@ void add_mappings(Checks& checks) {
         const char* name;
         Element element;
         Arrangement rows;
-        std::uint32_t lanes_of_token;  // steps of a row, times heads in parallel, times workgroups
+        std::uint32_t lanes_of_token;  // chunks of a row, times heads in parallel, times workgroups
     };
     constexpr Access accesses[] = {
         {"f16_16_bytes", VKROPE_F16, Arrangement::bshd, 2 * 8},
@@ -128,8 +128,8 @@ void add_mappings(Checks& checks) {
             hold_four_heads(device, access.element, access.rows, access.lanes_of_token, findings);
         });
     }
-    // The units of a step are separate for interleaved pairs, and a row may have more steps than a
-    // workgroup has lanes.
+    // The units of a chunk are separate for interleaved pairs, and a row may have more chunks than
+    // a workgroup has lanes.
     for (const Element element : {VKROPE_F16, VKROPE_F32}) {
         checks.add(fmt::format("mapping_gpu_interleaved_{}", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
@@ -147,8 +147,9 @@ void add_mappings(Checks& checks) {
                    });
         checks.add(fmt::format("mapping_gpu_long_rows_{}", name_of(element)),
                    [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_tensors(element, 262,
-                                                 16);  // 131 steps of one element each, in 44 lanes
+                       Trial trial = two_tensors(
+                           element, 262,
+                           16);  // 131 chunks of one element each, in 44 lanes
                        trial.info.mapping = VKROPE_MAPPING_GPU;
                        run_each_access(device, trial, findings);
                    });

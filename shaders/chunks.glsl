@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT
-// The rotated steps of a row: their pairs, channels and angles. Needs interface.h,
+// The rotated chunks of a row: their pairs, channels and angles. Needs interface.h,
 // pairing.glsl, angles.glsl, sections.glsl, token.glsl, and the constants of VKROPE_CONSTANTS.
 // Declares no binding, push constant or workgroup size.
-#ifndef VKROPE_STEPS_GLSL
-#define VKROPE_STEPS_GLSL
+#ifndef VKROPE_CHUNKS_GLSL
+#define VKROPE_CHUNKS_GLSL
 
 #ifndef VKROPE_TOKEN_GLSL
-#error "steps.glsl: include interface.h, pairing.glsl, angles.glsl and token.glsl first"
+#error "chunks.glsl: include interface.h, pairing.glsl, angles.glsl and token.glsl first"
 #endif
 
 const uint rotating = rotary_dim / (2 * unit_elements);
-const uint lane_steps = step_lanes == 1 ? rotating
-                                        : (rotating + step_lanes * steps_together - 1) /
-                                              (step_lanes * steps_together) * steps_together;
-// 0 if every lane has lane_steps steps. (glslang turns || in a constant into control flow.)
-const uint uneven_steps = step_lanes == 1 ? 0 : rotating % (step_lanes * steps_together);
+const uint lane_chunks = chunk_lanes == 1 ? rotating
+                                          : (rotating + chunk_lanes * chunks_together - 1) /
+                                                (chunk_lanes * chunks_together) * chunks_together;
+// 0 if every lane has lane_chunks chunks. (glslang turns || in a constant into control flow.)
+const uint uneven_chunks = chunk_lanes == 1 ? 0 : rotating % (chunk_lanes * chunks_together);
 
-uint step_of(const uint lane, const uint n) {
-    return (n / steps_together * step_lanes + lane) * steps_together + n % steps_together;
+uint chunk_of(const uint lane, const uint n) {
+    return (n / chunks_together * chunk_lanes + lane) * chunks_together + n % chunks_together;
 }
 
-// True if each of the two units of a step holds whole pairs; the units are then `rotating` units
+// True if each of the two units of a chunk holds whole pairs; the units are then `rotating` units
 // apart.
 const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
                         pairing_out == pairing_interleaved && unit_elements > 1;
 
-// First pairs of the two runs that a step rotates. Runs are adjacent if the units are, else apart.
-uvec2 pairs_of(const uint step) {
-    uvec2 pairs = uvec2(step * unit_elements, step * unit_elements + unit_elements / 2);
-    if (runs_apart) pairs = uvec2(step, rotating + step) * (unit_elements / 2);
+// First pairs of the two runs that a chunk rotates. Runs are adjacent if the units are, else apart.
+uvec2 pairs_of(const uint chunk) {
+    uvec2 pairs = uvec2(chunk * unit_elements, chunk * unit_elements + unit_elements / 2);
+    if (runs_apart) pairs = uvec2(chunk, rotating + chunk) * (unit_elements / 2);
     return pairs;
 }
 
@@ -133,7 +133,7 @@ uint angle_index(const uint pair, const uint channel) {
     return index;
 }
 
-// cos and sin of the pairs of a step, or of their channels 0 or 1.
+// cos and sin of the pairs of a chunk, or of their channels 0 or 1.
 void angles_of(const Token token, const uvec2 pairs, const uint channel, out Unit c, out Unit s) {
     if (angles_misfit == 0) {
         pairs_angles(token, angle_of(token, pairs.x), pairs.x, run_elements, c, s);
@@ -162,28 +162,28 @@ void angles_of(const Token token, const uvec2 pairs, const uint channel, out Uni
     }
 }
 
-Step rotating_step(const Token token, const uvec2 pairs) {
-    Step step;
-    step.rotates = token.covered;
-    step.from = channels_of(pairing, pairs);
-    step.to = pairing == pairing_out ? step.from : channels_of(pairing_out, pairs);
-    angles_of(token, pairs, 0, step.c, step.s);
-    step.c = vkrope_scale(step.c, uintBitsToFloat(VKROPE_PUSH.gain));
-    step.s = vkrope_scale(step.s, uintBitsToFloat(VKROPE_PUSH.gain));
-    step.c1 = step.c;
-    step.s1 = step.s;
+Chunk rotating_chunk(const Token token, const uvec2 pairs) {
+    Chunk chunk;
+    chunk.rotates = token.covered;
+    chunk.from = channels_of(pairing, pairs);
+    chunk.to = pairing == pairing_out ? chunk.from : channels_of(pairing_out, pairs);
+    angles_of(token, pairs, 0, chunk.c, chunk.s);
+    chunk.c = vkrope_scale(chunk.c, uintBitsToFloat(VKROPE_PUSH.gain));
+    chunk.s = vkrope_scale(chunk.s, uintBitsToFloat(VKROPE_PUSH.gain));
+    chunk.c1 = chunk.c;
+    chunk.s1 = chunk.s;
     if (channel_angles != 0) {
-        angles_of(token, pairs, 1, step.c1, step.s1);
-        step.c1 = vkrope_scale(step.c1, uintBitsToFloat(VKROPE_PUSH.gain));
-        step.s1 = vkrope_scale(step.s1, uintBitsToFloat(VKROPE_PUSH.gain));
+        angles_of(token, pairs, 1, chunk.c1, chunk.s1);
+        chunk.c1 = vkrope_scale(chunk.c1, uintBitsToFloat(VKROPE_PUSH.gain));
+        chunk.s1 = vkrope_scale(chunk.s1, uintBitsToFloat(VKROPE_PUSH.gain));
         // The gradient transposes the matrix of a pair.
         if (vkrope_has(flag_inverse)) {
-            const Unit other = step.s;
-            step.s = step.s1;
-            step.s1 = other;
+            const Unit other = chunk.s;
+            chunk.s = chunk.s1;
+            chunk.s1 = other;
         }
     }
-    return step;
+    return chunk;
 }
 
 #endif
