@@ -43,93 +43,91 @@ VKROPE_CONSTANT position_binding_status = 1;
 VKROPE_CONSTANT position_binding_source = 2;  // 64-bit ids, or cu_seqlens
 VKROPE_CONSTANT position_binding_offsets = 3;
 
-// The specialisation constants of the ops of tensor t = q, k or v: VKROPE_TENSOR_CONSTANTS(X, t,
-// first) expands to X(id, name, default) for each, from id `first` on.
-#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                           \
-    X(first + 0, t##_ops, 0)       /* op_* */                                          \
-    X(first + 1, t##_row_heads, 1) /* heads that a norm takes as one row */            \
-    X(first + 2, t##_inverse_n, 0) /* f32 bits: 1 / channels of such a row */          \
-    X(first + 3, t##_eps, 0)       /* f32 bits */                                      \
-    X(first + 4, t##_clip, 0)      /* f32 bits */                                      \
-    X(first + 5, t##_factor, 0)    /* f32 bits; op_scale */                            \
-    X(first + 6, t##_bias, 0)      /* shape_* */                                       \
-    X(first + 7, t##_bias_at, 0)   /* floats from the start of the parameters */       \
-    X(first + 8, t##_weight, 0)    /* shape_* */                                       \
-    X(first + 9, t##_weight_at, 0)                                                     \
-    X(first + 10, t##_norm_bias, 0) /* shape_* */                                      \
-    X(first + 11, t##_norm_bias_at, 0)                                                 \
-    X(first + 12, t##_hadamard, 0)       /* levels: log2 of the channels of a block */ \
-    X(first + 13, t##_store_scale, 0)    /* store_scale_* */                           \
-    X(first + 14, t##_store_scale_at, 0) /* floats from the start of the parameters */ \
-    X(first + 15, t##_scale_floor, 0)    /* f32 bits */                                \
-    X(first + 16, t##_scale_heads, 1)    /* heads of the call: scales of a token */
-
 // Specialisation constants. They differ between kernels, or between the pipelines of a kernel.
-// X(id, name, default), in the order of ids. Id 0 is the workgroup size:
+// Tables expand to X(id, name, default), in the order of ids. Id 0 is the workgroup size:
 // chunk_lanes * head_lanes * group_tokens.
-#define VKROPE_CONSTANTS(X)                                                                        \
-    X(1, chunk_lanes, 1)     /* lanes per row in a workgroup */                                    \
-    X(2, head_lanes, 1)      /* heads of a token side by side in a workgroup */                    \
-    X(3, group_tokens, 1)    /* tokens side by side in a workgroup */                              \
-    X(4, chunks_together, 1) /* consecutive chunks that a lane rotates */                          \
-    X(5, units_apart, 0)     /* 1: adjacent units go to adjacent lanes; 0: to one lane */          \
-    X(6, rare_branches, 0)   /* 1: rare cases have a branch; 0 on CPUs, which run every branch */  \
-    X(7, q_batch, 0)         /* most heads of Q that a lane takes; 0: all of them */               \
-    X(8, k_batch, 0)                                                                               \
-    X(9, access, 0)           /* access_* */                                                       \
-    X(10, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                                \
-    X(11, conversion, 0)      /* conversion_* */                                                   \
-    X(12, q_head_dim, 2)      /* 0: the tensor is absent; for K and V too */                       \
-    X(13, q_rotary_offset, 0) /* channel from which window_at_* count */                           \
-    X(14, q_element_in, 0)    /* element_* */                                                      \
-    X(15, q_element_out, 0)                                                                        \
-    X(16, k_head_dim, 2)                                                                           \
-    X(17, k_rotary_offset, 0)                                                                      \
-    X(18, k_element_in, 0)                                                                         \
-    X(19, k_element_out, 0)                                                                        \
-    X(20, v_head_dim, 0) /* V beside K: it has K's strides, heads and batch */                     \
-    X(21, v_element_in, 0)                                                                         \
-    X(22, v_element_out, 0)                                                                        \
-    X(23, scatter, 0) /* 1: rows of K and V go to the slots of slot_mapping */                     \
-    X(24, pairing, 0) /* pairing_* */                                                              \
-    X(25, pairing_out, 0)                                                                          \
-    X(26, rotary_dim, 2)   /* of all windows together; 0: nothing rotates */                       \
-    X(27, window_dim_0, 2) /* channels of a window; 0: absent */                                   \
-    X(28, window_dim_1, 0)                                                                         \
-    X(29, window_dim_2, 0)                                                                         \
-    X(30, window_dim_3, 0)                                                                         \
-    X(31, window_at_0, 0) /* first channel, from rotary_offset on */                               \
-    X(32, window_at_1, 0)                                                                          \
-    X(33, window_at_2, 0)                                                                          \
-    X(34, window_at_3, 0)                                                                          \
-    X(35, angles, 0)        /* angles_* */                                                         \
-    X(36, positions, 0)     /* positions_* */                                                      \
-    X(37, axes, 0)          /* 0: one position per token */                                        \
-    X(38, section_order, 0) /* sections_* */                                                       \
-    X(39, leftover_axis, 0)                                                                        \
-    X(40, section_0, 1) /* pairs of a section */                                                   \
-    X(41, section_1, 0)                                                                            \
-    X(42, section_2, 0)                                                                            \
-    X(43, section_3, 0)                                                                            \
-    X(44, section_4, 0)                                                                            \
-    X(45, section_5, 0)                                                                            \
-    X(46, section_6, 0)                                                                            \
-    X(47, section_7, 0)                                                                            \
-    X(48, counter, 0)    /* 1: may count tokens whose position or slot is out of range */          \
-    X(49, k_after_q, 0)  /* 1: loads K after storing Q, for lack of registers */                   \
-    X(50, ops, 0)        /* ops_*: who applies q_ops, k_ops, v_ops */                              \
-    X(51, norms_held, 1) /* rows of a tensor whose norms a lane holds */                           \
-    X(52, exchanged, 1)  /* floats of sums that the lanes of a workgroup share */                  \
-    VKROPE_TENSOR_CONSTANTS(X, q, 53)                                                              \
-    VKROPE_TENSOR_CONSTANTS(X, k, 70)                                                              \
-    VKROPE_TENSOR_CONSTANTS(X, v, 87)                                                              \
-    X(104, heads_together, 1)    /* ops_shared: heads whose units a lane exchanges at once */      \
-    X(105, staged, 1)            /* words of rows that the lanes of a workgroup store together */  \
-    X(106, phase, 0)             /* 1: a phase is added to the angle of each pair */               \
-    X(107, head_groups, 1)       /* groups of heads with frequencies of their own; computed */     \
-    X(108, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
-    X(109, second_parameters, 0) /* floats from a set of parameters to the second; 0: no second */ \
-    X(110, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
+
+// Of a pipeline.
+#define VKROPE_PIPELINE_CONSTANTS(X)                                                              \
+    X(1, chunk_lanes, 1)        /* lanes per row in a workgroup */                                \
+    X(2, head_lanes, 1)         /* heads of a token side by side in a workgroup */                \
+    X(3, group_tokens, 1)       /* tokens side by side in a workgroup */                          \
+    X(4, chunks_together, 1)    /* consecutive chunks that a lane rotates */                      \
+    X(5, units_apart, 0)        /* 1: adjacent units go to adjacent lanes; 0: to one lane */      \
+    X(6, rare_branches, 0)      /* 1: rare cases branch; 0 on CPUs, which run every branch */     \
+    X(7, access, 0)             /* access_* */                                                    \
+    X(8, unit_elements, 1)      /* elements per unit: 1, 2, 4 or 8 */                             \
+    X(9, conversion, 0)         /* conversion_* */                                                \
+    X(10, scatter, 0)           /* 1: rows of K and V go to the slots of slot_mapping */          \
+    X(11, pairing, 0)           /* pairing_* */                                                   \
+    X(12, pairing_out, 0)                                                                         \
+    X(13, rotary_dim, 2)        /* of all windows together; 0: nothing rotates */                 \
+    X(14, window_dim_0, 2)      /* channels of a window; 0: absent */                             \
+    X(15, window_dim_1, 0)                                                                        \
+    X(16, window_dim_2, 0)                                                                        \
+    X(17, window_dim_3, 0)                                                                        \
+    X(18, window_at_0, 0)       /* first channel, from rotary_offset on */                        \
+    X(19, window_at_1, 0)                                                                         \
+    X(20, window_at_2, 0)                                                                         \
+    X(21, window_at_3, 0)                                                                         \
+    X(22, angles, 0)            /* angles_* */                                                    \
+    X(23, positions, 0)         /* positions_* */                                                 \
+    X(24, axes, 0)              /* 0: one position per token */                                   \
+    X(25, section_order, 0)     /* sections_* */                                                  \
+    X(26, leftover_axis, 0)                                                                       \
+    X(27, section_0, 1)         /* pairs of a section */                                          \
+    X(28, section_1, 0)                                                                           \
+    X(29, section_2, 0)                                                                           \
+    X(30, section_3, 0)                                                                           \
+    X(31, section_4, 0)                                                                           \
+    X(32, section_5, 0)                                                                           \
+    X(33, section_6, 0)                                                                           \
+    X(34, section_7, 0)                                                                           \
+    X(35, counter, 0)           /* 1: may count tokens whose position or slot is out of range */  \
+    X(36, k_after_q, 0)         /* 1: loads K after storing Q, for lack of registers */           \
+    X(37, ops, 0)               /* ops_*: who applies q_ops, k_ops, v_ops */                      \
+    X(38, norms_held, 1)        /* rows of a tensor whose norms a lane holds */                   \
+    X(39, exchanged, 1)         /* floats of sums that the lanes of a workgroup share */          \
+    X(40, heads_together, 1)    /* ops_shared: heads whose units a lane exchanges at once */      \
+    X(41, staged, 1)            /* words of rows that the lanes of a workgroup store together */  \
+    X(42, phase, 0)             /* 1: a phase is added to the angle of each pair */               \
+    X(43, head_groups, 1)       /* groups of heads with frequencies of their own; computed */     \
+    X(44, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
+    X(45, second_parameters, 0) /* floats from a set of parameters to the second; 0: no second */ \
+    X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
+
+// Of a tensor: ids from `first` on, and names that begin with t. V has the batch of K, beside which
+// it has K's strides and heads, too.
+#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                               \
+    X(first + 0, t##head_dim, 2)        /* 0: the tensor is absent */                      \
+    X(first + 1, t##rotary_offset, 0)   /* channel from which window_at_* count */         \
+    X(first + 2, t##element_in, 0)      /* element_* */                                    \
+    X(first + 3, t##element_out, 0)                                                        \
+    X(first + 4, t##batch, 0)           /* most heads that a lane takes; 0: all of them */ \
+    X(first + 5, t##ops, 0)             /* op_* */                                         \
+    X(first + 6, t##row_heads, 1)       /* heads that a norm takes as one row */           \
+    X(first + 7, t##inverse_n, 0)       /* f32 bits: 1 / channels of such a row */         \
+    X(first + 8, t##eps, 0)             /* f32 bits */                                     \
+    X(first + 9, t##clip, 0)            /* f32 bits */                                     \
+    X(first + 10, t##factor, 0)         /* f32 bits; op_scale */                           \
+    X(first + 11, t##bias, 0)           /* shape_* */                                      \
+    X(first + 12, t##bias_at, 0)        /* floats from the start of the parameters */      \
+    X(first + 13, t##weight, 0)         /* shape_* */                                      \
+    X(first + 14, t##weight_at, 0)                                                         \
+    X(first + 15, t##norm_bias, 0)      /* shape_* */                                      \
+    X(first + 16, t##norm_bias_at, 0)                                                      \
+    X(first + 17, t##hadamard, 0)       /* levels: log2 of the channels of a block */      \
+    X(first + 18, t##store_scale, 0)    /* store_scale_* */                                \
+    X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */      \
+    X(first + 20, t##scale_floor, 0)    /* f32 bits */                                     \
+    X(first + 21, t##scale_heads, 1)    /* heads of the call: scales of a token */
+
+VKROPE_CONSTANT first_q_constant = 47, first_k_constant = 69, first_v_constant = 91;
+#define VKROPE_CONSTANTS(X)                          \
+    VKROPE_PIPELINE_CONSTANTS(X)                     \
+    VKROPE_TENSOR_CONSTANTS(X, q_, first_q_constant) \
+    VKROPE_TENSOR_CONSTANTS(X, k_, first_k_constant) \
+    VKROPE_TENSOR_CONSTANTS(X, v_, first_v_constant)
 VKROPE_CONSTANT max_windows = 4;
 VKROPE_CONSTANT max_axes = 8;
 
@@ -319,20 +317,24 @@ struct PositionPush {
 
 #ifdef __cplusplus
 // Values of the constants, in the order of ids.
+#define VKROPE_MEMBER(id, name, otherwise) uint name = otherwise;
+struct TensorConstants {
+    VKROPE_TENSOR_CONSTANTS(VKROPE_MEMBER, , 0)
+};
 struct Constants {
     uint workgroup_size = 1;
-#define VKROPE_MEMBER(id, name, otherwise) uint name = otherwise;
-    VKROPE_CONSTANTS(VKROPE_MEMBER)
-};
-// Values of the constants of one tensor: in Constants from q_ops, k_ops or v_ops on.
-struct TensorConstants {
-    VKROPE_TENSOR_CONSTANTS(VKROPE_MEMBER, t, 0)
+    VKROPE_PIPELINE_CONSTANTS(VKROPE_MEMBER)
+    TensorConstants tensor[3];  // Q, K, V
 };
 #undef VKROPE_MEMBER
-#define VKROPE_IN_ORDER(id, name, otherwise) static_assert(offsetof(Constants, name) == 4 * (id));
-VKROPE_CONSTANTS(VKROPE_IN_ORDER)
-#undef VKROPE_IN_ORDER
 inline constexpr uint constant_count = sizeof(Constants) / 4;
+#define VKROPE_IN_ORDER(id, name, otherwise) static_assert(offsetof(Constants, name) == 4 * (id));
+VKROPE_PIPELINE_CONSTANTS(VKROPE_IN_ORDER)
+#undef VKROPE_IN_ORDER
+static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
+              sizeof(TensorConstants) == 4 * (first_k_constant - first_q_constant) &&
+              sizeof(TensorConstants) == 4 * (first_v_constant - first_k_constant) &&
+              offsetof(TensorConstants, scale_heads) == 4 * 21);
 
 // The number of coarse rows, and of all rows, of a factored table for `positions` positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions, bool phased) {

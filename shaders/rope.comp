@@ -171,7 +171,6 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 
-const uint v_batch = k_batch;
 #define VKROPE_TENSOR(name) v_##name
 #define VKROPE_TENSOR_ROTATES 0
 #define VKROPE_TENSOR_LAYOUT(end) k_##end

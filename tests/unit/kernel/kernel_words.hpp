@@ -70,18 +70,18 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                                 .chunks_together = gpu ? 1u : 2u,
                                 .units_apart = gpu,
                                 .rare_branches = gpu,
-                                .q_batch = v.batch,
-                                .k_batch = v.batch,
                                 .access = v.access,
                                 .unit_elements = v.unit,
                                 .conversion = conversion};
-    values.q_head_dim = kind.turns ? dim + 16 : 0;
-    values.q_element_in = values.q_element_out = v.element;
+    shader::TensorConstants &q = values.tensor[Q], &k = values.tensor[K];
+    for (shader::TensorConstants& tensor : values.tensor) {
+        tensor.element_in = tensor.element_out = v.element;
+        tensor.batch = v.batch;
+    }
+    q.head_dim = kind.turns ? dim + 16 : 0;
     // V is loaded with K if a lane has one chunk of it.
-    values.k_head_dim = !kind.has_k ? 0 : kind.has_v && v.batch == 4 ? dim : dim + 32;
-    values.k_element_in = values.k_element_out = v.element;
-    values.v_head_dim = kind.has_v ? values.k_head_dim : 0;
-    values.v_element_in = values.v_element_out = v.element;
+    k.head_dim = !kind.has_k ? 0 : kind.has_v && v.batch == 4 ? dim : dim + 32;
+    values.tensor[V].head_dim = kind.has_v ? k.head_dim : 0;
     values.scatter = kind.has_k ? v.scatter : 0;
     values.pairing_out = v.pairing_out;
     values.rotary_dim = kind.turns ? dim : 0;
@@ -102,9 +102,9 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     if (ops != shader::ops_none) {
         values.exchanged = 64;
         values.norms_held = 8;
-        values.q_ops = shader::op_rms | shader::op_before | shader::op_clip;
-        values.k_ops = shader::op_layer | shader::op_after | shader::op_scale;
-        values.q_weight = values.k_weight = values.k_norm_bias = shader::shape_channel;
+        q.ops = shader::op_rms | shader::op_before | shader::op_clip;
+        k.ops = shader::op_layer | shader::op_after | shader::op_scale;
+        q.weight = k.weight = k.norm_bias = shader::shape_channel;
     }
     const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);

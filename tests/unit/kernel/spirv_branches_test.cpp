@@ -93,13 +93,16 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
                                 .chunks_together = gpu ? 1u : 2u,
                                 .units_apart = gpu,
                                 .rare_branches = gpu,
-                                .q_batch = gpu ? 4u : 0u,
-                                .k_batch = gpu ? 2u : 0u,
                                 .access = access,
                                 .unit_elements = unit};
-    values.q_head_dim = values.k_head_dim = values.rotary_dim = values.window_dim_0 = 2 * pairs;
-    values.q_element_in = values.q_element_out = values.k_element_in = values.k_element_out =
-        shader::element_f16;
+    for (const TensorIndex t : {Q, K}) {
+        shader::TensorConstants& tensor = values.tensor[t];
+        tensor.head_dim = 2 * pairs;
+        tensor.element_in = tensor.element_out = shader::element_f16;
+        tensor.batch = !gpu ? 0 : t == Q ? 4 : 2;
+    }
+    values.tensor[V].head_dim = 0;
+    values.rotary_dim = values.window_dim_0 = 2 * pairs;
     values.pairing = values.pairing_out = pairing;
     values.angles = shader::angles_factored;
     values.positions = shader::positions_ids;
