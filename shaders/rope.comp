@@ -23,85 +23,36 @@ layout(push_constant, std430) uniform PushBlock {
     Push push;
 };
 
+// clang-format off
+#define VKROPE_BUFFER(access, number, type, name) \
+    layout(set = 0, binding = number, std430) access buffer name##_block { type name[]; };
 // Each tensor and the table have two views; a specialised pipeline uses one of them.
-layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWide {
-    uvec4 q_in_wide[];
-};
-layout(set = 0, binding = binding_q_in, std430) readonly buffer QInWord {
-    uint q_in_word[];
-};
-layout(set = 0, binding = binding_q_out, std430) buffer QOutWide {
-    uvec4 q_out_wide[];
-};
-layout(set = 0, binding = binding_q_out, std430) buffer QOutWord {
-    uint q_out_word[];
-};
-layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWide {
-    uvec4 k_in_wide[];
-};
-layout(set = 0, binding = binding_k_in, std430) readonly buffer KInWord {
-    uint k_in_word[];
-};
-layout(set = 0, binding = binding_k_out, std430) buffer KOutWide {
-    uvec4 k_out_wide[];
-};
-layout(set = 0, binding = binding_k_out, std430) buffer KOutWord {
-    uint k_out_word[];
-};
-layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWide {
-    uvec4 v_in_wide[];
-};
-layout(set = 0, binding = binding_v_in, std430) readonly buffer VInWord {
-    uint v_in_word[];
-};
-layout(set = 0, binding = binding_v_out, std430) buffer VOutWide {
-    uvec4 v_out_wide[];
-};
-layout(set = 0, binding = binding_v_out, std430) buffer VOutWord {
-    uint v_out_word[];
-};
-layout(set = 0, binding = binding_parameters, std430) readonly buffer ParametersWide {
-    uvec4 parameters_wide[];
-};
-layout(set = 0, binding = binding_parameters, std430) readonly buffer ParametersWord {
-    uint parameters_word[];
-};
-layout(set = 0, binding = binding_q_scales, std430) readonly buffer QScales {
-    uint q_scales[];
-};
-layout(set = 0, binding = binding_k_scales, std430) readonly buffer KScales {
-    uint k_scales[];
-};
-layout(set = 0, binding = binding_v_scales, std430) readonly buffer VScales {
-    uint v_scales[];
-};
-layout(set = 0, binding = binding_q_scales_out, std430) buffer QScalesOut {
-    uint q_scales_out[];
-};
-layout(set = 0, binding = binding_k_scales_out, std430) buffer KScalesOut {
-    uint k_scales_out[];
-};
-layout(set = 0, binding = binding_v_scales_out, std430) buffer VScalesOut {
-    uint v_scales_out[];
-};
-layout(set = 0, binding = binding_ids, std430) readonly buffer Ids {
-    uint ids[];
-};
-layout(set = 0, binding = binding_slot_mapping, std430) readonly buffer Slots {
-    uint slot_mapping[];
-};
-layout(set = 0, binding = binding_table, std430) readonly buffer TableWide {
-    uvec4 table_wide[];
-};
-layout(set = 0, binding = binding_table, std430) readonly buffer TableWord {
-    uint table_word[];
-};
-layout(set = 0, binding = binding_table_sin, std430) readonly buffer TableSin {
-    uint table_sin[];
-};
-layout(set = 0, binding = binding_status, std430) buffer Status {
-    uint status[];
-};
+VKROPE_BUFFER(readonly, binding_q_in, uvec4, q_in_wide)
+VKROPE_BUFFER(readonly, binding_q_in, uint, q_in_word)
+VKROPE_BUFFER(, binding_q_out, uvec4, q_out_wide)
+VKROPE_BUFFER(, binding_q_out, uint, q_out_word)
+VKROPE_BUFFER(readonly, binding_k_in, uvec4, k_in_wide)
+VKROPE_BUFFER(readonly, binding_k_in, uint, k_in_word)
+VKROPE_BUFFER(, binding_k_out, uvec4, k_out_wide)
+VKROPE_BUFFER(, binding_k_out, uint, k_out_word)
+VKROPE_BUFFER(readonly, binding_v_in, uvec4, v_in_wide)
+VKROPE_BUFFER(readonly, binding_v_in, uint, v_in_word)
+VKROPE_BUFFER(, binding_v_out, uvec4, v_out_wide)
+VKROPE_BUFFER(, binding_v_out, uint, v_out_word)
+VKROPE_BUFFER(readonly, binding_parameters, uvec4, parameters_wide)
+VKROPE_BUFFER(readonly, binding_parameters, uint, parameters_word)
+VKROPE_BUFFER(readonly, binding_q_scales, uint, q_scales)
+VKROPE_BUFFER(readonly, binding_k_scales, uint, k_scales)
+VKROPE_BUFFER(readonly, binding_v_scales, uint, v_scales)
+VKROPE_BUFFER(, binding_q_scales_out, uint, q_scales_out)
+VKROPE_BUFFER(, binding_k_scales_out, uint, k_scales_out)
+VKROPE_BUFFER(, binding_v_scales_out, uint, v_scales_out)
+VKROPE_BUFFER(readonly, binding_ids, uint, ids)
+VKROPE_BUFFER(readonly, binding_slot_mapping, uint, slot_mapping)
+VKROPE_BUFFER(readonly, binding_table, uvec4, table_wide)
+VKROPE_BUFFER(readonly, binding_table, uint, table_word)
+VKROPE_BUFFER(readonly, binding_table_sin, uint, table_sin)
+VKROPE_BUFFER(, binding_status, uint, status)
 layout(set = 0, binding = binding_turns, std140) uniform Turns {
     uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2 * head_groups *
                                         (phase + (section_order == sections_sum ? axes : 1))];
