@@ -324,7 +324,7 @@ struct TensorConstants {
 struct Constants {
     uint workgroup_size = 1;
     VKROPE_PIPELINE_CONSTANTS(VKROPE_MEMBER)
-    TensorConstants tensor[3];  // Q, K, V
+    TensorConstants tensor[3] = {};  // Q, K, V
 };
 #undef VKROPE_MEMBER
 inline constexpr uint constant_count = sizeof(Constants) / 4;
