@@ -111,7 +111,8 @@ while IFS='|' read -r fault check options words; do
 done <"$work/findings"
 awk -F '[\t|]' 'NR == FNR { split($1, names, ","); for (i in names) { sub(/=.*/, "", names[i])
         found[names[i]] = 1 }; next }
-    $1 != "program" && !($2 in found) { print $2 }' "$work/findings" "$work/faults" >"$work/missing"
+    $1 != "program" && !($2 in found) { print $2 }' "$work/findings" "$work/faults" \
+    >"$work/missing"
 while read -r fault; do
     wrong "$fault: findings.txt does not say what finds it"
 done <"$work/missing"
