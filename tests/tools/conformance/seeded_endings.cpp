@@ -17,8 +17,8 @@ namespace {
 using namespace vkrope;
 using namespace vkrope::conformance;
 
-void good(DeviceUnderTest& device, Findings& findings) {
-    run(device, trial_of(VKROPE_F16, 8, 4), findings);
+void good(Test& test) {
+    test.run(trial_of(VKROPE_F16, 8, 4));
 }
 
 /// Ends as `how` says; a check that comes back is good.
@@ -44,20 +44,20 @@ std::vector<Group> groups(Level level) {
         Group& group = all.emplace_back(Group{.name = how, .checks = {}});
         Checks checks(group, how, level);
         checks.add("before", good);
-        checks.add("it", [how](DeviceUnderTest& device, Findings& findings) {
+        checks.add("it", [how](Test& test) {
             end(how);
-            good(device, findings);
+            good(test);
         });
         checks.add("after", good);
     }
     // The process ends when all checks are done.
     Group& closing = all.emplace_back(Group{.name = "closing", .checks = {}});
     Checks checks(closing, "closing", level);
-    checks.add("it", [](DeviceUnderTest& device, Findings& findings) {
-        good(device, findings);
+    checks.add("it", [](Test& test) {
+        good(test);
         // The device drops this function when it is closed.
         const std::shared_ptr<void> last(nullptr, [](void*) { ::raise(SIGBUS); });
-        device.on_rotate = [last](const Kernel*, const Call&) {};
+        test.device.on_rotate = [last](const Kernel*, const Call&) {};
     });
     return all;
 }

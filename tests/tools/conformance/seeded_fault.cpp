@@ -11,36 +11,33 @@ using namespace vkrope;
 using namespace vkrope::conformance;
 
 /// The device is correct, but is compared with other frequencies.
-void another_frequency(DeviceUnderTest& device, Findings& findings) {
+void another_frequency(Test& test) {
     Trial trial = trial_of(VKROPE_F32, 8, 4);
     trial.call.positions.first = 1;
-    const Rotated right = run(device, trial, findings);
+    const Rotated right = test.run(trial);
     trial.inv_freq = {1, 0.1, 0.01, 0.002};
-    const Rotated other = run(device, trial, findings);
-    findings.hold(right.rows[Q] == other.rows[Q], "seeded: other frequencies give different bits");
+    const Rotated other = test.run(trial);
+    test.hold(right.rows[Q] == other.rows[Q], "seeded: other frequencies give different bits");
 }
 
 std::vector<Group> groups(Level level) {
     std::vector<Group> all(1);
     all[0].name = "seeded faults";
     Checks checks(all[0], "seeded", level);
-    checks.add("good", [](DeviceUnderTest& device, Findings& findings) {
-        run(device, trial_of(VKROPE_F16, 8, 4), findings);
-    });
+    checks.add("good", [](Test& test) { test.run(trial_of(VKROPE_F16, 8, 4)); });
     checks.add("fault", another_frequency);
     checks.add("fault of full", another_frequency, Level::full);
     checks.add(
         "fault before a refusal",
-        [](DeviceUnderTest& device, Findings& findings) {
-            another_frequency(device, findings);
+        [](Test& test) {
+            another_frequency(test);
             unsupported("seeded: a refusal");
         },
         Level::full);
     checks.add(
-        "refusal", [](DeviceUnderTest&, Findings&) { unsupported("seeded: a refusal"); },
-        Level::full);
+        "refusal", [](Test&) { unsupported("seeded: a refusal"); }, Level::full);
     checks.add(
-        "nothing", [](DeviceUnderTest&, Findings&) {}, Level::full);
+        "nothing", [](Test&) {}, Level::full);
     return all;
 }
 

@@ -53,7 +53,7 @@ std::vector<float> floats(const Bytes& bytes) {
 /// Compares two results that should be equal, element by element, within `factor` * b of the source
 /// pair in x.
 void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, double factor,
-                const char* what, Findings& findings) {
+                const char* what, Test& test) {
     const std::vector<float> left = floats(a), right = floats(b), from = floats(x);
     for (std::size_t i = 0; i < left.size(); ++i) {
         const std::size_t channel = i % head_dim, row = i - channel;
@@ -62,11 +62,11 @@ void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, 
                                       : channel ^ 1;
         const double size = std::fabs(double{from[i]}) + std::fabs(double{from[row + other]});
         const double distance = std::fabs(double{left[i]} - double{right[i]});
-        findings.measure_error(distance);
-        findings.hold(distance <= factor * way.bound() * size,
-                      "{}: row {} channel {} differs by {:.3g} u, but the contract allows {:.3g} u",
-                      what, row / head_dim, channel, distance / (u * size),
-                      factor * error_bound(way.source, 1));
+        test.measure_error(distance);
+        test.hold(distance <= factor * way.bound() * size,
+                  "{}: row {} channel {} differs by {:.3g} u, but the contract allows {:.3g} u",
+                  what, row / head_dim, channel, distance / (u * size),
+                  factor * error_bound(way.source, 1));
     }
 }
 
@@ -80,7 +80,7 @@ double length(const std::vector<float>& values, std::size_t row) {
 
 void add_way(Checks& checks, const Way& way) {
     const std::string name = fmt::format("{}_{}", name_of(way.pairing), name_of(way.source));
-    checks.add("composition_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add("composition_" + name, [=](Test& test) {
         const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 91);
         const std::int64_t half = way.farthest() / 2;
         for (const std::int64_t q : {std::int64_t{1}, std::int64_t{777}, -half}) {
@@ -89,57 +89,55 @@ void add_way(Checks& checks, const Way& way) {
             for (std::int64_t& position : sum) {
                 position += q;
             }
-            const Bytes once = run(device, at(p, way, x), findings).rows[Q];
-            const Bytes twice =
-                run(device, at(std::vector(tokens, q), way, once), findings).rows[Q];
-            const Bytes together = run(device, at(sum, way, x), findings).rows[Q];
+            const Bytes once = test.run(at(p, way, x)).rows[Q];
+            const Bytes twice = test.run(at(std::vector(tokens, q), way, once)).rows[Q];
+            const Bytes together = test.run(at(sum, way, x)).rows[Q];
             hold_close(twice, together, x, way, 2 * std::sqrt(2.0) + 1, "R(p) R(q) = R(p + q)",
-                       findings);
-            findings.hold(once != twice, "a rotation by {} positions changes nothing", q);
+                       test);
+            test.hold(once != twice, "a rotation by {} positions changes nothing", q);
         }
     });
-    checks.add("inverse_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add("inverse_" + name, [=](Test& test) {
         const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 93);
         const std::vector<std::int64_t> p = random_positions(tokens, -way.farthest(),
                                                              way.farthest(), 94);
-        const Bytes once = run(device, at(p, way, x), findings).rows[Q];
+        const Bytes once = test.run(at(p, way, x)).rows[Q];
         Trial back = at(p, way, once);
         back.call.direction = VKROPE_INVERSE;
-        const Bytes undone = run(device, back, findings).rows[Q];
+        const Bytes undone = test.run(back).rows[Q];
         hold_close(undone, x, x, way, 2 * std::sqrt(2.0), "the inverse of a rotation undoes it",
-                   findings);
+                   test);
         Trial negative = at(p, way, once);
         for (std::int64_t& position : negative.ids) {
             position = -position;
         }
-        findings.hold(run(device, negative, findings).rows[Q] == undone,
-                      "the inverse at p and forward at -p have different bits");
+        test.hold(test.run(negative).rows[Q] == undone,
+                  "the inverse at p and forward at -p have different bits");
     });
-    checks.add("norm_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add("norm_" + name, [=](Test& test) {
         const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 95);
-        const Bytes y =
-            run(device, at(random_positions(tokens, -way.farthest(), way.farthest(), 96), way, x),
-                findings)
-                .rows[Q];
+        const Bytes y = test.run(at(random_positions(tokens, -way.farthest(), way.farthest(), 96),
+                                    way, x))
+                            .rows[Q];
         const std::vector<float> before = floats(x), after = floats(y);
         for (std::size_t row = 0; row < before.size() / head_dim; ++row) {
             const double was = length(before, row), is = length(after, row);
-            findings.hold(std::fabs(is - was) <= 2 * way.bound() * was,
-                          "row {} had a length of {:.9g}, but now has {:.9g}", row, was, is);
+            test.hold(std::fabs(is - was) <= 2 * way.bound() * was,
+                      "row {} had a length of {:.9g}, but now has {:.9g}", row, was, is);
         }
     });
-    checks.add("identity_at_position_0_" + name, [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add("identity_at_position_0_" + name, [=](Test& test) {
         for (const Element element : elements) {
             Trial trial = trial_of(element, head_dim, tokens, way.pairing);
             trial.info.angles = way.source;
             trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids.assign(tokens, 0);
             trial.rows[Q] = random_elements(element, elements_of(trial, Q), 97);
-            const Bytes y = run(device, trial, findings).rows[Q];
+            const Bytes y = test.run(trial).rows[Q];
             for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {
-                findings.hold(value(element, y, i) == value(element, trial.rows[Q], i),
-                              "{} {} comes back as {}", name_of(element),
-                              value(element, trial.rows[Q], i), value(element, y, i));
+                test.hold(value(element, y, i) == value(element, trial.rows[Q], i),
+                          "{} {} comes back as {}", name_of(element),
+                          value(element, trial.rows[Q], i), value(element, y, i));
             }
         }
     });

@@ -72,7 +72,7 @@ void add_far(Checks& checks, AngleSource source) {
     for (const Element element : elements) {
         for (const Pairing pairing : pairings) {
             checks.add(fmt::format("{}_{}_{}", name, name_of(element), name_of(pairing)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
+                       [=](Test& test) {
                            std::uint32_t part = 0;
                            for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
                                for (const Gain gain :
@@ -82,65 +82,60 @@ void add_far(Checks& checks, AngleSource source) {
                                        trial.call.direction = direction;
                                        trial.call.gain = gain;
                                        trial.attention_factor = factor;
-                                       run(device, trial, findings);
+                                       test.run(trial);
                                    }
                                }
                            }
                        });
         }
     }
-    checks.add(name + "_special_positions", [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add(name + "_special_positions", [=](Test& test) {
         Trial trial = from_source(source, VKROPE_F32);
         trial.max_position = max_rows;
         trial.info.positions = VKROPE_POSITIONS_IDS;
         trial.ids = special_positions(source);
         trial.shape.tokens = static_cast<std::uint32_t>(trial.ids.size());
-        const Rotated rotated = run(device, trial, findings);
-        findings.hold(rotated.outside == 0,
-                      "{} positions are counted as outside although the table covers them",
-                      rotated.outside);
+        const Rotated rotated = test.run(trial);
+        test.hold(rotated.has_outside(0),
+                  "positions are counted as outside although the table covers them");
     });
-    checks.add(name + "_one_position_too_far", [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add(name + "_one_position_too_far", [=](Test& test) {
         Trial trial = far_trial(source, VKROPE_F32, VKROPE_HALF_SPLIT, 3);
         const std::int64_t edge = source == VKROPE_ANGLES_COMPUTED ? std::int64_t{1} << 31
                                                                    : std::int64_t{max_rows};
         trial.call.positions.int64 = true;
         trial.ids[1] = edge;
         trial.ids[4] = source == VKROPE_ANGLES_COMPUTED ? -edge - 1 : -edge;
-        const Rotated rotated = run(device, trial, findings);
-        findings.hold(!has_counter(device, trial.info) || rotated.outside == 2,
-                      "{} tokens are counted as outside", rotated.outside);
+        const Rotated rotated = test.run(trial);
+        test.hold(rotated.has_outside(2), "other tokens than these are counted as outside");
     });
     for (const double base : {1e4, 5e5, 1e7}) {
         for (const char* scaling : {"plain", "yarn", "llama3"}) {
-            checks.add(
-                fmt::format("{}_base_{:.0f}_{}", name, base, scaling),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    constexpr std::uint32_t pairs = 32;
-                    Trial trial = trial_of(VKROPE_F32, 2 * pairs, 64);
-                    trial.info.angles = source;
-                    trial.info.positions = VKROPE_POSITIONS_IDS;
-                    trial.shape.q_per_group = 2;
-                    trial.max_position = max_rows;
-                    trial.ids = far_positions(source, 64, 51);
-                    trial.inv_freq.resize(pairs);
-                    check(default_inv_freq(base, 2 * pairs, trial.inv_freq.data()));
-                    if (scaling == std::string("yarn")) {
-                        check(scale_yarn(trial.inv_freq, base,
-                                         {.factor = 16, .original_max_position_embeddings = 4096},
-                                         trial.attention_factor));
-                    } else if (scaling == std::string("llama3")) {
-                        check(scale_llama3(trial.inv_freq,
-                                           {.factor = 8,
-                                            .low_freq_factor = 1,
-                                            .high_freq_factor = 4,
-                                            .original_max_position_embeddings = 8192}));
-                    }
-                    run(device, trial, findings);
-                });
+            checks.add(fmt::format("{}_base_{:.0f}_{}", name, base, scaling), [=](Test& test) {
+                constexpr std::uint32_t pairs = 32;
+                Trial trial = trial_of(VKROPE_F32, 2 * pairs, 64);
+                trial.info.angles = source;
+                trial.info.positions = VKROPE_POSITIONS_IDS;
+                trial.shape.q_per_group = 2;
+                trial.max_position = max_rows;
+                trial.ids = far_positions(source, 64, 51);
+                trial.inv_freq.resize(pairs);
+                check(default_inv_freq(base, 2 * pairs, trial.inv_freq.data()));
+                if (scaling == std::string("yarn")) {
+                    check(scale_yarn(trial.inv_freq, base,
+                                     {.factor = 16, .original_max_position_embeddings = 4096},
+                                     trial.attention_factor));
+                } else if (scaling == std::string("llama3")) {
+                    check(scale_llama3(trial.inv_freq, {.factor = 8,
+                                                        .low_freq_factor = 1,
+                                                        .high_freq_factor = 4,
+                                                        .original_max_position_embeddings = 8192}));
+                }
+                test.run(trial);
+            });
         }
     }
-    checks.add(name + "_windows", [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add(name + "_windows", [=](Test& test) {
         for (const Pairing pairing : pairings) {
             Trial trial = far_trial(source, VKROPE_BF16, pairing, 4);
             trial.info.tensor[Q].rotary_offset = trial.info.tensor[K].rotary_offset = 2;
@@ -148,23 +143,23 @@ void add_far(Checks& checks, AngleSource source) {
                                       {.offset = 10, .rotary_dim = 4},
                                       {.offset = 16, .rotary_dim = 16}};
             std::copy(std::begin(windows), std::end(windows), trial.info.windows);
-            run(device, trial, findings);
+            test.run(trial);
         }
     });
     for (const SectionOrder order : {VKROPE_SECTIONS_SEQUENTIAL, VKROPE_SECTIONS_INTERLEAVED}) {
         const bool sequential = order == VKROPE_SECTIONS_SEQUENTIAL;
         checks.add(fmt::format("{}_sections_{}", name, sequential ? "sequential" : "interleaved"),
-                   [=](DeviceUnderTest& device, Findings& findings) {
+                   [=](Test& test) {
                        Trial trial = far_trial(source, VKROPE_F32, VKROPE_HALF_SPLIT, 5);
                        trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
                        trial.info.sections = {.order = order, .axes = 3, .pairs = {6, 4, 4}};
                        trial.ids = far_positions(source, std::size_t{3} * tokens, 52);
-                       run(device, trial, findings);
+                       test.run(trial);
                    });
     }
     // One NaN per row, so that its neighbours show what it affects; every channel outside the
     // window is a NaN with a payload that must be kept.
-    checks.add(name + "_nan_stays_in_its_pair", [=](DeviceUnderTest& device, Findings& findings) {
+    checks.add(name + "_nan_stays_in_its_pair", [=](Test& test) {
         for (const Element element : elements) {
             for (const Pairing pairing : pairings) {
                 Trial trial = far_trial(source, element, pairing, 6);
@@ -181,7 +176,7 @@ void add_far(Checks& checks, AngleSource source) {
                               quiet | static_cast<std::uint32_t>(1 + i % 61));
                     }
                 }
-                run(device, trial, findings);
+                test.run(trial);
             }
         }
     });
@@ -190,31 +185,27 @@ void add_far(Checks& checks, AngleSource source) {
 /// The number of positions of a table does not change the bits at any position.
 void add_table_sizes(Checks& checks) {
     for (const AngleSource source : our_sources) {
-        checks.add(fmt::format("{}_size_changes_no_bit", name_of(source)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = from_source(source, VKROPE_F32);
-                       trial.attention_factor = 1.1386;
-                       trial.info.positions = VKROPE_POSITIONS_IDS;
-                       trial.ids = random_positions(tokens, -99, 99, 54);
-                       trial.max_position = 100;
-                       const Rotated small = run(device, trial, findings);
-                       const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
-                                           source == VKROPE_ANGLES_DIRECT_BUFFER;
-                       for (const std::uint32_t rows :
-                            {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
-                           trial.max_position = rows;
-                           const Rotated large = run(device, trial, findings);
-                           findings.hold(
-                               same_bits(small, large),
-                               "a table for {} positions gives different bits than one for 100",
-                               rows);
-                       }
-                   });
+        checks.add(fmt::format("{}_size_changes_no_bit", name_of(source)), [=](Test& test) {
+            Trial trial = from_source(source, VKROPE_F32);
+            trial.attention_factor = 1.1386;
+            trial.info.positions = VKROPE_POSITIONS_IDS;
+            trial.ids = random_positions(tokens, -99, 99, 54);
+            trial.max_position = 100;
+            const Rotated small = test.run(trial);
+            const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                                source == VKROPE_ANGLES_DIRECT_BUFFER;
+            for (const std::uint32_t rows :
+                 {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
+                trial.max_position = rows;
+                const Rotated large = test.run(trial);
+                test.hold(same_bits(small, large),
+                          "a table for {} positions gives different bits than one for 100", rows);
+            }
+        });
     }
     // Below 2048 the coarse angle is 0, with cos 1 and sin 0: adding it changes no bit. The same is
     // true of the fine angle at multiples of 2048, if the factor, which is in the fine rows, is 1.
-    checks.add("factored_with_one_digit_has_the_bits_of_direct", [](DeviceUnderTest& device,
-                                                                    Findings& findings) {
+    checks.add("factored_with_one_digit_has_the_bits_of_direct", [](Test& test) {
         for (const double factor : factors) {
             Trial trial = from_source(VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_F32);
             trial.attention_factor = factor;
@@ -222,24 +213,24 @@ void add_table_sizes(Checks& checks) {
             trial.info.positions = VKROPE_POSITIONS_IDS;
             const auto same = [&] {
                 trial.info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
-                const Rotated factored = run(device, trial, findings);
+                const Rotated factored = test.run(trial);
                 trial.info.angles = VKROPE_ANGLES_DIRECT_TEXTURE;
-                const Rotated direct = run(device, trial, findings);
+                const Rotated direct = test.run(trial);
                 return same_bits(factored, direct);
             };
             trial.ids = random_positions(tokens, -2047, 2047, 55);
-            findings.hold(same(),
-                          "below 2048, factored and direct angles give different bits (factor {})",
-                          factor);
+            test.hold(same(),
+                      "below 2048, factored and direct angles give different bits (factor {})",
+                      factor);
             for (std::int64_t& position : trial.ids) {
                 position = (position % 64) * 2048;
             }
-            findings.hold(factor != 1 || same(),
-                          "at multiples of 2048, factored and direct angles give different bits");
+            test.hold(factor != 1 || same(),
+                      "at multiples of 2048, factored and direct angles give different bits");
             trial.ids = random_positions(tokens, 4096, 131071, 56);
-            findings.hold(!same(),
-                          "factored and direct angles never give different bits: they may be the "
-                          "same source");
+            test.hold(!same(),
+                      "factored and direct angles never give different bits: they may be the "
+                      "same source");
         }
     });
 }
@@ -248,8 +239,7 @@ void add_table_sizes(Checks& checks) {
 /// each rounded to f32.
 void add_float32_product(Checks& checks) {
     for (const AngleSource source : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
-        checks.add(fmt::format("float32_product_{}", name_of(source)), [=](DeviceUnderTest& device,
-                                                                           Findings& findings) {
+        checks.add(fmt::format("float32_product_{}", name_of(source)), [=](Test& test) {
             for (const double factor : {1.0, 1.1386}) {
                 for (const Pairing pairing : pairings) {
                     Trial trial = from_source(
@@ -258,10 +248,10 @@ void add_float32_product(Checks& checks) {
                     trial.max_position = 1 << 17;
                     trial.info.positions = VKROPE_POSITIONS_IDS;
                     trial.ids = random_positions(tokens, -131071, 131071, 57);
-                    const Rotated exact = run(device, trial, findings);
+                    const Rotated exact = test.run(trial);
                     trial.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
-                    findings.hold(run(device, trial, findings).rows[Q] != exact.rows[Q],
-                                  "a float32 product gives the same bits as the exact one");
+                    test.hold(test.run(trial).rows[Q] != exact.rows[Q],
+                              "a float32 product gives the same bits as the exact one");
                 }
             }
         });
@@ -270,7 +260,7 @@ void add_float32_product(Checks& checks) {
 
 /// The largest errors of f32 at positions around each power of two that a source covers.
 void add_errors_by_position(Checks& checks) {
-    checks.add("error_by_position", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("error_by_position", [](Test& test) {
         for (const AngleSource source : our_sources) {
             ErrorCurve curve = {
                 .source = name_of(source), .bound_u = error_bound(source, 1), .points = {}};
@@ -287,14 +277,14 @@ void add_errors_by_position(Checks& checks) {
                 }
                 trial.max_position = static_cast<std::uint32_t>(
                     std::min<std::int64_t>(last + 1, std::int64_t{1} << 30));
-                Findings found;
-                run(device, trial, found);
+                Test found(test.device);
+                test.run(trial);
                 const Outcome outcome = found.outcome();
-                findings.hold(!found.wrong(), "{}", outcome.reason);
-                findings.measure_u(outcome.max_u.value_or(0));
+                test.hold(!found.wrong(), "{}", outcome.reason);
+                test.measure_u(outcome.max_u.value_or(0));
                 curve.points.emplace_back(trial.call.positions.first, outcome.max_u.value_or(0));
             }
-            findings.add_curve(std::move(curve));
+            test.add_curve(std::move(curve));
         }
     });
 }
@@ -303,47 +293,41 @@ void add_errors_by_position(Checks& checks) {
 
 void add_angles(Checks& checks) {
     for (const Pairing pairing : pairings) {
-        checks.add(fmt::format("texture_and_buffer_{}", name_of(pairing)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       const bool half = pairing == VKROPE_HALF_SPLIT;
-                       for (const Element element : {half ? VKROPE_F32 : VKROPE_F16, VKROPE_BF16}) {
-                           const Rotated texture = run(
-                               device, from_source(VKROPE_ANGLES_DIRECT_TEXTURE, element, pairing),
-                               findings);
-                           const Rotated buffer = run(
-                               device, from_source(VKROPE_ANGLES_DIRECT_BUFFER, element, pairing),
-                               findings);
-                           findings.hold(
-                               same_bits(texture, buffer),
-                               "angles from a buffer give different bits than from a texture");
-                       }
-                   });
+        checks.add(fmt::format("texture_and_buffer_{}", name_of(pairing)), [=](Test& test) {
+            const bool half = pairing == VKROPE_HALF_SPLIT;
+            for (const Element element : {half ? VKROPE_F32 : VKROPE_F16, VKROPE_BF16}) {
+                const Rotated texture = test.run(
+                    from_source(VKROPE_ANGLES_DIRECT_TEXTURE, element, pairing));
+                const Rotated buffer = test.run(
+                    from_source(VKROPE_ANGLES_DIRECT_BUFFER, element, pairing));
+                test.hold(same_bits(texture, buffer),
+                          "angles from a buffer give different bits than from a texture");
+            }
+        });
     }
-    checks.add("texture_that_folds", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("texture_that_folds", [](Test& test) {
         Trial trial = from_source(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_F32);
         trial.info.positions = VKROPE_POSITIONS_IDS;
-        trial.max_position = 3 * device.info().limits->maxImageDimension2D + 5;
+        trial.max_position = 3 * test.device.info().limits.maxImageDimension2D + 5;
         trial.ids = random_positions(tokens, -std::int64_t{trial.max_position} - 9,
                                      trial.max_position + 9, 43);
-        const Rotated texture = run(device, trial, findings);
+        const Rotated texture = test.run(trial);
         trial.info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
-        const Rotated buffer = run(device, trial, findings);
-        findings.hold(same_bits(texture, buffer),
-                      "angles from a buffer give different bits than from a texture");
+        const Rotated buffer = test.run(trial);
+        test.hold(same_bits(texture, buffer),
+                  "angles from a buffer give different bits than from a texture");
     });
-    checks.add("cos_sin_cache_with_our_values", [](DeviceUnderTest& device, Findings& findings) {
-        const Rotated ours = run(device, from_source(VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_F32),
-                                 findings);
+    checks.add("cos_sin_cache_with_our_values", [](Test& test) {
+        const Rotated ours = test.run(from_source(VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_F32));
         Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32);
         add_cos_sin_cache(trial, VKROPE_F32, rotary_dim / 2, true);
-        const Rotated callers = run(device, trial, findings);
-        findings.hold(same_bits(ours, callers),
-                      "a cos_sin_cache with our values gives different bits");
+        const Rotated callers = test.run(trial);
+        test.hold(same_bits(ours, callers), "a cos_sin_cache with our values gives different bits");
     });
     for (const Element table : elements) {
         for (const std::uint32_t stride : {rotary_dim / 2, rotary_dim / 2 + 3, rotary_dim}) {
             checks.add(fmt::format("cos_sin_cache_{}_rows_of_{}", name_of(table), stride),
-                       [=](DeviceUnderTest& device, Findings& findings) {
+                       [=](Test& test) {
                            for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
                                Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32,
                                                          VKROPE_INTERLEAVED);
@@ -352,7 +336,7 @@ void add_angles(Checks& checks) {
                                                             44);  // some are out of range
                                trial.call.direction = direction;
                                add_cos_sin_cache(trial, table, stride, false);
-                               run(device, trial, findings);
+                               test.run(trial);
                            }
                        });
         }

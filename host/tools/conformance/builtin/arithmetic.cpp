@@ -112,15 +112,14 @@ using Fill = Bytes (*)(const Trial&, Element);
 
 void add_values(Checks& checks, const char* name, Fill values) {
     for (const Element element : elements) {
-        checks.add(fmt::format("{}_{}", name, name_of(element)), [=](DeviceUnderTest& device,
-                                                                     Findings& findings) {
+        checks.add(fmt::format("{}_{}", name, name_of(element)), [=](Test& test) {
             for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
                                              VKROPE_ANGLES_DIRECT_TEXTURE}) {
                 for (const Pairing pairing : pairings) {
                     Trial trial = far_positions(element, pairing, 11);
                     trial.info.angles = source;
                     trial.rows[Q] = values(trial, element);
-                    run(device, trial, findings);
+                    test.run(trial);
                 }
             }
         });
@@ -129,27 +128,28 @@ void add_values(Checks& checks, const char* name, Fill values) {
 
 /// What a device reports of f32 and a kernel therefore declares, which it does on all devices but
 /// processors, has to be what the device does.
-void hold_promises(DeviceUnderTest& device, Findings& findings) {
+void hold_promises(Test& test) {
     VkPhysicalDeviceFloatControlsProperties promised = {};
     promised.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-    const bool declared = (device.device().ref().enabled & VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) &&
-                          device.info().type != VK_PHYSICAL_DEVICE_TYPE_CPU;
+    const bool declared = (test.device.device().ref().enabled &
+                           VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) &&
+                          test.device.info().type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     if (declared) {
-        add_properties(device.device().ref(), &promised);
+        add_properties(test.device.device().ref(), &promised);
     }
-    const Traits& does = device.traits();
-    findings.hold(!promised.shaderDenormPreserveFloat32 || does.subnormals == "kept",
-                  "shaders declare DenormPreserve, which the device reports "
-                  "(shaderDenormPreserveFloat32), but f32 subnormals are {}",
-                  does.subnormals);
-    findings.hold(!promised.shaderRoundingModeRTEFloat32 || does.rounding == "to nearest even",
-                  "shaders declare RoundingModeRTE, which the device reports "
-                  "(shaderRoundingModeRTEFloat32), but the rounding of f32 is: {}",
-                  does.rounding);
-    findings.hold(!promised.shaderSignedZeroInfNanPreserveFloat32 || does.specials == "kept",
-                  "shaders declare SignedZeroInfNanPreserve, which the device reports "
-                  "(shaderSignedZeroInfNanPreserveFloat32), but NaN, infinities and zeros are {}",
-                  does.specials);
+    const Traits& does = test.device.traits();
+    test.hold(!promised.shaderDenormPreserveFloat32 || does.subnormals == "kept",
+              "shaders declare DenormPreserve, which the device reports "
+              "(shaderDenormPreserveFloat32), but f32 subnormals are {}",
+              does.subnormals);
+    test.hold(!promised.shaderRoundingModeRTEFloat32 || does.rounding == "to nearest even",
+              "shaders declare RoundingModeRTE, which the device reports "
+              "(shaderRoundingModeRTEFloat32), but the rounding of f32 is: {}",
+              does.rounding);
+    test.hold(!promised.shaderSignedZeroInfNanPreserveFloat32 || does.specials == "kept",
+              "shaders declare SignedZeroInfNanPreserve, which the device reports "
+              "(shaderSignedZeroInfNanPreserveFloat32), but NaN, infinities and zeros are {}",
+              does.specials);
 }
 
 }  // namespace
@@ -184,37 +184,37 @@ void add_arithmetic(Checks& checks) {
         for (const tools::Choice<Gain>& gain : tools::gains) {
             const bool inverse = direction == VKROPE_INVERSE;
             checks.add(fmt::format("factor_{}{}", gain.word, inverse ? "_inverse" : ""),
-                       [=](DeviceUnderTest& device, Findings& findings) {
+                       [=](Test& test) {
                            for (const Element element : elements) {
                                Trial trial = far_positions(element, VKROPE_HALF_SPLIT, 12);
                                trial.attention_factor = yarn_factor;
                                trial.call.direction = direction;
                                trial.call.gain = gain.value;
-                               run(device, trial, findings);
+                               test.run(trial);
                            }
                        });
         }
     }
     checks.add("float_controls", hold_promises);
-    checks.add("inverse", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("inverse", [](Test& test) {
         for (const Element element : elements) {
             Trial trial = far_positions(element, VKROPE_INTERLEAVED, 13);
             trial.call.direction = VKROPE_INVERSE;
-            run(device, trial, findings);
+            test.run(trial);
         }
     });
     for (std::uint32_t seed = 100; seed < 110; ++seed) {
         checks.add(
             fmt::format("random_seed_{}", seed),
-            [=](DeviceUnderTest& device, Findings& findings) {
+            [=](Test& test) {
                 for (const Element element : elements) {
                     for (const Pairing pairing : pairings) {
                         Trial trial = far_positions(element, pairing, seed);
-                        run(device, trial, findings);
+                        test.run(trial);
                         trial.rows[Q] = cancelling(trial, element);
-                        run(device, trial, findings);
+                        test.run(trial);
                         trial.rows[Q] = random_bits(element, elements_of(trial, Q), seed);
-                        run(device, trial, findings);
+                        test.run(trial);
                     }
                 }
             },
@@ -222,14 +222,14 @@ void add_arithmetic(Checks& checks) {
     }
     checks.add(
         "positions_to_one_million",
-        [](DeviceUnderTest& device, Findings& findings) {
+        [](Test& test) {
             for (const Element element : elements) {
                 Trial trial = trial_of(element, 4, 4096);
                 trial.shape.q_per_group = 8;
                 trial.max_position = 1 << 20;
                 trial.info.positions = VKROPE_POSITIONS_IDS;
                 trial.ids = random_positions(4096, -1048575, 1048575, 14);
-                run(device, trial, findings);
+                test.run(trial);
             }
         },
         Level::full);

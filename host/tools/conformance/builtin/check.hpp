@@ -10,9 +10,21 @@
 
 namespace vkrope::conformance {
 
-/// The findings of one check. Its failure reason is the first thing that is wrong.
-class Findings {
+struct Trial;
+struct Rotated;
+
+/// A check that is running: its device and what it has found. Its failure reason is the first thing
+/// that is wrong.
+class Test {
    public:
+    explicit Test(DeviceUnderTest& on) : device(on) {}
+
+    DeviceUnderTest& device;
+
+    /// Runs a trial and holds its result against the definition. Throws Refusal if the library
+    /// refuses it or the device fails.
+    Rotated run(const Trial& trial);
+
     /// Fails the check unless `right`.
     template <class... Values>
     void hold(bool right, fmt::format_string<Values...> otherwise, Values&&... values) {
@@ -70,7 +82,7 @@ class Findings {
 
 class BuiltinCheck : public Check {
    public:
-    using Function = std::function<void(DeviceUnderTest&, Findings&)>;
+    using Function = std::function<void(Test&)>;
 
     BuiltinCheck(std::string id, Level level, Function function)
         : id_(std::move(id)), level_(level), function_(std::move(function)) {}
@@ -80,9 +92,9 @@ class BuiltinCheck : public Check {
         return level_ == Level::full ? "--level full" : "";
     }
     Outcome run(DeviceUnderTest& device) override {
-        Findings findings;
+        Test test(device);
         try {
-            function_(device, findings);
+            function_(test);
         } catch (const Refusal& refusal) {
             // A case of a user may request something that the library does not take; a built-in
             // check that does is wrong.
@@ -91,14 +103,14 @@ class BuiltinCheck : public Check {
                         .reason = refusal.what(),
                         .exit = tools::ExitCode::verification_failed};
             // A later refusal as unsupported does not hide an earlier failure.
-            const Outcome so_far = findings.outcome();
+            const Outcome so_far = test.outcome();
             if (refusal.outcome().verdict == Verdict::unsupported &&
                 so_far.verdict == Verdict::fail) {
                 return so_far;
             }
             throw;
         }
-        return findings.outcome();
+        return test.outcome();
     }
 
    private:

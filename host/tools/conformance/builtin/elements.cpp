@@ -31,9 +31,9 @@ Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) 
 
 /// Runs a trial with each conversion that the device supports.
 template <class Try>
-void each_conversion(DeviceUnderTest& device, Trial trial, Try attempt) {
+void each_conversion(Test& test, Trial trial, Try attempt) {
     for (const Conversion conversion : {VKROPE_CONVERSION_INTEGER, VKROPE_CONVERSION_NATIVE}) {
-        if (conversion == VKROPE_CONVERSION_NATIVE && !device.traits().converts_f16) {
+        if (conversion == VKROPE_CONVERSION_NATIVE && !test.device.traits().converts_f16) {
             continue;  // the check `native` gives the reason
         }
         trial.info.conversion = conversion;
@@ -41,11 +41,10 @@ void each_conversion(DeviceUnderTest& device, Trial trial, Try attempt) {
     }
 }
 
-void hold_identity(DeviceUnderTest& device, const Trial& trial,
-                   const std::vector<std::uint32_t>& bits, Findings& findings) {
+void hold_identity(Test& test, const Trial& trial, const std::vector<std::uint32_t>& bits) {
     const Element in = trial.info.tensor[Q].in, out = trial.info.tensor[Q].out;
-    const Rotated rotated = run(device, trial, findings);
-    const bool flushes = device.traits().flushes_subnormals;
+    const Rotated rotated = test.run(trial);
+    const bool flushes = test.device.traits().flushes_subnormals;
     for (std::size_t i = 0; i < bits.size(); ++i) {
         const std::size_t at = i / 64 * 128 + i % 64;
         const float x = value(in, trial.rows[Q], at);
@@ -54,16 +53,15 @@ void hold_identity(DeviceUnderTest& device, const Trial& trial,
         const float y = value(out, rotated.rows[Q], at);
         const bool may_be_zero = flushes && x != 0 &&
                                  std::fabs(x) < std::numeric_limits<float>::min();
-        findings.hold(std::isnan(x) ? std::isnan(y) : got == want || (may_be_zero && y == 0),
-                      "{} {:#x} is stored as {} {:#x}, not {:#x}", name_of(in), bits[i],
-                      name_of(out), got, want);
+        test.hold(std::isnan(x) ? std::isnan(y) : got == want || (may_be_zero && y == 0),
+                  "{} {:#x} is stored as {} {:#x}, not {:#x}", name_of(in), bits[i], name_of(out),
+                  got, want);
     }
 }
 
-void hold_identities(DeviceUnderTest& device, Element in, Element out,
-                     const std::vector<std::uint32_t>& bits, Findings& findings) {
-    each_conversion(device, identity(in, out, bits),
-                    [&](const Trial& trial) { hold_identity(device, trial, bits, findings); });
+void hold_identities(Test& test, Element in, Element out, const std::vector<std::uint32_t>& bits) {
+    each_conversion(test, identity(in, out, bits),
+                    [&](const Trial& trial) { hold_identity(test, trial, bits); });
 }
 
 std::vector<std::uint32_t> all_halves() {
@@ -150,68 +148,59 @@ RoundedTwice rounded_twice(Element element) {
 void add_elements(Checks& checks) {
     for (const Element in : elements) {
         for (const Element out : elements) {
-            checks.add(fmt::format("{}_to_{}", name_of(in), name_of(out)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           // Random bits where nothing is rotated: the bits are kept, or the value
-                           // is rounded.
-                           const auto i = static_cast<std::size_t>(in) +
-                                          static_cast<std::size_t>(out);
-                           Trial trial = trial_of(in, 48, 16, pairings[i % 2]);
-                           trial.info.rotary_dim = 24;
-                           trial.info.tensor[Q].rotary_offset = 8;
-                           trial.info.tensor[Q].out = out;
-                           trial.info.tensor[K] = trial.info.tensor[Q];
-                           trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
-                           trial.rows[Q] = random_bits(in, elements_of(trial, Q), 5);
-                           trial.rows[K] = random_elements(in, elements_of(trial, Q), 6);
-                           each_conversion(device, trial,
-                                           [&](const Trial& each) { run(device, each, findings); });
-                       });
+            checks.add(fmt::format("{}_to_{}", name_of(in), name_of(out)), [=](Test& test) {
+                // Random bits where nothing is rotated: the bits are kept, or the value
+                // is rounded.
+                const auto i = static_cast<std::size_t>(in) + static_cast<std::size_t>(out);
+                Trial trial = trial_of(in, 48, 16, pairings[i % 2]);
+                trial.info.rotary_dim = 24;
+                trial.info.tensor[Q].rotary_offset = 8;
+                trial.info.tensor[Q].out = out;
+                trial.info.tensor[K] = trial.info.tensor[Q];
+                trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
+                trial.rows[Q] = random_bits(in, elements_of(trial, Q), 5);
+                trial.rows[K] = random_elements(in, elements_of(trial, Q), 6);
+                each_conversion(test, trial, [&](const Trial& each) { test.run(each); });
+            });
         }
     }
-    checks.add("k_has_types_of_its_own", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("k_has_types_of_its_own", [](Test& test) {
         Trial trial = trial_of(VKROPE_F32, 32, 16);
         trial.info.tensor[K] = {.in = VKROPE_F32, .out = VKROPE_F16, .head_dim = 32};
-        run(device, trial, findings);
+        test.run(trial);
         trial.info.tensor[K] = {.in = VKROPE_BF16, .out = VKROPE_BF16, .head_dim = 32};
-        run(device, trial, findings);
+        test.run(trial);
     });
     for (const Element in : {VKROPE_F16, VKROPE_BF16}) {
         for (const Element out : elements) {
             checks.add(fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           hold_identities(device, in, out, all_halves(), findings);
-                       });
+                       [=](Test& test) { hold_identities(test, in, out, all_halves()); });
         }
     }
     for (const Element out : {VKROPE_F16, VKROPE_BF16}) {
         checks.add(fmt::format("ties_and_next_to_ties_f32_to_{}", name_of(out)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       hold_identities(device, VKROPE_F32, out, ties(out), findings);
-                   });
+                   [=](Test& test) { hold_identities(test, VKROPE_F32, out, ties(out)); });
     }
     for (const Element element : {VKROPE_F16, VKROPE_BF16}) {
-        checks.add(fmt::format("rounded_twice_{}", name_of(element)), [=](DeviceUnderTest& device,
-                                                                          Findings& findings) {
+        checks.add(fmt::format("rounded_twice_{}", name_of(element)), [=](Test& test) {
             const RoundedTwice of = rounded_twice(element);
-            each_conversion(device, of.trial, [&](const Trial& trial) {
-                const Rotated rotated = run(device, trial, findings);
+            each_conversion(test, of.trial, [&](const Trial& trial) {
+                const Rotated rotated = test.run(trial);
                 const std::uint32_t pairs = trial.info.rotary_dim / 2;
                 for (std::size_t i = 0; i < of.once.size(); ++i) {
                     const std::uint32_t got = stored(element, rotated.rows[Q],
                                                      i / pairs * 2 * pairs + i % pairs);
-                    findings.hold(
-                        got != of.once[i],
-                        "token {} pair {} has been rounded to {} alone, not to f32 before",
-                        i / pairs, i % pairs, name_of(element));
+                    test.hold(got != of.once[i],
+                              "token {} pair {} has been rounded to {} alone, not to f32 before",
+                              i / pairs, i % pairs, name_of(element));
                 }
             });
         });
     }
-    checks.add("native", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("native", [](Test& test) {
         Trial trial = trial_of(VKROPE_F16, 32, 16);
         trial.info.conversion = VKROPE_CONVERSION_NATIVE;
-        run(device, trial, findings);  // its refusal says what the device lacks
+        test.run(trial);  // its refusal says what the device lacks
     });
 }
 

@@ -46,15 +46,14 @@ Quantised quantised(const TensorInfo& info, const std::vector<float>& given, std
     return all;
 }
 
-void hold_codes(DeviceUnderTest& device, const Trial& trial, const Rotated& stored,
-                Findings& findings) {
+void hold_codes(Test& test, const Trial& trial, const Rotated& stored) {
     Trial plain = trial;
     for (TensorInfo& info : plain.info.tensor) {
         info.out = VKROPE_F32;
         info.ops.store_scale = VKROPE_STORE_SCALE_NONE;
         info.ops.scale_floor = 0;
     }
-    const Rotated floats = run(device, plain, findings);
+    const Rotated floats = test.run(plain);
     const verify::Operation operation = laid_out(trial, false);
     for (const TensorIndex which : every_tensor) {
         const Quantised expected = quantised(operation.info.tensor[which],
@@ -65,11 +64,11 @@ void hold_codes(DeviceUnderTest& device, const Trial& trial, const Rotated& stor
         for (std::size_t at = 0; at < std::min(codes.size(), expected.codes.size()); ++at) {
             differing += codes[at] != expected.codes[at];
         }
-        findings.hold(codes.size() == expected.codes.size() && differing == 0,
-                      "{}: {} of {} bytes differ from the definition", "QKV"[which], differing,
-                      codes.size());
-        findings.hold(stored.scales[which] == expected.scales,
-                      "{}: a scale is not the one of the definition", "QKV"[which]);
+        test.hold(codes.size() == expected.codes.size() && differing == 0,
+                  "{}: {} of {} bytes differ from the definition", "QKV"[which], differing,
+                  codes.size());
+        test.hold(stored.scales[which] == expected.scales,
+                  "{}: a scale is not the one of the definition", "QKV"[which]);
     }
 }
 
@@ -102,18 +101,17 @@ void fill_rows(Trial& trial, const Bytes& values) {
     }
 }
 
-void run_every_way(DeviceUnderTest& device, Trial trial, Findings& findings) {
+void run_every_way(Test& test, Trial trial) {
     const bool quantised = is_quantised(trial.info.tensor[Q].out);
     trial.info.mapping = VKROPE_MAPPING_CPU;
-    const Rotated first = run(device, trial, findings);
+    const Rotated first = test.run(trial);
     if (quantised) {
-        hold_codes(device, trial, first, findings);
+        hold_codes(test, trial, first);
     }
     const auto same = [&](const char* what, const auto& change) {
         Trial way = trial;
         change(way);
-        findings.hold(same_bits(run(device, way, findings), first), "{} gives different bits",
-                      what);
+        test.hold(same_bits(test.run(way), first), "{} gives different bits", what);
     };
     const auto mapped = [](Mapping mapping, std::uint32_t lead) {
         return [mapping, lead](Trial& way) {

@@ -18,6 +18,6 @@ void fill_rows(Trial& trial, const Bytes& values);
 
 /// Runs the trial in every way that must give the same bits. The codes of a quantised output are
 /// compared with the definition of their type, for the rows of f32 that the device itself stores.
-void run_every_way(DeviceUnderTest& device, Trial trial, Findings& findings);
+void run_every_way(Test& test, Trial trial);
 
 }  // namespace vkrope::conformance

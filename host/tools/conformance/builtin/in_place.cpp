@@ -16,7 +16,7 @@ void add_in_place(Checks& checks) {
         for (const Element element : elements) {
             for (const Pairing pairing : pairings) {
                 checks.add(fmt::format("{}_{}_{}", rows.name, name_of(element), name_of(pairing)),
-                           [=](DeviceUnderTest& device, Findings& findings) {
+                           [=](Test& test) {
                                for (const Arrangement arrangement :
                                     {Arrangement::bshd, Arrangement::packed_qkv,
                                      Arrangement::odd_offsets}) {
@@ -29,17 +29,17 @@ void add_in_place(Checks& checks) {
                                    trial.in = trial.out = arrangement;
                                    trial.call.positions.first = -4;
                                    trial.rows[Q] = random_bits(element, elements_of(trial, Q), 61);
-                                   const Rotated apart = run(device, trial, findings);
+                                   const Rotated apart = test.run(trial);
                                    trial.in_place = true;
-                                   const Rotated in_place = run(device, trial, findings);
-                                   findings.hold(same_bits(apart, in_place),
-                                                 "in place gives different bits than out of place");
+                                   const Rotated in_place = test.run(trial);
+                                   test.hold(same_bits(apart, in_place),
+                                             "in place gives different bits than out of place");
                                }
                            });
             }
         }
     }
-    checks.add("outside_the_table", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("outside_the_table", [](Test& test) {
         for (const bool in_place : {false, true}) {
             Trial trial = trial_of(VKROPE_F16, 16, 6, VKROPE_INTERLEAVED);
             trial.info.rotary_dim = 8;
@@ -50,7 +50,7 @@ void add_in_place(Checks& checks) {
             trial.max_position = 40;
             trial.in_place = in_place;
             trial.shape.q_per_group = 5;
-            run(device, trial, findings);
+            test.run(trial);
         }
     });
 }

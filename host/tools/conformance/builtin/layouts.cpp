@@ -17,19 +17,18 @@ Trial small(Element element, std::uint32_t head_dim, bool flat) {
     return trial;
 }
 
-void hold_pair(DeviceUnderTest& device, Element element, std::uint32_t head_dim, Arrangement in,
-               Arrangement out, Findings& findings) {
+void hold_pair(Test& test, Element element, std::uint32_t head_dim, Arrangement in,
+               Arrangement out) {
     Trial trial = small(element, head_dim, in == Arrangement::thd || out == Arrangement::thd);
     trial.rows[Q] = random_bits(element, elements_of(trial, Q), 21);
     trial.rows[K] = random_elements(element, elements_of(trial, Q), 22);
-    const Rotated packed = run(device, trial, findings);
+    const Rotated packed = test.run(trial);
     trial.in = in;
     trial.out = out;
-    const Rotated placed = run(device, trial, findings);
-    findings.hold(placed.rows[Q] == packed.rows[Q],
-                  "Q has different bits here than in packed rows");
-    findings.hold(placed.rows[K] == packed.rows[K] || in == Arrangement::broadcast,
-                  "K has different bits here than in packed rows");
+    const Rotated placed = test.run(trial);
+    test.hold(placed.rows[Q] == packed.rows[Q], "Q has different bits here than in packed rows");
+    test.hold(placed.rows[K] == packed.rows[K] || in == Arrangement::broadcast,
+              "K has different bits here than in packed rows");
 }
 
 }  // namespace
@@ -39,16 +38,16 @@ void add_layouts(Checks& checks) {
     for (std::size_t i = 0; i < count; ++i) {
         const NamedArrangement in = arrangements[i];
         const NamedArrangement out = arrangements[in.value == Arrangement::broadcast ? 0 : i];
-        checks.add(in.name, [=](DeviceUnderTest& device, Findings& findings) {
-            hold_pair(device, VKROPE_F16, 32, in.value, out.value, findings);
-            hold_pair(device, VKROPE_F32, 12, in.value, out.value, findings);
+        checks.add(in.name, [=](Test& test) {
+            hold_pair(test, VKROPE_F16, 32, in.value, out.value);
+            hold_pair(test, VKROPE_F32, 12, in.value, out.value);
         });
         for (std::size_t j = 0; j < outputs; ++j) {
             const NamedArrangement to = arrangements[j];
-            const auto check = [=](DeviceUnderTest& device, Findings& findings) {
+            const auto check = [=](Test& test) {
                 for (const Element element : elements) {
-                    hold_pair(device, element, 20, in.value, to.value, findings);
-                    hold_pair(device, element, 9, in.value, to.value, findings);
+                    hold_pair(test, element, 20, in.value, to.value);
+                    hold_pair(test, element, 9, in.value, to.value);
                 }
             };
             const bool next = j == (i * 5 + 3) % outputs;  // quick: one output per input
@@ -57,17 +56,16 @@ void add_layouts(Checks& checks) {
         }
     }
     for (const bool by_head : {false, true}) {
-        checks.add(by_head ? "pages_by_head" : "pages",
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       for (const std::uint32_t page_size : {1u, 16u}) {
-                           Trial trial = small(VKROPE_F16, 32, false);
-                           trial.info.scatter_kv = true;
-                           trial.call.paged_cache.page_size = page_size;
-                           trial.pages_by_head = by_head;
-                           trial.call.paged_cache.int64 = page_size == 1;
-                           run(device, trial, findings);
-                       }
-                   });
+        checks.add(by_head ? "pages_by_head" : "pages", [=](Test& test) {
+            for (const std::uint32_t page_size : {1u, 16u}) {
+                Trial trial = small(VKROPE_F16, 32, false);
+                trial.info.scatter_kv = true;
+                trial.call.paged_cache.page_size = page_size;
+                trial.pages_by_head = by_head;
+                trial.call.paged_cache.int64 = page_size == 1;
+                test.run(trial);
+            }
+        });
     }
 }
 

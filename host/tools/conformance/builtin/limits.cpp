@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls that exceed what a device binds or dispatches at once are split without a change of bits.
 // Tested with reported limits small enough that small calls exceed them, and with the limits of the
-// device.
+// test.device.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -61,30 +61,27 @@ void add_limits(Checks& checks) {
         for (const Forced& limits : forced) {
             // A limit of 7 workgroups splits one of these calls only if an invocation has little
             // work.
-            checks.add(fmt::format("{}_{}", limits.name, layout.name), [=](DeviceUnderTest& device,
-                                                                           Findings& findings) {
+            checks.add(fmt::format("{}_{}", limits.name, layout.name), [=](Test& test) {
                 Trial trial = of_layout(layout);
-                const Rotated whole = run(device, trial, findings);
-                const bool right = !findings.wrong();
+                const Rotated whole = test.run(trial);
+                const bool right = !test.wrong();
                 trial.info.mapping = limits.mapping;
                 trial.limits = limits.limits;
-                const Rotated cut = run(device, trial, findings);
-                findings.hold(
-                    cut.dispatches > whole.dispatches,
-                    "the call took {} dispatches, but it had to be cut, and whole takes {}",
-                    cut.dispatches, whole.dispatches);
-                findings.hold(same_bits(cut, whole),
-                              "cut into {} dispatches, the call gives different bits",
-                              cut.dispatches);
-                if (right && findings.wrong()) {
-                    findings.explain_instead(
+                const Rotated cut = test.run(trial);
+                test.hold(cut.dispatches > whole.dispatches,
+                          "the call took {} dispatches, but it had to be cut, and whole takes {}",
+                          cut.dispatches, whole.dispatches);
+                test.hold(same_bits(cut, whole),
+                          "cut into {} dispatches, the call gives different bits", cut.dispatches);
+                if (right && test.wrong()) {
+                    test.explain_instead(
                         "a dispatch got the push constants or descriptors of another one, as one "
                         "dispatch for the whole call was right");
                 }
             });
         }
     }
-    checks.add("4_storage_buffers", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("4_storage_buffers", [](Test& test) {
         for (const Element element : {VKROPE_F32, VKROPE_F16}) {
             for (const std::uint32_t head_dim : {32u, 9u}) {
                 Trial trial = trial_of(element, head_dim, 20);
@@ -92,23 +89,23 @@ void add_limits(Checks& checks) {
                 trial.info.tensor[K] = trial.info.tensor[Q];
                 trial.in = trial.out = Arrangement::packed_qkv;
                 trial.in_place = true;
-                const Rotated whole = run(device, trial, findings);
+                const Rotated whole = test.run(trial);
                 trial.limits = {.storage_buffers = 4};
-                const Rotated apart = run(device, trial, findings);
-                findings.hold(
+                const Rotated apart = test.run(trial);
+                test.hold(
                     apart.dispatches == 2,
                     "Q and K took {} dispatches, but with 4 storage buffers each needs its own",
                     apart.dispatches);
-                findings.hold(same_bits(whole, apart),
-                              "Q and K apart from each other have different bits");
+                test.hold(same_bits(whole, apart),
+                          "Q and K apart from each other have different bits");
             }
         }
     });
     checks.add(
         "range_of_the_device",
-        [](DeviceUnderTest& device, Findings& findings) {
+        [](Test& test) {
             constexpr std::uint64_t most = 256u << 20;
-            const std::uint64_t range = device.info().limits->maxStorageBufferRange,
+            const std::uint64_t range = test.device.info().limits.maxStorageBufferRange,
                                 row = 32 * 128 * 4;
             if (range > most) {
                 unsupported(
@@ -120,8 +117,8 @@ void add_limits(Checks& checks) {
             trial.shape.q_per_group = 32;
             trial.max_position = 1 << 14;
             trial.in_place = true;
-            const Rotated cut = run(device, trial, findings);
-            findings.hold(cut.dispatches > 1, "one dispatch took more than the device binds");
+            const Rotated cut = test.run(trial);
+            test.hold(cut.dispatches > 1, "one dispatch took more than the device binds");
         },
         Level::full);
 }

@@ -101,8 +101,8 @@ constexpr std::byte nothing_there{0x5a};
 
 /// Rotates two rows of Q and two of K from `in` to `out`, or in place; the result must have the
 /// bits of `near`.
-void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, const Rows& near,
-                   const Placement& in, const Placement& out, Findings& findings) {
+void hold_far_rows(Test& test, const Access& access, Along along, const Rows& near,
+                   const Placement& in, const Placement& out) {
     const std::uint64_t size = element_bytes(access.element), row_bytes = head_dim * size;
     for (const Placement& placed : {out, in}) {
         if (placed.first != 0) {  // a truncated offset must not lead to old rows
@@ -143,7 +143,7 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     rotation.inv_freq = inv_freq_of(trial);
     rotation.sections = trial.info.sections;
     const AngleTable table = value_of(
-        AngleTable::make(device.device(), rotation, trial.info.angles, trial.max_position));
+        AngleTable::make(test.device.device(), rotation, trial.info.angles, trial.max_position));
     call.call.angles = table.angles();
     call.call.positions = {.first = static_cast<std::int32_t>(trial.call.positions.first),
                            .batch_stride = broadcast};
@@ -151,33 +151,32 @@ void hold_far_rows(DeviceUnderTest& device, const Access& access, Along along, c
     call.call.out[Q] = tensor(out, false);
     call.call.in[K] = tensor(in, true);
     call.call.out[K] = tensor(out, true);
-    device.rotate(call);
+    test.device.rotate(call);
     for (const bool key : {false, true}) {
         for (const std::uint64_t row : {0, 1}) {
             Bytes room(row_room);
-            device.download(out.buffer, room.data(), room.size(), out.byte(key, row));
+            test.device.download(out.buffer, room.data(), room.size(), out.byte(key, row));
             const Bytes& rows = key ? near.rotated_k : near.rotated_q;
             const bool right = std::equal(&rows[row * row_bytes],
                                           &rows[row * row_bytes] + row_bytes,
                                           &room[access.first_byte]);
-            findings.hold(right,
-                          "{} bytes apart, {} bytes behind the start of a buffer, the {} row of {} "
-                          "has different bits",
-                          out.apart, out.byte(key, 0), row == 0 ? "first" : "second",
-                          key ? 'K' : 'Q');
+            test.hold(right,
+                      "{} bytes apart, {} bytes behind the start of a buffer, the {} row of {} "
+                      "has different bits",
+                      out.apart, out.byte(key, 0), row == 0 ? "first" : "second", key ? 'K' : 'Q');
         }
     }
 }
 
 /// Checks every power of two between the two bits.
-void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t first_bit,
-                  std::uint32_t last_bit, bool in_place, Findings& findings) {
+void hold_offsets(Test& test, const Access& access, std::uint32_t first_bit, std::uint32_t last_bit,
+                  bool in_place) {
     const std::uint64_t bytes = (std::uint64_t{1} << last_bit) + 2 * rows_room;
-    Buffer in = buffer_of(device, bytes);
-    Buffer apart = in_place ? Buffer() : buffer_of(device, bytes);
+    Buffer in = buffer_of(test.device, bytes);
+    Buffer apart = in_place ? Buffer() : buffer_of(test.device, bytes);
     for (const Along along : {Along::tokens, Along::batch, Along::heads}) {
         const Trial trial = near_trial(access, along);
-        const Rotated rotated = run(device, trial, findings);
+        const Rotated rotated = test.run(trial);
         const Rows near = {.q = trial.rows[Q],
                            .k = trial.rows[K],
                            .rotated_q = rotated.rows[Q],
@@ -186,15 +185,14 @@ void hold_offsets(DeviceUnderTest& device, const Access& access, std::uint32_t f
             const std::uint64_t far = std::uint64_t{1} << bit;
             Buffer& out = in_place ? in : apart;
             const Placement rows = {.buffer = in, .first = 0, .apart = far};
-            hold_far_rows(device, access, along, near, rows,
-                          {.buffer = out, .first = 0, .apart = far}, findings);
+            hold_far_rows(test, access, along, near, rows,
+                          {.buffer = out, .first = 0, .apart = far});
             if (along == Along::tokens) {  // the offset of a tensor does not depend on its axes
                 // Not in place, because some kernels would also read through the descriptor of the
                 // output.
                 const Placement tensor = {.buffer = in, .first = far, .apart = near_rows};
-                hold_far_rows(device, access, along, near, tensor,
-                              {.buffer = out, .first = far + rows_room, .apart = near_rows},
-                              findings);
+                hold_far_rows(test, access, along, near, tensor,
+                              {.buffer = out, .first = far + rows_room, .apart = near_rows});
             }
         }
     }
@@ -213,19 +211,13 @@ void add_offsets(Checks& checks) {
         {"256_MiB", 28}, {"512_MiB", 29}, {"1_GiB", 30}, {"2_GiB", 31}, {"4_GiB", 32}};
     for (const Access& access : accesses) {
         checks.add(fmt::format("beyond_4_MiB_{}", access.name),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       hold_offsets(device, access, 20, 23, false, findings);
-                   });
+                   [=](Test& test) { hold_offsets(test, access, 20, 23, false); });
         checks.add(fmt::format("beyond_128_MiB_{}", access.name),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       hold_offsets(device, access, 24, 27, true, findings);
-                   });
+                   [=](Test& test) { hold_offsets(test, access, 24, 27, true); });
         for (const Far& far : farther) {
             checks.add(
                 fmt::format("beyond_{}_{}", far.name, access.name),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    hold_offsets(device, access, far.bit, far.bit, true, findings);
-                },
+                [=](Test& test) { hold_offsets(test, access, far.bit, far.bit, true); },
                 Level::full);
         }
     }

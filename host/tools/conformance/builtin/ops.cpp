@@ -64,7 +64,7 @@ Trial of_shape(Element in, Element out, const RowShape& shape) {
 }
 
 /// Rows of zeros, of the largest numbers, of subnormals, with an infinity and with a NaN.
-void hold_extremes(DeviceUnderTest& device, NormKind kind, Findings& findings) {
+void hold_extremes(Test& test, NormKind kind) {
     const float largest = std::numeric_limits<float>::max(),
                 infinity = std::numeric_limits<float>::infinity();
     constexpr std::uint32_t head_dim = 16;
@@ -88,7 +88,7 @@ void hold_extremes(DeviceUnderTest& device, NormKind kind, Findings& findings) {
         info.ops.norm = norm_of(kind, head, before, none, 0);
     }
     fill_rows(trial, bytes_of(rows));
-    run_every_way(device, trial, findings);
+    run_every_way(test, trial);
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void add_ops(Checks& checks) {
         for (const Element element : elements) {
             checks.add(
                 fmt::format("{}_{}", named.name, name_of(element)),
-                [=](DeviceUnderTest& device, Findings& findings) {
+                [=](Test& test) {
                     // Each type has a row shape of its own beside the usual one.
                     const auto own = 1 + static_cast<std::size_t>(element);
                     for (const std::size_t shape : {std::size_t{0}, own}) {
@@ -106,13 +106,13 @@ void add_ops(Checks& checks) {
                         trial.info.tensor[Q].ops.norm = named.q;
                         trial.info.tensor[K].ops.norm = named.k;
                         trial.info.tensor[V].ops.norm = named.v;
-                        run_every_way(device, trial, findings);
+                        run_every_way(test, trial);
                     }
                 },
                 element == named.quick ? Level::quick : Level::full);
         }
     }
-    checks.add("bias_clip_and_scale", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("bias_clip_and_scale", [](Test& test) {
         for (const std::size_t shape : {0, 2}) {
             Trial trial = of_shape(VKROPE_BF16, VKROPE_F32, row_shapes[shape]);
             trial.call.q_scale = 0.3f;
@@ -120,24 +120,20 @@ void add_ops(Checks& checks) {
                 .bias = each_head, .clip = 2.5f, .scale = 0.7f, .scale_call = true};
             trial.info.tensor[K].ops = {.bias = channel, .clip = 2.5f, .scale_tokens = true};
             trial.info.tensor[V].ops = {.bias = each_head, .clip = 2.5f, .scale = -3};
-            run_every_way(device, trial, findings);
+            run_every_way(test, trial);
         }
     });
-    checks.add("all_steps", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("all_steps", [](Test& test) {
         Trial trial = of_shape(VKROPE_F16, VKROPE_F32, row_shapes[0]);
         trial.call.q_scale = 0.125f;
         trial.info.tensor[Q].ops = {
             .bias = channel, .clip = 1.5f, .scale_call = true, .scale_tokens = true};
         trial.info.tensor[Q].ops.norm = norm_of(rms, head, before, channel, 1);
         trial.info.tensor[K].ops.norm = norm_of(rms, token, after, each_head, 0);
-        run_every_way(device, trial, findings);
+        run_every_way(test, trial);
     });
-    checks.add("extreme_rows_rms", [](DeviceUnderTest& device, Findings& findings) {
-        hold_extremes(device, rms, findings);
-    });
-    checks.add("extreme_rows_layer_norm", [](DeviceUnderTest& device, Findings& findings) {
-        hold_extremes(device, layer, findings);
-    });
+    checks.add("extreme_rows_rms", [](Test& test) { hold_extremes(test, rms); });
+    checks.add("extreme_rows_layer_norm", [](Test& test) { hold_extremes(test, layer); });
 }
 
 }  // namespace vkrope::conformance

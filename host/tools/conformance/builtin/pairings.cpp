@@ -26,16 +26,15 @@ void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim
                                              head_dim, offset);
         const auto check_types = [=](std::initializer_list<Element> types,
                                      std::initializer_list<Mapping> mappings) {
-            return [=, types = std::vector(types), mappings = std::vector(mappings)](
-                       DeviceUnderTest& device, Findings& findings) {
+            return [=, types = std::vector(types), mappings = std::vector(mappings)](Test& test) {
                 for (const Element element : types) {
                     std::optional<Rotated> first;
                     for (const Mapping mapping : mappings) {
                         Trial trial = two_tensors(element, pairing, head_dim, rotary_dim, offset);
                         trial.info.mapping = mapping;
-                        const Rotated rotated = run(device, trial, findings);
-                        findings.hold(!first || same_bits(*first, rotated),
-                                      "the other mapping of the work gives different bits");
+                        const Rotated rotated = test.run(trial);
+                        test.hold(!first || same_bits(*first, rotated),
+                                  "the other mapping of the work gives different bits");
                         first = rotated;
                     }
                 }
@@ -64,18 +63,16 @@ void add_pairings(Checks& checks) {
     }
     for (const Pairing pairing : pairings) {
         const Pairing other = pairing == VKROPE_HALF_SPLIT ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
-        checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       for (const Element element : elements) {
-                           Trial trial = two_tensors(element, pairing, 40, 24, 4);
-                           trial.info.pairing_out = other;
-                           trial.max_position = 6;  // positions 3 to 7: the last two are out of
-                                                    // range, but still written in the other pairing
-                           run(device, trial, findings);
-                       }
-                   });
-        checks.add(fmt::format("windows_{}", name_of(pairing)), [=](DeviceUnderTest& device,
-                                                                    Findings& findings) {
+        checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)), [=](Test& test) {
+            for (const Element element : elements) {
+                Trial trial = two_tensors(element, pairing, 40, 24, 4);
+                trial.info.pairing_out = other;
+                trial.max_position = 6;  // positions 3 to 7: the last two are out of
+                                         // range, but still written in the other pairing
+                test.run(trial);
+            }
+        });
+        checks.add(fmt::format("windows_{}", name_of(pairing)), [=](Test& test) {
             const std::vector<std::vector<Window>> sets = {{{0, 24}, {24, 24}},
                                                            {{0, 8}, {12, 4}, {20, 12}},
                                                            {{0, 2}, {3, 4}, {8, 6}, {16, 2}}};
@@ -85,68 +82,66 @@ void add_pairings(Checks& checks) {
                     trial.info.windows[i] = set[i];
                     trial.info.rotary_dim += set[i].rotary_dim;
                 }
-                run(device, trial, findings);
+                test.run(trial);
             }
         });
-        checks.add(fmt::format("latent_attention_{}", name_of(pairing)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_tensors(VKROPE_BF16, pairing, 192, 64, 128);
-                       trial.info.tensor[K].head_dim = 576;
-                       trial.info.tensor[K].rotary_offset = 512;
-                       run(device, trial, findings);
-                   });
+        checks.add(fmt::format("latent_attention_{}", name_of(pairing)), [=](Test& test) {
+            Trial trial = two_tensors(VKROPE_BF16, pairing, 192, 64, 128);
+            trial.info.tensor[K].head_dim = 576;
+            trial.info.tensor[K].rotary_offset = 512;
+            test.run(trial);
+        });
     }
-    checks.add("head_counts", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("head_counts", [](Test& test) {
         constexpr std::uint32_t counts[][2] = {
             {8, 1}, {8, 4}, {1, 71}, {1, 1}, {5, 1}};  // groups, Q heads per group
         for (const auto& [groups, q_per_group] : counts) {
             Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 64, 0);
             trial.shape.groups = groups;
             trial.shape.q_per_group = q_per_group;
-            run(device, trial, findings);
+            test.run(trial);
         }
     });
     for (const bool key : {false, true}) {
-        checks.add(key ? "k_alone" : "q_alone", [=](DeviceUnderTest& device, Findings& findings) {
+        checks.add(key ? "k_alone" : "q_alone", [=](Test& test) {
             Trial trial = two_tensors(VKROPE_F16, VKROPE_INTERLEAVED, 64, 64, 0);
             (key ? trial.info.tensor[Q] : trial.info.tensor[K]) = {};
-            run(device, trial, findings);
+            test.run(trial);
         });
     }
     checks.add(
         "token_counts_1_to_300",
-        [](DeviceUnderTest& device, Findings& findings) {
+        [](Test& test) {
             for (std::uint32_t count = 1; count <= 300; ++count) {
                 Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 32, 32, 0);
                 trial.shape.tokens = count;
                 trial.max_position = 512;
-                run(device, trial, findings);
+                test.run(trial);
             }
         },
         Level::full);
     // If at least 2^16 lanes remain, each takes four heads; odd head counts leave incomplete
     // groups.
-    checks.add("four_heads_a_lane", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("four_heads_a_lane", [](Test& test) {
         Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 64, 0);
         trial.shape = {.batch = 1, .tokens = 1030, .groups = 1, .q_per_group = 7};
         trial.in = trial.out = Arrangement::odd_offsets;  // one element at a time
         trial.in_place = true;
         trial.max_position = 4096;
         trial.info.mapping = VKROPE_MAPPING_GPU;
-        run(device, trial, findings);
+        test.run(trial);
     });
     checks.add(
         "four_heads_a_lane_16_bytes_each",
-        [](DeviceUnderTest& device, Findings& findings) {
+        [](Test& test) {
             Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 32, 16);
             trial.shape = {.batch = 1, .tokens = 4100, .groups = 1, .q_per_group = 19};
             trial.max_position = 1 << 13;
             trial.info.mapping = VKROPE_MAPPING_GPU;
-            const Rotated four = run(device, trial, findings);
+            const Rotated four = test.run(trial);
             trial.info.mapping = VKROPE_MAPPING_CPU;
-            const Rotated all = run(device, trial, findings);
-            findings.hold(same_bits(four, all),
-                          "the other mapping of the work gives different bits");
+            const Rotated all = test.run(trial);
+            test.hold(same_bits(four, all), "the other mapping of the work gives different bits");
         },
         Level::full);
 }

@@ -20,35 +20,34 @@ Trial two_sequences(std::uint32_t tokens, PositionSource source) {
 }
 
 /// Compares the output of record_positions() with `expected`.
-void hold_expanded(DeviceUnderTest& device, PositionCall call,
-                   const std::vector<std::int64_t>& expected, Findings& findings) {
+void hold_expanded(Test& test, PositionCall call, const std::vector<std::int64_t>& expected) {
     constexpr std::int32_t around = 77;
     const std::vector<std::int32_t> before(expected.size() + 8, around);
     const std::uint32_t zero = 0;
-    Buffer out = device.upload(before.data(), before.size() * 4),
-           counter = device.upload(&zero, sizeof zero);
+    Buffer out = test.device.upload(before.data(), before.size() * 4),
+           counter = test.device.upload(&zero, sizeof zero);
     call.out = {out.handle(), 16, expected.size() * 4};
-    const bool counts = device.info().limits->maxPerStageDescriptorStorageBuffers >= 4;
+    const bool counts = test.device.info().limits.maxPerStageDescriptorStorageBuffers >= 4;
     if (counts) {
         call.out_of_range = counter.whole();
     }
-    device.expand(call);
+    test.device.expand(call);
     std::vector<std::int32_t> after(before.size());
-    device.download(out, after.data(), after.size() * 4);
+    test.device.download(out, after.data(), after.size() * 4);
     std::uint32_t outside = 0, expected_outside = 0;
-    device.download(counter, &outside, sizeof outside);
+    test.device.download(counter, &outside, sizeof outside);
     for (std::size_t i = 0; i < 4; ++i) {
-        findings.hold(after[i] == around && after[after.size() - 1 - i] == around,
-                      "an id outside the call has changed");
+        test.hold(after[i] == around && after[after.size() - 1 - i] == around,
+                  "an id outside the call has changed");
     }
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const bool fits = expected[i] >= lowest && expected[i] <= highest;
         expected_outside += fits ? 0 : 1;
-        findings.hold(after[i + 4] == (fits ? expected[i] : lowest), "id {} is {}, not {}", i,
-                      after[i + 4], fits ? expected[i] : lowest);
+        test.hold(after[i + 4] == (fits ? expected[i] : lowest), "id {} is {}, not {}", i,
+                  after[i + 4], fits ? expected[i] : lowest);
     }
-    findings.hold(!counts || outside == expected_outside, "the counter has grown by {}, not by {}",
-                  outside, expected_outside);
+    test.hold(!counts || outside == expected_outside, "the counter has grown by {}, not by {}",
+              outside, expected_outside);
 }
 
 template <class Number>
@@ -61,7 +60,7 @@ Buffer integers(DeviceUnderTest& device, const std::vector<std::int64_t>& values
     return wide ? numbers<std::int64_t>(device, values) : numbers<std::int32_t>(device, values);
 }
 
-void hold_ragged(DeviceUnderTest& device, bool wide, Findings& findings) {
+void hold_ragged(Test& test, bool wide) {
     std::mt19937 random(17);
     for (int round = 0; round < 6; ++round) {
         std::vector<std::int64_t> starts = {0};
@@ -71,8 +70,8 @@ void hold_ragged(DeviceUnderTest& device, bool wide, Findings& findings) {
         }
         const std::vector<std::int64_t> offsets = random_positions(
             sequences, -100, 100, static_cast<std::uint32_t>(round));
-        const Buffer starts_buffer = integers(device, starts, wide),
-                     offsets_buffer = integers(device, offsets, wide);
+        const Buffer starts_buffer = integers(test.device, starts, wide),
+                     offsets_buffer = integers(test.device, offsets, wide);
         PositionCall call = {.tokens = static_cast<std::uint32_t>(starts.back()) + 9,
                              .first = 3};  // the last ones are padding
         call.cu_seqlens = starts_buffer.whole();
@@ -89,14 +88,14 @@ void hold_ragged(DeviceUnderTest& device, bool wide, Findings& findings) {
                                                         (round % 2 == 1 ? offsets[i] : 0);
             }
         }
-        hold_expanded(device, call, expected, findings);
+        hold_expanded(test, call, expected);
     }
 }
 
-void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findings) {
+void hold_shards(Test& test, std::uint32_t cp_size) {
     constexpr std::uint32_t chunk = 3;
     const std::vector<std::int64_t> starts = {10, -4};
-    const Buffer offsets = integers(device, starts, false);
+    const Buffer offsets = integers(test.device, starts, false);
     for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
         std::vector<std::int64_t> expected;
         for (const std::int64_t start : starts) {
@@ -106,17 +105,17 @@ void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findi
                 }
             }
         }
-        hold_expanded(device,
+        hold_expanded(test,
                       {.batch = 2,
                        .tokens = 2 * chunk,
                        .offsets = offsets.whole(),
                        .cp_size = cp_size,
                        .cp_rank = rank},
-                      expected, findings);
+                      expected);
         // Ragged: two sequences of different lengths; cu_seqlens counts the tokens of the unsharded
         // sequences.
         const std::int64_t whole = 2 * cp_size * chunk;
-        const Buffer cu_seqlens = integers(device, {0, whole, 3 * whole}, true);
+        const Buffer cu_seqlens = integers(test.device, {0, whole, 3 * whole}, true);
         expected.clear();
         for (const std::uint32_t length : {chunk, 2 * chunk}) {
             for (const std::uint32_t first : {rank * length, (2 * cp_size - 1 - rank) * length}) {
@@ -125,14 +124,14 @@ void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findi
                 }
             }
         }
-        hold_expanded(device,
+        hold_expanded(test,
                       {.tokens = static_cast<std::uint32_t>(expected.size()),
                        .cu_seqlens = cu_seqlens.whole(),
                        .sequences = 2,
                        .cu_seqlens_int64 = true,
                        .cp_size = cp_size,
                        .cp_rank = rank},
-                      expected, findings);
+                      expected);
     }
 }
 
@@ -141,88 +140,78 @@ void hold_shards(DeviceUnderTest& device, std::uint32_t cp_size, Findings& findi
 void add_positions(Checks& checks) {
     for (const std::int32_t first :
          {0, 5, -3, -60, 40}) {  // the last two go beyond the table of 64 rows
-        checks.add(fmt::format("implicit_from_{}", first),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
-                       trial.call.positions.first = first;
-                       run(device, trial, findings);
-                   });
+        checks.add(fmt::format("implicit_from_{}", first), [=](Test& test) {
+            Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
+            trial.call.positions.first = first;
+            test.run(trial);
+        });
     }
-    checks.add("implicit_each_sequence_further_on",
-               [](DeviceUnderTest& device, Findings& findings) {
-                   Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
-                   trial.call.positions.first = -20;
-                   trial.call.positions.batch_stride = 33;
-                   run(device, trial, findings);
-               });
+    checks.add("implicit_each_sequence_further_on", [](Test& test) {
+        Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
+        trial.call.positions.first = -20;
+        trial.call.positions.batch_stride = 33;
+        test.run(trial);
+    });
     for (const bool wide : {false, true}) {
         const char* bits = wide ? "64" : "32";
-        checks.add(fmt::format("ids_of_{}_bits", bits),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_sequences(50, VKROPE_POSITIONS_IDS);
-                       trial.ids = random_positions(100, -63, 63, 31);
-                       trial.call.positions.int64 = wide;
-                       run(device, trial, findings);
-                   });
-        checks.add(fmt::format("ids_of_{}_bits_outside", bits),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       for (const Element element : elements) {
-                           Trial trial = two_sequences(8, VKROPE_POSITIONS_IDS);
-                           trial.info.tensor[Q].in = trial.info.tensor[Q].out =
-                               trial.info.tensor[K].in = trial.info.tensor[K].out = element;
-                           trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
-                                        1, -1, 2,  100, -100, 3, 65535,   4};
-                           trial.call.positions.int64 = wide;
-                           if (wide) {  // their low words are in range
-                               trial.ids[1] = (std::int64_t{1} << 32) + 5;
-                               trial.ids[5] = (std::int64_t{1} << 32) - 7;
-                               trial.ids[8] = INT64_MIN;
-                           }
-                           const Rotated rotated = run(device, trial, findings);
-                           findings.hold(!has_counter(device, trial.info) ||
-                                             rotated.outside == (wide ? 10u : 7u),
-                                         "{} tokens are counted as outside", rotated.outside);
-                       }
-                   });
-        checks.add(fmt::format("offsets_of_{}_bits", bits), [=](DeviceUnderTest& device,
-                                                                Findings& findings) {
+        checks.add(fmt::format("ids_of_{}_bits", bits), [=](Test& test) {
+            Trial trial = two_sequences(50, VKROPE_POSITIONS_IDS);
+            trial.ids = random_positions(100, -63, 63, 31);
+            trial.call.positions.int64 = wide;
+            test.run(trial);
+        });
+        checks.add(fmt::format("ids_of_{}_bits_outside", bits), [=](Test& test) {
+            for (const Element element : elements) {
+                Trial trial = two_sequences(8, VKROPE_POSITIONS_IDS);
+                trial.info.tensor[Q].in = trial.info.tensor[Q].out = trial.info.tensor[K].in =
+                    trial.info.tensor[K].out = element;
+                trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
+                             1, -1, 2,  100, -100, 3, 65535,   4};
+                trial.call.positions.int64 = wide;
+                if (wide) {  // their low words are in range
+                    trial.ids[1] = (std::int64_t{1} << 32) + 5;
+                    trial.ids[5] = (std::int64_t{1} << 32) - 7;
+                    trial.ids[8] = INT64_MIN;
+                }
+                const Rotated rotated = test.run(trial);
+                test.hold(rotated.has_outside((wide ? 10u : 7u)),
+                          "other tokens than these are counted as outside");
+            }
+        });
+        checks.add(fmt::format("offsets_of_{}_bits", bits), [=](Test& test) {
             std::vector<std::int64_t> offsets = {0, -1000, highest - 130, highest, lowest + 5};
             if (wide) {
                 offsets[4] = std::int64_t{1} << 60;
             }
-            const Buffer buffer = integers(device, offsets, wide);
+            const Buffer buffer = integers(test.device, offsets, wide);
             std::vector<std::int64_t> expected;
             for (const std::int64_t offset : offsets) {
                 for (std::int64_t t = 0; t < 131; ++t) {
                     expected.push_back(offset - 7 + t);
                 }
             }
-            hold_expanded(device,
+            hold_expanded(test,
                           {.batch = 5,
                            .tokens = 131,
                            .first = -7,
                            .offsets = buffer.whole(),
                            .offsets_int64 = wide},
-                          expected, findings);
+                          expected);
         });
         checks.add(fmt::format("ragged_of_{}_bits", bits),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       hold_ragged(device, wide, findings);
-                   });
+                   [=](Test& test) { hold_ragged(test, wide); });
     }
-    checks.add("ids_of_64_bits_made_32", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("ids_of_64_bits_made_32", [](Test& test) {
         std::vector<std::int64_t> ids = random_positions(5 * 131, INT64_MIN / 4, INT64_MAX / 4, 9);
         for (std::size_t i = 0; i < ids.size(); i += 2) {
             ids[i] >>= 31;  // half of them fit in int32, or nearly
         }
-        const Buffer buffer = integers(device, ids, true);
-        hold_expanded(device, {.batch = 5, .tokens = 131, .ids = buffer.whole()}, ids, findings);
+        const Buffer buffer = integers(test.device, ids, true);
+        hold_expanded(test, {.batch = 5, .tokens = 131, .ids = buffer.whole()}, ids);
     });
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
         checks.add(fmt::format("zig_zag_shards_of_{}", cp_size),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       hold_shards(device, cp_size, findings);
-                   });
+                   [=](Test& test) { hold_shards(test, cp_size); });
     }
 }
 

@@ -116,8 +116,7 @@ class Recording {
 
 /// Rotates `input` a hundred times, each time from freshly written memory, with new or constant
 /// values and positions.
-void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool fresh,
-                  Findings& findings) {
+void hold_replays(Test& test, Element element, bool in_place, bool fresh) {
     Trial trial = trial_of(element, head_dim, tokens);
     trial.shape.q_per_group = heads;
     trial.info.positions = VKROPE_POSITIONS_IDS;
@@ -129,26 +128,27 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
         return of;
     };
     Trial first = of_replay(0);
-    const Bytes expected = run(device, first, findings).rows[Q];
+    const Bytes expected = test.run(first).rows[Q];
 
     const std::size_t size = first.rows[Q].size();
     const Bytes poison(size, std::byte{0xa5});
-    Buffer in = device.upload(first.rows[Q].data(), size), out = device.upload(poison.data(), size);
-    Buffer ids = device.upload(poison.data(), tokens * 4);
+    Buffer in = test.device.upload(first.rows[Q].data(), size),
+           out = test.device.upload(poison.data(), size);
+    Buffer ids = test.device.upload(poison.data(), tokens * 4);
     RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
     check(default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()));
     rotation.sections = trial.info.sections;
     const AngleTable table = value_of(
-        AngleTable::make(device.device(), rotation, trial.info.angles, trial.max_position));
+        AngleTable::make(test.device.device(), rotation, trial.info.angles, trial.max_position));
     Buffer& result = in_place ? in : out;
     DeviceUnderTest::KernelCall call = {.info = trial.info, .call = {.tokens = tokens}};
     call.call.in[Q] = {.where = in.whole(), .heads = heads};
     call.call.out[Q] = {.where = result.whole(), .heads = heads};
     call.call.positions.ids = ids.whole();
     call.call.angles = table.angles();
-    Recording recording(device, call);
+    Recording recording(test.device, call);
     for (int replay = 0; replay < replays; ++replay) {
         const Trial of = of_replay(replay);
         const std::vector<std::int32_t> narrow(of.ids.begin(), of.ids.end());
@@ -159,9 +159,9 @@ void hold_replays(DeviceUnderTest& device, Element element, bool in_place, bool 
         }
         recording.replay();
         Bytes got(size);
-        device.download(result, got.data(), size);
-        findings.hold(got == (fresh ? run(device, of, findings).rows[Q] : expected),
-                      "replay {} gives different bits than a rotation of its own", replay);
+        test.device.download(result, got.data(), size);
+        test.hold(got == (fresh ? test.run(of).rows[Q] : expected),
+                  "replay {} gives different bits than a rotation of its own", replay);
     }
 }
 
@@ -172,13 +172,9 @@ void add_replays(Checks& checks) {
         for (const bool in_place : {false, true}) {
             const std::string name = fmt::format("{}_{}", name_of(element),
                                                  in_place ? "in_place" : "out_of_place");
-            checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
-                hold_replays(device, element, in_place, false, findings);
-            });
+            checks.add(name, [=](Test& test) { hold_replays(test, element, in_place, false); });
             checks.add(name + "_new_values_and_ids",
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           hold_replays(device, element, in_place, true, findings);
-                       });
+                       [=](Test& test) { hold_replays(test, element, in_place, true); });
         }
     }
 }

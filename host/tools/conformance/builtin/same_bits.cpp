@@ -59,10 +59,9 @@ std::vector<std::int64_t> random_ids(AngleSource source, std::uint32_t tokens, R
     return ids;
 }
 
-void hold_same_bits(DeviceUnderTest& device, const Combination& of, std::uint32_t rounds,
-                    std::uint32_t tokens, Findings& findings) {
+void hold_same_bits(Test& test, const Combination& of, std::uint32_t rounds, std::uint32_t tokens) {
     constexpr double bases[] = {1e4, 5e5, 1e7}, factors[] = {1, 1.01, 1.1386, 1.19, 2};
-    const bool native = of.element == VKROPE_F16 && device.traits().converts_f16;
+    const bool native = of.element == VKROPE_F16 && test.device.traits().converts_f16;
     Random random(71);
     for (std::uint32_t i = 0; i < rounds; ++i) {
         Trial trial = trial_of(of.element, head_dim, tokens, of.pairing);
@@ -81,7 +80,7 @@ void hold_same_bits(DeviceUnderTest& device, const Combination& of, std::uint32_
         trial.rows[Q] = random_words(of.element, elements_of(trial, Q) * element_bytes(of.element),
                                      random);
         trial.ids = random_ids(of.source, tokens, random);
-        run(device, trial, findings);
+        test.run(trial);
     }
 }
 
@@ -99,16 +98,10 @@ void add_same_bits(Checks& checks) {
                     (static_cast<std::size_t>(element) + static_cast<std::size_t>(source)) % 2 ==
                     static_cast<std::size_t>(pairing == VKROPE_INTERLEAVED);
                 checks.add(
-                    name,
-                    [=](DeviceUnderTest& device, Findings& findings) {
-                        hold_same_bits(device, of, 6, 1303, findings);
-                    },
+                    name, [=](Test& test) { hold_same_bits(test, of, 6, 1303); },
                     quick ? Level::quick : Level::full);
                 checks.add(
-                    name + "_100_million",
-                    [=](DeviceUnderTest& device, Findings& findings) {
-                        hold_same_bits(device, of, 30, 26042, findings);
-                    },
+                    name + "_100_million", [=](Test& test) { hold_same_bits(test, of, 30, 26042); },
                     Level::full);
             }
         }

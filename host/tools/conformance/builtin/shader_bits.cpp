@@ -107,7 +107,7 @@ CosSin ShaderBits::directed(const Turn& turn) const {
     return {forward.cos, operation_.info.channel_angles ? -cos_sin(other).sin : -forward.sin};
 }
 
-void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Findings& findings) const {
+void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test) const {
     if (!verify::has(operation_, which)) {
         return;
     }
@@ -179,8 +179,8 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Findings& f
         if (!right && wrong.empty()) {
             wrong = fmt::format("row {} channel {} has the bits {:#x}, not {:#x}", row, channel,
                                 got, want);
-            findings.explain(symptom_of({out.type, got, load(out.type, before, at), expected},
-                                        of_rotation()...));
+            test.explain(symptom_of({out.type, got, load(out.type, before, at), expected},
+                                    of_rotation()...));
         }
     };
     reference::each_row(out, [&](std::uint64_t row, std::uint64_t to) {
@@ -237,10 +237,10 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Findings& f
             }
         }
     });
-    findings.hold(wrong.empty(), "{}: {}", "QKV"[which], wrong);
+    test.hold(wrong.empty(), "{}: {}", "QKV"[which], wrong);
     if (!callers && bits_known) {
-        findings.measure_error(error);
-        findings.measure_ulp(ulp);
+        test.measure_error(error);
+        test.measure_ulp(ulp);
     }
 }
 

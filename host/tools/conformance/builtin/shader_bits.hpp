@@ -18,7 +18,7 @@ class ShaderBits {
 
     /// Compares every element of an output, unless it has steps beside the rotation, and measures
     /// its distance from the exact value.
-    void hold(TensorIndex which, const verify::Bytes& after, Findings& findings) const;
+    void hold(TensorIndex which, const verify::Bytes& after, Test& test) const;
 
    private:
     /// Where a pair of a token is; `pair` counts [head groups, pairs].

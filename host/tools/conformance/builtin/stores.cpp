@@ -37,22 +37,22 @@ void add_stores(Checks& checks) {
             continue;
         }
         const bool scaled = block_channels(element) == 1;
-        checks.add(name, [=, out = element](DeviceUnderTest& device, Findings& findings) {
+        checks.add(name, [=, out = element](Test& test) {
             // The 20 rows of V, which nothing turns, have room for all.
             Trial trial = three_alike(VKROPE_F32, out, 64, 2);
             fill_rows(trial, extreme_rows(out));
             Ops &k = trial.info.tensor[K].ops, &v = trial.info.tensor[V].ops;
             k.store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE;
-            run_every_way(device, trial, findings);
+            run_every_way(test, trial);
             if (scaled) {
                 k.store_scale = v.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
-                run_every_way(device, trial, findings);
+                run_every_way(test, trial);
             }
         });
         // Types differ in their codes alone: one with a scale a row and one of blocks is enough.
         checks.add(
             fmt::format("{}_in_every_way", name),
-            [=, out = element](DeviceUnderTest& device, Findings& findings) {
+            [=, out = element](Test& test) {
                 Trial trial = three_alike(VKROPE_F16, out, usual_head_dim, usual_head_dim);
                 trial.info.tensor[Q].ops = {
                     .hadamard = 128,
@@ -63,17 +63,17 @@ void add_stores(Checks& checks) {
                 trial.info.tensor[V].ops = {.store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN_HEAD
                                                                   : VKROPE_STORE_SCALE_NONE};
                 trial.info.tensor[K].ops.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
-                run_every_way(device, trial, findings);
+                run_every_way(test, trial);
             },
             element == VKROPE_INT8 || element == VKROPE_Q5_1 ? Level::quick : Level::full);
     }
-    checks.add("hadamard", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("hadamard", [](Test& test) {
         for (const auto& [head_dim, block] : {std::pair{96u, 32u}, {10u, 2u}, {512u, 512u}}) {
             Trial trial = three_alike(VKROPE_BF16, VKROPE_F32, head_dim, 4, 2);
             for (TensorInfo& info : trial.info.tensor) {
                 info.ops.hadamard = block;
             }
-            run_every_way(device, trial, findings);
+            run_every_way(test, trial);
         }
     });
 }

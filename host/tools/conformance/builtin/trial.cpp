@@ -26,6 +26,17 @@ std::vector<float> angle_pairs(const Trial& trial) {
     return pairs;
 }
 
+/// True if the kernel has a binding left for the counter on this device.
+bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
+    if (trial.info.angles == VKROPE_ANGLES_COMPUTED &&
+        trial.info.positions == VKROPE_POSITIONS_IMPLICIT && !trial.info.scatter_kv) {
+        return false;  // nothing can be outside
+    }
+    const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
+    return (trial.limits.storage_buffers != 0 ? trial.limits.storage_buffers : of_device) >= 8 ||
+           (trial.info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !trial.info.scatter_kv);
+}
+
 }  // namespace
 
 std::vector<double> inv_freq_of(const Trial& trial) {
@@ -69,9 +80,8 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
     }
 }
 
-Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
-    const verify::Operation operation = laid_out(trial,
-                                                 has_counter(device, trial.info, trial.limits));
+Rotated Test::run(const Trial& trial) {
+    const verify::Operation operation = laid_out(trial, has_counter(device, trial));
     verify::OnDevice there = value_of(verify::OnDevice::make(device.device(), operation));
     Rotated rotated;
     rotated.dispatches = device.rotate({operation.info, there.call(operation.call), trial.limits});
@@ -80,21 +90,21 @@ Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings) {
 
     const bool flushes = device.traits().flushes_subnormals;
     const verify::Verdict verdict = verify::compare(operation, after, flushes);
-    findings.hold(verdict.problem.empty(), "{}", verdict.problem);
+    hold(verdict.problem.empty(), "{}", verdict.problem);
     if (verdict.largest_error_u) {
-        findings.measure_u(*verdict.largest_error_u);
+        measure_u(*verdict.largest_error_u);
     }
     const ShaderBits bits(operation, flushes);
     for (const TensorIndex which : every_tensor) {
-        bits.hold(which, after, findings);
+        bits.hold(which, after, *this);
         rotated.rows[which] = verify::packed_rows(operation, which, after);
         rotated.scales[which] = verify::made_scales(operation, which, after);
     }
     if (const VkDescriptorBufferInfo& counter = operation.call.out_of_range; counter.range != 0) {
-        std::uint32_t before = 0;
-        std::memcpy(&before, &operation.memory[counter.offset], sizeof before);
-        std::memcpy(&rotated.outside, &after[counter.offset], sizeof before);
-        rotated.outside -= before;
+        std::uint32_t count[2] = {};
+        std::memcpy(&count[0], &operation.memory[counter.offset], sizeof count[0]);
+        std::memcpy(&count[1], &after[counter.offset], sizeof count[1]);
+        rotated.outside = count[1] - count[0];
     }
     return rotated;
 }
@@ -107,17 +117,6 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens, Pa
         .in = element, .out = element, .head_dim = head_dim, .rotary_offset = 0};
     trial.shape.tokens = tokens;
     return trial;
-}
-
-bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
-                 const ReportedLimits& limits) {
-    if (info.angles == VKROPE_ANGLES_COMPUTED && info.positions == VKROPE_POSITIONS_IMPLICIT &&
-        !info.scatter_kv) {
-        return false;  // nothing can be outside
-    }
-    const std::uint32_t of_device = device.info().limits->maxPerStageDescriptorStorageBuffers;
-    return (limits.storage_buffers != 0 ? limits.storage_buffers : of_device) >= 8 ||
-           (info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !info.scatter_kv);
 }
 
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,

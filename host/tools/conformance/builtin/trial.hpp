@@ -45,15 +45,14 @@ struct Rotated {
     std::array<Bytes, 3> rows;
     std::array<std::vector<float>, 3> scales;  // made ones
     std::uint64_t dispatches = 0;
-    std::uint32_t outside = 0;  // value of the counter
+    std::optional<std::uint32_t> outside;  // what the counter has grown by, if there is one
+
+    bool has_outside(std::size_t tokens) const { return outside.value_or(tokens) == tokens; }
 };
 
 inline bool same_bits(const Rotated& a, const Rotated& b) {
     return a.rows == b.rows && a.scales == b.scales;
 }
-
-/// Runs the trial. Throws Refusal if the library refuses it or the device fails.
-Rotated run(DeviceUnderTest& device, const Trial& trial, Findings& findings);
 
 // ---- For writing trials ----
 
@@ -62,10 +61,6 @@ Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens,
                Pairing pairing = VKROPE_HALF_SPLIT);
 
 std::vector<double> inv_freq_of(const Trial& trial);
-
-/// True if a kernel with this angle source has a binding left for the counter on this device.
-bool has_counter(const DeviceUnderTest& device, const KernelInfo& info,
-                 const ReportedLimits& limits = {});
 
 inline const char* name_of(Element element) {
     return tools::word_for(tools::stored_elements, element);

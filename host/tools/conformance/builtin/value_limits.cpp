@@ -10,7 +10,7 @@ void add_few_storage_buffers(Checks& checks) {
             const bool quick = element == VKROPE_F16;
             checks.add(
                 fmt::format("few_storage_buffers_{}_{}", device_of(mapping), name_of(element)),
-                [=](DeviceUnderTest& device, Findings& findings) {
+                [=](Test& test) {
                     for (const auto& [storage_buffers, most] : {std::pair{6u, 2u}, {4u, 3u}}) {
                         if (quick && mapping == VKROPE_MAPPING_GPU && storage_buffers == 6) {
                             continue;  // other checks cover these dispatches
@@ -19,19 +19,19 @@ void add_few_storage_buffers(Checks& checks) {
                             Trial trial = whole_rows(element, mapping);
                             trial.rows[V] = values_of(element, elements_of(trial, V), 33);
                             trial.in = trial.out = rows.value;
-                            const Rotated whole = run(device, trial, findings);
+                            const Rotated whole = test.run(trial);
                             trial.limits = {.storage_buffers = storage_buffers};
-                            const Rotated apart = run(device, trial, findings);
-                            findings.hold(apart.dispatches == most,
-                                          "the call took {} dispatches, but with {} storage "
-                                          "buffers it needs {}",
-                                          apart.dispatches, storage_buffers, most);
-                            findings.hold(same_bits(apart, whole),
-                                          "with {} storage buffers, the call gives different bits",
-                                          storage_buffers);
+                            const Rotated apart = test.run(trial);
+                            test.hold(apart.dispatches == most,
+                                      "the call took {} dispatches, but with {} storage "
+                                      "buffers it needs {}",
+                                      apart.dispatches, storage_buffers, most);
+                            test.hold(same_bits(apart, whole),
+                                      "with {} storage buffers, the call gives different bits",
+                                      storage_buffers);
                             trial.only_v = true;
-                            findings.hold(run(device, trial, findings).rows[V] == whole.rows[V],
-                                          "V alone in the call has different bits");
+                            test.hold(test.run(trial).rows[V] == whole.rows[V],
+                                      "V alone in the call has different bits");
                         }
                     }
                 },
@@ -51,35 +51,33 @@ void add_cuts(Checks& checks) {
                    VKROPE_MAPPING_GPU}};
     for (const auto& [name, limits, mapping] : forced) {
         for (const bool paged : {false, true}) {
-            checks.add(
-                fmt::format("{}{}", name, paged ? "_pages" : ""),
-                [=](DeviceUnderTest& device, Findings& findings) {
-                    Trial trial = whole_rows(VKROPE_F16, mapping);
-                    trial.info.positions = paged ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT;
-                    trial.info.scatter_kv = paged;
-                    trial.shape.tokens = 160;
-                    trial.max_position = 200;
-                    trial.call.positions.first = -70;
-                    trial.ids = random_positions(trial.shape.rows(), -205, 205,
-                                                 34);  // some are outside
-                    trial.in = Arrangement::packed_qkv;
-                    trial.call.paged_cache.page_size = paged ? 16 : 0;
-                    for (const std::uint32_t v_heads : {0u, 5u}) {
-                        trial.shape.own_v_heads = v_heads;
-                        trial.rows[V] = values_of(VKROPE_F16, elements_of(trial, V), 35);
-                        trial.limits = {};
-                        const Rotated whole = run(device, trial, findings);
-                        trial.limits = limits;
-                        const Rotated cut = run(device, trial, findings);
-                        findings.hold(
-                            cut.dispatches > whole.dispatches,
-                            "the call took {} dispatches, but it had to be cut, and whole takes {}",
-                            cut.dispatches, whole.dispatches);
-                        findings.hold(same_bits(cut, whole),
-                                      "cut into {} dispatches, the call gives different bits",
-                                      cut.dispatches);
-                    }
-                });
+            checks.add(fmt::format("{}{}", name, paged ? "_pages" : ""), [=](Test& test) {
+                Trial trial = whole_rows(VKROPE_F16, mapping);
+                trial.info.positions = paged ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT;
+                trial.info.scatter_kv = paged;
+                trial.shape.tokens = 160;
+                trial.max_position = 200;
+                trial.call.positions.first = -70;
+                trial.ids = random_positions(trial.shape.rows(), -205, 205,
+                                             34);  // some are outside
+                trial.in = Arrangement::packed_qkv;
+                trial.call.paged_cache.page_size = paged ? 16 : 0;
+                for (const std::uint32_t v_heads : {0u, 5u}) {
+                    trial.shape.own_v_heads = v_heads;
+                    trial.rows[V] = values_of(VKROPE_F16, elements_of(trial, V), 35);
+                    trial.limits = {};
+                    const Rotated whole = test.run(trial);
+                    trial.limits = limits;
+                    const Rotated cut = test.run(trial);
+                    test.hold(
+                        cut.dispatches > whole.dispatches,
+                        "the call took {} dispatches, but it had to be cut, and whole takes {}",
+                        cut.dispatches, whole.dispatches);
+                    test.hold(same_bits(cut, whole),
+                              "cut into {} dispatches, the call gives different bits",
+                              cut.dispatches);
+                }
+            });
         }
     }
 }

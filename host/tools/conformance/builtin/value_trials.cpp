@@ -47,24 +47,24 @@ Trial partial_rows(Element element, Mapping mapping) {
     return three_tensors(element, 56, 16, 8, mapping);
 }
 
-Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings) {
+Rotated run_as(Test& test, Trial trial, Dispatch dispatch) {
     trial.rows[V] = values_of(trial.info.tensor[V].in, elements_of(trial, V), 31);
-    const Rotated rotated = run(device, trial, findings);
+    const Rotated rotated = test.run(trial);
     const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_kv);
     const std::uint64_t others = trial.only_v ? 0 : 1;
-    if (device.info().limits->maxPerStageDescriptorStorageBuffers >
+    if (test.device.info().limits.maxPerStageDescriptorStorageBuffers >
         storage_buffers_to_join) {  // slots need one more
-        findings.hold(rotated.dispatches == others + (own ? 1 : 0),
-                      "the call took {} dispatches, but V needs {}", rotated.dispatches,
-                      own ? "one of its own" : "none beside K's");
+        test.hold(rotated.dispatches == others + (own ? 1 : 0),
+                  "the call took {} dispatches, but V needs {}", rotated.dispatches,
+                  own ? "one of its own" : "none beside K's");
     }
     return rotated;
 }
 
-void run_each_access(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings) {
+void run_each_access(Test& test, Trial trial, Dispatch dispatch) {
     for (const NamedArrangement& rows : widest_first) {
         trial.in = trial.out = rows.value;
-        run_as(device, trial, dispatch, findings);
+        run_as(test, trial, dispatch);
     }
 }
 

@@ -24,10 +24,10 @@ Trial partial_rows(Element element, Mapping mapping);
 enum class Dispatch { of_k, of_its_own };
 
 /// Runs the trial with values_of() as V, and checks which dispatch moves V.
-Rotated run_as(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings);
+Rotated run_as(Test& test, Trial trial, Dispatch dispatch);
 
 /// Runs the trial with each kind of access.
-void run_each_access(DeviceUnderTest& device, Trial trial, Dispatch dispatch, Findings& findings);
+void run_each_access(Test& test, Trial trial, Dispatch dispatch);
 
 const char* device_of(Mapping mapping);
 

@@ -9,12 +9,12 @@ namespace vkrope::conformance {
 namespace {
 
 /// Splits the packed output of a QKV projection into three tensors, and rotates it in place.
-void split(DeviceUnderTest& device, Trial trial, Findings& findings) {
+void split(Test& test, Trial trial) {
     trial.in = Arrangement::packed_qkv;
-    const Rotated apart = run_as(device, trial, Dispatch::of_k, findings);
+    const Rotated apart = run_as(test, trial, Dispatch::of_k);
     trial.in_place = true;
-    const Rotated in_place = run_as(device, trial, Dispatch::of_k, findings);
-    findings.hold(same_bits(apart, in_place), "in place gives different bits");
+    const Rotated in_place = run_as(test, trial, Dispatch::of_k);
+    test.hold(same_bits(apart, in_place), "in place gives different bits");
 }
 
 void add_splits(Checks& checks) {
@@ -33,10 +33,10 @@ void add_splits(Checks& checks) {
                                       element == VKROPE_F32 || (gpu && element == VKROPE_F16)}}) {
                 checks.add(
                     fmt::format("{}_{}_{}", rows.name, device_of(mapping), name_of(element)),
-                    [=](DeviceUnderTest& device, Findings& findings) {
+                    [=](Test& test) {
                         const Trial trial = rows.make(element, mapping);
-                        split(device, trial, findings);
-                        run_each_access(device, trial, Dispatch::of_k, findings);
+                        split(test, trial);
+                        run_each_access(test, trial, Dispatch::of_k);
                     },
                     rows.quick ? Level::quick : Level::full);
             }
@@ -44,12 +44,12 @@ void add_splits(Checks& checks) {
     }
     // Windows that prevent 16-byte access but allow two words, which an invocation with
     // VKROPE_MAPPING_CPU then takes at a time.
-    checks.add("two_words_cpu", [](DeviceUnderTest& device, Findings& findings) {
+    checks.add("two_words_cpu", [](Test& test) {
         for (Trial trial : {three_tensors(VKROPE_F16, 28, 24, 4, VKROPE_MAPPING_CPU),
                             three_tensors(VKROPE_F32, 14, 12, 2, VKROPE_MAPPING_CPU)}) {
-            split(device, trial, findings);
+            split(test, trial);
             trial.shape.own_v_heads = 2;
-            run_as(device, trial, Dispatch::of_its_own, findings);
+            run_as(test, trial, Dispatch::of_its_own);
         }
     });
 }
@@ -58,38 +58,35 @@ void add_splits(Checks& checks) {
 void add_own_dispatches(Checks& checks) {
     for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         const auto add = [&](const char* name, void (*change)(Trial&)) {
-            checks.add(fmt::format("{}_{}", name, device_of(mapping)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
-                           Trial trial = whole_rows(VKROPE_F16, mapping);
-                           change(trial);
-                           run_each_access(device, trial, Dispatch::of_its_own, findings);
-                           trial.in = Arrangement::packed_qkv;
-                           trial.out = Arrangement::bshd;
-                           run_as(device, trial, Dispatch::of_its_own, findings);
-                           if (!trial.only_v) {
-                               trial.in_place = true;
-                               run_as(device, trial, Dispatch::of_its_own, findings);
-                           }
-                       });
+            checks.add(fmt::format("{}_{}", name, device_of(mapping)), [=](Test& test) {
+                Trial trial = whole_rows(VKROPE_F16, mapping);
+                change(trial);
+                run_each_access(test, trial, Dispatch::of_its_own);
+                trial.in = Arrangement::packed_qkv;
+                trial.out = Arrangement::bshd;
+                run_as(test, trial, Dispatch::of_its_own);
+                if (!trial.only_v) {
+                    trial.in_place = true;
+                    run_as(test, trial, Dispatch::of_its_own);
+                }
+            });
         };
         add("more_heads_than_k", [](Trial& trial) { trial.shape.own_v_heads = 7; });
         add("one_head", [](Trial& trial) { trial.shape.own_v_heads = 1; });
         add("v_alone_in_the_call", [](Trial& trial) { trial.only_v = true; });
-        checks.add(fmt::format("other_head_dim_{}", device_of(mapping)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = whole_rows(VKROPE_F16, mapping);
-                       trial.info.tensor[V].head_dim = mapping == VKROPE_MAPPING_GPU ? 48 : 9;
-                       run_each_access(device, trial, Dispatch::of_its_own, findings);
-                       trial.in_place = true;
-                       trial.in = Arrangement::packed_qkv;
-                       run_as(device, trial, Dispatch::of_its_own, findings);
-                   });
-        checks.add(fmt::format("elements_of_f32_{}", device_of(mapping)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = whole_rows(VKROPE_F32, mapping);
-                       trial.shape.own_v_heads = 2;
-                       run_each_access(device, trial, Dispatch::of_its_own, findings);
-                   });
+        checks.add(fmt::format("other_head_dim_{}", device_of(mapping)), [=](Test& test) {
+            Trial trial = whole_rows(VKROPE_F16, mapping);
+            trial.info.tensor[V].head_dim = mapping == VKROPE_MAPPING_GPU ? 48 : 9;
+            run_each_access(test, trial, Dispatch::of_its_own);
+            trial.in_place = true;
+            trial.in = Arrangement::packed_qkv;
+            run_as(test, trial, Dispatch::of_its_own);
+        });
+        checks.add(fmt::format("elements_of_f32_{}", device_of(mapping)), [=](Test& test) {
+            Trial trial = whole_rows(VKROPE_F32, mapping);
+            trial.shape.own_v_heads = 2;
+            run_each_access(test, trial, Dispatch::of_its_own);
+        });
     }
 }
 
@@ -114,15 +111,14 @@ void add_arrangements(Checks& checks) {
             }
             return trial;
         };
-        checks.add(fmt::format("rows_{}", in.name), [=](DeviceUnderTest& device,
-                                                        Findings& findings) {
+        checks.add(fmt::format("rows_{}", in.name), [=](Test& test) {
             Trial trial = shaped(whole_rows(VKROPE_F16, VKROPE_MAPPING_AUTOMATIC), in.value, same);
-            run_as(device, trial, dispatch, findings);
+            run_as(test, trial, dispatch);
             trial.out = Arrangement::odd_pairs;
-            run_as(device, trial, dispatch, findings);
+            run_as(test, trial, dispatch);
             if (!broadcast) {
                 trial.in_place = true;
-                run_as(device, trial, dispatch, findings);
+                run_as(test, trial, dispatch);
             }
         });
         for (const NamedArrangement& out : arrangements) {
@@ -131,20 +127,19 @@ void add_arrangements(Checks& checks) {
             }
             checks.add(
                 fmt::format("rows_{}_to_{}", in.name, out.name),
-                [=](DeviceUnderTest& device, Findings& findings) {
+                [=](Test& test) {
                     for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
                         for (const Element element : elements) {
-                            run_as(device,
-                                   shaped(whole_rows(element, mapping), in.value, out.value),
-                                   dispatch, findings);
-                            run_as(device,
+                            run_as(test, shaped(whole_rows(element, mapping), in.value, out.value),
+                                   dispatch);
+                            run_as(test,
                                    shaped(partial_rows(element, mapping), in.value, out.value),
-                                   dispatch, findings);
+                                   dispatch);
                             Trial odd = shaped(three_tensors(element, 9, 4, 1, mapping), in.value,
                                                out.value);
-                            run_as(device, odd, dispatch, findings);
+                            run_as(test, odd, dispatch);
                             odd.shape.own_v_heads = 2;
-                            run_as(device, odd, Dispatch::of_its_own, findings);
+                            run_as(test, odd, Dispatch::of_its_own);
                         }
                     }
                 },
@@ -155,7 +150,7 @@ void add_arrangements(Checks& checks) {
 
 /// Scatters K and V of one call into caches; Q out of place or in place. Some slots are -1, some
 /// out of range; rows that no token names keep their bits.
-void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& findings) {
+void hold_pages(Test& test, Trial trial, bool by_head) {
     trial.info.scatter_kv = true;
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.shape.tokens = 11;
@@ -173,13 +168,13 @@ void hold_pages(DeviceUnderTest& device, Trial trial, bool by_head, Findings& fi
              {Arrangement::packed_qkv, Arrangement::odd_pairs, Arrangement::odd_offsets}) {
             trial.in = trial.out = rows;
             trial.in_place = page_size == 1;
-            run_as(device, trial, joins ? Dispatch::of_k : Dispatch::of_its_own, findings);
+            run_as(test, trial, joins ? Dispatch::of_k : Dispatch::of_its_own);
         }
     }
     trial.shape.own_v_heads = 2;  // K has three
-    run_as(device, trial, Dispatch::of_its_own, findings);
+    run_as(test, trial, Dispatch::of_its_own);
     trial.only_v = true;
-    run_as(device, trial, Dispatch::of_its_own, findings);
+    run_as(test, trial, Dispatch::of_its_own);
 }
 
 void add_pages(Checks& checks) {
@@ -192,10 +187,10 @@ void add_pages(Checks& checks) {
                     checks.add(
                         fmt::format("pages{}_{}_{}_{}", by_head ? "_by_head" : "", name,
                                     device_of(mapping), name_of(element)),
-                        [=](DeviceUnderTest& device, Findings& findings) {
+                        [=](Test& test) {
                             Trial trial = make(element, mapping);
                             change(trial);
-                            hold_pages(device, trial, by_head, findings);
+                            hold_pages(test, trial, by_head);
                         },
                         quick ? Level::quick : Level::full);
                 };
@@ -213,18 +208,19 @@ void add_pages(Checks& checks) {
 
 /// Converts in the dispatch of K and in a separate one, with integers and, if the device supports
 /// it, natively.
-void hold_elements(DeviceUnderTest& device, Trial trial, Findings& findings) {
+void hold_elements(Test& test, Trial trial) {
     for (const Conversion conversion : {VKROPE_CONVERSION_INTEGER, VKROPE_CONVERSION_NATIVE}) {
         const bool half = trial.info.tensor[V].in == VKROPE_F16 ||
                           trial.info.tensor[V].out == VKROPE_F16;
-        if (conversion == VKROPE_CONVERSION_NATIVE && !(half && device.traits().converts_f16)) {
+        if (conversion == VKROPE_CONVERSION_NATIVE &&
+            !(half && test.device.traits().converts_f16)) {
             continue;  // the check elements/native gives the reason
         }
         trial.info.conversion = conversion;
         trial.shape.own_v_heads = 0;
-        run_as(device, trial, Dispatch::of_k, findings);
+        run_as(test, trial, Dispatch::of_k);
         trial.shape.own_v_heads = 2;
-        run_as(device, trial, Dispatch::of_its_own, findings);
+        run_as(test, trial, Dispatch::of_its_own);
     }
 }
 
@@ -239,23 +235,23 @@ void add_conversions(Checks& checks) {
             };
             // Uses a single kind of access, because compiling each kernel takes time. Q and K keep
             // another type.
-            checks.add(name, [=](DeviceUnderTest& device, Findings& findings) {
+            checks.add(name, [=](Test& test) {
                 Trial trial = converting(three_tensors(in == VKROPE_F32 ? VKROPE_BF16 : VKROPE_F32,
                                                        9, 4, 1, VKROPE_MAPPING_AUTOMATIC));
                 trial.info.tensor[Q] = {};
                 trial.shape.tokens = 24;
-                hold_elements(device, trial, findings);
+                hold_elements(test, trial);
             });
             checks.add(
                 name + "_each_access",
-                [=](DeviceUnderTest& device, Findings& findings) {
+                [=](Test& test) {
                     for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
                         for (const Element beside : elements) {
                             for (const NamedArrangement& rows : widest_first) {
                                 for (Trial trial :
                                      {whole_rows(beside, mapping), partial_rows(beside, mapping)}) {
                                     trial.in = trial.out = rows.value;
-                                    hold_elements(device, converting(trial), findings);
+                                    hold_elements(test, converting(trial));
                                 }
                             }
                         }
@@ -269,7 +265,7 @@ void add_conversions(Checks& checks) {
         for (const Element in : {VKROPE_F16, VKROPE_BF16}) {
             checks.add(
                 fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
-                [=](DeviceUnderTest& device, Findings& findings) {
+                [=](Test& test) {
                     Trial trial = whole_rows(in, VKROPE_MAPPING_AUTOMATIC);
                     trial.info.tensor[V].out = out;
                     trial.shape = {
@@ -279,7 +275,7 @@ void add_conversions(Checks& checks) {
                     for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
                         store(in, trial.rows[V], bits, bits);
                     }
-                    run(device, trial, findings);
+                    test.run(trial);
                 },
                 Level::full);
         }
@@ -299,8 +295,7 @@ void add_several_heads(Checks& checks) {
                  {"of_k", whole_rows, false, true, 7},
                  {"of_k_partial_rotary", partial_rows, false, true, 12}};
     for (const auto& [name, make, has_q, known, groups] : calls) {
-        checks.add(fmt::format("several_heads_a_lane_{}", name), [=](DeviceUnderTest& device,
-                                                                     Findings& findings) {
+        checks.add(fmt::format("several_heads_a_lane_{}", name), [=](Test& test) {
             Trial trial = make(VKROPE_F32, VKROPE_MAPPING_GPU);
             trial.shape = {.batch = 1, .tokens = 1030, .groups = groups, .q_per_group = 2};
             if (!has_q) {
@@ -312,7 +307,7 @@ void add_several_heads(Checks& checks) {
             }
             trial.in = trial.out = Arrangement::odd_offsets;
             trial.max_position = 2048;
-            run_as(device, trial, Dispatch::of_k, findings);
+            run_as(test, trial, Dispatch::of_k);
         });
     }
 }

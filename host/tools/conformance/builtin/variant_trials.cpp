@@ -23,19 +23,19 @@ Sections sections_for(Turn turn, std::uint32_t pairs) {
 
 }  // namespace
 
-void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings) {
+void run_each_access(Test& test, Trial trial) {
     const KernelInfo& info = trial.info;
     const bool in_place = !info.scatter_kv && output_pairing(info) == info.pairing &&
                           info.tensor[Q].in == info.tensor[Q].out;
     for (const NamedArrangement& rows : widest_first) {
         trial.in = trial.out = rows.value;
         trial.in_place = false;
-        const Rotated apart = run(device, trial, findings);
+        const Rotated apart = test.run(trial);
         if (in_place) {
             trial.in_place = true;
-            const Rotated same_place = run(device, trial, findings);
-            findings.hold(same_bits(apart, same_place),
-                          "{} at a time, in place gives different bits", rows.name);
+            const Rotated same_place = test.run(trial);
+            test.hold(same_bits(apart, same_place), "{} at a time, in place gives different bits",
+                      rows.name);
         }
     }
 }

@@ -7,7 +7,7 @@
 namespace vkrope::conformance {
 
 /// Runs the trial with each kind of access, out of place and, if allowed, in place.
-void run_each_access(DeviceUnderTest& device, Trial trial, Findings& findings);
+void run_each_access(Test& test, Trial trial);
 
 /// Q and K alike: one window and `around` additional channels, half of them before it.
 Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t around = 0,

@@ -46,11 +46,11 @@ void add_angles_of_pairs(Checks& checks) {
                     fmt::format("angles_of_pairs_{}_{}_{}_{}", rotary_dim,
                                 turn == Turn::interleaved ? "interleaved" : "unaligned",
                                 name_of(element), name_of(source)),
-                    [=](DeviceUnderTest& device, Findings& findings) {
+                    [=](Test& test) {
                         Trial trial = number(at, element, rotary_dim);
                         trial.info.angles = source;
                         turn_by_axes(trial, turn);
-                        run_each_access(device, trial, findings);
+                        run_each_access(test, trial);
                     },
                     rotary_dim == 64 || turn == Turn::interleaved ? Level::quick : Level::full);
             }
@@ -58,13 +58,12 @@ void add_angles_of_pairs(Checks& checks) {
     }
     for (std::uint32_t at = 0; at < 4; ++at) {
         const AngleSource source = our_sources[at];
-        checks.add(fmt::format("angles_of_pairs_f32_{}", name_of(source)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = number(at, VKROPE_F32, 64);
-                       trial.info.angles = source;
-                       turn_by_axes(trial, at % 2 == 0 ? Turn::unaligned : Turn::interleaved);
-                       run_each_access(device, trial, findings);
-                   });
+        checks.add(fmt::format("angles_of_pairs_f32_{}", name_of(source)), [=](Test& test) {
+            Trial trial = number(at, VKROPE_F32, 64);
+            trial.info.angles = source;
+            turn_by_axes(trial, at % 2 == 0 ? Turn::unaligned : Turn::interleaved);
+            run_each_access(test, trial);
+        });
     }
 }
 
@@ -75,14 +74,14 @@ void add_cos_sin_caches(Checks& checks) {
         for (const Element element : {VKROPE_F16, VKROPE_F32}) {
             const std::uint32_t at = i++;
             checks.add(fmt::format("cos_sin_cache_{}_of_{}", name_of(table), name_of(element)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
+                       [=](Test& test) {
                            Trial trial = number(at, element, 64);
                            trial.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
                            if (at % 4 < 2) {
                                turn_by_axes(trial, Turn::interleaved);
                            }
                            add_cos_sin_cache(trial, table, trial.info.rotary_dim / 2 + 3, false);
-                           run_each_access(device, trial, findings);
+                           run_each_access(test, trial);
                        });
         }
     }
@@ -91,37 +90,34 @@ void add_cos_sin_caches(Checks& checks) {
 /// One angle, or one axis, for all pairs of a unit.
 void add_angles_of_units(Checks& checks) {
     for (const AngleSource source : our_sources) {
-        checks.add(fmt::format("angles_of_units_{}", name_of(source)), [=](DeviceUnderTest& device,
-                                                                           Findings& findings) {
+        checks.add(fmt::format("angles_of_units_{}", name_of(source)), [=](Test& test) {
             Trial trial = two_tensors(VKROPE_BF16, 64);
             trial.info.angles = source;
             trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids = random_positions(trial.shape.rows(), -70, 70, 92);  // some are out of range
-            run_each_access(device, trial, findings);
+            run_each_access(test, trial);
         });
     }
     for (const Element element : {VKROPE_F16, VKROPE_F32}) {
-        checks.add(fmt::format("sections_of_whole_units_{}", name_of(element)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       Trial trial = two_tensors(element, 64);
-                       turn_by_axes(trial, Turn::whole_units);
-                       run_each_access(device, trial, findings);
-                   });
+        checks.add(fmt::format("sections_of_whole_units_{}", name_of(element)), [=](Test& test) {
+            Trial trial = two_tensors(element, 64);
+            turn_by_axes(trial, Turn::whole_units);
+            run_each_access(test, trial);
+        });
     }
 }
 
 /// Element sizes that differ between Q and K, or between input and output.
 void add_mixed_elements(Checks& checks) {
     for (const Pairing pairing : pairings) {
-        checks.add(fmt::format("mixed_elements_{}", name_of(pairing)), [=](DeviceUnderTest& device,
-                                                                           Findings& findings) {
+        checks.add(fmt::format("mixed_elements_{}", name_of(pairing)), [=](Test& test) {
             const bool half = pairing == VKROPE_HALF_SPLIT;
             for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
                 Trial trial = two_tensors(half ? VKROPE_F32 : VKROPE_F16, rotary_dim, 64, pairing);
                 trial.info.tensor[Q].out = trial.info.tensor[K].in = half ? VKROPE_F16 : VKROPE_F32;
                 trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
                                                       : VKROPE_MAPPING_AUTOMATIC;
-                run_each_access(device, trial, findings);
+                run_each_access(test, trial);
             }
         });
     }
@@ -131,13 +127,12 @@ void add_mixed_elements(Checks& checks) {
 /// integers.
 void add_elements_beside_f16(Checks& checks) {
     for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
-        checks.add(fmt::format("{}_beside_f16", name_of(element)), [=](DeviceUnderTest& device,
-                                                                       Findings& findings) {
+        checks.add(fmt::format("{}_beside_f16", name_of(element)), [=](Test& test) {
             Trial trial = two_tensors(element, 32, 32);
             trial.info.tensor[K].in = trial.info.tensor[K].out = VKROPE_F16;
-            trial.info.conversion = device.traits().converts_f16 ? VKROPE_CONVERSION_NATIVE
-                                                                 : VKROPE_CONVERSION_INTEGER;
-            run_each_access(device, trial, findings);
+            trial.info.conversion = test.device.traits().converts_f16 ? VKROPE_CONVERSION_NATIVE
+                                                                      : VKROPE_CONVERSION_INTEGER;
+            run_each_access(test, trial);
         });
     }
 }
@@ -146,7 +141,7 @@ void add_pages(Checks& checks) {
     for (const Element element : {VKROPE_F16, VKROPE_F32}) {
         for (const bool by_head : {false, true}) {
             checks.add(fmt::format("pages{}_{}", by_head ? "_by_head" : "", name_of(element)),
-                       [=](DeviceUnderTest& device, Findings& findings) {
+                       [=](Test& test) {
                            for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
                                Trial trial = two_tensors(element, rotary_dim, 16);
                                trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
@@ -159,7 +154,7 @@ void add_pages(Checks& checks) {
                                trial.call.paged_cache.page_size = 4;
                                trial.pages_by_head = by_head;
                                trial.call.paged_cache.int64 = by_head;
-                               run_each_access(device, trial, findings);
+                               run_each_access(test, trial);
                            }
                        });
         }
@@ -168,26 +163,25 @@ void add_pages(Checks& checks) {
 
 void add_lean(Checks& checks) {
     for (const AngleSource source : our_sources) {
-        checks.add(fmt::format("one_tensor_a_dispatch_{}", name_of(source)),
-                   [=](DeviceUnderTest& device, Findings& findings) {
-                       // With a table in a buffer, the table is the fourth storage buffer, and none
-                       // is left for the counter.
-                       const bool buffer = source == VKROPE_ANGLES_DIRECT_BUFFER;
-                       for (const PositionSource positions :
-                            {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS}) {
-                           if (!buffer && (positions == VKROPE_POSITIONS_IDS) !=
-                                              (source == VKROPE_ANGLES_COMPUTED)) {
-                               continue;
-                           }
-                           Trial trial = two_tensors(
-                               source == VKROPE_ANGLES_COMPUTED ? VKROPE_F32 : VKROPE_F16, 32, 32);
-                           trial.info.angles = source;
-                           trial.info.positions = positions;
-                           trial.ids = random_positions(trial.shape.rows(), -70, 70, 95);
-                           trial.limits = {.storage_buffers = 4};
-                           run_each_access(device, trial, findings);
-                       }
-                   });
+        checks.add(fmt::format("one_tensor_a_dispatch_{}", name_of(source)), [=](Test& test) {
+            // With a table in a buffer, the table is the fourth storage buffer, and none
+            // is left for the counter.
+            const bool buffer = source == VKROPE_ANGLES_DIRECT_BUFFER;
+            for (const PositionSource positions :
+                 {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS}) {
+                if (!buffer &&
+                    (positions == VKROPE_POSITIONS_IDS) != (source == VKROPE_ANGLES_COMPUTED)) {
+                    continue;
+                }
+                Trial trial = two_tensors(
+                    source == VKROPE_ANGLES_COMPUTED ? VKROPE_F32 : VKROPE_F16, 32, 32);
+                trial.info.angles = source;
+                trial.info.positions = positions;
+                trial.ids = random_positions(trial.shape.rows(), -70, 70, 95);
+                trial.limits = {.storage_buffers = 4};
+                run_each_access(test, trial);
+            }
+        });
     }
 }
 
