@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Calls in one command buffer, each with the output of the one before it as its input, and a
 // barrier of boundary() between them: the bits equal a submission for each call.
-#include "conformance/builtin/trial.hpp"
+#include "conformance/builtin/layout.hpp"
+#include "verify/on_device.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -12,46 +13,38 @@ constexpr std::uint32_t tokens = 48, heads = 3, head_dim = 64;
 /// second. In place: in the first, from there to the second, and in the second.
 void hold_chain(Test& test, Element element, Pairing pairing, bool in_place) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
-    trial.shape.q_per_group = heads;
-    const Bytes input = random_elements(element, elements_of(trial, Q), 131);
-    const Bytes poison(input.size(), std::byte{0xa5});
-    RopeParams rotation;
-    rotation.pairing = pairing;
-    rotation.head_dim = rotation.rotary_dim = head_dim;
-    rotation.inv_freq = inv_freq_of(trial);
-    const AngleTable table = value_of(
-        AngleTable::make(test.device.device(), rotation, trial.info.angles, 2 * tokens));
+    trial.shape.groups = heads;
+    trial.info.tensor[K] = trial.info.tensor[Q];  // for a third place
+    verify::Operation operation = laid_out(trial, false);
+    operation.info.tensor[K] = {};
+    const Bytes& before = operation.memory;
+    const Tensor places[] = {operation.call.in[Q], operation.call.out[Q], operation.call.out[K]};
     constexpr std::size_t way_apart[][2] = {{0, 1}, {1, 2}, {2, 1}},
                           way_in_place[][2] = {{0, 0}, {0, 1}, {1, 1}};
+    verify::OnDevice there = value_of(verify::OnDevice::make(test.device.device(), operation));
     const auto rotated = [&](bool together) {
-        std::vector<Buffer> buffers;
-        buffers.push_back(test.device.upload(input.data(), input.size()));
-        buffers.push_back(test.device.upload(poison.data(), poison.size()));
-        buffers.push_back(test.device.upload(poison.data(), poison.size()));
+        check(there.memory().upload(before.data(), before.size()));
         std::vector<Call> calls;
         for (const auto& [from, to] : in_place ? way_in_place : way_apart) {
             Call call = {.tokens = tokens};
-            call.in[Q] = {.where = buffers[from].whole(), .heads = heads};
-            call.out[Q] = {.where = buffers[to].whole(), .heads = heads};
+            call.in[Q] = places[from];
+            call.out[Q] = places[to];
             call.positions.first = static_cast<std::int32_t>(7 * calls.size() + 1);
-            call.angles = table.angles();
-            calls.push_back(call);
+            calls.push_back(there.call(call));
         }
         if (together) {
-            test.device.rotate_in_order(trial.info, calls);
+            test.device.rotate_in_order(operation.info, calls);
         } else {
             for (const Call& call : calls) {
-                test.device.rotate({.info = trial.info, .call = call});
+                test.device.rotate({operation.info, call});
             }
         }
-        std::vector<Bytes> results(buffers.size(), Bytes(input.size()));
-        for (std::size_t i = 0; i < buffers.size(); ++i) {
-            test.device.download(buffers[i], results[i].data(), results[i].size());
-        }
-        return results;
+        Bytes after(before.size());
+        test.device.download(there.memory(), after.data(), after.size());
+        return after;
     };
-    const std::vector<Bytes> apart = rotated(false), together = rotated(true);
-    test.hold(apart[1] != poison, "nothing has been rotated");
+    const Bytes apart = rotated(false), together = rotated(true);
+    test.hold(apart != before, "nothing has been rotated");
     test.hold(apart == together,
               "calls that read what the one before has written, with a barrier in between, give "
               "other bits in one command buffer than in one each: the barrier did not hold");

@@ -91,16 +91,6 @@ Trial three_alike(Element in, Element out, std::uint32_t head_dim, std::uint32_t
     return trial;
 }
 
-void fill_rows(Trial& trial, const Bytes& values) {
-    for (const TensorIndex which : every_tensor) {
-        Bytes& rows = trial.rows[which];
-        rows.resize(elements_of(trial, which) * element_bytes(trial.info.tensor[which].in));
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            rows[i] = values[i % values.size()];
-        }
-    }
-}
-
 void run_every_way(Test& test, Trial trial) {
     const bool quantised = is_quantised(trial.info.tensor[Q].out);
     trial.info.mapping = VKROPE_MAPPING_CPU;

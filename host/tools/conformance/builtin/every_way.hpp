@@ -13,9 +13,6 @@ inline constexpr std::uint32_t usual_head_dim = 128;
 Trial three_alike(Element in, Element out, std::uint32_t head_dim, std::uint32_t rotary_dim,
                   std::uint32_t rotary_offset = 0, Pairing pairing = VKROPE_HALF_SPLIT);
 
-/// Fills the rows of all tensors with values, repeated.
-void fill_rows(Trial& trial, const Bytes& values);
-
 /// Runs the trial in every way that must give the same bits. The codes of a quantised output are
 /// compared with the definition of their type, for the rows of f32 that the device itself stores.
 void run_every_way(Test& test, Trial trial);

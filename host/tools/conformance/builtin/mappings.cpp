@@ -1,69 +1,53 @@
 // SPDX-License-Identifier: MIT
 // How work maps to lanes, on a GPU and on a processor: chunks of a row side by side or one by one,
 // one head or several in a lane.
+#include "conformance/builtin/layout.hpp"
 #include "conformance/builtin/variant_trials.hpp"
-#include "meaning.hpp"
+#include "verify/definition.hpp"
+#include "verify/on_device.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
-KernelInfo mapped(Mapping mapping, Element element) {
-    Trial trial = two_tensors(element, 32, 32);
-    trial.info.mapping = mapping;
-    return trial.info;
-}
-
 /// Compares one call with four heads per invocation with two calls that are too small for that.
 void hold_four_heads(Test& test, Element element, Arrangement rows, std::uint32_t lanes_of_token) {
     constexpr std::uint32_t enough = 1u << 16;  // lanes: see host/kernel/plan.cpp
-    const std::uint32_t tokens = enough / lanes_of_token + 2;
-    DeviceUnderTest::KernelCall call = {.info = mapped(VKROPE_MAPPING_GPU, element),
-                                        .call = {.tokens = tokens}};
-    const Shape shape = {.batch = 1, .tokens = tokens, .groups = 1, .q_per_group = 19};
-    Piece piece = arrange(rows, shape, call.info.tensor[Q].head_dim, call.info.tensor[K].head_dim);
-    piece.q.rows.type = piece.k.rows.type = type_of(element);
-    const std::size_t bytes = (piece.elements * element_bytes(element) + 3) / 4 * 4;
+    Trial trial = two_tensors(element, 32, 32);
+    trial.info.mapping = VKROPE_MAPPING_GPU;
+    trial.shape = {
+        .batch = 1, .tokens = enough / lanes_of_token + 2, .groups = 1, .q_per_group = 19};
+    trial.in = trial.out = rows;
+    trial.max_position = trial.shape.tokens;
     // Repeats a few values with a period that makes nearby rows differ.
-    const Bytes poison(bytes, std::byte{0xa5}), values = random_elements(element, 16381, 93);
-    Bytes input(bytes);
-    for (std::size_t byte = 0; byte < bytes; ++byte) {
-        input[byte] = values[byte % values.size()];
-    }
-    Buffer in = test.device.upload(input.data(), bytes),
-           out = test.device.upload(poison.data(), bytes);
-    RopeParams rotation;
-    rotation.head_dim = rotation.rotary_dim = call.info.rotary_dim;
-    rotation.inv_freq.resize(call.info.rotary_dim / 2);
-    check(default_inv_freq(10000.0, call.info.rotary_dim, rotation.inv_freq.data()));
-    rotation.sections = call.info.sections;
-    const AngleTable table = value_of(
-        AngleTable::make(test.device.device(), rotation, call.info.angles, tokens));
-    call.call.angles = table.angles();
+    fill_rows(trial, random_elements(element, 16381, 93));
+    const verify::Operation operation = laid_out(trial, false);
+    const Bytes& before = operation.memory;
+    verify::OnDevice there = value_of(verify::OnDevice::make(test.device.device(), operation));
     const auto rotate = [&](std::uint32_t first, std::uint32_t count) {
-        const auto from = [&](const Placed& placed, const Buffer& buffer) {
-            const std::uint64_t skipped = first * placed.rows.token_stride * element_bytes(element);
-            Tensor tensor = tensor_of(placed, buffer.whole(), skipped);
-            tensor.where.range -= skipped;
-            tensor.token_stride = static_cast<std::int64_t>(placed.rows.token_stride);
-            return tensor;
-        };
-        call.call.in[Q] = from(piece.q, in);
-        call.call.out[Q] = from(piece.q, out);
-        call.call.in[K] = from(piece.k, in);
-        call.call.out[K] = from(piece.k, out);
-        call.call.tokens = count;
-        call.call.positions.first = static_cast<std::int32_t>(first);
-        test.device.rotate(call);
-        Bytes result(bytes);
-        test.device.download(out, result.data(), bytes);
+        Call call = operation.call;
+        call.tokens = count;
+        call.positions.first += static_cast<std::int32_t>(first);
+        for (const TensorIndex which : {Q, K}) {
+            for (Tensor* tensor : {&call.in[which], &call.out[which]}) {
+                const std::uint64_t skipped =
+                    first * element_bytes(element) *
+                    verify::rows_of(operation, which, tensor == &call.out[which]).token_stride;
+                tensor->where.offset += skipped;
+                tensor->where.range -= skipped;
+            }
+        }
+        test.device.rotate({operation.info, there.call(call)});
+        Bytes result(before.size());
+        test.device.download(there.memory(), result.data(), result.size());
         return result;
     };
+    const std::uint32_t tokens = trial.shape.tokens;
     const Bytes four = rotate(0, tokens);
-    check(out.upload(poison.data(), bytes));
+    check(there.memory().upload(before.data(), before.size()));
     rotate(0, tokens / 2);
     test.hold(four == rotate(tokens / 2, tokens - tokens / 2),
               "several heads a lane give different bits than one");
-    test.hold(four != poison, "nothing has been rotated");
+    test.hold(four != before, "nothing has been rotated");
 }
 
 }  // namespace
@@ -75,7 +59,7 @@ void add_mappings(Checks& checks) {
                 "{}_{}", mapping == VKROPE_MAPPING_GPU ? "gpu" : "cpu", name_of(element));
             checks.add("mapping_" + name, [=](Test& test) {
                 Trial trial = two_tensors(element, 32, 32);
-                trial.info = mapped(mapping, element);
+                trial.info.mapping = mapping;
                 run_each_access(test, trial);
             });
         }

@@ -8,7 +8,7 @@
 // Only the rows, and some bytes at the start, are ever touched.
 #include "conformance/builtin/trial.hpp"
 #include "conformance/device_properties.hpp"
-#include "meaning.hpp"
+#include "verify/on_device.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -138,10 +138,8 @@ void hold_far_rows(Test& test, const Access& access, Along along, const Rows& ne
     const Trial trial = near_trial(access, along);
     DeviceUnderTest::KernelCall call = {.info = trial.info,
                                         .call = {.batch = shape.batch, .tokens = shape.tokens}};
-    RopeParams rotation;
-    rotation.head_dim = rotation.rotary_dim = head_dim;
+    RopeParams rotation = verify::rotation_of(trial);
     rotation.inv_freq = inv_freq_of(trial);
-    rotation.sections = trial.info.sections;
     const AngleTable table = value_of(
         AngleTable::make(test.device.device(), rotation, trial.info.angles, trial.max_position));
     call.call.angles = table.angles();

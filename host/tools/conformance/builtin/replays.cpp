@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One command buffer, recorded once and submitted a hundred times: each submission reads its inputs
 // again, and equal inputs give equal bits.
-#include <cstring>
-
-#include "conformance/builtin/trial.hpp"
+#include "conformance/builtin/layout.hpp"
+#include "verify/compare.hpp"
+#include "verify/on_device.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -114,53 +114,32 @@ class Recording {
     bool busy_ = false;
 };
 
-/// Rotates `input` a hundred times, each time from freshly written memory, with new or constant
-/// values and positions.
+/// Rotates a hundred times, each time from freshly written memory, with new or constant values and
+/// positions.
 void hold_replays(Test& test, Element element, bool in_place, bool fresh) {
-    Trial trial = trial_of(element, head_dim, tokens);
-    trial.shape.q_per_group = heads;
-    trial.info.positions = VKROPE_POSITIONS_IDS;
     const auto of_replay = [&](int replay) {
-        Trial of = trial;
         const auto seed = static_cast<std::uint32_t>(fresh ? replay : 0);
-        of.rows[Q] = random_elements(element, elements_of(of, Q), 70 + seed);
-        of.ids = random_positions(tokens, -70, 70, 80 + seed);  // some are out of range
-        return of;
+        Trial trial = trial_of(element, head_dim, tokens);
+        trial.shape.q_per_group = heads;
+        trial.info.positions = VKROPE_POSITIONS_IDS;
+        trial.in_place = in_place;
+        trial.rows[Q] = random_elements(element, elements_of(trial, Q), 70 + seed);
+        trial.ids = random_positions(tokens, -70, 70, 80 + seed);  // some are out of range
+        return trial;
     };
-    Trial first = of_replay(0);
-    const Bytes expected = test.run(first).rows[Q];
-
-    const std::size_t size = first.rows[Q].size();
-    const Bytes poison(size, std::byte{0xa5});
-    Buffer in = test.device.upload(first.rows[Q].data(), size),
-           out = test.device.upload(poison.data(), size);
-    Buffer ids = test.device.upload(poison.data(), tokens * 4);
-    RopeParams rotation;
-    rotation.head_dim = rotation.rotary_dim = head_dim;
-    rotation.inv_freq.resize(head_dim / 2);
-    check(default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()));
-    rotation.sections = trial.info.sections;
-    const AngleTable table = value_of(
-        AngleTable::make(test.device.device(), rotation, trial.info.angles, trial.max_position));
-    Buffer& result = in_place ? in : out;
-    DeviceUnderTest::KernelCall call = {.info = trial.info, .call = {.tokens = tokens}};
-    call.call.in[Q] = {.where = in.whole(), .heads = heads};
-    call.call.out[Q] = {.where = result.whole(), .heads = heads};
-    call.call.positions.ids = ids.whole();
-    call.call.angles = table.angles();
-    Recording recording(test.device, call);
+    const Bytes expected = test.run(of_replay(0)).rows[Q];
+    verify::Operation operation = laid_out(of_replay(0), false);
+    verify::OnDevice there = value_of(verify::OnDevice::make(test.device.device(), operation));
+    Recording recording(test.device, {operation.info, there.call(operation.call)});
     for (int replay = 0; replay < replays; ++replay) {
-        const Trial of = of_replay(replay);
-        const std::vector<std::int32_t> narrow(of.ids.begin(), of.ids.end());
-        check(in.upload(of.rows[Q].data(), size));
-        check(ids.upload(narrow.data(), narrow.size() * 4));
-        if (!in_place) {
-            check(out.upload(poison.data(), size));
-        }
+        const Trial trial = of_replay(replay);
+        operation = laid_out(trial, false);
+        Bytes& memory = operation.memory;
+        check(there.memory().upload(memory.data(), memory.size()));
         recording.replay();
-        Bytes got(size);
-        test.device.download(result, got.data(), size);
-        test.hold(got == (fresh ? test.run(of).rows[Q] : expected),
+        test.device.download(there.memory(), memory.data(), memory.size());
+        test.hold(verify::packed_rows(operation, Q, memory) ==
+                      (fresh ? test.run(trial).rows[Q] : expected),
                   "replay {} gives different bits than a rotation of its own", replay);
     }
 }

@@ -53,6 +53,16 @@ std::vector<double> inv_freq_of(const Trial& trial) {
     return inv_freq;
 }
 
+void fill_rows(Trial& trial, const Bytes& values) {
+    for (const TensorIndex which : every_tensor) {
+        Bytes& rows = trial.rows[which];
+        rows.resize(elements_of(trial, which) * element_bytes(trial.info.tensor[which].in));
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows[i] = values[i % values.size()];
+        }
+    }
+}
+
 void add_phases(Trial& trial, std::uint32_t seed) {
     Random random(seed);
     trial.info.phase = true;

@@ -85,6 +85,9 @@ std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowes
 /// Number of elements of a tensor of `trial`.
 std::size_t elements_of(const Trial& trial, TensorIndex which);
 
+/// Fills the rows of all tensors with values, repeated.
+void fill_rows(Trial& trial, const Bytes& values);
+
 /// Adds a phase of each head group and pair, up to some turns.
 void add_phases(Trial& trial, std::uint32_t seed);
 
