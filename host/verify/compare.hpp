@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "verify/definition.hpp"
@@ -19,8 +20,12 @@ struct Verdict {
 
 /// Compares the memory after a call with the definition: every stored channel, code and scale is
 /// within the contract, out_of_range has grown by what it should, and no other byte has changed. Of
-/// channels with angles of a cos_sin_cache, only those that do not rotate.
-Verdict compare(const Operation& operation, const Bytes& after, bool flushes);
+/// channels with angles of a cos_sin_cache, only those that do not rotate, of a tensor without
+/// further steps.
+///
+/// calls  what ran one after another, each with outputs of its own; empty: the call of `operation`
+Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
+                std::span<const vkrope_call> calls = {});
 
 /// Calls visit(row, byte) for each row of a tensor that is stored, see reference::each_row().
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,

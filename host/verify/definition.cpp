@@ -157,6 +157,10 @@ reference::Operation rotation_of(const Operation& operation, vkrope_tensor_index
     rotation.inv_freq.resize(rotation.head_groups * info.rotary_dim / 2);  // only counted
     rotation.attention_factor = operation.attention_factor;
     rotation.gain = static_cast<reference::Gain>(operation.call.gain);
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {  // any values: they are not compared
+        rotation.cos_sin = [](std::int64_t, std::size_t) { return reference::CosSin{}; };
+        return rotation;
+    }
     rotation.cos_sin = [&operation, positions](std::int64_t token, std::size_t pair) {
         return exact_cos_sin(operation, positions, static_cast<std::size_t>(token), pair);
     };

@@ -77,6 +77,7 @@ Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
             operation.info.rotary_dim / 2, operation.max_position, operation.row_stride,
             operation.info.table, operation.info.channel_angles != 0);
         made.plan_ = plan.value;
+        made.plan_.attention_factor = operation.attention_factor;
         status = plan.status;
     } else {
         Result<AngleTable> table = AngleTable::make(device, rotation_of(operation),

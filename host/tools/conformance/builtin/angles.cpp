@@ -308,7 +308,7 @@ void add_angles(Checks& checks) {
     checks.add("texture_that_folds", [](Test& test) {
         Trial trial = from_source(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_F32);
         trial.info.positions = VKROPE_POSITIONS_IDS;
-        trial.max_position = 3 * test.device.info().limits.maxImageDimension2D + 5;
+        trial.max_position = 3 * test.device.info().limits->maxImageDimension2D + 5;
         trial.ids = random_positions(tokens, -std::int64_t{trial.max_position} - 9,
                                      trial.max_position + 9, 43);
         const Rotated texture = test.run(trial);

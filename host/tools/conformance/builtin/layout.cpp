@@ -7,47 +7,13 @@
 
 #include "meaning.hpp"
 #include "verify/definition.hpp"
+#include "verify/memory.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
+using verify::Memory;
 using Random = std::mt19937_64;
-
-/// Pieces separated by guard zones, initially random bytes.
-class Memory {
-   public:
-    explicit Memory(std::uint64_t seed) : random_(seed) {}
-
-    /// Returns the start of a new piece: a multiple of 16, with guard bytes before and after it.
-    VkDescriptorBufferInfo take(std::uint64_t size) {
-        constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
-        const std::uint64_t start = (bytes.size() + guard + 15) / 16 * 16,
-                            end = (start + size + guard + 15) / 16 * 16;
-        for (std::uint64_t at = bytes.size(); at < end; at += sizeof(std::uint64_t)) {
-            const std::uint64_t word = random_();
-            bytes.resize(at + sizeof word);  // ends are multiples of 16
-            std::memcpy(&bytes[at], &word, sizeof word);
-        }
-        return {VK_NULL_HANDLE, start, size};
-    }
-
-    VkDescriptorBufferInfo put(const Bytes& content) {
-        const VkDescriptorBufferInfo piece = take(content.size());
-        std::copy(content.begin(), content.end(),
-                  bytes.begin() + static_cast<std::ptrdiff_t>(piece.offset));
-        return piece;
-    }
-
-    VkDescriptorBufferInfo put(const std::vector<std::int64_t>& numbers, bool wide) {
-        return put(wide ? bytes_of(numbers)
-                        : bytes_of(std::vector<std::int32_t>(numbers.begin(), numbers.end())));
-    }
-
-    Bytes bytes;
-
-   private:
-    Random random_;
-};
 
 /// Distinct rows for most tokens, in random order; some slots are -1 or out of range.
 std::vector<std::int64_t> random_slots(std::uint64_t count, std::uint32_t tokens, Random& random) {
@@ -218,7 +184,7 @@ verify::Operation laid_out(const Trial& trial, bool counts) {
     for (const TensorIndex which : every_tensor) {
         const Ops& ops = info.tensor[which].ops;
         if (ops.scale_tokens) {
-            call.scale_tokens[which] = memory.put(bytes_of(token_scales(shape.rows())));
+            call.scale_tokens[which] = memory.put(token_scales(shape.rows()));
         }
         if (is_made(ops.store_scale)) {
             const bool paged = info.scatter_kv && which != Q;

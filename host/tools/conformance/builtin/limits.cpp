@@ -105,7 +105,7 @@ void add_limits(Checks& checks) {
         "range_of_the_device",
         [](Test& test) {
             constexpr std::uint64_t most = 256u << 20;
-            const std::uint64_t range = test.device.info().limits.maxStorageBufferRange,
+            const std::uint64_t range = test.device.info().limits->maxStorageBufferRange,
                                 row = 32 * 128 * 4;
             if (range > most) {
                 unsupported(

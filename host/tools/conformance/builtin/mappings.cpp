@@ -74,7 +74,7 @@ void add_mappings(Checks& checks) {
             run_each_access(test, trial);
         }
     });
-    // Head counts known to the kernel that fill 128 lanes: 16 steps and 8 heads side by side, 4 and
+    // Head counts known to the kernel that fill 128 lanes: 16 chunks and 8 heads side by side, 4 and
     // 2 heads per lane. If they are unknown, 64 lanes have 4 heads and 1.
     checks.add("mapping_gpu_known_heads", [](Test& test) {
         Trial trial = two_tensors(VKROPE_F32, 32, 32);
@@ -89,7 +89,7 @@ void add_mappings(Checks& checks) {
         const Rotated open = test.run(trial);
         test.hold(same_bits(known, open), "a kernel that knows its heads gives different bits");
     });
-    checks.add("mapping_cpu_one_step", [](Test& test) {
+    checks.add("mapping_cpu_one_chunk", [](Test& test) {
         Trial trial = two_tensors(VKROPE_F32, 2);
         trial.info.mapping = VKROPE_MAPPING_CPU;
         run_each_access(test, trial);
@@ -129,7 +129,7 @@ void add_mappings(Checks& checks) {
                    });
         checks.add(fmt::format("mapping_gpu_long_rows_{}", name_of(element)), [=](Test& test) {
             Trial trial = two_tensors(element, 262,
-                                      16);  // 131 steps of one element each, in 44 lanes
+                                      16);  // 131 chunks of one element each, in 44 lanes
             trial.info.mapping = VKROPE_MAPPING_GPU;
             run_each_access(test, trial);
         });

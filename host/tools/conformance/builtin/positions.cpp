@@ -27,7 +27,7 @@ void hold_expanded(Test& test, PositionCall call, const std::vector<std::int64_t
     Buffer out = test.device.upload(before.data(), before.size() * 4),
            counter = test.device.upload(&zero, sizeof zero);
     call.out = {out.handle(), 16, expected.size() * 4};
-    const bool counts = test.device.info().limits.maxPerStageDescriptorStorageBuffers >= 4;
+    const bool counts = test.device.info().limits->maxPerStageDescriptorStorageBuffers >= 4;
     if (counts) {
         call.out_of_range = counter.whole();
     }

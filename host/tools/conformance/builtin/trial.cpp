@@ -32,7 +32,7 @@ bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
         trial.info.positions == VKROPE_POSITIONS_IMPLICIT && !trial.info.scatter_kv) {
         return false;  // nothing can be outside
     }
-    const std::uint32_t of_device = device.info().limits.maxPerStageDescriptorStorageBuffers;
+    const std::uint32_t of_device = device.info().limits->maxPerStageDescriptorStorageBuffers;
     return (trial.limits.storage_buffers != 0 ? trial.limits.storage_buffers : of_device) >= 8 ||
            (trial.info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !trial.info.scatter_kv);
 }

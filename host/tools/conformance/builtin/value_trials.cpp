@@ -52,7 +52,7 @@ Rotated run_as(Test& test, Trial trial, Dispatch dispatch) {
     const Rotated rotated = test.run(trial);
     const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_kv);
     const std::uint64_t others = trial.only_v ? 0 : 1;
-    if (test.device.info().limits.maxPerStageDescriptorStorageBuffers >
+    if (test.device.info().limits->maxPerStageDescriptorStorageBuffers >
         storage_buffers_to_join) {  // slots need one more
         test.hold(rotated.dispatches == others + (own ? 1 : 0),
                   "the call took {} dispatches, but V needs {}", rotated.dispatches,

@@ -177,19 +177,8 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     return frequencies;
 }
 
-CaseAngles CaseAngles::exact(DeviceUnderTest& device, const RopeParams& rotation, Gain gain,
-                             std::uint64_t largest) {
-    CaseAngles angles;
-    angles.gain_ = gain;
-    angles.table_ = value_of(
-        AngleTable::make(device.device(), rotation, VKROPE_ANGLES_AUTOMATIC, largest + 1),
-        "angles: ");
-    return angles;
-}
-
-CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
-                              const CacheCase& cache, std::uint32_t pairs, double attention_factor,
-                              Gain gain) {
+std::vector<std::uint64_t> add_cos_sin_cache(const CaseFolder& folder, const CacheCase& cache,
+                                             verify::Operation& operation, verify::Memory& memory) {
     const npy::Array cos = folder.array(cache.cos), sin = folder.array(cache.sin);
     if (cos.header.shape != sin.header.shape || cos.header.type != sin.header.type) {
         wrong_file("cos has shape {} of {}, sin {} of {}: they must be alike",
@@ -206,6 +195,7 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
         wrong_file("cos and sin have data of type {}; angles.dtype needs {}",
                    npy::name(cos.header.type), npy::name(tools::npy_type(*cache.dtype)));
     }
+    const std::uint32_t pairs = operation.info.rotary_dim / 2;
     const std::uint64_t width = cache.width == TableWidth::half ? pairs : 2 * std::uint64_t{pairs};
     const bool right_rank = cache.direct ? shape.size() == 2 || shape.size() == 3
                                          : shape.size() == 2;
@@ -217,31 +207,26 @@ CaseAngles CaseAngles::cached(DeviceUnderTest& device, const CaseFolder& folder,
     if (rows > max_positions) {
         unsupported("cos and sin have {} rows", rows);
     }
-    CaseAngles angles;
-    angles.shape_ = shape;
-    angles.plan_ = value_of(plan_cos_sin_cache(pairs, static_cast<std::uint32_t>(rows),
-                                               static_cast<std::uint32_t>(width), *element,
-                                               cache.width == TableWidth::full),
-                            "angles: ");
+    operation.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
+    operation.info.table = *element;
+    operation.info.channel_angles = cache.width == TableWidth::full;
+    operation.max_position = static_cast<std::uint32_t>(rows);
+    operation.row_stride = static_cast<std::uint32_t>(width);
+    check(plan_cos_sin_cache(pairs, operation.max_position, operation.row_stride, *element,
+                             operation.info.channel_angles)
+              .status,
+          "angles: ");
+    operation.call.angles.buffer = memory.put(cos.data);
+    operation.call.angles.sin = memory.put(sin.data);
     // The files do not contain the attention factor f. Declaring that the table contains 1 / f, and
     // omitting it with VKROPE_GAIN_OMIT, applies f.
-    const double wanted = gain == VKROPE_GAIN_APPLY  ? attention_factor
-                          : gain == VKROPE_GAIN_OMIT ? 1
-                                                     : 1 / attention_factor;
-    if (wanted != 1) {
-        angles.plan_.attention_factor = 1 / wanted;
-        angles.gain_ = VKROPE_GAIN_OMIT;
-    }
-    angles.cos_ = device.upload(cos.data.data(), cos.data.size());
-    angles.sin_ = device.upload(sin.data.data(), sin.data.size());
-    return angles;
-}
-
-Angles CaseAngles::angles() const noexcept {
-    if (table_) {
-        return table_->angles();
-    }
-    return {.layout = &plan_, .buffer = cos_.whole(), .sin = sin_.whole()};
+    const double factor = operation.attention_factor;
+    const double wanted = operation.call.gain == VKROPE_GAIN_APPLY  ? factor
+                          : operation.call.gain == VKROPE_GAIN_OMIT ? 1
+                                                                    : 1 / factor;
+    operation.attention_factor = 1 / wanted;
+    operation.call.gain = wanted == 1 ? VKROPE_GAIN_APPLY : VKROPE_GAIN_OMIT;
+    return shape;
 }
 
 }  // namespace vkrope::conformance

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compares an output with the expected values of the case, and with its own input where nothing may
-// change.
+// Compares an output with the expected values of the case.
 #pragma once
 
 #include "conformance/cases/run.hpp"

@@ -2,13 +2,15 @@
 #include "conformance/cases/ops.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "conformance/suite.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
+#include "verify/definition.hpp"
 
 namespace vkrope::conformance {
 namespace {
+
+using verify::stored_bytes;
 
 /// Bits that a rotation does not leave by accident.
 constexpr std::byte poison{0xa5};
@@ -37,337 +39,298 @@ std::string name_of(const Integers& integers) {
     return file == nullptr ? "slots" : *file;
 }
 
+/// Adds the steps of one tensor to the operation.
+class Reader {
+   public:
+    Reader(const CaseFolder& folder, const StepsCase& steps, const CaseTensor& tensor,
+           TensorIndex which, Element element, verify::Operation& operation, verify::Memory& memory)
+        : folder_(folder), steps_(steps), tensor_(tensor), which_(which),
+          element_(steps.out.value_or(element)), info_(operation.info.tensor[which]),
+          call_(operation.call), parameters_(operation.parameters[which]),
+          second_(operation.second[which]), memory_(memory) {}
+
+    CaseOps read() {
+        if (tensor_.head_dim % block_channels(element_) != 0) {
+            wrong_file("out_dtype.{} has blocks of {} channels; tensors.{} has {} channels a head",
+                       tensor_.name, block_channels(element_), tensor_.name, tensor_.head_dim);
+        }
+        info_.out = element_;
+        info_.head_dim = tensor_.head_dim;
+        info_.ops.bias = read_parameter(steps_.bias, parameters_.bias);
+        info_.ops.clip = static_cast<float>(steps_.clip);
+        info_.ops.scale = static_cast<float>(steps_.scale);
+        if (steps_.norm) {
+            read_norm(*steps_.norm);
+        }
+        if (steps_.first_set_tokens != 0) {
+            read_second_set();
+        }
+        if (!steps_.scale_tokens.empty()) {
+            read_scales();
+        }
+        read_hadamard();
+        if (steps_.cache) {
+            read_cache();
+        }
+        if (steps_.store_scale) {
+            read_store_scale();
+            second_.store_scale = parameters_.store_scale;
+        }
+        CaseOutput output = cache_ ? cache_output() : packed_output();
+        if (is_made(info_.ops.store_scale)) {
+            const std::uint64_t tokens = std::uint64_t{tensor_.batch} * tensor_.tokens;
+            const std::uint64_t rows = (cache_ ? cache_->slot_count : tokens) * tensor_.heads;
+            call_.scales_out[which_] = memory_.take(std::max<std::uint64_t>(rows, 1) *
+                                                    sizeof(float));
+        }
+        return {std::move(output), std::move(cache_)};
+    }
+
+   private:
+    npy::Array array_of_floats(const std::string& file, const char* what) const {
+        npy::Array array = folder_.array(file);
+        if (array.header.type != npy::Type::f4) {
+            wrong_file("{}: has data of type {}; {} are <f4", file, npy::name(array.header.type),
+                       what);
+        }
+        return array;
+    }
+
+    ParameterShape read_parameter(const std::string& file, std::vector<float>& numbers,
+                                  const std::optional<Element>& dtype = {}) const {
+        if (file.empty()) {
+            return VKROPE_PARAMETER_NONE;
+        }
+        const npy::Array array = folder_.array(file);
+        const npy::Header& header = array.header;
+        if (!tools::element_of(header.type)) {
+            unsupported("{}: has data of type {}; the library takes f32, f16 and bf16", file,
+                        npy::name(header.type));
+        }
+        const std::uint64_t heads = tensor_.heads, head_dim = tensor_.head_dim;
+        const bool of_heads = header.shape == Shape{heads, head_dim} ||
+                              header.shape == Shape{heads * head_dim};
+        if (header.shape != Shape{head_dim} && !of_heads) {
+            wrong_file("{}: has shape {}; tensors.{} needs ({},), ({}, {}) or ({},)", file,
+                       npy::shape_text(header.shape), tensor_.name, head_dim, heads, head_dim,
+                       heads * head_dim);
+        }
+        if (dtype && tools::npy_type(*dtype) != header.type) {
+            wrong_file("{}: has data of type {}; weight_dtype needs {}", file,
+                       npy::name(header.type), npy::name(tools::npy_type(*dtype)));
+        }
+        numbers.clear();
+        for (std::size_t index = 0; index < count_of(array); ++index) {
+            numbers.push_back(static_cast<float>(value_at(array, index)));
+        }
+        return header.shape == Shape{head_dim} ? VKROPE_PARAMETER_CHANNEL
+                                               : VKROPE_PARAMETER_HEAD_CHANNEL;
+    }
+
+    void read_norm(const NormCase& norm) {
+        info_.ops.norm = {.kind = norm.kind,
+                          .span = norm.span,
+                          .place = norm.place,
+                          .eps = static_cast<float>(norm.eps),
+                          .weight = read_parameter(norm.weight, parameters_.weight,
+                                                   norm.weight_dtype),
+                          .weight_offset = norm.weight_offset,
+                          .bias = read_parameter(norm.bias, parameters_.norm_bias)};
+    }
+
+    void read_second_set() {
+        if (steps_.first_set_tokens >= tensor_.tokens) {
+            wrong_file(
+                "second_set.first_tokens is {}: it must be below the {} tokens of tensors.{}",
+                steps_.first_set_tokens, tensor_.tokens, tensor_.name);
+        }
+        call_.first_set_tokens = steps_.first_set_tokens;
+        second_ = parameters_;
+        const auto read = [this](const std::string& file, const std::string& first,
+                                 ParameterShape shape, std::vector<float>& numbers) {
+            if (!file.empty() && read_parameter(file, numbers) != shape) {
+                wrong_file("{}: has shape {}; the first one has {}", file,
+                           npy::shape_text(folder_.array(file).header.shape),
+                           npy::shape_text(folder_.array(first).header.shape));
+            }
+        };
+        const NormCase norm = steps_.norm.value_or(NormCase{});
+        read(steps_.second_bias, steps_.bias, info_.ops.bias, second_.bias);
+        read(steps_.second_weight, norm.weight, info_.ops.norm.weight, second_.weight);
+        read(steps_.second_norm_bias, norm.bias, info_.ops.norm.bias, second_.norm_bias);
+    }
+
+    void read_scales() {
+        const npy::Array array = array_of_floats(steps_.scale_tokens, "scale_tokens");
+        std::vector<float> scales;
+        for (const std::size_t place :
+             token_places(steps_.scale_tokens, array.header.shape, tensor_)) {
+            scales.push_back(static_cast<float>(value_at(array, place)));
+        }
+        call_.scale_tokens[which_] = memory_.put(scales);
+        info_.ops.scale_tokens = true;
+    }
+
+    void read_cache() {
+        const CaseTensor& tensor = tensor_;
+        const CacheOutputCase& described = *steps_.cache;
+        const std::string name = "cache." + tensor.name;
+        std::array<std::int64_t, 4> strides = {};
+        std::array<std::uint64_t, 4> lengths = {};
+        constexpr std::string_view letters = "NPHD";
+        if (described.layout.size() != 4 || described.shape.size() != 4 ||
+            !std::is_permutation(letters.begin(), letters.end(), described.layout.begin())) {
+            wrong_file("{}: layout '{}' and a shape of {} dimensions; both must have N, P, H and D",
+                       name, shown_text(described.layout), described.shape.size());
+        }
+        if (described.layout.back() != 'D') {
+            unsupported("{}.layout '{}': channels must come last", name, described.layout);
+        }
+        std::int64_t stride = 1;
+        for (std::size_t axis = 4; axis-- > 0;) {
+            const std::size_t letter = letters.find(described.layout[axis]);
+            strides[letter] = stride;
+            lengths[letter] = described.shape[axis];
+            // Strides count channels, whatever the cache has of them.
+            const std::uint64_t steps = letter == 3 ? tensor.head_dim : described.shape[axis];
+            stride *= static_cast<std::int64_t>(std::max<std::uint64_t>(steps, 1));
+            if (stride > (std::int64_t{1} << 29)) {
+                unsupported("{}.shape {} has more than 2^29 elements", name,
+                            npy::shape_text(described.shape));
+            }
+        }
+        const bool counts_bytes = is_quantised(element_);
+        const std::uint64_t last = counts_bytes ? stored_bytes(element_, tensor.head_dim)
+                                                : tensor.head_dim;
+        if (lengths[1] != described.page_size || lengths[2] != tensor.heads || lengths[3] != last) {
+            wrong_file(
+                "{}.shape {} in layout {} is for pages of {} rows, {} heads and {} {}; page_size is "
+                "{}, and tensors.{} has {} heads and {} {}",
+                name, npy::shape_text(described.shape), described.layout, lengths[1], lengths[2],
+                lengths[3], counts_bytes ? "bytes" : "channels", described.page_size, tensor.name,
+                tensor.heads, last, counts_bytes ? "bytes of this type" : "channels");
+        }
+        CaseCache cache;
+        cache.slot_count = lengths[0] * lengths[1];
+        cache.heads_before_rows = described.layout.find('H') < described.layout.find('P');
+        const CaseFolder::IntegerList list = folder_.integers(described.slots);
+        for (const std::size_t place : token_places(name_of(described.slots), list.shape, tensor)) {
+            const std::int64_t slot = list.values[place];
+            if (slot < -1 || (slot >= 0 && static_cast<std::uint64_t>(slot) >= cache.slot_count)) {
+                wrong_file("{}.slots has {}; the cache has {} slots", name, slot, cache.slot_count);
+            }
+            cache.slots.push_back(slot);
+        }
+        cache.paged = {.slot_mapping = memory_.put(cache.slots, list.wide),
+                       .int64 = list.wide,
+                       .page_size = static_cast<std::uint32_t>(described.page_size),
+                       .page_stride = strides[0],
+                       .row_stride = described.page_size == 1 ? strides[0] : strides[1]};
+        cache.head_stride = strides[2];
+        cache_ = std::move(cache);
+    }
+
+    void read_hadamard() {
+        constexpr std::uint64_t most = 512;
+        const std::uint64_t block = steps_.hadamard;
+        if (tensor_.head_dim % block != 0) {
+            wrong_file("hadamard.{} is {}: it must divide the {} channels of a head", tensor_.name,
+                       block, tensor_.head_dim);
+        }
+        if (block > most) {
+            unsupported("hadamard.{} is {}: the library transforms blocks of at most {} channels",
+                        tensor_.name, block, most);
+        }
+        info_.ops.hadamard = block > 1 ? static_cast<std::uint32_t>(block) : 0;
+    }
+
+    void read_store_scale() {
+        Ops& ops = info_.ops;
+        if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
+            ops.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
+                                                 : VKROPE_STORE_SCALE_MADE;
+            ops.scale_floor = static_cast<float>(made->floor);
+            if (cache_ && cache_->heads_before_rows) {
+                ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+            }
+            return;
+        }
+        const auto& given = std::get<GivenScaleCase>(*steps_.store_scale);
+        const auto* file = std::get_if<std::string>(&given);
+        if (file == nullptr) {
+            ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
+            parameters_.store_scale = {static_cast<float>(std::get<double>(given))};
+            return;
+        }
+        ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
+        const npy::Array array = array_of_floats(*file, "scales");
+        if (array.header.shape != Shape{tensor_.heads}) {
+            wrong_file("{}: has shape {}; tensors.{} needs ({},), a scale for each head", *file,
+                       npy::shape_text(array.header.shape), tensor_.name, tensor_.heads);
+        }
+        for (std::size_t head = 0; head < tensor_.heads; ++head) {
+            parameters_.store_scale.push_back(static_cast<float>(value_at(array, head)));
+        }
+    }
+
+    CaseOutput packed_output() const {
+        CaseOutput output = {.element = element_,
+                             .shape = tensor_.shape,
+                             .row_bytes = stored_bytes(element_, tensor_.head_dim)};
+        if (is_quantised(element_)) {
+            output.shape.back() = stored_bytes(element_, output.shape.back());
+        }
+        output.initial.assign(stored_bytes(element_, tensor_.count), poison);
+        return output;
+    }
+
+    CaseOutput cache_output() const {
+        npy::Array initial = folder_.array(steps_.cache->initial);
+        if (initial.header.shape != steps_.cache->shape ||
+            initial.header.type != tools::npy_type(element_)) {
+            wrong_file("{}: has shape {} of {}; the cache of {} has {} of {}",
+                       steps_.cache->initial, npy::shape_text(initial.header.shape),
+                       npy::name(initial.header.type), tensor_.name,
+                       npy::shape_text(steps_.cache->shape),
+                       npy::name(tools::npy_type(element_)));
+        }
+        CaseOutput output = {.element = element_,
+                             .shape = std::move(initial.header.shape),
+                             .row_bytes = stored_bytes(element_, tensor_.head_dim),
+                             .initial = std::move(initial.data)};
+        output.written.resize(output.initial.size() /
+                              std::max<std::uint64_t>(output.row_bytes, 1));
+        return output;
+    }
+
+    const CaseFolder& folder_;
+    const StepsCase& steps_;
+    const CaseTensor& tensor_;
+    TensorIndex which_;
+    Element element_;
+    TensorInfo& info_;
+    Call& call_;
+    verify::Parameters &parameters_, &second_;
+    verify::Memory& memory_;
+    std::optional<CaseCache> cache_;
+};
+
 }  // namespace
 
-ParameterSource CaseOps::Parameter::source() const noexcept {
-    if (shape == VKROPE_PARAMETER_NONE) {
-        return {};
-    }
-    return {array.data.data(), *tools::element_of(array.header.type), count_of(array)};
-}
-
-CaseOps::Parameter CaseOps::read_parameter(const std::string& file,
-                                           const CaseTensor& tensor) const {
-    Parameter parameter;
-    if (file.empty()) {
-        return parameter;
-    }
-    parameter.array = folder_.array(file);
-    const npy::Header& header = parameter.array.header;
-    if (!tools::element_of(header.type)) {
-        unsupported("{}: has data of type {}; the library takes f32, f16 and bf16", file,
-                    npy::name(header.type));
-    }
-    const std::uint64_t heads = tensor.heads, head_dim = tensor.head_dim;
-    if (header.shape == Shape{head_dim}) {
-        parameter.shape = VKROPE_PARAMETER_CHANNEL;
-    } else if (header.shape == Shape{heads, head_dim} || header.shape == Shape{heads * head_dim}) {
-        parameter.shape = VKROPE_PARAMETER_HEAD_CHANNEL;
-    } else {
-        wrong_file("{}: has shape {}; tensors.{} needs ({},), ({}, {}) or ({},)", file,
-                   npy::shape_text(header.shape), tensor.name, head_dim, heads, head_dim,
-                   heads * head_dim);
-    }
-    return parameter;
-}
-
-void CaseOps::read_norm(const NormCase& norm, const CaseTensor& tensor) {
-    weight_ = read_parameter(norm.weight, tensor);
-    norm_bias_ = read_parameter(norm.bias, tensor);
-    if (norm.weight_dtype && weight_.shape != VKROPE_PARAMETER_NONE &&
-        tools::npy_type(*norm.weight_dtype) != weight_.array.header.type) {
-        wrong_file("{}: has data of type {}; weight_dtype needs {}", norm.weight,
-                   npy::name(weight_.array.header.type),
-                   npy::name(tools::npy_type(*norm.weight_dtype)));
-    }
-    ops_.norm = {.kind = norm.kind,
-                 .span = norm.span,
-                 .place = norm.place,
-                 .eps = static_cast<float>(norm.eps),
-                 .weight = weight_.shape,
-                 .weight_offset = norm.weight_offset,
-                 .bias = norm_bias_.shape};
-}
-
-void CaseOps::read_second_set(const CaseTensor& tensor) {
-    if (steps_.first_set_tokens >= tensor.tokens) {
-        wrong_file("second_set.first_tokens is {}: it must be below the {} tokens of tensors.{}",
-                   steps_.first_set_tokens, tensor.tokens, tensor.name);
-    }
-    const auto read = [&](const std::string& file, const Parameter& first) {
-        if (file.empty()) {
-            return first;
-        }
-        const Parameter second = read_parameter(file, tensor);
-        if (second.shape != first.shape) {
-            wrong_file("{}: has shape {}; the first one has {}", file,
-                       npy::shape_text(second.array.header.shape),
-                       npy::shape_text(first.array.header.shape));
-        }
-        return second;
-    };
-    second_bias_ = read(steps_.second_bias, bias_);
-    second_weight_ = read(steps_.second_weight, weight_);
-    second_norm_bias_ = read(steps_.second_norm_bias, norm_bias_);
-}
-
-void CaseOps::read_scales(DeviceUnderTest& device, const CaseTensor& tensor) {
-    const npy::Array array = folder_.array(steps_.scale_tokens);
-    if (array.header.type != npy::Type::f4) {
-        wrong_file("{}: has data of type {}; scale_tokens are <f4", steps_.scale_tokens,
-                   npy::name(array.header.type));
-    }
-    std::vector<float> scales;
-    for (const std::size_t place : token_places(steps_.scale_tokens, array.header.shape, tensor)) {
-        scales.push_back(static_cast<float>(value_at(array, place)));
-    }
-    scale_tokens_ = device.upload(scales.data(), scales.size() * sizeof(float));
-    ops_.scale_tokens = true;
-}
-
-void CaseOps::read_cache(DeviceUnderTest& device, const CaseTensor& tensor) {
-    const CacheOutputCase& described = *steps_.cache;
-    const std::string name = "cache." + tensor.name;
-    std::array<std::int64_t, 4> strides = {};
-    std::array<std::uint64_t, 4> lengths = {};
-    constexpr std::string_view letters = "NPHD";
-    if (described.layout.size() != 4 || described.shape.size() != 4 ||
-        !std::is_permutation(letters.begin(), letters.end(), described.layout.begin())) {
-        wrong_file("{}: layout '{}' and a shape of {} dimensions; both must have N, P, H and D",
-                   name, shown_text(described.layout), described.shape.size());
-    }
-    if (described.layout.back() != 'D') {
-        unsupported("{}.layout '{}': channels must come last", name, described.layout);
-    }
-    std::int64_t stride = 1;
-    for (std::size_t axis = 4; axis-- > 0;) {
-        const std::size_t letter = letters.find(described.layout[axis]);
-        strides[letter] = stride;
-        lengths[letter] = described.shape[axis];
-        // Strides count channels, whatever the cache has of them.
-        const std::uint64_t steps = letter == 3 ? tensor.head_dim : described.shape[axis];
-        stride *= static_cast<std::int64_t>(std::max<std::uint64_t>(steps, 1));
-        if (stride > (std::int64_t{1} << 29)) {
-            unsupported("{}.shape {} has more than 2^29 elements", name,
-                        npy::shape_text(described.shape));
-        }
-    }
-    const bool counts_bytes = is_quantised(element_);
-    const std::uint64_t last = counts_bytes ? stored_bytes(element_, tensor.head_dim)
-                                            : tensor.head_dim;
-    if (lengths[1] != described.page_size || lengths[2] != tensor.heads || lengths[3] != last) {
-        wrong_file(
-            "{}.shape {} in layout {} is for pages of {} rows, {} heads and {} {}; page_size is "
-            "{}, and tensors.{} has {} heads and {} {}",
-            name, npy::shape_text(described.shape), described.layout, lengths[1], lengths[2],
-            lengths[3], counts_bytes ? "bytes" : "channels", described.page_size, tensor.name,
-            tensor.heads, last, counts_bytes ? "bytes of this type" : "channels");
-    }
-    CaseCache cache;
-    cache.slot_count = lengths[0] * lengths[1];
-    cache.heads_before_rows = described.layout.find('H') < described.layout.find('P');
-    const CaseFolder::IntegerList list = folder_.integers(described.slots);
-    cache.slots = {
-        .shape = {tensor.batch, tensor.tokens}, .values = {}, .wide = list.wide, .bytes = {}};
-    for (const std::size_t place : token_places(name_of(described.slots), list.shape, tensor)) {
-        const std::int64_t slot = list.values[place];
-        if (slot < -1 || (slot >= 0 && static_cast<std::uint64_t>(slot) >= cache.slot_count)) {
-            wrong_file("{}.slots has {}; the cache has {} slots", name, slot, cache.slot_count);
-        }
-        cache.slots.values.push_back(slot);
-        const auto narrow = static_cast<std::int32_t>(slot);
-        const auto bytes = list.wide ? std::as_bytes(std::span(&slot, 1))
-                                     : std::as_bytes(std::span(&narrow, 1));
-        cache.slots.bytes.insert(cache.slots.bytes.end(), bytes.begin(), bytes.end());
-    }
-    cache.slot_mapping = device.upload(cache.slots.bytes.data(), cache.slots.bytes.size());
-    cache.paged = {.slot_mapping = cache.slot_mapping.whole(),
-                   .int64 = list.wide,
-                   .page_size = static_cast<std::uint32_t>(described.page_size),
-                   .page_stride = strides[0],
-                   .row_stride = described.page_size == 1 ? strides[0] : strides[1]};
-    cache.head_stride = strides[2];
-    cache_ = std::move(cache);
-}
-
-void CaseOps::read_hadamard(const CaseTensor& tensor) {
-    constexpr std::uint64_t most = 512;
-    const std::uint64_t block = steps_.hadamard;
-    if (tensor.head_dim % block != 0) {
-        wrong_file("hadamard.{} is {}: it must divide the {} channels of a head", tensor.name,
-                   block, tensor.head_dim);
-    }
-    if (block > most) {
-        unsupported("hadamard.{} is {}: the library transforms blocks of at most {} channels",
-                    tensor.name, block, most);
-    }
-    ops_.hadamard = block > 1 ? static_cast<std::uint32_t>(block) : 0;
-}
-
-void CaseOps::read_store_scale(const CaseTensor& tensor) {
-    if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
-        ops_.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
-                                              : VKROPE_STORE_SCALE_MADE;
-        ops_.scale_floor = static_cast<float>(made->floor);
-        if (cache_ && cache_->heads_before_rows) {
-            ops_.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
-        }
-        return;
-    }
-    const auto& given = std::get<GivenScaleCase>(*steps_.store_scale);
-    const auto* file = std::get_if<std::string>(&given);
-    ops_.store_scale = file == nullptr ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_GIVEN_HEAD;
-    if (file == nullptr) {
-        store_scales_ = {static_cast<float>(std::get<double>(given))};
-        return;
-    }
-    const npy::Array array = folder_.array(*file);
-    if (array.header.type != npy::Type::f4) {
-        wrong_file("{}: has data of type {}; scales are <f4", *file, npy::name(array.header.type));
-    }
-    if (array.header.shape != Shape{tensor.heads}) {
-        wrong_file("{}: has shape {}; tensors.{} needs ({},), a scale for each head", *file,
-                   npy::shape_text(array.header.shape), tensor.name, tensor.heads);
-    }
-    for (std::size_t head = 0; head < tensor.heads; ++head) {
-        store_scales_.push_back(static_cast<float>(value_at(array, head)));
-    }
-}
-
-CaseOps::CaseOps(DeviceUnderTest& device, const CaseFolder& folder, const StepsCase& steps,
-                 const CaseTensor& tensor, Element element)
-    : folder_(folder), steps_(steps), element_(steps.out.value_or(element)) {
-    if (tensor.head_dim % block_channels(element_) != 0) {
-        wrong_file("out_dtype.{} has blocks of {} channels; tensors.{} has {} channels a head",
-                   tensor.name, block_channels(element_), tensor.name, tensor.head_dim);
-    }
-    bias_ = read_parameter(steps.bias, tensor);
-    ops_.bias = bias_.shape;
-    ops_.clip = static_cast<float>(steps.clip);
-    ops_.scale = static_cast<float>(steps.scale);
-    if (steps.norm) {
-        read_norm(*steps.norm, tensor);
-    }
-    if (steps.first_set_tokens != 0) {
-        read_second_set(tensor);
-    }
-    if (!steps.scale_tokens.empty()) {
-        read_scales(device, tensor);
-    }
-    read_hadamard(tensor);
-    if (steps.cache) {
-        read_cache(device, tensor);
-    }
-    if (steps.store_scale) {
-        read_store_scale(tensor);
-    }
-}
-
-TensorParameterSources CaseOps::sources() const noexcept {
-    return sources(bias_, weight_, norm_bias_);
-}
-
-TensorParameterSources CaseOps::second_sources() const noexcept {
-    return sources(second_bias_, second_weight_, second_norm_bias_);
-}
-
-TensorParameterSources CaseOps::sources(const Parameter& bias, const Parameter& weight,
-                                        const Parameter& norm_bias) const noexcept {
-    TensorParameterSources sources = {
-        .bias = bias.source(), .weight = weight.source(), .norm_bias = norm_bias.source()};
-    if (!store_scales_.empty()) {
-        sources.store_scale = {store_scales_.data(), VKROPE_F32, store_scales_.size()};
-    }
-    return sources;
-}
-
-VkDescriptorBufferInfo CaseOps::scale_tokens() const noexcept {
-    return ops_.scale_tokens ? scale_tokens_.whole() : VkDescriptorBufferInfo{};
-}
-
-VkDescriptorBufferInfo CaseOps::scales_out() const noexcept {
-    return made_ ? made_->where() : VkDescriptorBufferInfo{};
-}
-
-std::optional<MadeScales> CaseOps::made_scales(DeviceUnderTest& device) {
-    return made_ ? std::optional(made_->read(device)) : std::nullopt;
-}
-
-CaseOutput CaseOps::packed_output(const CaseTensor& tensor) const {
-    CaseOutput output = {.element = element_,
-                         .shape = tensor.shape,
-                         .rows = tensor.out,
-                         .row_bytes = stored_bytes(element_, tensor.head_dim),
-                         .initial = {},
-                         .written = {}};
-    if (is_quantised(element_)) {
-        output.shape.back() = stored_bytes(element_, output.shape.back());
-    }
-    output.initial.assign(stored_bytes(element_, tensor.count), poison);
-    return output;
-}
-
-CaseOutput CaseOps::cache_output(const CaseTensor& tensor) const {
-    npy::Array initial = folder_.array(steps_.cache->initial);
-    if (initial.header.shape != steps_.cache->shape ||
-        initial.header.type != tools::npy_type(element_)) {
-        wrong_file("{}: has shape {} of {}; the cache of {} has {} of {}", steps_.cache->initial,
-                   npy::shape_text(initial.header.shape), npy::name(initial.header.type),
-                   tensor.name, npy::shape_text(steps_.cache->shape),
-                   npy::name(tools::npy_type(element_)));
-    }
-    CaseOutput output = {.element = element_,
-                         .shape = std::move(initial.header.shape),
-                         .rows = {},
-                         .row_bytes = stored_bytes(element_, tensor.head_dim),
-                         .initial = std::move(initial.data),
-                         .written = {}};
-    output.written.resize(output.initial.size() / std::max<std::uint64_t>(output.row_bytes, 1));
-    for (const std::int64_t slot : cache_->slots.values) {
-        for (std::uint32_t head = 0; slot >= 0 && head < tensor.heads; ++head) {
-            const PagedCache& paged = cache_->paged;
-            const std::int64_t first = slot / paged.page_size * paged.page_stride +
-                                       slot % paged.page_size * paged.row_stride +
-                                       head * cache_->head_stride;
-            output.written[static_cast<std::size_t>(first) / tensor.head_dim] = true;
-        }
-    }
-    return output;
-}
-
-CaseOutput CaseOps::output(DeviceUnderTest& device, const CaseTensor& tensor) {
-    CaseOutput output = cache_ ? cache_output(tensor) : packed_output(tensor);
-    if (is_made(ops_.store_scale)) {
-        made_.emplace(device, tensor, cache_ ? &*cache_ : nullptr);
-    }
-    return output;
+CaseOps add_ops(const CaseFolder& folder, const StepsCase& steps, const CaseTensor& tensor,
+                TensorIndex which, Element element, verify::Operation& operation,
+                verify::Memory& memory) {
+    operation.info.tensor[which].in = element;
+    return Reader(folder, steps, tensor, which, element, operation, memory).read();
 }
 
 bool same_slots(const std::optional<CaseCache>& a, const std::optional<CaseCache>& b) {
     if (!a || !b) {
         return !a && !b;
     }
-    return a->slots.values == b->slots.values && a->paged.page_size == b->paged.page_size &&
+    return a->slots == b->slots && a->paged.page_size == b->paged.page_size &&
            a->paged.page_stride == b->paged.page_stride &&
            a->paged.row_stride == b->paged.row_stride;
-}
-
-Buffer parameters_of(DeviceUnderTest& device, const KernelInfo& info,
-                     const ParameterSources& sources, const ParameterSources& second,
-                     VkDescriptorBufferInfo& where) {
-    const ParameterLayout plan = value_of(plan_parameters(info));
-    Buffer buffer;
-    if (plan.bytes > 0) {
-        const std::size_t floats = plan.bytes / sizeof(float);
-        std::vector<float> content(info.two_parameter_sets ? 2 * floats : floats);
-        check(fill_parameters(plan, sources, content.data(), plan.bytes));
-        if (info.two_parameter_sets) {
-            check(fill_parameters(plan, second, &content[floats], plan.bytes));
-        }
-        buffer = device.upload(content.data(), content.size() * sizeof(float));
-        where = buffer.whole();
-    }
-    return buffer;
 }
 
 }  // namespace vkrope::conformance

@@ -14,9 +14,9 @@ namespace vkrope::conformance {
 /// together.
 struct Pass {
     std::vector<WindowCase> windows;  // offsets from channel 0
-    std::optional<std::uint32_t>
-        axis;  // position axis; none: given by the sections, or there is only one
-    Sections sections;
+    /// Position axis; none: given by the sections, or there is only one.
+    std::optional<std::uint32_t> axis = {};
+    Sections sections = {};
 
     std::uint32_t rotary_dim() const {
         std::uint32_t sum = 0;

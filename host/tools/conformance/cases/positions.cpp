@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "conformance/cases/fields.hpp"
 #include "conformance/suite.hpp"
@@ -45,9 +46,8 @@ CasePositions implicit_positions(std::int64_t first, std::uint32_t batch, std::u
 }
 
 /// Sets strides of ids whose axes are named by letters: A position axis, B batch, S or T tokens.
-CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& folder,
-                                 const PositionsCase& described, std::uint32_t batch,
-                                 std::uint32_t tokens) {
+CasePositions explicit_positions(const CaseFolder& folder, const PositionsCase& described,
+                                 std::uint32_t batch, std::uint32_t tokens) {
     const CaseFolder::IntegerList ids = folder.integers(*described.numbers);
     const std::string& axes = described.axes;
     if (axes.size() != ids.shape.size()) {
@@ -58,7 +58,6 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
     prepared.source = VKROPE_POSITIONS_IDS;
     prepared.positions.int64 = ids.wide;
     prepared.positions.batch_stride = broadcast;  // unless there is an axis B
-    prepared.id_bytes = ids.wide ? 8 : 4;
     bool has_axes = false, has_tokens = false;
     std::int64_t stride = 1;
     for (std::size_t at = axes.size(); at-- > 0;) {
@@ -91,8 +90,7 @@ CasePositions explicit_positions(DeviceUnderTest& device, const CaseFolder& fold
     if (!has_tokens && tokens != 1) {
         wrong_file("positions.axes '{}' has no axis of the {} tokens", shown_text(axes), tokens);
     }
-    prepared.ids = device.upload(ids.bytes.data(), ids.bytes.size());
-    prepared.positions.ids = prepared.ids.whole();
+    prepared.ids = ids.bytes;
     prepared.largest = largest_of(ids.values);
     return prepared;
 }
@@ -161,15 +159,16 @@ class Expansion {
         CasePositions prepared;
         prepared.source = VKROPE_POSITIONS_IDS;
         std::vector<std::int32_t> ids(std::size_t{std::max(call.batch, 1u)} * call.tokens);
-        prepared.ids = device_.upload(ids.data(), ids.size() * sizeof ids[0]);
-        prepared.positions.ids = prepared.ids.whole();
         prepared.positions.batch_stride = call.tokens;
         if (ids.empty()) {
             return prepared;
         }
-        call.out = prepared.ids.whole();
+        Buffer out = device_.upload(ids.data(), ids.size() * sizeof ids[0]);
+        call.out = out.whole();
         device_.expand(call);
-        check(prepared.ids.download(ids.data(), ids.size() * sizeof ids[0]));
+        check(out.download(ids.data(), ids.size() * sizeof ids[0]));
+        const auto bytes = std::as_bytes(std::span(ids));
+        prepared.ids.assign(bytes.begin(), bytes.end());
         const std::vector<std::int64_t> values(ids.begin(), ids.end());
         compare_resolved(described, values);
         prepared.largest = largest_of(values);
@@ -225,9 +224,11 @@ Positions CasePositions::of(std::uint32_t first, std::optional<std::uint32_t> ax
         part.first = static_cast<std::int32_t>(part.first + first * batch_stride);
         return part;
     }
-    const auto skipped = (first * batch_stride + axis.value_or(0) * part.axis_stride) * id_bytes;
-    part.ids.offset += static_cast<VkDeviceSize>(skipped);
-    part.ids.range -= static_cast<VkDeviceSize>(skipped);
+    const std::int64_t id_bytes = part.int64 ? 8 : 4;
+    const auto skipped = static_cast<VkDeviceSize>(
+        (first * batch_stride + axis.value_or(0) * part.axis_stride) * id_bytes);
+    part.ids.offset += skipped;
+    part.ids.range -= skipped;
     if (axis) {
         part.axis_stride = 0;
     }
@@ -250,7 +251,7 @@ CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folde
             unsupported("positions.kind 'none' without a row of cos and sin for each token");
         case PositionKind::offset: return implicit_positions(described.value, batch, tokens, 0);
         case PositionKind::explicit_ids:
-            return explicit_positions(device, folder, described, batch, tokens);
+            return explicit_positions(folder, described, batch, tokens);
         case PositionKind::per_batch_offset: expansion.add_offsets(described.numbers, batch); break;
         case PositionKind::varlen:
             need_one_row();

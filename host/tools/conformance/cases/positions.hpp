@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Maps the positions of a case to the arguments of a call: a first position, ids unchanged, or ids
-// that the library expands on the device.
+// Maps the positions of a case to those of a call: a first position, ids unchanged, or ids that the
+// library expands on the device.
 #pragma once
 
 #include "conformance/cases/folder.hpp"
@@ -10,10 +10,9 @@ namespace vkrope::conformance {
 
 struct CasePositions {
     PositionSource source = VKROPE_POSITIONS_IMPLICIT;  // ids: one axis; axis_ids: `axes` axes
-    Positions positions;                                // of all sequences
+    Positions positions;  // of all sequences; `ids` has no buffer, its offset counts from 0
     std::uint32_t axes = 1;
-    Buffer ids;
-    std::uint32_t id_bytes = 4;
+    std::vector<std::byte> ids;
     std::uint64_t largest = 0;  // largest |position|
 
     /// Returns the positions of the sequences from `first` on, for one axis or for all.

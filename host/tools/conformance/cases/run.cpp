@@ -3,17 +3,29 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <list>
 #include <utility>
 
 #include "conformance/cases/angles.hpp"
-#include "conformance/cases/members.hpp"
 #include "conformance/cases/passes.hpp"
 #include "conformance/cases/positions.hpp"
 #include "conformance/interrupt.hpp"
+#include "verify/compare.hpp"
+#include "verify/on_device.hpp"
 
 namespace vkrope::conformance {
 namespace {
+
+/// A tensor of a case in memory. Each pass reads what the one before it has written.
+struct Part {
+    Actual actual;
+    std::optional<CaseCache> cache;
+    std::vector<std::uint64_t> planes;  // that are rotated
+    VkDescriptorBufferInfo in, out;
+    RowStrides strides;  // of `in`
+};
+using Parts = std::vector<Part*>;
 
 std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
                                           const CaseDescription& description) {
@@ -44,74 +56,119 @@ void pass_planes_through(const CaseTensor& tensor, const std::vector<std::uint64
     });
 }
 
-/// A running case: the state that its calls share.
+/// The rows of a plane from `sequence` on, in a piece of memory.
+Tensor rows(const Part& part, const VkDescriptorBufferInfo& piece, const RowStrides& strides,
+            Element element, std::uint64_t plane, std::uint32_t sequence) {
+    const CaseTensor& shape = part.actual.tensor;
+    const std::int64_t first = strides.offset + strides.plane * static_cast<std::int64_t>(plane) +
+                               strides.batch * sequence;
+    const VkDeviceSize skipped = verify::stored_bytes(element, static_cast<std::uint64_t>(first));
+    if (strides.token == 0 && shape.tokens > 1) {
+        unsupported("tensors.{}.view: all tokens are one row", shape.name);
+    }
+    // The library takes a stride of 0 to mean "packed", which makes no difference for an axis of
+    // length 1.
+    return {.where = {VK_NULL_HANDLE, piece.offset + skipped, piece.range - skipped},
+            .heads = shape.heads,
+            .token_stride = strides.token,
+            .head_stride = strides.head == 0 && shape.heads > 1 ? broadcast : strides.head,
+            .batch_stride = strides.batch};
+}
+
 class Run {
    public:
     Run(DeviceUnderTest& device, const CaseFolder& folder, const CaseDescription& description)
-        : device_(device), folder_(folder), description_(description),
-          covered_(device.upload("\0\0\0", sizeof(std::uint32_t))) {}
-
-    /// Rotates tensors with the same tokens.
-    void rotate(std::list<Resident*> residents) {
-        const CaseTensor& shape = residents.front()->tensor;
-        if (shape.batch == 0 || shape.tokens == 0) {
-            for (Resident* resident : residents) {
-                add_output(*resident);
+        : device_(device), folder_(folder), description_(description) {
+        all_.info.pairing = description.pairing;
+        all_.info.pairing_out = description.pairing_out;
+        all_.call.direction = description.direction;
+        all_.call.out_of_range = memory_.put(std::vector<std::uint32_t>{0});
+        for (const TensorIndex which : every_tensor) {
+            if (description.tensors[which]) {
+                add(which, *description.tensors[which]);
             }
-            return;
         }
-        const auto* cache = std::get_if<CacheCase>(&description_.angles);
-        const bool direct = cache != nullptr && cache->direct;
-        if (direct &&
-            (description_.positions.kind != PositionKind::none || description_.sections)) {
-            unsupported("positions or sections together with a row of cos and sin for each token");
-        }
-        const CasePositions positions =
-            direct ? row_per_token(shape.batch, shape.tokens,
-                                   rows_are_shared(folder_.array(cache->cos).header.shape, shape))
-                   : prepare_positions(device_, folder_, description_.positions, shape.batch,
-                                       shape.tokens);
-        const std::vector<Pass> passes = passes_of(description_, positions);
-        hold_work(residents, passes.size());
-        for (const Pass& pass : passes) {
-            for (Resident* resident : residents) {
-                add_output(*resident);
-            }
-            if (passes.size() > 1 && description_.has_steps) {
-                unsupported(
-                    "windows that overlap, or whose axes are not in order, with schema "
-                    "'rope-case/2'");
-            }
-            if (passes.size() > 1 && cache != nullptr) {
-                unsupported(
-                    "windows that overlap, or whose axes are not in order, with cos and sin from "
-                    "files");
-            }
-            run_pass(residents, pass, positions, angles_of(pass, positions));
-        }
+        check_head_dim();
     }
 
-    /// Number of tokens whose position is outside the table.
-    std::uint32_t uncovered() {
-        std::uint32_t count = 0;
-        device_.download(covered_, &count, sizeof count);
-        return count;
+    CaseResult result() {
+        Parts together;
+        for (Part& part : parts_) {
+            if (!together.empty() &&
+                !part.actual.tensor.same_tokens(together.front()->actual.tensor)) {
+                rotate(std::exchange(together, {}));
+            }
+            together.push_back(&part);
+        }
+        rotate(together);
+        std::uint32_t uncovered = 0;
+        std::memcpy(&uncovered, &memory_.bytes[all_.call.out_of_range.offset], sizeof uncovered);
+        if (uncovered != 0 && std::holds_alternative<BaseCase>(description_.angles)) {
+            unsupported("{} positions are beyond what the library's tables cover", uncovered);
+        }
+        CaseResult result = {.tensors = {}, .problem = std::move(problem_)};
+        for (Part& part : parts_) {
+            const auto first = memory_.bytes.begin() +
+                               static_cast<std::ptrdiff_t>(part.out.offset);
+            part.actual.bytes.assign(
+                first, first + static_cast<std::ptrdiff_t>(part.actual.output.initial.size()));
+            result.tensors.push_back(std::move(part.actual));
+        }
+        return result;
     }
 
    private:
+    void add(TensorIndex which, const TensorCase& described) {
+        CaseTensor tensor = read_tensor(folder_, tensor_names[which], described,
+                                        description_.dtype);
+        if (description_.has_steps && tensor.has_planes) {
+            unsupported("the axis P with schema 'rope-case/2'");
+        }
+        CaseOps ops = add_ops(folder_, description_.steps[which], tensor, which,
+                              description_.dtype, all_, memory_);
+        all_.info.tensor[which].heads = description_.has_steps ? tensor.heads : 0;
+        std::vector<std::uint64_t> planes = rotated_planes(tensor, description_);
+        pass_planes_through(tensor, planes, ops.output.initial);
+        const VkDescriptorBufferInfo in = memory_.put(tensor.parent.data),
+                                     out = memory_.put(ops.output.initial);
+        const RowStrides strides = tensor.in;
+        parts_.push_back({.actual = {.which = which,
+                                     .tensor = std::move(tensor),
+                                     .output = std::move(ops.output)},
+                          .cache = std::move(ops.cache),
+                          .planes = std::move(planes),
+                          .in = in,
+                          .out = out,
+                          .strides = strides});
+    }
+
+    void check_head_dim() const {
+        const CaseTensor& first = parts_.front().actual.tensor;
+        if (description_.head_dim && *description_.head_dim != first.head_dim) {
+            wrong_file("head_dim is {}; {} has {} channels a head", *description_.head_dim,
+                       first.name, first.head_dim);
+        }
+        const bool has_planes = std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
+            return part.actual.tensor.has_planes;
+        });
+        if (has_planes == description_.planes_rotated.empty()) {
+            wrong_file("planes_rotated {}", has_planes ? "is missing: a layout has the axis P"
+                                                       : "without a layout that has the axis P");
+        }
+    }
+
     /// A small case may still request much repeated work: windows one after another, planes that
     /// take one call each, sequences that a view repeats.
-    void hold_work(const std::list<Resident*>& residents, std::uint64_t passes) const {
+    static void hold_work(const Parts& parts, std::uint64_t passes) {
         constexpr std::uint64_t max_calls = 1u << 14, max_written = std::uint64_t{1} << 29;
-        for (const Resident* resident : residents) {
-            const CaseTensor& tensor = resident->tensor;
-            const std::uint64_t planes = rotated_planes(tensor, description_).size();
-            const std::uint64_t sequences = tensor.in.batch == 0 ? tensor.batch : 1;
+        for (const Part* part : parts) {
+            const CaseTensor& tensor = part->actual.tensor;
+            const std::uint64_t planes = part->planes.size(),
+                                sequences = tensor.in.batch == 0 ? tensor.batch : 1;
             if (passes * planes * sequences > max_calls) {
                 unsupported(
                     "tensors.{}: {} windows one after another, {} rotated planes and {} sequences "
-                    "that a view repeats take "
-                    "{} calls, more than {}",
+                    "that a view repeats take {} calls, more than {}",
                     tensor.name, passes, planes, sequences, passes * planes * sequences, max_calls);
             }
             if (passes > 1 && passes * tensor.count > max_written) {
@@ -121,14 +178,6 @@ class Run {
             }
             hold_elements(tensor, passes);
         }
-    }
-
-    void add_output(Resident& resident) {
-        if (resident.passes++ > 0) {
-            resident.in = std::move(resident.out);
-        }
-        const std::vector<std::byte>& initial = resident.output.initial;
-        resident.out = device_.upload(initial.data(), initial.size());
     }
 
     static bool rows_are_shared(const std::vector<std::uint64_t>& rows, const CaseTensor& shape) {
@@ -143,250 +192,294 @@ class Run {
         return shared;
     }
 
-    CaseAngles angles_of(const Pass& pass, const CasePositions& positions) const {
-        const std::uint32_t pairs = pass.rotary_dim() / 2;
-        if (const auto* cache = std::get_if<CacheCase>(&description_.angles)) {
-            return CaseAngles::cached(device_, folder_, *cache, pairs,
-                                      description_.attention_factor, description_.gain);
+    /// Rotates tensors with the same tokens.
+    void rotate(Parts parts) {
+        const CaseTensor& shape = parts.front()->actual.tensor;
+        if (shape.batch == 0 || shape.tokens == 0) {
+            return;
         }
-        RopeParams rotation;
-        rotation.pairing = description_.pairing;
-        rotation.rotary_dim = rotation.head_dim = pass.rotary_dim();
+        const auto* cache = std::get_if<CacheCase>(&description_.angles);
+        const bool direct = cache != nullptr && cache->direct;
+        if (direct &&
+            (description_.positions.kind != PositionKind::none || description_.sections)) {
+            unsupported("positions or sections together with a row of cos and sin for each token");
+        }
+        CasePositions positions =
+            direct ? row_per_token(shape.batch, shape.tokens,
+                                   rows_are_shared(folder_.array(cache->cos).header.shape, shape))
+                   : prepare_positions(device_, folder_, description_.positions, shape.batch,
+                                       shape.tokens);
+        if (positions.source != VKROPE_POSITIONS_IMPLICIT) {
+            positions.positions.ids = memory_.put(positions.ids);
+        }
+        const std::vector<Pass> passes = passes_of(description_, positions);
+        hold_work(parts, passes.size());
+        if (passes.size() > 1 && description_.has_steps) {
+            unsupported(
+                "windows that overlap, or whose axes are not in order, with schema 'rope-case/2'");
+        }
+        if (passes.size() > 1 && cache != nullptr) {
+            unsupported(
+                "windows that overlap, or whose axes are not in order, with cos and sin from "
+                "files");
+        }
+        for (const Pass& pass : passes) {
+            if (&pass != passes.data()) {
+                read_last_outputs(parts);
+            }
+            run_pass(parts, operation_of(pass, positions), pass, positions);
+        }
+    }
+
+    /// Outputs become inputs. The next ones go to memory as it was before the first pass.
+    void read_last_outputs(const Parts& parts) {
+        for (Part* part : parts) {
+            const std::vector<std::byte>& initial = part->actual.output.initial;
+            std::swap(part->in, part->out);
+            part->strides = part->actual.tensor.out;
+            if (part->out.range < initial.size()) {
+                part->out = memory_.put(initial);
+            }
+            std::copy(initial.begin(), initial.end(), &memory_.bytes[part->out.offset]);
+            part->out.range = part->in.range;
+        }
+    }
+
+    /// What the calls of a pass have in common.
+    verify::Operation operation_of(const Pass& pass, const CasePositions& positions) {
+        verify::Operation operation = all_;
+        KernelInfo& info = operation.info;
+        info.rotary_dim = pass.rotary_dim();
+        info.sections = pass.sections;
+        info.positions = positions.source == VKROPE_POSITIONS_AXIS_IDS && pass.sections.axes == 0
+                             ? VKROPE_POSITIONS_IDS
+                             : positions.source;
+        for (std::size_t index = 0; pass.windows.size() > 1 && index < pass.windows.size();
+             ++index) {
+            info.windows[index] = {.offset = pass.windows[index].offset,
+                                   .rotary_dim = pass.windows[index].rotary_dim};
+        }
+        operation.call.gain = description_.gain;
+        operation.attention_factor = description_.attention_factor;
+        if (const auto* cache = std::get_if<CacheCase>(&description_.angles)) {
+            add_cos_sin_cache(folder_, *cache, operation, memory_);
+            if (info.channel_angles && pass.windows.size() > 1) {
+                unsupported("angles.width full with several windows");
+            }
+            return operation;
+        }
         for (const WindowCase& window : pass.windows) {  // each window has its own exponents
             const Frequencies frequencies = frequencies_of(
                 folder_, std::get<BaseCase>(description_.angles), description_.attention_factor,
                 description_.sections, window.rotary_dim / 2);
-            rotation.inv_freq.insert(rotation.inv_freq.end(), frequencies.inv_freq.begin(),
-                                     frequencies.inv_freq.end());
-            rotation.attention_factor = frequencies.attention_factor;
+            operation.inv_freq.insert(operation.inv_freq.end(), frequencies.inv_freq.begin(),
+                                      frequencies.inv_freq.end());
+            operation.attention_factor = frequencies.attention_factor;
         }
-        rotation.sections = pass.sections;
-        return CaseAngles::exact(device_, rotation, description_.gain, positions.largest);
+        add_table(operation, positions.largest);
+        return operation;
     }
 
-    KernelInfo kernel_of(const Pass& pass, const CasePositions& positions,
-                         const CaseAngles& angles) const {
-        KernelInfo info = {.pairing = description_.pairing, .rotary_dim = pass.rotary_dim()};
-        info.angles = angles.source();
-        info.table = angles.element();
-        info.channel_angles = angles.channel_angles();
-        if (info.channel_angles && pass.windows.size() > 1) {
-            unsupported("angles.width full with several windows");
+    /// Every |position| up to `largest` is covered.
+    void add_table(verify::Operation& operation, std::uint64_t largest) {
+        operation.max_position = static_cast<std::uint32_t>(largest + 1);
+        operation.info.angles =
+            value_of(plan_angles(verify::rotation_of(operation), VKROPE_ANGLES_AUTOMATIC,
+                                 largest + 1, device_.info().limits->maxImageDimension2D),
+                     "angles: ")
+                .source;
+        if (operation.info.angles == VKROPE_ANGLES_COMPUTED &&
+            operation.info.positions == VKROPE_POSITIONS_IMPLICIT) {
+            operation.call.out_of_range = {};
         }
-        info.positions = positions.source;
-        info.sections = pass.sections;
-        if (positions.source == VKROPE_POSITIONS_AXIS_IDS && pass.sections.axes == 0) {
-            info.positions = VKROPE_POSITIONS_IDS;
-        }
-        info.pairing_out = description_.pairing_out;
-        if (pass.windows.size() > 1) {
-            for (std::size_t index = 0; index < pass.windows.size(); ++index) {
-                info.windows[index] = {.offset = pass.windows[index].offset,
-                                       .rotary_dim = pass.windows[index].rotary_dim};
-            }
-        }
-        return info;
     }
 
-    void run_pass(const std::list<Resident*>& residents, const Pass& pass,
-                  const CasePositions& positions, const CaseAngles& angles) {
-        std::vector<Part> parts;
-        const Resident* v = nullptr;
-        for (const Resident* resident : residents) {
-            if (resident->which == V) {
-                v = resident->tensor.heads > 0 ? resident : nullptr;
-                continue;
-            }
-            for (const std::uint64_t plane : rotated_planes(resident->tensor, description_)) {
-                if (resident->tensor.heads > 0) {
-                    parts.push_back({.resident = resident, .plane = plane});
-                }
+    void run_pass(const Parts& parts, const verify::Operation& common, const Pass& pass,
+                  const CasePositions& positions) {
+        Parts rotated;
+        Part* v = nullptr;
+        for (Part* part : parts) {
+            if (part->actual.tensor.heads > 0) {
+                part->actual.which == V ? void(v = part) : rotated.push_back(part);
             }
         }
-        DeviceUnderTest::KernelCall common = {.info = kernel_of(pass, positions, angles),
-                                              .call = {}};
-        common.call.angles = angles.angles();
-        common.call.direction = description_.direction;
-        common.call.gain = angles.gain();
-        if (common.info.angles != VKROPE_ANGLES_COMPUTED ||
-            common.info.positions != VKROPE_POSITIONS_IMPLICIT) {
-            common.call.out_of_range = covered_.whole();
+        if (v != nullptr && !rotated.empty() && rotated.back()->actual.which == K &&
+            same_slots(rotated.back()->cache, v->cache)) {
+            rotated.push_back(std::exchange(v, nullptr));
         }
-        const std::uint32_t first = pass.windows.size() > 1 ? 0 : pass.windows.front().offset;
-        for (std::size_t index = 0; index < parts.size();) {
-            // Two at a time are Q and K of one call, if the library takes them together. V goes
-            // along with K.
-            const std::size_t left = parts.size() - index;
-            for (std::size_t count = std::min<std::size_t>(left, 2); count > 0; --count) {
-                Members members = {.q = &parts[index],
-                                   .k = count == 2 ? &parts[index + 1] : nullptr};
-                if (members.k == nullptr && members.q->resident->which == K) {
-                    std::swap(members.q, members.k);
-                }
-                const bool v_fits = v != nullptr && parts.size() <= 2 && members.k != nullptr &&
-                                    same_slots(members.k->resident->ops.cache(), v->ops.cache());
-                const Part v_part = {.resident = v, .plane = 0};
-                bool taken = false;
-                for (const bool with_v : {true, false}) {
-                    members.v = with_v && v_fits ? &v_part : nullptr;
-                    taken = (!with_v || v_fits) &&
-                            run_sequences(common, members, first, pass, positions);
-                    if (taken) {
-                        v = members.v != nullptr ? nullptr : v;
-                        break;
-                    }
-                }
-                if (taken) {
-                    index += count;
-                    break;
-                }
-            }
-        }
+        run(rotated, common, pass, positions);
         if (v != nullptr) {
             run_v_alone(*v);
         }
     }
 
-    /// Runs all sequences in one call or, if a view repeats one of them, each in its own. Returns
-    /// false if the library takes the tensors only separately.
-    bool run_sequences(const DeviceUnderTest::KernelCall& common, const Members& members,
-                       std::uint32_t rotary_offset, const Pass& pass,
-                       const CasePositions& positions) {
-        const CaseTensor& shape = (members.q != nullptr ? members.q : members.k)->resident->tensor;
-        bool repeats = false;
-        for (const Part* part : {members.q, members.k, members.v}) {
-            repeats = repeats || (part != nullptr && input_strides(*part).batch == 0);
+    /// A kernel needs a tensor that it rotates, but not every call: here one pair of K.
+    void run_v_alone(Part& v) {
+        verify::Operation operation = all_;
+        operation.info.rotary_dim = 2;
+        operation.inv_freq = {1};
+        CasePositions from_0;
+        from_0.positions.batch_stride = broadcast;
+        add_table(operation, v.actual.tensor.tokens);
+        const std::vector<Call> calls = add_tensors({&v}, operation, {.windows = {{}}}, from_0);
+        operation.info.tensor[K].head_dim = 2;
+        run({&v}, operation, calls);
+    }
+
+    /// Runs tensors in one call or, if the library does not take them together, in several.
+    void run(const Parts& parts, const verify::Operation& common, const Pass& pass,
+             const CasePositions& positions) {
+        if (parts.empty()) {
+            return;
         }
+        if (parts.front()->actual.which == V) {
+            return run_v_alone(*parts.front());
+        }
+        const Parts first(parts.begin(), parts.begin() + 1), rest(parts.begin() + 1, parts.end());
+        const bool planes = std::any_of(parts.begin(), parts.end(), [](const Part* part) {
+            return part->actual.tensor.has_planes;
+        });
+        if (rest.empty() || !planes) {
+            verify::Operation operation = common;
+            const std::vector<Call> calls = add_tensors(parts, operation, pass, positions);
+            if (run(parts, operation, calls)) {
+                return;
+            }
+        }
+        run(first, common, pass, positions);
+        run(rest, common, pass, positions);
+    }
+
+    /// Completes an operation for some tensors; returns its calls: one for each plane, and for each
+    /// sequence if a view repeats one.
+    std::vector<Call> add_tensors(const Parts& parts, verify::Operation& operation,
+                                  const Pass& pass, const CasePositions& positions) {
+        KernelInfo& info = operation.info;
+        bool repeats = false;
+        OfEachTensor<bool> present = {};
+        for (const Part* part : parts) {
+            present[part->actual.which] = true;
+            repeats = repeats || part->strides.batch == 0;
+            info.scatter_kv = info.scatter_kv || part->cache;
+            if (part->cache) {
+                operation.call.paged_cache = part->cache->paged;
+            }
+            if (part->actual.which != V) {
+                info.tensor[part->actual.which].rotary_offset =
+                    pass.windows.size() > 1 ? 0 : pass.windows.front().offset;
+            }
+        }
+        for (const TensorIndex which : every_tensor) {
+            if (!present[which]) {
+                info.tensor[which] = {};
+                operation.call.scale_tokens[which] = operation.call.scales_out[which] = {};
+            }
+        }
+        // Tensors without parameters have no sets.
+        info.two_parameter_sets = operation.call.first_set_tokens != 0;
+        info.two_parameter_sets = info.two_parameter_sets &&
+                                  value_of(plan_parameters(info)).bytes > 0;
+        if (!info.two_parameter_sets) {
+            operation.call.first_set_tokens = 0;
+        }
+        const CaseTensor& shape = parts.front()->actual.tensor;
         const std::uint32_t step = repeats && shape.batch > 1 ? 1 : shape.batch;
         if (step != shape.batch && description_.has_steps) {
             unsupported("sequences that a view repeats with schema 'rope-case/2'");
         }
-        DeviceUnderTest::KernelCall call = common;
-        const Buffer parameters = add_formats(device_, description_, call, members, rotary_offset);
-        for (std::uint32_t first = 0; first < shape.batch; first += step) {
+        operation.call.batch = step;
+        operation.call.tokens = shape.tokens;
+        std::vector<Call> calls;
+        for (const std::uint64_t plane : parts.front()->planes) {
+            for (std::uint32_t sequence = 0; sequence < shape.batch; sequence += step) {
+                Call& call = calls.emplace_back(operation.call);
+                call.positions = positions.of(sequence, pass.axis);
+                for (const Part* part : parts) {
+                    const TensorIndex which = part->actual.which;
+                    call.in[which] = rows(*part, part->in, part->strides, description_.dtype, plane,
+                                          sequence);
+                    call.out[which] =
+                        part->cache
+                            ? Tensor{.where = part->out,
+                                     .heads = part->actual.tensor.heads,
+                                     .head_stride = part->cache->head_stride}
+                            : rows(*part, part->out, part->actual.tensor.out,
+                                   part->actual.output.element, plane, sequence);
+                }
+            }
+        }
+        return calls;
+    }
+
+    /// Returns false if the library takes the tensors only separately.
+    bool run(const Parts& parts, verify::Operation& operation, const std::vector<Call>& calls) {
+        operation.memory = memory_.bytes;
+        verify::OnDevice there = value_of(verify::OnDevice::make(device_.device(), operation));
+        for (const Call& call : calls) {
             leave_off_if_interrupted();
-            call.call.batch = step;
-            call.call.tokens = shape.tokens;
-            call.call.positions = positions.of(first, pass.axis);
-            place(description_, members.q, first, call.call.in[Q], call.call.out[Q]);
-            place(description_, members.k, first, call.call.in[K], call.call.out[K]);
-            place(description_, members.v, first, call.call.in[V], call.call.out[V]);
-            const bool several = members.v != nullptr ||
-                                 (members.q != nullptr && members.k != nullptr);
-            if (several &&
-                device_.accepts(call.info, call.call).code == VKROPE_ERROR_INVALID_ARGUMENT) {
+            const Call placed = there.call(call);
+            if (parts.size() > 1 && device_.accepts(operation.info, placed).code ==
+                                        VKROPE_ERROR_INVALID_ARGUMENT) {
                 return false;
             }
-            device_.rotate(call);
+            device_.rotate({operation.info, placed});
+        }
+        verify::Bytes& after = memory_.bytes;
+        device_.download(there.memory(), after.data(), after.size());
+        const std::string problem =
+            verify::compare(operation, after, device_.traits().flushes_subnormals, calls).problem;
+        problem_ = problem_.empty() ? problem : problem_;
+        operation.call = calls.front();
+        for (Part* part : parts) {
+            look_at(*part, operation);
         }
         return true;
     }
 
-    /// The kernel moves V along with a tensor that it rotates: here a K of one pair of zeros, which
-    /// goes to a cache of its own if V goes to one.
-    void run_v_alone(const Resident& v) {
-        const CaseTensor& shape = v.tensor;
-        RopeParams rotation;
-        rotation.head_dim = rotation.rotary_dim = 2;
-        rotation.inv_freq = {1};
-        const CaseAngles angles = CaseAngles::exact(device_, rotation, VKROPE_GAIN_APPLY,
-                                                    shape.tokens);
-        DeviceUnderTest::KernelCall call = {.info = {.pairing = VKROPE_HALF_SPLIT, .rotary_dim = 2},
-                                            .call = {}};
-        call.info.angles = angles.source();
-        call.info.tensor[K].head_dim = 2;
-        call.call.angles = angles.angles();
-        call.call.batch = shape.batch;
-        call.call.tokens = shape.tokens;
-        call.call.positions.batch_stride = broadcast;
-        const Part part = {.resident = &v, .plane = 0};
-        const Buffer parameters = add_formats(device_, description_, call, {.v = &part}, 0);
-        place(description_, &part, 0, call.call.in[V], call.call.out[V]);
-        const std::vector<float> zeros(std::size_t{2} * shape.batch * shape.tokens);
-        const Buffer from = device_.upload(zeros.data(), zeros.size() * sizeof(float));
-        const std::uint64_t rows = v.output.initial.size() /
-                                   std::max<std::uint64_t>(v.output.row_bytes, 1);
-        const std::vector<float> room(
-            std::max<std::size_t>(zeros.size(), rows * v.tensor.head_dim));
-        const Buffer to = device_.upload(room.data(), room.size() * sizeof(float));
-        call.call.in[K] = {.where = from.whole(), .heads = 1};
-        call.call.out[K] = {.where = to.whole(), .heads = 1};
-        device_.rotate(call);
+    /// Notes the rows that a call has stored, and its scales.
+    void look_at(Part& part, const verify::Operation& operation) {
+        Actual& actual = part.actual;
+        const TensorIndex which = actual.which;
+        if (part.cache) {
+            verify::each_stored_row(operation, which, [&](std::uint64_t, std::size_t byte) {
+                actual.output.written[(byte - part.out.offset) / actual.output.row_bytes] = true;
+            });
+        }
+        MadeScales made;
+        made.values = verify::made_scales(operation, which, memory_.bytes);
+        if (made.values.empty()) {
+            return;
+        }
+        const reference::Tensor out = verify::rows_of(operation, which, true);
+        for (std::size_t row = 0; row < made.values.size(); ++row) {
+            if (!verify::scale_of(operation, which, out, row)) {
+                made.values[row] = std::numeric_limits<float>::quiet_NaN();
+            }
+        }
+        if (actual.tensor.has_batch) {
+            made.shape.push_back(actual.tensor.batch);
+        }
+        if (actual.tensor.has_tokens) {
+            made.shape.push_back(actual.tensor.tokens);
+        }
+        made.shape.push_back(actual.tensor.heads);
+        actual.scales = std::move(made);
     }
 
     DeviceUnderTest& device_;
     const CaseFolder& folder_;
     const CaseDescription& description_;
-    Buffer covered_;
+    verify::Operation all_;  // what every pass has, with all tensors
+    verify::Memory memory_{1};
+    std::list<Part> parts_;
+    std::string problem_;
 };
-
-void check_head_dim(const CaseDescription& description, const std::list<Resident>& residents) {
-    const CaseTensor& first = residents.front().tensor;
-    if (description.head_dim && *description.head_dim != first.head_dim) {
-        wrong_file("head_dim is {}; {} has {} channels a head", *description.head_dim, first.name,
-                   first.head_dim);
-    }
-    const bool has_planes = std::any_of(
-        residents.begin(), residents.end(),
-        [](const Resident& resident) { return resident.tensor.has_planes; });
-    if (has_planes == description.planes_rotated.empty()) {
-        wrong_file("planes_rotated {}", has_planes ? "is missing: a layout has the axis P"
-                                                   : "without a layout that has the axis P");
-    }
-}
 
 }  // namespace
 
-std::vector<Actual> run_case(DeviceUnderTest& device, const CaseFolder& folder,
-                             const CaseDescription& description) {
-    std::list<Resident> residents;
-    for (const TensorIndex which : every_tensor) {
-        if (!description.tensors[which]) {
-            continue;
-        }
-        CaseTensor tensor = read_tensor(folder, tensor_names[which], *description.tensors[which],
-                                        description.dtype);
-        if (description.has_steps && tensor.has_planes) {
-            unsupported("the axis P with schema 'rope-case/2'");
-        }
-        CaseOps ops(device, folder, description.steps[which], tensor, description.dtype);
-        CaseOutput output = ops.output(device, tensor);
-        pass_planes_through(tensor, rotated_planes(tensor, description), output.initial);
-        Buffer parent = device.upload(tensor.parent.data.data(), tensor.parent.data.size());
-        residents.push_back({.which = which,
-                             .tensor = std::move(tensor),
-                             .ops = std::move(ops),
-                             .output = std::move(output),
-                             .in = std::move(parent)});
-    }
-    check_head_dim(description, residents);
-
-    Run run(device, folder, description);
-    std::list<Resident*> together;
-    for (Resident& resident : residents) {
-        if (!together.empty() && !resident.tensor.same_tokens(together.front()->tensor)) {
-            run.rotate(std::exchange(together, {}));
-        }
-        together.push_back(&resident);
-    }
-    run.rotate(together);
-    const std::uint32_t uncovered = run.uncovered();
-    if (uncovered != 0 && std::holds_alternative<BaseCase>(description.angles)) {
-        unsupported("{} positions are beyond what the library's tables cover", uncovered);
-    }
-    std::vector<Actual> actual;
-    for (Resident& resident : residents) {
-        std::vector<std::byte> bytes(resident.output.initial.size());
-        if (!bytes.empty()) {
-            device.download(resident.out, bytes.data(), bytes.size());
-        }
-        actual.push_back({.which = resident.which,
-                          .tensor = std::move(resident.tensor),
-                          .output = std::move(resident.output),
-                          .bytes = std::move(bytes),
-                          .scales = resident.ops.made_scales(device)});
-    }
-    return actual;
+CaseResult run_case(DeviceUnderTest& device, const CaseFolder& folder,
+                    const CaseDescription& description) {
+    return Run(device, folder, description).result();
 }
 
 }  // namespace vkrope::conformance

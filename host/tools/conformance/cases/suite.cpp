@@ -75,11 +75,11 @@ class CaseCheck : public Check {
             return *refused_;
         }
         const CaseDescription description = describe(parse_document(files_.document()));
-        const std::vector<Actual> actual = run_case(device, files_, description);
+        const CaseResult result = run_case(device, files_, description);
         if (!outputs_.empty()) {
-            write(description, actual);
+            write(description, result.tensors);
         }
-        return judge(description, actual);
+        return judge(description, result);
     }
 
     /// Refuses a case with a duplicate id; it keeps the id derived from its folder.
@@ -88,7 +88,8 @@ class CaseCheck : public Check {
     }
 
    private:
-    Outcome judge(const CaseDescription& description, const std::vector<Actual>& all) const {
+    Outcome judge(const CaseDescription& description, const CaseResult& result) const {
+        const std::vector<Actual>& all = result.tensors;
         Outcome outcome = {.verdict = Verdict::computed};
         std::size_t compared = 0;
         std::uint64_t elements = 0;
@@ -102,6 +103,9 @@ class CaseCheck : public Check {
             if (!comparison.problem.empty() && outcome.reason.empty()) {
                 outcome.reason = comparison.problem;
             }
+        }
+        if (outcome.reason.empty()) {
+            outcome.reason = result.problem;
         }
         if (!outcome.reason.empty()) {
             outcome.verdict = Verdict::fail;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The memory of an operation while pieces are added to it.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <span>
+
+#include "verify/operation.hpp"
+
+namespace vkrope::verify {
+
+/// Pieces separated by guard zones, initially random bytes.
+class Memory {
+   public:
+    explicit Memory(std::uint64_t seed) : random_(seed) {}
+
+    /// Returns the start of a new piece: a multiple of 16, with guard bytes before and after it.
+    VkDescriptorBufferInfo take(std::uint64_t size) {
+        constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
+        const std::uint64_t start = (bytes.size() + guard + 15) / 16 * 16,
+                            end = (start + size + guard + 15) / 16 * 16;
+        std::uint64_t at = bytes.size();  // ends are multiples of 16
+        bytes.resize(end);
+        for (; at < end; at += sizeof(std::uint64_t)) {
+            const std::uint64_t word = random_();
+            std::memcpy(&bytes[at], &word, sizeof word);
+        }
+        return {VK_NULL_HANDLE, start, size};
+    }
+
+    /// At least 4 bytes, so that an empty piece can be bound.
+    template <class T>
+    VkDescriptorBufferInfo put(const std::vector<T>& content) {
+        const auto from = std::as_bytes(std::span(content));
+        const VkDescriptorBufferInfo piece = take(std::max<std::size_t>(from.size(), 4));
+        std::copy(from.begin(), from.end(), &bytes[piece.offset]);
+        return piece;
+    }
+
+    VkDescriptorBufferInfo put(const std::vector<std::int64_t>& numbers, bool wide) {
+        return wide ? put(numbers) : put(std::vector<std::int32_t>(numbers.begin(), numbers.end()));
+    }
+
+    Bytes bytes;
+
+   private:
+    std::mt19937_64 random_;
+};
+
+}  // namespace vkrope::verify
