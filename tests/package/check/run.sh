@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# ./dev check: the format of the tree, the tables of its pages, then clang-tidy on the C++ sources
-# that have changed. ./dev sources this file; its functions are at hand.
+# ./dev check: the format of the tree, its budgets of lines, the tables of its pages, then
+# clang-tidy on the C++ sources that have changed. ./dev sources this file; its functions are at
+# hand.
 # shellcheck shell=sh
 
 # source_with HEADER: one source that includes it, as FOLDER/NAME or, beside it, as NAME.
@@ -33,6 +34,7 @@ changed_sources() {
 check() {
     status=0
     sh tests/package/check/check.sh "$PWD" || status=1
+    sh tests/package/check/budgets.sh "$PWD" || status=1
     sh bench/pages.sh --check || status=1
     changed=$(changed_sources)
     if [ -n "$changed" ]; then

@@ -64,6 +64,16 @@ if command -v git >/dev/null; then
     seeded 'the subject of the last commit has 73 characters'
 fi
 
+# budgets: the lines of a part.
+yes 'a line' | head -n 9999 >shaders/long.glsl
+if sh "$source/tests/package/check/budgets.sh" "$work" >"$work.log" 2>&1 ||
+    ! grep -qE '^FAILED: shaders has [0-9]{5} lines: [0-9]+ at most$' "$work.log"; then
+    echo 'FAILED: not noticed: a part with too many lines' && cat "$work.log" && failed=1
+fi
+tree
+sh "$source/tests/package/check/budgets.sh" "$work" >"$work.log" 2>&1 ||
+    { echo 'FAILED: a small tree is over its budgets:' && cat "$work.log" && failed=1; }
+
 # tidy: what clang-tidy says of one.cpp.
 tidy() {
     printf '[{\n"directory": "%s",\n"command": "c++ -std=c++20 -c one.cpp",\n"file": "%s"\n}]\n' \
