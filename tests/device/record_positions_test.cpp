@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record_positions(): 64-bit ids, offsets, ragged batches and shards become int32 ids.
-#include <algorithm>
+// record_positions(): ids of f32, calls of many workgroups, any cu_seqlens, and its rules. The
+// conformance suite has offsets, ragged batches and shards.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -36,59 +36,6 @@ std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* o
 }
 
 }  // namespace
-
-TEST_CASE(
-    "offsets of sequences and ids of 64 bits become int32 ids; what does not fit is -2^31, and "
-    "counts") {
-    for (const bool push_descriptors : {true, false}) {
-        Device& on = device(push_descriptors);
-        constexpr std::uint32_t batch = 5, tokens = 131;
-        const std::vector<std::int64_t> offsets = {0, -1000, INT32_MAX - 130, INT32_MAX, INT64_MAX};
-        const std::vector<std::int32_t> narrow = {0, -1000, INT32_MAX - 130, INT32_MAX, INT32_MIN};
-        Buffer offsets64 = upload(on, bytes_of(offsets)), offsets32 = upload(on, bytes_of(narrow));
-        std::uint32_t outside = 0, expected_outside = 0;
-        const auto check = [&](const std::vector<std::int32_t>& got, const auto& starts,
-                               std::int64_t first) {
-            expected_outside = 0;
-            std::size_t wrong = 0;
-            for (std::uint32_t i = 0; i < batch * tokens; ++i) {
-                const __int128 position = static_cast<__int128>(starts[i / tokens]) + first +
-                                          i % tokens;
-                const bool fits = position >= lowest && position <= INT32_MAX;
-                expected_outside += !fits;
-                wrong += got[i] != (fits ? std::int64_t(position) : lowest);
-            }
-            CHECK(wrong == 0);
-            CHECK(outside == expected_outside);
-        };
-        PositionCall call{.batch = batch, .tokens = tokens};
-        check(expand(on, call, &outside), std::vector<std::int64_t>(batch), 0);
-        call.first = -7;
-        check(expand(on, call, &outside), std::vector<std::int64_t>(batch), -7);
-        call.offsets = offsets32.whole();
-        check(expand(on, call, &outside), narrow, -7);
-        call.offsets = offsets64.whole();
-        call.offsets_int64 = true;
-        check(expand(on, call, &outside), offsets, -7);
-        CHECK(outside > 0);
-
-        auto ids = random_positions<std::int64_t>(batch * tokens, INT64_MIN / 4, INT64_MAX / 4, 9);
-        for (std::size_t i = 0; i < ids.size(); i += 2)
-            ids[i] >>= 31;  // half of them fit into int32, or nearly
-        Buffer ids_buffer = upload(on, bytes_of(ids));
-        const auto got = expand(on, {.batch = batch, .tokens = tokens, .ids = ids_buffer.whole()},
-                                &outside);
-        std::size_t wrong = 0, far = 0;
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-            const bool fits = ids[i] >= lowest && ids[i] <= INT32_MAX;
-            far += !fits;
-            wrong += got[i] != (fits ? ids[i] : lowest);
-        }
-        CHECK(wrong == 0);
-        CHECK(outside == far);
-        CHECK(far < ids.size());
-    }
-}
 
 TEST_CASE("more tokens than a row of workgroups has: each has the id of its own place") {
     constexpr std::uint32_t tokens = 1500;  // 24 workgroups: 3 along x, 8 along y
@@ -148,41 +95,6 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("ragged batches: a token's place in its sequence, empty sequences and padding included") {
-    std::mt19937 generator(17);
-    for (const bool wide : {false, true}) {
-        for (int round = 0; round < 6; ++round) {
-            std::vector<std::int64_t> starts = {0};
-            const std::uint32_t sequences = 1 + std::uint32_t(generator() % 40);
-            for (std::uint32_t i = 0; i < sequences; ++i)
-                starts.push_back(starts.back() + (generator() % 3 ? generator() % 50 : 0));
-            const std::uint32_t tokens = std::uint32_t(starts.back()) +
-                                         9;  // the last tokens are padding
-            const auto offsets = random_positions<std::int32_t>(sequences, -100, 100,
-                                                                std::uint32_t(round));
-            Buffer starts_buffer = upload(
-                device(), wide ? bytes_of(starts)
-                               : bytes_of(std::vector<std::int32_t>(starts.begin(), starts.end())));
-            Buffer offsets_buffer = upload(device(), bytes_of(offsets));
-            PositionCall call{.tokens = tokens, .first = 3};
-            call.cu_seqlens = starts_buffer.whole();
-            call.sequences = sequences;
-            call.cu_seqlens_int64 = wide;
-            if (round % 2) call.offsets = offsets_buffer.whole();
-            const auto got = expand(device(), call);
-            for (std::uint32_t t = 0; t < tokens; ++t) {
-                const auto end = std::upper_bound(starts.begin(), starts.end(), std::int64_t{t});
-                const std::size_t sequence = std::size_t(end - starts.begin()) - 1;
-                const bool member = end != starts.end();
-                const std::int64_t expected = member ? 3 + std::int64_t{t} - starts[sequence] +
-                                                           (round % 2 ? offsets[sequence] : 0)
-                                                     : 0;
-                REQUIRE(got[t] == expected);
-            }
-        }
-    }
-}
-
 TEST_CASE("cu_seqlens of any values: every id is written, nothing else is touched") {
     std::mt19937 generator(23);
     for (int round = 0; round < 20; ++round) {
@@ -196,65 +108,6 @@ TEST_CASE("cu_seqlens of any values: every id is written, nothing else is touche
         call.sequences = std::uint32_t(values.size()) - 1;
         call.cp_size = 1 + round % 3;
         CHECK(expand(device(), call).size() == 100);
-    }
-}
-
-TEST_CASE("zig-zag shards: together they are the whole sequence, and their bits equal the whole") {
-    constexpr std::uint32_t chunk = 3;
-    for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
-        const std::uint32_t whole = 2 * cp_size * chunk, local = 2 * chunk, batch = 2;
-        AngleTable table = must(AngleTable::make(device(),
-                                                 rotation(VKROPE_HALF_SPLIT, D, R, offset, 0),
-                                                 VKROPE_ANGLES_FACTORED_TEXTURE, 64));
-        const Rotating all(VKROPE_F16, batch, whole, 19);
-        const std::vector<std::int32_t> starts = {10, -4};
-        Buffer offsets = upload(device(), bytes_of(starts));
-        const auto positions = expand(
-            device(), {.batch = batch, .tokens = whole, .offsets = offsets.whole()});
-        Buffer ids = upload(device(), bytes_of(positions));
-        const KernelInfo info = info_for(VKROPE_F16, VKROPE_POSITIONS_IDS);
-        const Bytes expected = all(device(), info, table,
-                                   {.ids = ids.whole(), .batch_stride = whole});
-        const std::size_t row = heads * D * 2;
-        for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
-            PositionCall call{.batch = batch,
-                              .tokens = local,
-                              .offsets = offsets.whole(),
-                              .cp_size = cp_size,
-                              .cp_rank = rank};
-            Buffer shard_ids = upload(device(), bytes_of(expand(device(), call)));
-            Rotating shard(VKROPE_F16, batch, local, 0);
-            Bytes want(shard.in.size());
-            for (std::uint32_t t = 0; t < batch * local; ++t) {
-                const std::uint32_t place = t % local;
-                const std::uint32_t of_whole = place < chunk ? rank * chunk + place
-                                                             : (2 * cp_size - 1 - rank) * chunk +
-                                                                   place - chunk;
-                const std::size_t from = (t / local * whole + of_whole) * row;
-                std::copy_n(all.in.begin() + from, row, shard.in.begin() + t * row);
-                std::copy_n(expected.begin() + from, row, want.begin() + t * row);
-            }
-            CHECK(shard(device(), info, table, {.ids = shard_ids.whole(), .batch_stride = local}) ==
-                  want);
-        }
-        // Ragged: two sequences of different lengths; cu_seqlens of the whole.
-        const std::vector<std::int32_t> cu = {0, std::int32_t(whole), std::int32_t(3 * whole)};
-        Buffer cu_buffer = upload(device(), bytes_of(cu));
-        for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
-            PositionCall call{.tokens = 3 * local,
-                              .cu_seqlens = cu_buffer.whole(),
-                              .sequences = 2,
-                              .cp_size = cp_size,
-                              .cp_rank = rank};
-            std::vector<std::int32_t> expected_ids;
-            for (const std::uint32_t size : {chunk, 2 * chunk}) {  // chunk length of each sequence
-                for (const std::uint32_t held : {rank, 2 * cp_size - 1 - rank}) {
-                    for (std::uint32_t t = 0; t < size; ++t)
-                        expected_ids.push_back(std::int32_t(held * size + t));
-                }
-            }
-            CHECK(expand(device(), call) == expected_ids);
-        }
     }
 }
 

@@ -30,11 +30,6 @@ struct Rotating {
     // Rotates `in` at these positions.
     Bytes operator()(Device& on, const KernelInfo& info, const AngleTable& table,
                      const Positions& positions, Buffer* counter = nullptr) const {
-        return (*this)(on, make_kernel(on, info), table, positions, counter);
-    }
-
-    Bytes operator()(Device& on, const Owned<Kernel>& kernel, const AngleTable& table,
-                     const Positions& positions, Buffer* counter = nullptr) const {
         Buffer from = upload(on, in), to = upload(on, Bytes(in.size()));
         Call call{.batch = batch, .tokens = tokens};
         call.in[Q] = {.where = from.whole(), .heads = heads};
@@ -42,7 +37,7 @@ struct Rotating {
         call.positions = positions;
         call.angles = table.angles();
         if (counter) call.out_of_range = counter->whole();
-        run(on, kernel, call);
+        run(on, make_kernel(on, info), call);
         return download(to, in.size());
     }
 };

@@ -11,9 +11,14 @@ TEST_CASE(
         Recorder recorder({}, kernel_info(angles));
         Call call = kernel_call(recorder.host, 7, angles);
         call.angles.buffer.offset += offset;
-        if (angles == VKROPE_ANGLES_COS_SIN_CACHE) call.angles.sin = call.angles.buffer;
+        const bool cos_sin = angles == VKROPE_ANGLES_COS_SIN_CACHE;
+        if (cos_sin) {
+            call.angles.sin = call.angles.buffer;
+            call.angles.sin.offset += 4;
+        }
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
+        if (cos_sin) CHECK(pushed(dispatch).table_texels == (offset / 4 + 1) % 4);
         CHECK(offset_of(pushed(dispatch), shader::offset_table) ==
               offset / 4 % 4);  // in words after a multiple of 16 bytes
         return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
@@ -23,6 +28,7 @@ TEST_CASE(
     for (const VkDeviceSize offset : {4u, 8u, 12u, 20u, 24u}) {
         CAPTURE(offset);
         CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, word access");
+        access_at(VKROPE_ANGLES_COS_SIN_CACHE, offset);
     }
 }
 
