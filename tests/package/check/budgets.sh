@@ -18,7 +18,7 @@ kernel        6400   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2300   2000  ^host/runtime/
 model         9350   6000  ^host/model/
 verify        6500   6500  ^host/(verify|reference)/
-tools        27050   9000  ^host/tools/
+tools        27300   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4050   3000  ^bench/
 tests        55100  28000  ^tests/

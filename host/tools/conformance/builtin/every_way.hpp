@@ -17,4 +17,7 @@ Trial three_alike(Element in, Element out, std::uint32_t head_dim, std::uint32_t
 /// compared with the definition of their type, for the rows of f32 that the device itself stores.
 void run_every_way(Test& test, Trial trial);
 
+/// The checks of calls of unusual sizes: ops_shapes.cpp.
+void add_ops_shapes(Checks& checks);
+
 }  // namespace vkrope::conformance

@@ -68,17 +68,26 @@ void place(const Trial& trial, bool output, Memory& memory, Tensor (&tensors)[3]
 /// Places K and V in pages.
 void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& call) {
     const KernelInfo& info = trial.info;
+    const std::uint32_t of_both = info.tensor[K].head_dim + info.tensor[V].head_dim;
     const auto pages = [&](TensorIndex which, std::uint64_t heads) {
-        return arrange_pages(trial.shape, heads, info.tensor[which].head_dim,
+        return arrange_pages(trial.shape, heads,
+                             trial.beside ? of_both : info.tensor[which].head_dim,
                              call.paged_cache.page_size, trial.pages_by_head);
     };
+    std::uint64_t piece = 0;
     const auto take = [&](const Placed& placed, TensorIndex which) {
         const Element element = info.tensor[which].out;
         const std::uint64_t lead = std::uint64_t{trial.lead} * block_channels(element);
         Placed led = placed;
         led.first += lead;
-        const std::uint64_t bytes = verify::stored_bytes(element, lead + span_of(placed.rows));
-        call.out[which] = tensor_at(led, element, memory.take(bytes).offset);
+        if (which == K || !trial.beside)
+            piece = memory.take(verify::stored_bytes(element, lead + span_of(placed.rows))).offset;
+        if (trial.beside) {
+            led.strides_by_rule = false;
+            led.rows.head_dim = info.tensor[which].head_dim;
+            if (which == V) led.first += info.tensor[K].head_dim;
+        }
+        call.out[which] = tensor_at(led, element, piece);
     };
     call.paged_cache.page_size = std::max(call.paged_cache.page_size, 1u);
     const Placed k = pages(K, trial.shape.groups);
@@ -87,7 +96,7 @@ void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& ca
                                                 ? random_slots(cache.pages * cache.page_size,
                                                                trial.shape.rows(), random)
                                                 : trial.slots;
-    if (trial.pages_by_head) {
+    if (trial.pages_by_head || trial.beside) {
         call.paged_cache.page_stride = static_cast<std::int64_t>(cache.page_stride);
         call.paged_cache.row_stride = static_cast<std::int64_t>(cache.row_stride);
     }
@@ -119,9 +128,8 @@ void fill(verify::Operation& operation, TensorIndex which, const Bytes& rows) {
 }
 
 /// Random weights, biases and scales, as many as the kernel wants.
-void add_parameters(verify::Operation& operation) {
-    const ParameterLayout plan = value_of(plan_parameters(operation.info));
-    std::uint32_t seed = 700;
+void add_parameters(const KernelInfo& info, verify::TensorParameters& set, std::uint32_t seed) {
+    const ParameterLayout plan = value_of(plan_parameters(info));
     for (const TensorIndex which : every_tensor) {
         const auto fill_up = [&seed](const ParameterItem& item, std::vector<float>& numbers) {
             const Bytes random = random_elements(VKROPE_F32, item.count, ++seed);
@@ -131,7 +139,7 @@ void add_parameters(verify::Operation& operation) {
             }
         };
         const TensorParameters& of = plan.tensor[which];
-        verify::Parameters& parameters = operation.parameters[which];
+        verify::Parameters& parameters = set[which];
         fill_up(of.bias, parameters.bias);
         fill_up(of.weight, parameters.weight);
         fill_up(of.norm_bias, parameters.norm_bias);
@@ -158,7 +166,8 @@ verify::Operation laid_out(const Trial& trial, bool counts) {
     call.batch = shape.batch;
     call.tokens = shape.tokens;
     operation.inv_freq = inv_freq_of(trial);
-    add_parameters(operation);
+    add_parameters(info, operation.parameters, 700);
+    if (info.two_parameter_sets) add_parameters(info, operation.second, 800);
     Random random(trial.seed);
     Memory memory(random());
     place(trial, false, memory, call.in);

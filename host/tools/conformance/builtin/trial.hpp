@@ -35,6 +35,7 @@ struct Trial : verify::Operation {
     std::vector<std::int64_t> ids = {};    // [axes, batch, tokens], if info.positions uses ids
     std::vector<std::int64_t> slots = {};  // with info.scatter_kv; empty: random, some outside
     bool pages_by_head = false;
+    bool beside = false;       // in a cache, K and V of a head and token side by side in one row
     Bytes cos = {}, sin = {};  // cos_sin_cache: [max_position, row_stride] of info.table
     ReportedLimits limits = {};
 };
