@@ -91,11 +91,6 @@ bool gpu_assisted() {
     return std::getenv("VK_KHRONOS_VALIDATION_GPUAV_ENABLE") != nullptr;
 }
 
-std::size_t sweep_share() {
-    const char* text = std::getenv("VKROPE_SWEEP_SHARE");
-    return text ? std::max<std::size_t>(1, std::strtoul(text, nullptr, 10)) : 1;
-}
-
 std::size_t unexpected_messages() {
     std::size_t count = 0;
     for (const auto& [id, times] : unexpected) count += times;

@@ -360,4 +360,16 @@ TEST_CASE("destroying null is nothing") {
     CHECK(fake().calls().empty());
 }
 
+TEST_CASE("create: rows that do not fit in shared memory are not supported") {
+    const KernelHost host;
+    const auto made = create(host.ref, {.pairing = VKROPE_HALF_SPLIT,
+                                        .rotary_dim = 64,
+                                        .tensor = {{VKROPE_F32, VKROPE_Q8_0, 8192}},
+                                        .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                                        .mapping = VKROPE_MAPPING_GPU});
+    check_error(made.status, VKROPE_ERROR_NOT_SUPPORTED, "head_dim 32768 16384");
+    CHECK(made.value == nullptr);
+    check_no_faults();
+}
+
 }  // namespace vkrope::test

@@ -22,11 +22,6 @@ Device& device(bool push_descriptors = true);
 /// accesses.
 bool gpu_assisted();
 
-/// A test with many combinations runs every n-th of them, by VKROPE_SWEEP_SHARE; all if it is not
-/// set. Every kernel is made from one source, so a share is enough to find differences between
-/// devices.
-std::size_t sweep_share();
-
 /// Number of messages so far that are not on the list of expected ones.
 std::size_t unexpected_messages();
 
