@@ -48,6 +48,10 @@ void set_frequencies(Operation& operation, const std::vector<double>& inv_freq) 
     operation.inv_freq = inv_freq;
 }
 
+double rounded_to(reference::Type type, long double value) {
+    return reference::widen(type, reference::narrow(type, value));
+}
+
 bool differ(const std::vector<double>& a, const std::vector<double>& b) {
     const auto far = [](double x, double y) { return std::fabs(x - y) > 1e-12 * std::fabs(y); };
     return a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin(),

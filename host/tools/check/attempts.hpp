@@ -46,6 +46,9 @@ std::uint64_t channels_to_end(const reference::Operation& operation);
 /// Replaces the frequencies. Another number of them has one window.
 void set_frequencies(reference::Operation& operation, const std::vector<double>& inv_freq);
 
+/// The nearest number of the type, ties to even.
+double rounded_to(reference::Type type, long double value);
+
 /// Whether two lists of frequencies differ by more than rounding.
 bool differ(const std::vector<double>& a, const std::vector<double>& b);
 
@@ -87,6 +90,8 @@ Attempt yarn_range_rounded(const Evidence& evidence);
 Attempt yarn_range_unrounded(const Evidence& evidence);
 Attempt factor_in_power(const Evidence& evidence);
 Attempt exponent_of_partial(const Evidence& evidence);
+Attempt frequencies_in_bf16(const Evidence& evidence);
+Attempt frequencies_in_f16(const Evidence& evidence);
 
 // How many pairs turn, and which channels they have.
 Attempt proportional_instead_of_partial(const Evidence& evidence);
@@ -106,6 +111,9 @@ Attempt positions_zero(const Evidence& evidence);
 Attempt not_rotated(const Evidence& evidence);
 Attempt positions_from_zero(const Evidence& evidence);
 Attempt positions_of_first_sequence(const Evidence& evidence);
+Attempt positions_of_first_token(const Evidence& evidence);
+Attempt positions_in_bf16(const Evidence& evidence);
+Attempt positions_in_f16(const Evidence& evidence);
 Attempt sections_ignored(const Evidence& evidence);
 Attempt sections_in_the_other_order(const Evidence& evidence);
 Attempt height_and_width_exchanged(const Evidence& evidence);
@@ -114,6 +122,7 @@ Attempt sections_without_end(const Evidence& evidence);
 // Values that the output shows.
 Attempt pairs_on_other_axes(const Evidence& evidence);
 Attempt position_offset(const Evidence& evidence);
+Attempt one_position(const Evidence& evidence);
 Attempt another_factor(const Evidence& evidence);
 
 // The window, and the layout.
@@ -129,11 +138,18 @@ Attempt tokens_and_sequences_exchanged(const Evidence& evidence);
 // The arithmetic.
 Attempt float32_angles(const Evidence& evidence);
 Attempt float32_angles_by_running_product(const Evidence& evidence);
-Attempt tables_in_16_bits(const Evidence& evidence);
+Attempt angles_in_bf16(const Evidence& evidence);
+Attempt angles_in_f16(const Evidence& evidence);
+Attempt tables_in_bf16(const Evidence& evidence);
+Attempt tables_in_f16(const Evidence& evidence);
 Attempt subnormals_flushed(const Evidence& evidence);
 
 /// The pow() of an engine decides the last bits of a float32 frequency, and implementations differ.
 /// At a far position each variant is another angle.
 std::vector<Turn> float32_products(const Evidence& evidence);
+
+/// The tables of an engine may be of exact angles, or of those float32 products.
+std::vector<Turn> bf16_tables(const Evidence& evidence);
+std::vector<Turn> f16_tables(const Evidence& evidence);
 
 }  // namespace vkrope::tools

@@ -271,10 +271,10 @@ double distance(const Turned& pair) {
     return pair.right + pair.actual - 2 * pair.product.real();
 }
 
-}  // namespace
-
-Attempt position_offset(const Evidence& evidence) {
-    const std::vector<Turned> turned = turned_pairs(evidence, right(evidence));
+/// How many positions too far the output was turned, as a whole, beyond the trial; 0 if none or if
+/// no number explains it.
+std::int64_t turned_beyond(const Evidence& evidence, const Trial& trial) {
+    const std::vector<Turned> turned = turned_pairs(evidence, trial);
     const std::vector<double> frequencies = frequencies_of(evidence);
     std::vector<TurnedToo> pairs;
     std::size_t turning = 0;  // of proportional scaling, few pairs are
@@ -286,7 +286,13 @@ Attempt position_offset(const Evidence& evidence) {
                              std::abs(turned[i].product)});
         }
     }
-    const std::int64_t offset = 2 * pairs.size() < turning ? 0 : offset_of(pairs).value_or(0);
+    return 2 * pairs.size() < turning ? 0 : offset_of(pairs).value_or(0);
+}
+
+}  // namespace
+
+Attempt position_offset(const Evidence& evidence) {
+    const std::int64_t offset = turned_beyond(evidence, right(evidence));
     if (std::abs(offset) <= 1) {  // which have names of their own
         return std::nullopt;
     }
@@ -298,6 +304,24 @@ Attempt position_offset(const Evidence& evidence) {
                                       offset > 0 ? "large" : "small");
     }
     return attempt;
+}
+
+Attempt one_position(const Evidence& evidence) {
+    const Positions& positions = evidence.operation.positions;
+    const Attempt zero = positions_zero(evidence);
+    // One for all that is off is an offset.
+    if (!zero || std::equal(positions.begin() + 1, positions.end(), positions.begin())) {
+        return std::nullopt;
+    }
+    const std::int64_t position = turned_beyond(evidence, *zero);
+    Attempt attempt = with_positions(
+        evidence, [position](std::uint64_t, const Positions&) { return position; });
+    if (attempt) {
+        attempt->detail = position > 0 ? fmt::format("{}", position)
+                                       : fmt::format("{}, or {} in the other direction", position,
+                                                     -position);
+    }
+    return if_any(position != 0, attempt);
 }
 
 Attempt another_factor(const Evidence& evidence) {

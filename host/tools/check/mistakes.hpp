@@ -43,7 +43,9 @@ enum class Part {
     direction,
     window,
     layout,      // the place of each row
+    rounding,    // of the frequencies
     arithmetic,  // computation of cos and sin
+    tables,      // rounding of cos and sin
     alone,       // never combined with another mistake
 };
 

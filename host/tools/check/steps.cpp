@@ -201,7 +201,9 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
         return candidates;
     }
     for (Mistake& mistake : mistakes_of(around(evidence))) {
-        if (mistake.part != Part::layout && mistake.turns.empty()) {
+        // The many forms of float32 angles are tried without other steps only.
+        if (mistake.part != Part::layout &&
+            (mistake.turns.empty() || mistake.part == Part::tables)) {
             candidates.push_back({std::move(mistake.name), std::move(mistake.meaning),
                                   std::move(mistake.trial), evidence.steps, right.store,
                                   mistake.precision, mistake.measured});
@@ -358,13 +360,13 @@ double missed(const Match& match, bool quantised) {
 }
 
 Outcome outcome_of(const Match& right, const std::vector<Match>& matches, bool quantised,
-                   bool no_rounding) {
+                   bool no_rounding, bool accepts_close) {
     if (right.explains) {
         return Outcome::pass;
     }
     const Match* best = matches.empty() ? nullptr : &matches.front();
     if (best != nullptr && best->explains) {
-        return Outcome::mistake;
+        return accepts_close && best->precision && right.nearly ? Outcome::close : Outcome::mistake;
     }
     if (no_rounding && best != nullptr && best->precision) {
         return Outcome::unexplained;
@@ -424,7 +426,8 @@ Judgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
         };
         return rank(a) > rank(b);
     });
-    judgement.outcome = outcome_of(judgement.right, matches, judgement.quantised, no_rounding);
+    judgement.outcome = outcome_of(judgement.right, matches, judgement.quantised, no_rounding,
+                                   limits.accepts_close);
     return judgement;
 }
 

@@ -38,6 +38,58 @@ std::vector<float> float32_powers(const Evidence& evidence) {
     return floats;
 }
 
+/// Position, frequency and their product are each rounded.
+Attempt angles_in(const Evidence& evidence, Type type) {
+    return with(evidence, [type](Operation& operation) {
+        operation.cos_sin = [inv_freq = operation.inv_freq, type](std::int64_t position,
+                                                                  std::size_t pair) {
+            const long double angle = rounded_to(
+                type, rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
+            return CosSin{std::cos(angle), std::sin(angle)};
+        };
+    });
+}
+
+Turn exact_turn(const Operation& operation) {
+    return [inv_freq = operation.inv_freq, phase = operation.phase](std::int64_t position,
+                                                                    std::size_t pair) {
+        const CosSin turn = reference::exact_cos_sin(position, inv_freq[pair]);
+        return phase.empty() ? turn
+                             : reference::sum_of(turn, reference::exact_cos_sin(1, phase[pair]));
+    };
+}
+
+/// A table has the factor in its numbers.
+Turn table_of(const Operation& operation, Turn turn, Type type) {
+    const long double factor = operation.gain == reference::Gain::apply ? operation.attention_factor
+                                                                        : 1;
+    return [turn = std::move(turn), type, factor](std::int64_t position, std::size_t pair) {
+        const CosSin exact = turn(position, pair);
+        return CosSin{rounded_to(type, factor * exact.cos) / factor,
+                      rounded_to(type, factor * exact.sin) / factor};
+    };
+}
+
+Attempt tables_in(const Evidence& evidence, Type type) {
+    return with(evidence, [type](Operation& operation) {
+        Turn turn = operation.cos_sin ? operation.cos_sin : exact_turn(operation);
+        operation.cos_sin = table_of(operation, std::move(turn), type);
+    });
+}
+
+/// None if another mistake already computes cos and sin.
+std::vector<Turn> tables_of(const Evidence& evidence, Type type) {
+    if (evidence.operation.cos_sin) {
+        return {};
+    }
+    std::vector<Turn> turns = float32_products(evidence);
+    turns.insert(turns.begin(), exact_turn(evidence.operation));
+    for (Turn& turn : turns) {
+        turn = table_of(evidence.operation, std::move(turn), type);
+    }
+    return turns;
+}
+
 }  // namespace
 
 Attempt float32_angles(const Evidence& evidence) {
@@ -90,22 +142,28 @@ Attempt float32_angles_by_running_product(const Evidence& evidence) {
     });
 }
 
-Attempt tables_in_16_bits(const Evidence& evidence) {
-    const Type type = evidence.out.type == Type::f32 ? evidence.in.type : evidence.out.type;
-    return if_any(
-        type != Type::f32, with(evidence, [&](Operation& operation) {
-            const long double factor = operation.gain == reference::Gain::apply
-                                           ? operation.attention_factor
-                                           : 1;
-            operation.cos_sin = [inv_freq = operation.inv_freq, type, factor](std::int64_t position,
-                                                                              std::size_t pair) {
-                const CosSin turn = reference::exact_cos_sin(position, inv_freq[pair]);
-                const auto rounded = [&](long double value) {
-                    return reference::widen(type, reference::narrow(type, factor * value)) / factor;
-                };
-                return CosSin{rounded(turn.cos), rounded(turn.sin)};
-            };
-        }));
+Attempt angles_in_bf16(const Evidence& evidence) {
+    return angles_in(evidence, Type::bf16);
+}
+
+Attempt angles_in_f16(const Evidence& evidence) {
+    return angles_in(evidence, Type::f16);
+}
+
+Attempt tables_in_bf16(const Evidence& evidence) {
+    return tables_in(evidence, Type::bf16);
+}
+
+Attempt tables_in_f16(const Evidence& evidence) {
+    return tables_in(evidence, Type::f16);
+}
+
+std::vector<Turn> bf16_tables(const Evidence& evidence) {
+    return tables_of(evidence, Type::bf16);
+}
+
+std::vector<Turn> f16_tables(const Evidence& evidence) {
+    return tables_of(evidence, Type::f16);
 }
 
 Attempt subnormals_flushed(const Evidence& evidence) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "check/attempts.hpp"
 
@@ -71,6 +72,18 @@ Attempt yarn_range(const Evidence& evidence, bool rounded) {
     }
     yarn->no_truncate = !rounded;
     return with_frequencies(evidence, blended(evidence, *yarn));
+}
+
+Attempt frequencies_in(const Evidence& evidence, reference::Type type) {
+    Attempt attempt = right(evidence);
+    bool changed = false;
+    for (std::vector<double>* each : {&attempt->operation.inv_freq, &attempt->further.summed}) {
+        for (double& frequency : *each) {
+            const double exact = std::exchange(frequency, rounded_to(type, frequency));
+            changed = changed || frequency != exact;
+        }
+    }
+    return if_any(changed, attempt);
 }
 
 }  // namespace
@@ -202,6 +215,14 @@ Attempt factor_in_power(const Evidence& evidence) {
         inv_freq[j] = share * inv_freq[j] + (1 - share) * kept[j];
     }
     return if_any(factor > 1, with_frequencies(evidence, inv_freq));
+}
+
+Attempt frequencies_in_bf16(const Evidence& evidence) {
+    return frequencies_in(evidence, reference::Type::bf16);
+}
+
+Attempt frequencies_in_f16(const Evidence& evidence) {
+    return frequencies_in(evidence, reference::Type::f16);
 }
 
 }  // namespace vkrope::tools

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -15,6 +16,18 @@ bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
         }
     }
     return true;
+}
+
+/// Nothing for a position too large for the type.
+Attempt positions_in(const Evidence& evidence, reference::Type type) {
+    bool finite = true;
+    const Attempt attempt = with_positions(
+        evidence, [&](std::uint64_t token, const Positions& right) {
+            const double position = rounded_to(type, static_cast<long double>(right[token]));
+            finite = finite && std::isfinite(position);
+            return finite ? static_cast<std::int64_t>(position) : 0;
+        });
+    return if_any(finite, attempt);
 }
 
 }  // namespace
@@ -51,6 +64,20 @@ Attempt positions_of_first_sequence(const Evidence& evidence) {
     return with_positions(evidence, [&evidence](std::uint64_t token, const Positions& right) {
         return right[token % evidence.in.tokens];
     });
+}
+
+Attempt positions_of_first_token(const Evidence& evidence) {
+    return with_positions(evidence, [&evidence](std::uint64_t token, const Positions& right) {
+        return right[token - token % evidence.in.tokens];
+    });
+}
+
+Attempt positions_in_bf16(const Evidence& evidence) {
+    return positions_in(evidence, reference::Type::bf16);
+}
+
+Attempt positions_in_f16(const Evidence& evidence) {
+    return positions_in(evidence, reference::Type::f16);
 }
 
 Attempt sections_ignored(const Evidence& evidence) {

@@ -57,6 +57,8 @@ struct Engine {
     bool adds_norm_bias = false;
     bool clips = false, rotates = true, scales = false;
     double turn_factor = 1;
+    std::function<double(double)> table = [](double x) { return x; };  // of cos and sin
+    bool stays = false;  // at the position of the first token
     double first_position = 5, last_frequency = inv_freq[pairs - 1];
 
     double rounded(double x) const {
@@ -103,10 +105,11 @@ struct Engine {
         for (std::size_t row = 0; rotates && row < row_count; ++row) {
             for (std::size_t j = 0; j < pairs; ++j) {
                 double &x0 = x[row * head_dim + offset + j], &x1 = (&x0)[pairs];
-                const double angle = (double(row / heads) + first_position) *
+                const double angle = ((stays ? 0 : double(row / heads)) + first_position) *
                                      (j + 1 < pairs ? inv_freq[j] : last_frequency);
-                const double y0 = x0 * std::cos(angle) - x1 * std::sin(angle);
-                x1 = x0 * std::sin(angle) + x1 * std::cos(angle);
+                const double cos = table(std::cos(angle)), sin = table(std::sin(angle)),
+                             y0 = x0 * cos - x1 * sin;
+                x1 = x0 * sin + x1 * cos;
                 x0 = turn_factor * y0;
                 x1 *= turn_factor;
             }
@@ -293,6 +296,22 @@ TEST_CASE("a value that is read from the output, around norm and scale") {
         }
         check_named("another_factor", right, [](Engine& e) { e.turn_factor = 1.375; });
     }
+}
+
+TEST_CASE("rounded tables, and one position for all tokens, around a norm") {
+    const Engine right = {.norm = Kind::rms, .scales = true};
+    for (const Type type : {Type::bf16, Type::f16}) {
+        check_named("tables_in_16_bits", right, [type](Engine& e) {
+            e.table = [type](double x) {
+                return reference::widen(type, reference::narrow(type, static_cast<long double>(x)));
+            };
+        });
+    }
+    check_named("positions_of_first_token", right, [](Engine& e) { e.stays = true; });
+    check_named("one_position", right, [](Engine& e) {
+        e.stays = true;
+        e.first_position = 105;
+    });
 }
 
 TEST_CASE("errors that sit in a few pairs are no rounding") {

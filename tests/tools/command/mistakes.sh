@@ -30,6 +30,10 @@ for start in 7 900; do
     token=-1
     while [ $((token += 1)) -lt 9 ]; do int32 $((start + token)); done
 done | npy '<i4' '(2, 9)' >each.npy
+# Those of the first tokens; 37 alone; and 4004 to 4012 in bf16, which has every 16th number there.
+int32 7 7 7 7 7 7 7 7 7 900 900 900 900 900 900 900 900 900 | npy '<i4' '(2, 9)' >first_tokens.npy
+int32 37 37 37 37 37 37 37 37 37 | npy '<i4' '(9,)' >one.npy
+int32 4000 4000 4000 4000 4000 4016 4016 4016 4016 | npy '<i4' '(9,)' >in_bf16.npy
 
 # config FILE FIELDS: a model of heads with 128 channels.
 config() {
@@ -52,6 +56,17 @@ config partial "$llama, \"partial_rotary_factor\": 0.25"
 # 500000^(1 / 4): a quarter of the channels then has the frequencies of all.
 config head_exponents '"model_type": "llama", "rope_theta": 26.591479484724942,
     "partial_rotary_factor": 0.25'
+# The factors of longrope divide the frequencies: these leave them in bf16.
+factors=$(awk 'BEGIN {
+    for (j = 0; j < 64; j++) {
+        frequency = exp(-j / 64 * log(500000))
+        for (last = 1; last * 128 > frequency; last /= 2);
+        printf "%s%.17g", j ? ", " : "", frequency / (int(frequency / last + 0.5) * last)
+    }
+}')
+config bf16 "$llama, \"rope_scaling\": {\"rope_type\": \"longrope\", \"attention_factor\": 1.0,
+    \"original_max_position_embeddings\": 131072, \"short_factor\": [$factors],
+    \"long_factor\": [$factors]}"
 config proportional '"model_type": "llama", "rope_parameters": {"rope_type": "proportional",
     "rope_theta": 500000.0, "partial_rotary_factor": 0.25}'
 # sections FILE SIZES INTERLEAVED: a model with three axes of positions.
@@ -99,11 +114,15 @@ made_at 4000 exponent_of_head_dim '--model partial.json' '--model head_exponents
 made_at 4000 proportional_instead_of_partial '--model partial.json' '--model proportional.json'
 made_at 4000 partial_instead_of_proportional '--model proportional.json' '--model partial.json'
 made_at 4000 pair_distance_of_partial '--model proportional.json' '--model head_exponents.json'
+made_at 4000 frequencies_in_16_bits "$plain" '--model bf16.json'
+made positions_in_16_bits "$plain --first-position 4004" "$plain --positions in_bf16.npy"
 made positions_from_zero "$plain --first-position 4000" "$plain"
 made position_plus_one "$plain --first-position 4000" "$plain --first-position 4001"
 made position_offset "$plain --first-position 4000" "$plain --first-position 9588"
 made positions_of_first_sequence "$plain --positions each.npy" "$plain --first-position 7"
 axes='--positions axes.npy'
+made positions_of_first_token "$plain --positions each.npy" "$plain --positions first_tokens.npy"
+made one_position "$plain --positions each.npy" "$plain --positions one.npy"
 made sections_ignored "--model interleaved.json $axes" "$plain --first-position 4000"
 made sections_in_the_other_order "--model interleaved.json $axes" "--model in_sequence.json $axes"
 made sections_without_end "--model interleaved.json $axes" "--model without_end.json $axes"
