@@ -2,7 +2,6 @@
 #include "model/layers.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"

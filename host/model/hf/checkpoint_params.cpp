@@ -4,8 +4,6 @@
 // first mistral-inference (one_file_ref.py), 1000000 in the last (transformer.py). For `yarn` and
 // `llama_4_scaling`, which it does not have, vLLM's transformers_utils/configs/mistral.py and
 // mistral_large_3.py.
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <iterator>
 
 #include "model/limits.hpp"
 #include "model/names.hpp"

@@ -2,9 +2,7 @@
 #include "model/hf/source.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
-#include <utility>
 
 #include "model/hf/unsupported.hpp"
 #include "model/names.hpp"
@@ -151,28 +149,11 @@ void take_listed(Source& source, const Layers& layers, const Query& query) {
     }
 }
 
-}  // namespace
-
-Scopes Source::both() const {
-    Scopes scopes = top;
-    scopes.push_back(section.scope());
-    return scopes;
-}
-
-std::string ModelClass::shown_type() const {
-    return type.name != nullptr ? type.name : unknown ? shown(unknown) : "(missing)";
-}
-
-std::string ModelClass::assumed(const char* field, double value) const {
-    return std::string(field) + " is missing: assuming " + shown_number(value) +
-           ", the default of " + name;
-}
-
-bool without_latent_attention(const Scopes& top) {
-    const Field latent = find(top, {"use_mla"});
-    return latent && !truth(latent);
-}
-
+/// Reads the model_type of the language model, or else of the whole document. Fails for classes
+/// whose rotation is not supported.
+///
+/// config  the language model's own object
+/// top     where its numbers are
 ModelClass model_class(const json& whole, const Scope& config, const Scopes& top,
                        Warnings& warnings) {
     ModelClass found;
@@ -204,7 +185,30 @@ ModelClass model_class(const json& whole, const Scope& config, const Scopes& top
     return found;
 }
 
-Source find_source(const json& whole, const Scope& config, const Query& query, Warnings& warnings) {
+}  // namespace
+
+Scopes Source::both() const {
+    Scopes scopes = top;
+    scopes.push_back(section.scope());
+    return scopes;
+}
+
+std::string ModelClass::shown_type() const {
+    return type.name != nullptr ? type.name : unknown ? shown(unknown) : "(missing)";
+}
+
+std::string ModelClass::assumed(const char* field, double value) const {
+    return std::string(field) + " is missing: assuming " + shown_number(value) +
+           ", the default of " + name;
+}
+
+bool without_latent_attention(const Scopes& top) {
+    const Field latent = find(top, {"use_mla"});
+    return latent && !truth(latent);
+}
+
+Source find_source(const json& whole, const Scope& config, const ModelQuery& query,
+                   Warnings& warnings) {
     Source source;
     source.config = config;
     source.top = lookups(config);

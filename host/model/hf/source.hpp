@@ -11,7 +11,6 @@
 
 #include "model/hf/layers.hpp"
 #include "model/hf/model_types.hpp"
-#include "model/hf/nesting.hpp"
 #include "model/hf/scaling_section.hpp"
 
 namespace vkrope {
@@ -27,14 +26,6 @@ struct ModelClass {
     /// The warning that a field is missing and that the default of this class is assumed.
     std::string assumed(const char* field, double value) const;
 };
-
-/// Reads the model_type of the language model, or else of the whole document. Fails for classes
-/// whose rotation is not supported.
-///
-/// config  the language model's own object
-/// top     where its numbers are
-ModelClass model_class(const json& whole, const Scope& config, const Scopes& top,
-                       Warnings& warnings);
 
 /// Whether a model of a class with latent attention says that it has none.
 bool without_latent_attention(const Scopes& top);

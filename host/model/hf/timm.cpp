@@ -2,7 +2,6 @@
 // Source of every row: the functions of timm's models/eva.py at commit aa4b5850, with
 // RotaryEmbeddingCat and RotaryEmbeddingDinoV3 of its layers/pos_embed_sincos.py. EVA-02 is
 // arXiv:2303.11331, RoPE-ViT arXiv:2403.13298, the Perception Encoder arXiv:2504.13181.
-#include <cmath>
 #include <numbers>
 #include <string>
 

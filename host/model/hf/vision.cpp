@@ -16,7 +16,6 @@
 #include "model/hf/ops.hpp"
 #include "model/hf/telling_keys.hpp"
 #include "model/layers.hpp"
-#include "model/limits.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 
