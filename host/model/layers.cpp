@@ -108,7 +108,7 @@ LayerKind Layers::of_type(const std::string& type) const {
 LayerKind Layers::choose(const Query& query, Warnings& warnings) const {
     const std::vector<std::string> all = types();
     warnings.insert(warnings.end(), ignored.begin(), ignored.end());
-    const LayerKind chosen = chosen_of(all, query, warnings);
+    LayerKind chosen = chosen_of(all, query, warnings);
     const bool any = query.layer < 0 && query.layer_type.empty();
     for (const std::string& type : all) {
         // A type with parameters of its own needs no warning.
@@ -214,7 +214,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
     }
     const auto turning = std::find_if(all.begin(), all.end(),
                                       [&](const std::string& type) { return type_rotates(type); });
-    const LayerKind chosen = of_type(turning == all.end() ? all[0] : *turning);
+    LayerKind chosen = of_type(turning == all.end() ? all[0] : *turning);
     const bool differ = rule != LayerRule::same || !named.empty() ||
                         std::any_of(all.begin(), all.end(),
                                     [&](const std::string& type) { return !type_rotates(type); });
