@@ -37,16 +37,14 @@ json not_kept() {
 Field find_required(const Scopes& scopes, const char* name, const char* because) {
     Field field = find(scopes, {name});
     if (!field) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s%s is missing%s", scopes[0].prefix.c_str(), name,
-             because);
+        invalid_data("{}{} is missing{}", scopes[0].prefix, name, because);
     }
     return field;
 }
 
 void refuse(const Field& field, const std::string& rule) {
     const std::string type = field.type == nullptr ? "" : " (" + std::string(field.type) + ")";
-    fail(VKROPE_ERROR_INVALID_DATA, "%s%s: it must be %s", stated(field).c_str(), type.c_str(),
-         rule.c_str());
+    invalid_data("{}{}: it must be {}", stated(field), type, rule);
 }
 
 Field find_first(const Scopes& scopes, std::initializer_list<const char*> names) {
@@ -99,8 +97,7 @@ Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const ch
 }
 
 void disagree(const Field& one, const Field& other) {
-    fail(VKROPE_ERROR_INVALID_DATA, "%s but %s: they must agree", stated(one).c_str(),
-         stated(other).c_str());
+    invalid_data("{} but {}: they must agree", stated(one), stated(other));
 }
 
 double finite_number(const Field& field) {
@@ -187,9 +184,9 @@ std::vector<Field> elements(const Field& list, std::size_t low, std::size_t high
     const bool is_array = list.value->is_array();
     const std::size_t count = is_array ? list.value->size() : 0;
     if (count < low || count > high) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s%s: it must be a list of %s%zu numbers",
-             stated(list).c_str(), is_array ? (" of " + std::to_string(count)).c_str() : "",
-             low == high ? "" : (std::to_string(low) + " to ").c_str(), high);
+        invalid_data("{}{}: it must be a list of {}{} numbers", stated(list),
+                     is_array ? (" of " + std::to_string(count)).c_str() : "",
+                     low == high ? "" : (std::to_string(low) + " to "), high);
     }
     std::vector<Field> each;
     for (std::size_t i = 0; i < count; ++i) {

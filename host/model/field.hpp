@@ -17,9 +17,6 @@ namespace vkrope {
 using nlohmann::json;
 using ull = unsigned long long;  ///< of %llu in messages
 
-/// What was assumed or ignored, for RopeParams::warnings.
-using Warnings = std::vector<std::string>;
-
 /// An object of the configuration and its name in messages: "" for the top level, "rope_scaling."
 /// for an object inside it.
 struct Scope {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The exception by which importers fail from any depth, and the one place that catches it: it never
-// leaves the tier.
+// leaves the tier. Sentences of errors and warnings.
 #pragma once
 
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "status.hpp"
 #include "vkrope/vkrope.hpp"
@@ -37,10 +41,82 @@ fail(Code code, const char* format, ...) {
     throw error;
 }
 
+/// A sentence with {} in the place of each value.
+template <class... Values>
+struct Sentence {
+    consteval Sentence(const char* sentence) : text(sentence) {
+        std::size_t places = 0;
+        for (const char* c = sentence; *c != 0; ++c) places += c[0] == '{' && c[1] == '}';
+        if (places != sizeof...(Values)) throw "a sentence needs one {} for each value";
+    }
+    const char* text;
+};
+
+template <class... Values>
+using SentenceFor = Sentence<std::type_identity_t<Values>...>;
+
+/// A number that is not quoted from a file.
+inline std::string shown_number(double value, int digits = 9) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    return text;
+}
+
+template <class Value>
+std::string value_text(const Value& value) {
+    if constexpr (std::is_floating_point_v<Value>) {
+        return shown_number(value, 6);
+    } else if constexpr (std::is_integral_v<Value>) {
+        return std::to_string(value);
+    } else {
+        return std::string(value);
+    }
+}
+
+inline std::string filled(std::string sentence, std::initializer_list<std::string> values) {
+    std::size_t at = 0;
+    for (const std::string& value : values) {
+        at = sentence.find("{}", at);
+        sentence.replace(at, 2, value);
+        at += value.size();
+    }
+    return sentence;
+}
+
+template <class... Values>
+std::string sentence(SentenceFor<Values...> of, const Values&... values) {
+    return filled(of.text, {value_text(values)...});
+}
+
+template <class... Values>
+[[noreturn]] void invalid_data(SentenceFor<Values...> of, const Values&... values) {
+    throw ImportError{
+        error(VKROPE_ERROR_INVALID_DATA, "%s", filled(of.text, {value_text(values)...}).c_str())};
+}
+
+template <class... Values>
+[[noreturn]] void not_supported(SentenceFor<Values...> of, const Values&... values) {
+    throw ImportError{
+        error(VKROPE_ERROR_NOT_SUPPORTED, "%s", filled(of.text, {value_text(values)...}).c_str())};
+}
+
+/// What was assumed or ignored, for RopeParams::warnings.
+using Warnings = std::vector<std::string>;
+
+template <class... Values>
+void warn(Warnings& warnings, SentenceFor<Values...> of, const Values&... values) {
+    warnings.push_back(filled(of.text, {value_text(values)...}));
+}
+
+template <class... Values>
+void warn(RopeParams& rotation, SentenceFor<Values...> of, const Values&... values) {
+    rotation.warnings.push_back(filled(of.text, {value_text(values)...}));
+}
+
 /// Fails with the message of a formula that refuses what `name` says.
 inline void require(const Status& status, const std::string& name) {
     if (!status) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s: %s", name.c_str(), status.what);
+        invalid_data("{}: {}", name, status.what);
     }
 }
 

@@ -45,9 +45,8 @@ class StrictReader : public json::json_sax_t {
 
     bool key(json::string_t& name) override {
         if (!keys_.back().insert(name).second) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "not usable JSON: the key \"%s\" is given twice in one object",
-                 shown_key(name).c_str());
+            invalid_data("not usable JSON: the key \"{}\" is given twice in one object",
+                         shown_key(name));
         }
         return true;
     }
@@ -56,14 +55,13 @@ class StrictReader : public json::json_sax_t {
                      const nlohmann::detail::exception& exception) override {
         std::string what = printable(exception.what());
         what.erase(0, what.find("] ") + 2);  // the parser's own "[json.exception.…] "
-        fail(VKROPE_ERROR_INVALID_DATA, "not valid JSON: %s", what.c_str());
+        invalid_data("not valid JSON: {}", what);
     }
 
    private:
     bool count() {
         if (++values_ > max_json_values) {
-            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: more than %zu values",
-                 max_json_values);
+            invalid_data("not usable JSON: more than {} values", max_json_values);
         }
         return true;
     }
@@ -71,8 +69,7 @@ class StrictReader : public json::json_sax_t {
     bool enter() {
         count();
         if (keys_.size() == max_json_depth) {
-            fail(VKROPE_ERROR_INVALID_DATA, "not usable JSON: nested more than %zu deep",
-                 max_json_depth);
+            invalid_data("not usable JSON: nested more than {} deep", max_json_depth);
         }
         keys_.emplace_back();
         return true;
@@ -149,13 +146,11 @@ json with_floats(const WithoutLiterals& source) {
 
 json parse_json(std::string_view text) {
     if (text.size() > max_json_bytes) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "not usable JSON: it has %zu bytes, but may have at most %zu", text.size(),
-             max_json_bytes);
+        invalid_data("not usable JSON: it has {} bytes, but may have at most {}", text.size(),
+                     max_json_bytes);
     }
     if (text.find('\0') != text.npos) {  // the parser would stop there, whatever follows
-        fail(VKROPE_ERROR_INVALID_DATA, "not valid JSON: there is a byte of value 0 at %llu",
-             static_cast<unsigned long long>(text.find('\0')));
+        invalid_data("not valid JSON: there is a byte of value 0 at {}", text.find('\0'));
     }
     StrictReader reader;
     if (text.find("NaN") == text.npos && text.find("Infinity") == text.npos) {
@@ -196,12 +191,6 @@ std::string shown(const json& value) {
 
 std::string shown_key(const std::string& key) {
     return printable(key.size() > longest_shown ? key.substr(0, longest_shown) + "..." : key);
-}
-
-std::string shown_number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return text;
 }
 
 }  // namespace vkrope

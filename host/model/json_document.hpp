@@ -26,7 +26,5 @@ bool is_set(const nlohmann::json& value);
 /// control the reader's terminal.
 std::string shown(const nlohmann::json& value);
 std::string shown_key(const std::string& key);
-/// A number that is not quoted from a file.
-std::string shown_number(double value);
 
 }  // namespace vkrope

@@ -32,8 +32,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 void require_one_a_layer(const Field& list, std::size_t length, std::uint64_t layers) {
     if (length != layers) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have one a layer, %llu",
-             list.name.c_str(), ull{length}, ull{layers});
+        invalid_data("{} has {} elements: it must have one a layer, {}", list.name, length, layers);
     }
 }
 
@@ -93,9 +92,8 @@ std::vector<std::string> Layers::types() const {
 LayerKind Layers::of_layer(std::uint64_t layer) const {
     const std::string type = type_of(layer);
     if (type.empty() && !named.empty()) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%slayer_types is missing: which of the layer types layer %llu has is unknown",
-             prefix.c_str(), ull{layer});
+        invalid_data("{}layer_types is missing: which of the layer types layer {} has is unknown",
+                     prefix, layer);
     }
     const bool crosses = layer < crossing.size() && crossing[layer];
     return {type, !crosses && rotates(layer) && type_rotates(type), crosses};
@@ -114,15 +112,14 @@ LayerKind Layers::choose(const Query& query, Warnings& warnings) const {
         // A type with parameters of its own needs no warning.
         if (!contains(rotating_kinds, type) && !contains(other_kinds, type) &&
             !contains(named, type) && (any || type == chosen.type)) {
-            warnings.push_back("layer type " + shown_key(type) +
-                               " is unknown: assuming that it rotates as " + sliding_attention +
-                               " does");
+            warn(warnings, "layer type {} is unknown: assuming that it rotates as {} does",
+                 shown_key(type), sliding_attention);
         }
     }
     for (const std::string& type : named) {
         if (!contains(all, type)) {
-            warnings.push_back("ignored rope_parameters." + shown_key(type) +
-                               ": the model has no layers of that type");
+            warn(warnings, "ignored rope_parameters.{}: the model has no layers of that type",
+                 shown_key(type));
         }
     }
     return chosen;
@@ -219,8 +216,8 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
                         std::any_of(all.begin(), all.end(),
                                     [&](const std::string& type) { return !type_rotates(type); });
     if (differ || some_by_number) {
-        warnings.push_back("the model has layers of several types (" + joined(all) +
-                           "): assuming " + shown_key(chosen.type));
+        warn(warnings, "the model has layers of several types ({}): assuming {}", joined(all),
+             shown_key(chosen.type));
     }
     return chosen;
 }

@@ -59,29 +59,25 @@ void require_usable(const RopeParams& rotation, std::size_t turning, double base
     for (std::size_t j = 0; j < turning; ++j) {
         const double frequency = rotation.inv_freq[j];
         if (!(frequency < fastest)) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s %.9g makes inv_freq[%llu] %g radians per position: it must be below 2048",
-                 base_name, base, ull{j}, frequency);
+            invalid_data("{} {} makes inv_freq[{}] {} radians per position: it must be below 2048",
+                         base_name, shown_number(base), j, frequency);
         }
         if (frequency < slowest) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s %.9g and the scaling %s make inv_freq[%llu] %g radians per position: it must "
-                 "be "
-                 "at least %.3g",
-                 base_name, base, shown_key(rotation.rope_type).c_str(), ull{j}, frequency,
-                 slowest);
+            invalid_data(
+                "{} {} and the scaling {} make inv_freq[{}] {} radians per position: it must be at "
+                "least {}",
+                base_name, shown_number(base), shown_key(rotation.rope_type), j, frequency,
+                shown_number(slowest, 3));
         }
     }
     const double factor = rotation.attention_factor;
     if (!(factor >= 0x1p-64 && factor <= 0x1p64)) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "the scaling %s makes the attention factor %g: it must be 2^-64 to 2^64",
-             shown_key(rotation.rope_type).c_str(), factor);
+        invalid_data("the scaling {} makes the attention factor {}: it must be 2^-64 to 2^64",
+                     shown_key(rotation.rope_type), factor);
     }
     if (!(std::isfinite(rotation.softmax_scale) && rotation.softmax_scale > 0)) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "the scaling %s makes the softmax scale %g: it must be finite and above 0",
-             shown_key(rotation.rope_type).c_str(), rotation.softmax_scale);
+        invalid_data("the scaling {} makes the softmax scale {}: it must be finite and above 0",
+                     shown_key(rotation.rope_type), rotation.softmax_scale);
     }
 }
 
@@ -100,9 +96,7 @@ void add_axis(RopeParams& rotation, std::uint32_t width, double base, double fac
 
 void warn_of_length(RopeParams& rotation, std::uint64_t seq_len) {
     if (rotation.max_position != 0 && seq_len > rotation.max_position) {
-        rotation.warnings.push_back("seq_len is " + std::to_string(seq_len) +
-                                    ": the model was made for " +
-                                    std::to_string(rotation.max_position));
+        warn(rotation, "seq_len is {}: the model was made for {}", seq_len, rotation.max_position);
     }
 }
 
@@ -118,7 +112,7 @@ void shorten(Warnings& warnings) {
     if (warnings.size() > max_warnings) {
         const std::size_t more = warnings.size() - max_warnings;
         warnings.resize(max_warnings);
-        warnings.push_back("and " + std::to_string(more) + " more warnings");
+        warn(warnings, "and {} more warnings", more);
     }
 }
 

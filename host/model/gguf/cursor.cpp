@@ -96,20 +96,18 @@ std::string GgufCursor::text(std::uint64_t bytes) {
 GgufType GgufCursor::type() {
     const std::uint32_t type = u32();
     if (type >= std::size(value_types)) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has the type %u: it must be 0 to 12", what(), type);
+        invalid_data("{} has the type {}: it must be 0 to 12", what(), type);
     }
     return GgufType(type);
 }
 
 void GgufCursor::overrun(const std::string& need) const {
     if (end_ < file_bytes_) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s needs %s at %llu: metadata and tensor infos must end within %llu bytes", what(),
-             need.c_str(), ull{at_}, ull{end_});
+        invalid_data("{} needs {} at {}: metadata and tensor infos must end within {} bytes",
+                     what(), need, at_, end_);
     }
-    fail(VKROPE_ERROR_INVALID_DATA,
-         "the file is cut off: %s needs %s at %llu, and the file has %llu", what(), need.c_str(),
-         ull{at_}, ull{file_bytes_});
+    invalid_data("the file is cut off: {} needs {} at {}, and the file has {}", what(), need, at_,
+                 file_bytes_);
 }
 
 void GgufCursor::take(void* to, std::size_t bytes) {
@@ -132,7 +130,7 @@ void GgufCursor::take(void* to, std::size_t bytes) {
 
 void GgufCursor::read(std::uint64_t from, void* to, std::size_t bytes) {
     if (read_(from, to, bytes) != bytes) {
-        fail(VKROPE_ERROR_INVALID_DATA, "the file cannot be read at byte %llu", ull{from});
+        invalid_data("the file cannot be read at byte {}", from);
     }
 }
 

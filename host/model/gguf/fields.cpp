@@ -21,7 +21,7 @@ Field GgufFields::find(const char* name) {
 Field GgufFields::required(const char* name, const char* because) {
     Field field = find(name);
     if (!field) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is missing: %s", field.name.c_str(), because);
+        invalid_data("{} is missing: {}", field.name, because);
     }
     return field;
 }
@@ -49,8 +49,7 @@ std::vector<GgufUnread> GgufFields::unread() const {
 
 void warn_of_assumed(const Field& field, double value, const std::string& because,
                      Warnings& warnings) {
-    warnings.push_back(field.name + " is missing: assuming " + shown_number(value) + ", " +
-                       because);
+    warn(warnings, "{} is missing: assuming {}, {}", field.name, shown_number(value), because);
 }
 
 }  // namespace vkrope

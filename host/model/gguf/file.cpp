@@ -80,14 +80,12 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
         return;
     }
     if (depth > deepest_list) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is nested more than %u deep", cursor.what(),
-             deepest_list);
+        invalid_data("{} is nested more than {} deep", cursor.what(), deepest_list);
     }
     if (count > room.steps) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s has %llu elements: strings and lists in lists must be at most %llu in the whole "
-             "file",
-             cursor.what(), ull{count}, ull{max_steps_together});
+        invalid_data(
+            "{} has {} elements: strings and lists in lists must be at most {} in the whole file",
+            cursor.what(), count, max_steps_together);
     }
     room.steps -= count;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -103,8 +101,7 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
 double read_number(GgufCursor& cursor, GgufType type) {
     const std::uint64_t bits = cursor.whole(std::size_t(gguf_type_bytes(type)));
     if (type == GgufType::boolean && bits > 1) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is a boolean of %llu: it must be 0 or 1", cursor.what(),
-             ull{bits});
+        invalid_data("{} is a boolean of {}: it must be 0 or 1", cursor.what(), bits);
     }
     return gguf_number(type, bits);
 }
@@ -141,8 +138,8 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > max_name_bytes) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has a name of %llu bytes: it must be at most %llu",
-             cursor.what(), ull{bytes}, ull{max_name_bytes});
+        invalid_data("{} has a name of {} bytes: it must be at most {}", cursor.what(), bytes,
+                     max_name_bytes);
     }
     return cursor.text(bytes);
 }
@@ -160,23 +157,22 @@ void check_magic(GgufCursor& cursor) {
         std::snprintf(digits, sizeof digits, " %02x", unsigned(static_cast<unsigned char>(c)));
         bytes += digits;
     }
-    fail(VKROPE_ERROR_INVALID_DATA,
-         "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"%s\",%s, so "
-         "it is not a GGUF file",
-         shown_key(begins).c_str(), bytes.empty() ? " nothing" : bytes.c_str());
+    invalid_data(
+        "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"{}\",{}, so it "
+        "is not a GGUF file",
+        shown_key(begins), bytes.empty() ? " nothing" : bytes);
 }
 
 void check_version(GgufCursor& cursor) {
     const std::uint32_t version = cursor.u32();
     if (version != 0 && (version & 0xffff) == 0) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "the file is big-endian: only little-endian GGUF is read");
+        not_supported("the file is big-endian: only little-endian GGUF is read");
     }
     if (version == 1) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "the file is GGUF version 1: it must be 2 or 3; convert the model again");
+        not_supported("the file is GGUF version 1: it must be 2 or 3; convert the model again");
     }
     if (version != 2 && version != 3) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "the file is GGUF version %u: it must be 2 or 3", version);
+        not_supported("the file is GGUF version {}: it must be 2 or 3", version);
     }
 }
 
@@ -184,14 +180,11 @@ void check_version(GgufCursor& cursor) {
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "the file says that it has %llu %s: it must be at most %llu", ull{count}, what,
-             ull{most});
+        invalid_data("the file says that it has {} {}: it must be at most {}", count, what, most);
     }
     if (count > cursor.left() / least) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "the file says that it has %llu %s: its %llu bytes cannot hold them", ull{count}, what,
-             ull{cursor.left() + cursor.at()});
+        invalid_data("the file says that it has {} {}: its {} bytes cannot hold them", count, what,
+                     cursor.left() + cursor.at());
     }
 }
 
@@ -218,12 +211,11 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         const std::string key = read_name(cursor);
         key_bytes += key.size();
         if (key_bytes > max_key_bytes_together) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the keys have more than %llu bytes together",
-                 ull{max_key_bytes_together});
+            invalid_data("the keys have more than {} bytes together", max_key_bytes_together);
         }
         cursor.inside(shown_key(key));
         if (values_.count(key) != 0) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the key %s is given twice", shown_key(key).c_str());
+            invalid_data("the key {} is given twice", shown_key(key));
         }
         values_[key] = read_value(cursor, room);
     }
@@ -244,9 +236,8 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
         Tensor tensor;
         tensor.dimensions = cursor.u32();
         if (tensor.dimensions > max_dimensions) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "tensor %s has %u dimensions: it must have at most %llu", shown_key(title).c_str(),
-                 tensor.dimensions, ull{max_dimensions});
+            invalid_data("tensor {} has {} dimensions: it must have at most {}", shown_key(title),
+                         tensor.dimensions, max_dimensions);
         }
         std::vector<std::uint64_t> extents;
         for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
@@ -260,14 +251,13 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
             layers_.insert(parts.layer);
         }
         if (is_norm(parts) && !norms_.emplace(title, std::move(extents)).second) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice",
-                 shown_key(title).c_str());
+            invalid_data("the tensor {} is given twice", shown_key(title));
         }
         if (!contains(frequency_tensors, title)) {
             continue;
         }
         if (!tensors_.emplace(title, tensor).second) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", title.c_str());
+            invalid_data("the tensor {} is given twice", title);
         }
     }
     has_tensors_ = count != 0;
@@ -278,23 +268,20 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
 void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read) {
     GgufFile other(file_bytes, read);
     if (other.split_number() != number || other.split_count() != split_count()) {
-        fail(
-            VKROPE_ERROR_INVALID_DATA,
-            "split.no is %llu and split.count is %llu in part %llu of %llu: it is of another model",
-            ull{other.split_number()}, ull{other.split_count()}, ull{number + 1},
-            ull{split_count()});
+        invalid_data(
+            "split.no is {} and split.count is {} in part {} of {}: it is of another model",
+            other.split_number(), other.split_count(), number + 1, split_count());
     }
     has_tensors_ = has_tensors_ || other.has_tensors_;
     for (auto& [title, tensor] : other.tensors_) {
         tensor.part = parts_.size();
         if (!tensors_.emplace(title, tensor).second) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice", title.c_str());
+            invalid_data("the tensor {} is given twice", title);
         }
     }
     for (auto& [title, extents] : other.norms_) {
         if (!norms_.emplace(title, std::move(extents)).second) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s is given twice",
-                 shown_key(title).c_str());
+            invalid_data("the tensor {} is given twice", shown_key(title));
         }
     }
     layers_.merge(other.layers_);
@@ -349,28 +336,25 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     const Part& part = parts_[tensor.part];
     if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
         tensor.count > longest_factors) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "the tensor %s has %u dimensions, %llu elements and the type %u: it must have 1, 1 to "
-             "%llu and 0, float32",
-             title.c_str(), tensor.dimensions, ull{tensor.count}, tensor.element,
-             ull{longest_factors});
+        invalid_data(
+            "the tensor {} has {} dimensions, {} elements and the type {}: it must have 1, 1 to {} "
+            "and 0, float32",
+            title, tensor.dimensions, tensor.count, tensor.element, longest_factors);
     }
     if (tensor.offset % part.alignment != 0) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "the tensor %s is at %llu of the data: it must be a multiple of general.alignment, "
-             "%llu",
-             title.c_str(), ull{tensor.offset}, ull{part.alignment});
+        invalid_data(
+            "the tensor {} is at {} of the data: it must be a multiple of general.alignment, {}",
+            title, tensor.offset, part.alignment);
     }
     const std::uint64_t bytes = 4 * tensor.count;
     if (part.data > part.bytes || tensor.offset > part.bytes - part.data ||
         bytes > part.bytes - part.data - tensor.offset) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "the file is cut off: the tensor %s is beyond its %llu bytes", title.c_str(),
-             ull{part.bytes});
+        invalid_data("the file is cut off: the tensor {} is beyond its {} bytes", title,
+                     part.bytes);
     }
     std::vector<unsigned char> raw(std::size_t{bytes});
     if (part.read(part.data + tensor.offset, raw.data(), raw.size()) != raw.size()) {
-        fail(VKROPE_ERROR_INVALID_DATA, "the tensor %s cannot be read", title.c_str());
+        invalid_data("the tensor {} cannot be read", title);
     }
     std::vector<double> numbers;
     for (std::size_t i = 0; i < raw.size(); i += 4) {

@@ -118,8 +118,8 @@ class GgufLayerTypes {
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
             types[layer] = compressed_attention(ratios[layer]);
             if (types[layer].empty()) {
-                fail(VKROPE_ERROR_INVALID_DATA, "%s[%llu] is %llu: it must be 0, 4 or 128",
-                     field.name.c_str(), ull{layer}, ull{ratios[layer]});
+                invalid_data("{}[{}] is {}: it must be 0, 4 or 128", field.name, layer,
+                             ratios[layer]);
             }
         }
     }
@@ -134,8 +134,7 @@ class GgufLayerTypes {
                 period = whole_number(pattern, 0, max_gguf_layers);  // 0: all layers slide
             }
         } else if (period == 0) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s is missing: it says which layers use a sliding window", pattern.name.c_str());
+            invalid_data("{} is missing: it says which layers use a sliding window", pattern.name);
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
             const std::uint64_t full_in_period = architecture_.layers.full_first ? 0 : period - 1;
@@ -169,9 +168,9 @@ void require_agreement(const Field& list, const Field& single, const Field& pick
         return number == value || number == 0;  // a 0 leaves it to the other key
     });
     if (exactly ? value != finite_number(picked) : !explained) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s but %s is %s for %s: they must agree",
-             stated(single).c_str(), list.name.c_str(), shown(picked).c_str(),
-             exactly ? "these layers" : "these layers, and has the other number for none");
+        invalid_data("{} but {} is {} for {}: they must agree", stated(single), list.name,
+                     shown(picked),
+                     exactly ? "these layers" : "these layers, and has the other number for none");
     }
 }
 
@@ -229,8 +228,8 @@ Field GgufLayerNumbers::of_asked(const Field& field, const Field& otherwise) {
     }
     const std::optional<double> number = layer_.layers.common(numbers, query_, layer_.kind);
     if (!number) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has no number above 0 for layers of type %s",
-             field.name.c_str(), layer_.kind.type.c_str());
+        invalid_data("{} has no number above 0 for layers of type {}", field.name,
+                     layer_.kind.type);
     }
     picked_.push_back(*number);
     return {field.name, &picked_.back(), "float64"};

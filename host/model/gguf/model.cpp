@@ -51,8 +51,7 @@ std::string end_of_part(std::uint64_t number, std::uint64_t count) {
 std::string architecture_of(const GgufFile& file) {
     const Field name = file.find("general.architecture");
     if (!name) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "general.architecture is missing: it is the prefix of every other key");
+        invalid_data("general.architecture is missing: it is the prefix of every other key");
     }
     return text(name);
 }
@@ -83,8 +82,6 @@ class GgufImport {
     }
 
    private:
-    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
-
     void assumed(const Field& field, double value, const char* because) {
         warn_of_assumed(field, value, because, rotation_.warnings);
     }
@@ -93,60 +90,58 @@ class GgufImport {
     void split() {
         const std::uint64_t count = file_.split_count(), number = file_.split_number();
         if (number != 0) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "split.no is %llu and split.count is %llu: the first part of a split file has the "
-                 "metadata; give that part, and from_gguf_file() reads the others beside it",
-                 ull{number}, ull{count});
+            not_supported(
+                "split.no is {} and split.count is {}: the first part of a split file has the "
+                "metadata; give that part, and from_gguf_file() reads the others beside it",
+                number, count);
         }
         if (count > file_.parts_read()) {
             if (!file_.has_tensors()) {
-                fail(VKROPE_ERROR_NOT_SUPPORTED,
-                     "split.count is %llu and the first part has no tensors, which may scale the "
-                     "frequencies: give it by its name, with the other parts beside it",
-                     ull{count});
+                not_supported(
+                    "split.count is {} and the first part has no tensors, which may scale the "
+                    "frequencies: give it by its name, with the other parts beside it",
+                    count);
             }
-            warn("split.count is " + std::to_string(count) + " and " +
-                 std::to_string(file_.parts_read()) +
-                 " of the parts are read: assuming that no other part has rope_freqs or "
-                 "rope_factors, nor the first norms of Q and K");
+            warn(rotation_,
+                 "split.count is {} and {} of the parts are read: assuming that no other part has "
+                 "rope_freqs or rope_factors, nor the first norms of Q and K",
+                 count, file_.parts_read());
         }
         if (file_.find("split.no") && !file_.find("split.count")) {
-            warn(
-                "split.count is missing although split.no is 0: assuming a whole file, as "
-                "llama.cpp does");
+            warn(rotation_,
+                 "split.count is missing although split.no is 0: assuming a whole file, as "
+                 "llama.cpp does");
         }
     }
 
     void architecture() {
         if (const char* reason = unsupported_gguf_architecture(name_)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "general.architecture is \"%s\": %s",
-                 shown_key(name_).c_str(), reason);
+            not_supported("general.architecture is \"{}\": {}", shown_key(name_), reason);
         }
         if (const auto row = find_gguf_architecture(name_)) {
             row_ = *row;
         } else if (query_.pairing) {
             row_.latent = says_latent();
-            warn(
-                "general.architecture \"" + shown_key(name_) +
-                "\" is unknown: assuming the requested pairing, and that layers differ only as its "
-                "keys say; whether Q and K have norms is not known");
+            warn(rotation_,
+                 "general.architecture \"{}\" is unknown: assuming the requested pairing, and that "
+                 "layers differ only as its keys say; whether Q and K have norms is not known",
+                 shown_key(name_));
         } else {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "general.architecture is \"%s\", which is unknown, and so is its pairing: give a "
-                 "pairing to read it anyway",
-                 shown_key(name_).c_str());
+            not_supported(
+                "general.architecture is \"{}\", which is unknown, and so is its pairing: give a "
+                "pairing to read it anyway",
+                shown_key(name_));
         }
         const Field finetuned = keys_.find(
             "rope.scaling.finetuned");  // whether the weights were trained with the scaling
         if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is false: the model does not use RoPE",
-                 finetuned.name.c_str());
+            not_supported("{} is false: the model does not use RoPE", finetuned.name);
         }
         layer_count_ = gguf_layer_count(keys_);
         if (row_.alibi_layer_count != 0 && layer_count_ == row_.alibi_layer_count) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s.block_count is %llu: %s models with this many layers use ALiBi, not RoPE",
-                 shown_key(name_).c_str(), ull{layer_count_}, shown_key(name_).c_str());
+            not_supported(
+                "{}.block_count is {}: {} models with this many layers use ALiBi, not RoPE",
+                shown_key(name_), layer_count_, shown_key(name_));
         }
     }
 
@@ -186,20 +181,20 @@ class GgufImport {
             if (!listed) assumed(count, rotation_.head_dim, "which is head_dim");
         }
         if (rotation_.rotary_dim % 2 != 0 || rotation_.rotary_dim > rotation_.head_dim) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: it must be even, 2 to head_dim, which is %u",
-                 count.name.c_str(), rotation_.rotary_dim, rotation_.head_dim);
+            invalid_data("{} is {}: it must be even, 2 to head_dim, which is {}", count.name,
+                         rotation_.rotary_dim, rotation_.head_dim);
         }
         if (row_.half_on_full && !layer_.sliding && !listed) {
             rotation_.rotary_dim /= 2;
             if (rotation_.rotary_dim % 2 != 0) {
-                fail(VKROPE_ERROR_INVALID_DATA, "%s is %u: its half must be even",
-                     count.name.c_str(), 2 * rotation_.rotary_dim);
+                invalid_data("{} is {}: its half must be even", count.name,
+                             2 * rotation_.rotary_dim);
             }
         }
         if (row_.layers.rule == LayerRule::compressed) {  // the last channels turn
             rotation_.q_rotary_offset = rotation_.k_rotary_offset = rotation_.head_dim -
                                                                     rotation_.rotary_dim;
-            warn("the norms of Q and K are not read: they differ from each other");
+            warn(rotation_, "the norms of Q and K are not read: they differ from each other");
         }
     }
 
@@ -220,8 +215,8 @@ class GgufImport {
         const std::uint64_t width = whole_number(row, 2, max_head_dim);
         const std::uint64_t turns = whole_number(count, 2, max_head_dim);
         if (turns % 2 != 0 || turns > width) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %llu: it must be even, 2 to %s, which is %llu",
-                 count.name.c_str(), ull{turns}, row.name.c_str(), ull{width});
+            invalid_data("{} is {}: it must be even, 2 to {}, which is {}", count.name, turns,
+                         row.name, width);
         }
         rotation_.head_dim = rotation_.rotary_dim = std::uint32_t(turns);
         rotation_.q_rotary_offset = std::uint32_t(width - turns);
@@ -257,9 +252,8 @@ class GgufImport {
         const std::uint64_t heads = heads_of_layer(count);
         const std::uint64_t head_dim = heads == 0 ? 0 : width / heads;
         if (head_dim < 2 || head_dim > max_head_dim) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s is %llu and %s is %llu: their quotient, head_dim, must be 2 to 65534",
-                 embedding.name.c_str(), ull{width}, count.name.c_str(), ull{heads});
+            invalid_data("{} is {} and {} is {}: their quotient, head_dim, must be 2 to 65534",
+                         embedding.name, width, count.name, heads);
         }
         return std::uint32_t(head_dim);
     }
@@ -314,22 +308,26 @@ class GgufImport {
                 because = ", which is " + shown(field) +
                           ": no norm of Q and K is read, so whether they have any is not known";
             }
-            warn("ignored key " + field.name + because);
+            warn(rotation_, "ignored key {}{}", field.name, because);
         }
     }
 
     /// What readers of the same model's config.json have otherwise.
     void readers_differ() {
         if (row_.rounds_yarn && rotation_.rope_type == "yarn") {
-            warn("llama.cpp rounds the range of YaRN, which is read here; " + shown_key(name_) +
-                 "'s config.json has truncate false, and its own code does not round");
+            warn(rotation_,
+                 "llama.cpp rounds the range of YaRN, which is read here; {}'s config.json has "
+                 "truncate false, and its own code does not round",
+                 shown_key(name_));
         }
         if (row_.softmax_differs && rotation_.softmax_scale != 1) {
-            warn(of_readers_that_differ);
+            rotation_.warnings.push_back(of_readers_that_differ);
         }
         if (row_.name == nullptr && row_.latent && rotation_.rope_type == "yarn") {
-            warn("general.architecture \"" + shown_key(name_) +
-                 "\" is unknown: whether YaRN scales its softmax too is not known: it is left out");
+            warn(rotation_,
+                 "general.architecture \"{}\" is unknown: whether YaRN scales its softmax too is "
+                 "not known: it is left out",
+                 shown_key(name_));
         }
     }
 
@@ -357,12 +355,11 @@ GgufModel::GgufModel(const std::string& path) {
         if (kind !=
             std::filesystem::file_type::regular) {  // opening a pipe would wait for its other end
             const bool missing = kind == std::filesystem::file_type::not_found;
-            fail(VKROPE_ERROR_INVALID_DATA, "%s %s", path.c_str(),
-                 missing ? "does not exist" : "is not a regular file");
+            invalid_data("{} {}", path, missing ? "does not exist" : "is not a regular file");
         }
         const std::uint64_t bytes = std::filesystem::file_size(path, problem);
         if (!std::ifstream(path, std::ios::binary) || problem) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s cannot be opened", path.c_str());
+            invalid_data("{} cannot be opened", path);
         }
         parse(bytes, reader_of(path));
         add_parts(path);
@@ -376,8 +373,7 @@ void GgufModel::add_parts(const std::string& path) {
         return;
     }
     if (count > max_parts) {
-        fail(VKROPE_ERROR_INVALID_DATA, "split.count is %llu: it must be at most %llu", ull{count},
-             ull{max_parts});
+        invalid_data("split.count is {}: it must be at most {}", count, max_parts);
     }
     for (std::uint64_t number = 1; number < count; ++number) {
         const std::string other = path.substr(0, path.size() - first.size()) +

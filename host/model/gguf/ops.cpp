@@ -26,8 +26,9 @@ class GgufOpsImport {
         } else {
             of_heads();
             if (known_ && !ops_.norms_known && !said_ && file_.has_layer(-1)) {
-                warn("whether Q and K have norms is not known: the file has no tensors of layer " +
-                     std::to_string(query_.layer));
+                warn(rotation_,
+                     "whether Q and K have norms is not known: the file has no tensors of layer {}",
+                     query_.layer);
             }
         }
         query_scale();
@@ -72,9 +73,11 @@ class GgufOpsImport {
         if (!known_) {
             for (const char* norm : {"attn_q_norm.weight", "attn_k_norm.weight"}) {
                 if (file_.norm_extents(layer + norm) != nullptr) {
-                    warn(layer + norm +
-                         ": the architecture is unknown, so which norm of Q and K it belongs to is "
-                         "not known: it is left out");
+                    warn(
+                        rotation_,
+                        "{}{}: the architecture is unknown, so which norm of Q and K it belongs to "
+                        "is not known: it is left out",
+                        layer, norm);
                     break;
                 }
             }
@@ -111,13 +114,14 @@ class GgufOpsImport {
         const std::vector<std::uint64_t> one_head = {channels}, each_head = {channels, head_count},
                                          token = {all};
         if (*weight != one_head && *weight != each_head && (*weight != token || all == 0)) {
-            warn(tensor + ".weight is for neither one head nor all heads: its norm is left out");
+            warn(rotation_, "{}.weight is for neither one head nor all heads: its norm is left out",
+                 tensor);
             return false;
         }
         if (bias != nullptr && (*bias != *weight || row.kind != VKROPE_NORM_LAYER)) {
-            warn(tensor +
-                 ".bias does not belong to a layer norm like its weight: its norm is left "
-                 "out");
+            warn(rotation_,
+                 "{}.bias does not belong to a layer norm like its weight: its norm is left out",
+                 tensor);
             return false;
         }
         norm.kind = row.kind;
@@ -130,8 +134,6 @@ class GgufOpsImport {
         norm.bias = bias == nullptr ? VKROPE_PARAMETER_NONE : norm.weight;
         return true;
     }
-
-    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
     float eps(NormKind kind) {
         const Field field = keys_.required(kind == VKROPE_NORM_LAYER
@@ -166,8 +168,7 @@ class GgufOpsImport {
         }
         const double bound = finite_number(field);
         if (bound < 0 || !std::isfinite(float(bound))) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %g: it must be at least 0 and fit in a float",
-                 field.name.c_str(), bound);
+            invalid_data("{} is {}: it must be at least 0 and fit in a float", field.name, bound);
         }
         ops_.tensor[Q].clip = ops_.tensor[K].clip = ops_.tensor[V].clip = float(bound);
     }

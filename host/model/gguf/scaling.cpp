@@ -42,9 +42,9 @@ class GgufScaling {
         if (divisors.size() >
             rotation_.inv_freq
                 .size()) {  // scale_ggml() accepts this, but llama.cpp refuses it in a file
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "rope.scaling: freq_factors has %llu elements: it must have rotary_dim / 2 = %llu",
-                 ull{divisors.size()}, ull{rotation_.inv_freq.size()});
+            invalid_data(
+                "rope.scaling: freq_factors has {} elements: it must have rotary_dim / 2 = {}",
+                divisors.size(), rotation_.inv_freq.size());
         }
         GgmlScaling scaling;
         scaling.freq_factors = divisors.data();
@@ -70,8 +70,6 @@ class GgufScaling {
     }
 
    private:
-    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
-
     std::string scaling_type() {
         const Field field = keys_.find("rope.scaling.type");
         if (!field) {
@@ -79,9 +77,8 @@ class GgufScaling {
         }
         std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s is \"%s\": it must be none, linear, yarn or longrope", field.name.c_str(),
-                 shown_key(type).c_str());
+            not_supported("{} is \"{}\": it must be none, linear, yarn or longrope", field.name,
+                          shown_key(type));
         }
         return type;
     }
@@ -92,16 +89,14 @@ class GgufScaling {
         const Field field = keys_.find("rope.scaling.factor");
         const Field older = keys_.find("rope.scale_linear");
         if (field && older && finite_number(field) != finite_number(older)) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %.9g but %s is %.9g: they must agree",
-                 field.name.c_str(), finite_number(field), older.name.c_str(),
-                 finite_number(older));
+            disagree(field, older);
         }
         const Field& any = field ? field : older;
         if (any && finite_number(any) != 0) {
             return positive_number(any);
         }
         if (any) {
-            warn(any.name + " is 0: assuming 1, as llama.cpp does");
+            warn(rotation_, "{} is 0: assuming 1, as llama.cpp does", any.name);
         } else if (keys_.find("rope.scaling.type") && type != "longrope") {
             warn_of_assumed(field, 1,
                             "as llama.cpp does: rope.scaling.type " + type + " changes nothing",
@@ -120,29 +115,28 @@ class GgufScaling {
             for (const auto& [list, name] :
                  {std::pair(&near, of_longrope_near), std::pair(&far, of_longrope_far)}) {
                 if (!list->empty()) {
-                    warn(std::string("ignored tensor ") + name + ": there is " + of_llama3 +
-                         ", which llama.cpp takes first");
+                    warn(rotation_, "ignored tensor {}: there is {}, which llama.cpp takes first",
+                         name, of_llama3);
                 }
             }
             return divisors;
         }
         if (near.empty() && far.empty()) {
             if (type == "longrope") {
-                fail(VKROPE_ERROR_INVALID_DATA,
-                     "the tensors rope_factors_long.weight and rope_factors_short.weight are "
-                     "missing: the rope.scaling."
-                     "type longrope needs them");
+                invalid_data(
+                    "the tensors rope_factors_long.weight and rope_factors_short.weight are "
+                    "missing: the rope.scaling.type longrope needs them");
             }
             return {};
         }
         if (near.empty() || far.empty()) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "the tensor %s is missing: the file has only the other one",
-                 near.empty() ? of_longrope_near : of_longrope_far);
+            invalid_data("the tensor {} is missing: the file has only the other one",
+                         near.empty() ? of_longrope_near : of_longrope_far);
         }
         from_lists_ = true;
         if (input_.seq_len == 0) {
-            warn("longrope depends on the length, which is unknown: assuming the short list");
+            warn(rotation_,
+                 "longrope depends on the length, which is unknown: assuming the short list");
         }
         const double original = original_length();
         if (double(input_.seq_len) > original) return far;
@@ -190,8 +184,7 @@ class GgufScaling {
         const double all_dims = multiplier ? finite_number(multiplier) / architecture.yarn_log_unit
                                            : 0;
         if (all_dims < 0) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %.9g: it must be a finite number, at least 0",
-                 multiplier.name.c_str(), finite_number(multiplier));
+            refuse(multiplier, "a finite number, at least 0");
         }
         // DeepSeek's two magnitudes are the same in every model, and only one is in the file. Those
         // of other models are assumed to be 1 and the one in the file.
@@ -203,10 +196,9 @@ class GgufScaling {
         scaling.attn_factor = both / of_ggml;
         if (!(std::isfinite(scaling.attn_factor) &&
               scaling.attn_factor > 0)) {  // a negative value does not mean "not set" here
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "rope.scaling: attn_factor is %g with the factor %.9g: it must be finite and "
-                 "above 0",
-                 scaling.attn_factor, factor);
+            invalid_data(
+                "rope.scaling: attn_factor is {} with the factor {}: it must be finite and above 0",
+                scaling.attn_factor, shown_number(factor));
         }
         if (architecture.yarn_in_softmax) {  // kq_scale of src/models/deepseek2.cpp
             const double in_softmax = both * (1 + 0.1 * all_dims * std::log(factor));

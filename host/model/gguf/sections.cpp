@@ -25,9 +25,10 @@ void interleave(RopeParams& rotation) {
     if (beyond != 0) {
         sections.axes = 4;
         sections.leftover_axis = 3;
-        rotation.warnings.push_back("pairs beyond the sections: " + std::to_string(beyond) +
-                                    ", which the fourth axis turns, as in ggml; in the model's own "
-                                    "code the first one does");
+        warn(rotation,
+             "pairs beyond the sections: {}, which the fourth axis turns, as in ggml; in the "
+             "model's own code the first one does",
+             beyond);
     }
 }
 
@@ -38,11 +39,11 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     const Field field = keys.find("rope.dimension_sections");
     if (architecture.sections == GgufSections::none) {
         if (field) {
-            rotation.warnings.push_back("ignored key " + field.name +
-                                        (architecture.name == nullptr
-                                             ? ": how an architecture that is unknown uses it is "
-                                               "not known: one position a token is read"
-                                             : ": tokens of this architecture have one position"));
+            warn(rotation, "ignored key {}: {}", field.name,
+                 architecture.name == nullptr
+                     ? "how an architecture that is unknown uses it is not known: one position a "
+                       "token is read"
+                     : "tokens of this architecture have one position");
         }
         return;
     }
@@ -54,25 +55,23 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     }
     const std::vector<std::uint64_t> widths = whole_numbers(field, 0, max_head_dim);
     if (widths.size() != 3 && widths.size() != 4) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %llu elements: it must have 3 or 4",
-             field.name.c_str(), ull{widths.size()});
+        invalid_data("{} has {} elements: it must have 3 or 4", field.name, widths.size());
     }
     const std::uint64_t sum = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
     if (architecture.sections == GgufSections::if_given &&
         (widths[0] == 0 || widths[1] == 0)) {  // use_mrope() of llama.cpp
         if (sum != 0) {
-            rotation.warnings.push_back(
-                "ignored key " + field.name +
-                ": one of the first two is 0, which llama.cpp treats as missing");
+            warn(rotation,
+                 "ignored key {}: one of the first two is 0, which llama.cpp treats as missing",
+                 field.name);
         }
         return;
     }
     // ggml would start again with the first section, or leave the last one unused: no model means
     // that.
     if (sum != rotation.rotary_dim / 2) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s adds up to %llu: it must be half of the rotated channels, %u", field.name.c_str(),
-             ull{sum}, rotation.rotary_dim / 2);
+        invalid_data("{} adds up to {}: it must be half of the rotated channels, {}", field.name,
+                     sum, rotation.rotary_dim / 2);
     }
     Sections& sections = rotation.sections;
     std::copy(widths.begin(), widths.end(), sections.pairs);

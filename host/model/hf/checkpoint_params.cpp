@@ -38,11 +38,11 @@ template <class Names>
 void require_known(const Scope& scope, const Names& known) {
     for (const auto& [key, value] : scope.object->items()) {
         if (!value.is_null() && !contains(known, key)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s%s is %s: it is not known in the params.json of an original checkpoint, which "
-                 "dim without model_type says this is, and whose other rules are in code; give the "
-                 "config.json of the converted model",
-                 scope.prefix.c_str(), shown_key(key).c_str(), shown(value).c_str());
+            not_supported(
+                "{}{} is {}: it is not known in the params.json of an original checkpoint, which "
+                "dim without model_type says this is, and whose other rules are in code; give the "
+                "config.json of the converted model",
+                scope.prefix, shown_key(key), shown(value));
         }
     }
 }
@@ -68,6 +68,7 @@ class CheckpointImport {
         query_scale();
         require_usable(rotation_, rotation_.inv_freq.size(), rotation_.base, "rope_theta");
         warn(
+            rotation_,
             "dim, and no model_type of a class, say that this is the params.json of an original "
             "checkpoint, whose pairing is that of its own weights; whether it has norms of Q and K "
             "is not known");
@@ -75,16 +76,14 @@ class CheckpointImport {
     }
 
    private:
-    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
-
     void check_keys() const {
         require_known(scope_, known_keys);
         const Field scaled = find({scope_}, {"use_scaled_rope"});
         if (scaled && truth(scaled)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s: the factor is in Meta's code, 8 or 32, and not in the file; give the "
-                 "config.json of the converted model",
-                 stated(scaled).c_str());
+            not_supported(
+                "{}: the factor is in Meta's code, 8 or 32, and not in the file; give the "
+                "config.json of the converted model",
+                stated(scaled));
         }
     }
 
@@ -123,17 +122,16 @@ class CheckpointImport {
             const std::uint64_t channels = whole_number(dim, 1, max_hidden_size);
             const std::uint64_t number = rotation_.ops.q_heads;
             if (number == 0 || channels % number != 0 || channels / number > max_head_dim) {
-                fail(VKROPE_ERROR_INVALID_DATA,
-                     "dim is %llu and n_heads is %llu: their quotient, head_dim, must be whole, 2 "
-                     "to 65534",
-                     ull{channels}, ull{number});
+                invalid_data(
+                    "dim is {} and n_heads is {}: their quotient, head_dim, must be whole, 2 to "
+                    "65534",
+                    channels, number);
             }
             rotation_.head_dim = std::uint32_t(channels / number);
         }
         rotation_.rotary_dim = rotation_.head_dim;
         if (rotation_.head_dim < 2 || rotation_.head_dim % 2 != 0) {
-            fail(VKROPE_ERROR_INVALID_DATA, "head_dim is %u: it must be even, at least 2",
-                 rotation_.head_dim);
+            invalid_data("head_dim is {}: it must be even, at least 2", rotation_.head_dim);
         }
     }
 
@@ -172,7 +170,8 @@ class CheckpointImport {
         auto plain = read(YarnScaling());
         const Field apply = find({scope}, {"apply_scale"});
         const bool scales = !apply || truth(apply);
-        if (!apply) warn("yarn.apply_scale is missing: assuming true, the default of vLLM");
+        if (!apply)
+            warn(rotation_, "yarn.apply_scale is missing: assuming true, the default of vLLM");
         rotation_.rope_type = "yarn";
         if (latent_ && scales) {
             auto scaling = read(DeepseekYarnScaling());

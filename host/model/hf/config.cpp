@@ -37,25 +37,25 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
         source.top, {"rope_style", "rotary_style", "rotary_interleaved", "rope_traditional",
                      "is_neox_style", "rope_is_neox_style"});
     if (type.name == nullptr && !field && other) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "%s: it says which channels form a pair, which is not read for a model_type that is "
-             "not known: give a pairing to read it anyway",
-             stated(other).c_str());
+        not_supported(
+            "{}: it says which channels form a pair, which is not read for a model_type that is "
+            "not known: give a pairing to read it anyway",
+            stated(other));
     }
     const bool latent_by_class = type.latent.qk_rope_head_dim != 0;
     // Classes with latent attention have either pairing, most of them interleaved.
     if (latent && !latent_by_class && !field) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "model_type %s is not known to have latent attention, which qk_rope_head_dim says, so "
-             "which channels form a pair is not known: give a pairing to read it anyway",
-             source.shown_type().c_str());
+        not_supported(
+            "model_type {} is not known to have latent attention, which qk_rope_head_dim says, so "
+            "which channels form a pair is not known: give a pairing to read it anyway",
+            source.shown_type());
     }
     // DeepSeek's classes have both pairings and the key chooses; other classes have one.
     if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
         source.name != "nomic_bert") {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s: contradicts the pairing of model_type %s; give a pairing to read it anyway",
-             stated(field).c_str(), type.name);
+        invalid_data(
+            "{}: contradicts the pairing of model_type {}; give a pairing to read it anyway",
+            stated(field), type.name);
     }
     return wanted;
 }
@@ -78,8 +78,8 @@ double rope_theta(const Source& source, Warnings& warnings) {
             if (single && list && !single.value->is_array() &&
                 std::find(list.value->begin(), list.value->end(), *single.value) ==
                     list.value->end()) {
-                warnings.push_back("ignored key " + stated(single) + ": " + list.name +
-                                   " is read, which has no such base");
+                warn(warnings, "ignored key {}: {} is read, which has no such base", stated(single),
+                     list.name);
             }
         }
         return *source.base;
@@ -113,9 +113,9 @@ double rope_theta(const Source& source, Warnings& warnings) {
                          : local ? source.type.local_rope_theta
                                  : source.type.rope_theta;
     if (theta == 0) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "rope_theta is missing: model_type %s has no default that holds for all versions",
-             source.type.name);
+        invalid_data(
+            "rope_theta is missing: model_type {} has no default that holds for all versions",
+            source.type.name);
     }
     if (!field) {
         warnings.push_back(source.assumed(local ? "rope_local_base_freq" : "rope_theta", theta));
@@ -152,17 +152,15 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, RopeParams& r
         return;
     }
     if (!source.type.grows_by_doubling) {
-        rotation.warnings.push_back("ignored key " + field.name +
-                                    ": only the class of model_type qwen has it");
+        warn(rotation, "ignored key {}: only the class of model_type qwen has it", field.name);
         return;
     }
     if (rotation.rope_type != "default") {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s is true and the rope_type is %s: only one of them can scale", field.name.c_str(),
-             rotation.rope_type.c_str());
+        invalid_data("{} is true and the rope_type is {}: only one of them can scale", field.name,
+                     rotation.rope_type);
     }
     if (rotation.max_position == 0) {
-        fail(VKROPE_ERROR_INVALID_DATA, "seq_length is missing: use_dynamic_ntk needs it");
+        invalid_data("seq_length is missing: use_dynamic_ntk needs it");
     }
     if (seq_len == 0) {
         rotation.warnings.push_back(
@@ -206,9 +204,9 @@ void become_indexer(const Source& source, const Query& query, RopeParams& rotati
                 pairing = find_first(source.top, {"indexer_rope_interleave"});
     rotation.head_dim = width ? std::uint32_t(whole_number(width, 2, max_head_dim)) : 128;
     if (rotation.head_dim < rotation.rotary_dim) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s is %u: it must be at least qk_rope_head_dim, which is %u",
-             width ? width.name.c_str() : "index_head_dim", rotation.head_dim, rotation.rotary_dim);
+        invalid_data("{} is {}: it must be at least qk_rope_head_dim, which is {}",
+                     width ? width.name.c_str() : "index_head_dim", rotation.head_dim,
+                     rotation.rotary_dim);
     }
     rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
     rotation.pairing = value_or(query.pairing, !pairing         ? *type.indexer
@@ -261,8 +259,8 @@ RopeParams text_rotation(const json& whole, Query query) {
                              source.both(), source.layer);
     const bool said = name_unread_keys(source, query, model.around, rotation);
     if (known && !rotation.ops.norms_known && !said) {
-        warnings.push_back("whether Q and K have norms is not known for this model of model_type " +
-                           source.name);
+        warn(warnings, "whether Q and K have norms is not known for this model of model_type {}",
+             source.name);
     }
     if (of_indexer) {
         become_indexer(source, query, rotation);
@@ -310,8 +308,7 @@ HfConfig::HfConfig(std::string_view json_text) {
     problem_ = status_of("the configuration", [&] {
         document_ = parse_json(json_text);
         if (!document_.is_object()) {
-            fail(VKROPE_ERROR_INVALID_DATA, "the document is %s: it must be an object",
-                 shown(document_).c_str());
+            invalid_data("the document is {}: it must be an object", shown(document_));
         }
     });
 }

@@ -213,13 +213,13 @@ constexpr Refusal refused[] = {
 const Denoiser& find_denoiser(const Field& name) {
     const std::string wanted = text(name);
     if (const char* reason = reason_of(refused, wanted)) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(name).c_str(), reason);
+        not_supported("{}: {}", stated(name), reason);
     }
     const Denoiser* found = find_row(denoisers, wanted);
     if (found == nullptr) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "%s: it is unknown; the transformer of a pipeline has a config.json of its own",
-             stated(name).c_str());
+        not_supported(
+            "{}: it is unknown; the transformer of a pipeline has a config.json of its own",
+            stated(name));
     }
     return *found;
 }
@@ -240,8 +240,8 @@ std::uint32_t head_dim_of(const Scope& config, const Denoiser& denoiser, Warning
     if (const std::uint32_t stated = stated_head_dim(config)) {
         return stated;
     }
-    warnings.push_back("attention_head_dim is missing: assuming " +
-                       std::to_string(denoiser.head_dim) + ", the default of " + denoiser.name);
+    warn(warnings, "attention_head_dim is missing: assuming {}, the default of {}",
+         denoiser.head_dim, denoiser.name);
     return denoiser.head_dim;
 }
 
@@ -250,14 +250,14 @@ std::vector<std::uint32_t> listed_axes(const Scope& config, const Denoiser& deno
     std::vector<std::uint32_t> widths;
     const Field field = find({config}, {denoiser.axes_key});
     if (!field && denoiser.axes[0] == 0) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s is missing", denoiser.axes_key);
+        invalid_data("{} is missing", denoiser.axes_key);
     }
     if (!field) {
         for (const std::uint32_t width : denoiser.axes) {
             if (width != 0) widths.push_back(width);
         }
-        warnings.push_back(std::string(denoiser.axes_key) +
-                           " is missing: assuming the default of " + denoiser.name);
+        warn(warnings, "{} is missing: assuming the default of {}", denoiser.axes_key,
+             denoiser.name);
         return widths;
     }
     for (const Field& one : elements(field, 2, max_axes)) {
@@ -279,9 +279,8 @@ std::vector<std::uint32_t> axes_of(const Scope& config, const Denoiser& denoiser
                eighths = denoiser.division == Division::eighths;
     const std::uint32_t unit = eighths ? 16 : halves ? 4 : 2, least = unit == 2 ? 12 : unit;
     if (head_dim % unit != 0 || head_dim < least) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "attention_head_dim is %u: it must be a multiple of %u, at least %u", head_dim, unit,
-             least);
+        invalid_data("attention_head_dim is {}: it must be a multiple of {}, at least {}", head_dim,
+                     unit, least);
     }
     if (halves) return {head_dim / 2, head_dim / 2};
     if (eighths) return {head_dim / 4, head_dim / 8 * 3, head_dim / 8 * 3};
@@ -293,8 +292,8 @@ void require_rope(const Scope& config, const Denoiser& denoiser) {
     if (denoiser.asked_by == nullptr) return;
     const Field asked = find({config}, {denoiser.asked_by});
     if (!asked || !truth(asked)) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s is %s: without it %s has no rotary embedding",
-             denoiser.asked_by, asked ? "false" : "missing", denoiser.name);
+        not_supported("{} is {}: without it {} has no rotary embedding", denoiser.asked_by,
+                      asked ? "false" : "missing", denoiser.name);
     }
 }
 
@@ -305,8 +304,8 @@ double theta_of(const Scope& config, const Denoiser& denoiser, Warnings& warning
         return denoiser.theta;
     }
     if (field) return positive_number(field);
-    warnings.push_back("rope_theta is missing: assuming " + shown_number(denoiser.theta) +
-                       ", the default of " + denoiser.name);
+    warn(warnings, "rope_theta is missing: assuming {}, the default of {}",
+         shown_number(denoiser.theta), denoiser.name);
     return denoiser.theta;
 }
 
@@ -344,8 +343,8 @@ RopeParams diffusers_rotation(const json& config) {
     for (const std::uint32_t width : widths) sum += width;
     const std::uint32_t head_dim = stated_head_dim(scope);
     if (sum > max_head_dim || (head_dim != 0 && head_dim != sum)) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s adds up to %llu: it must be the width of a head, %u",
-             denoiser.axes_key, ull{sum}, head_dim != 0 ? head_dim : unsigned(max_head_dim));
+        invalid_data("{} adds up to {}: it must be the width of a head, {}", denoiser.axes_key, sum,
+                     head_dim != 0 ? head_dim : unsigned(max_head_dim));
     }
     const std::vector<double> scales = denoiser.theta_is_scaled
                                            ? scales_of(scope, rotation.warnings)
@@ -360,11 +359,11 @@ RopeParams diffusers_rotation(const json& config) {
         add_axis(rotation, width, base);
     }
     require_usable(rotation, rotation.inv_freq.size(), theta, "rope_theta");
-    rotation.warnings.push_back(std::string("positions of the axes: ") + denoiser.positions);
+    warn(rotation, "positions of the axes: {}", denoiser.positions);
     if (denoiser.note != nullptr) rotation.warnings.push_back(denoiser.note);
     const Field other = denoiser.switched_by ? find({scope}, {denoiser.switched_by}) : Field();
     if (other && truth(other)) {
-        rotation.warnings.push_back(stated(other) + ": " + denoiser.switched);
+        warn(rotation, "{}: {}", stated(other), denoiser.switched);
     }
     const auto or_none = [](const char* key) { return key == nullptr ? "" : key; };
     warn_of_unread(scope,

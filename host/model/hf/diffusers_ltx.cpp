@@ -67,8 +67,7 @@ class Fields {
 
    private:
     void assume(const char* name, const std::string& value) {
-        warnings_.push_back(std::string(name) + " is missing: assuming " + value +
-                            ", the default of its class");
+        warn(warnings_, "{} is missing: assuming {}, the default of its class", name, value);
     }
 
     const Scope scope_;
@@ -93,10 +92,10 @@ struct Row {
 
 double checked(double frequency, std::uint64_t pair, double theta) {
     if (frequency < too_fast) return frequency;
-    fail(VKROPE_ERROR_INVALID_DATA,
-         "rope_theta %.9g makes the frequency of pair %llu %g radians per position: it must be "
-         "below 2048",
-         theta, ull{pair}, frequency);
+    invalid_data(
+        "rope_theta {} makes the frequency of pair {} {} radians per position: it must be below "
+        "2048",
+        shown_number(theta), pair, frequency);
 }
 
 /// -pi / 2 * w without whole turns.
@@ -109,10 +108,10 @@ void require_row(const Attention& attention) {
     const std::uint64_t widest = attention.split ? attention.head_dim : channels;
     if (attention.head_dim % 2 != 0 || widest > max_head_dim ||
         channels < 2 * attention.steps.size() || channels > most) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "num_attention_heads is %llu and attention_head_dim is %llu: the head must be even, "
-             "and the row that turns at most %llu channels",
-             ull{attention.heads}, ull{attention.head_dim}, ull{max_head_dim});
+        invalid_data(
+            "num_attention_heads is {} and attention_head_dim is {}: the head must be even, and "
+            "the row that turns at most {} channels",
+            attention.heads, attention.head_dim, max_head_dim);
     }
 }
 
@@ -138,7 +137,7 @@ void turn_rows(RopeParams& rotation, const Attention& attention) {
     for (std::uint64_t slot = 0; slot < 3; ++slot) {
         order += (slot == 0 ? "" : ", ") + std::string(names[(slot + 3 - row.shift % 3) % 3]);
     }
-    rotation.warnings.push_back("positions of the axes: " + order);
+    warn(rotation, "positions of the axes: {}", order);
 }
 
 /// Each head by itself, with frequencies of its own; the axis of a pair differs by head, so each
@@ -205,14 +204,13 @@ RopeParams second_generation(const json& config, const Query& query) {
              shown_key(std::string(kind)).c_str(), video, audio, video_cross, audio_cross);
     }
     if (query.layer_type.empty()) {
-        rotation.warnings.push_back(std::string("layer types differ: assuming ") + video);
+        warn(rotation, "layer types differ: assuming {}", video);
     }
     Attention attention;
     const std::string type = fields.word("rope_type", "interleaved");
     attention.split = type == "split";
     if (!attention.split && type != "interleaved") {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "rope_type is \"%s\": it must be interleaved or split",
-             shown_key(type).c_str());
+        not_supported("rope_type is \"{}\": it must be interleaved or split", shown_key(type));
     }
     attention.theta = fields.positive("rope_theta", 10000);
     attention.heads = of_video ? fields.number("num_attention_heads", 32)
@@ -220,9 +218,8 @@ RopeParams second_generation(const json& config, const Query& query) {
     if (cross) {
         const std::uint64_t width = fields.number("audio_cross_attention_dim", 2048);
         if (width % attention.heads != 0) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "audio_cross_attention_dim is %llu: it must be a multiple of the heads, %llu",
-                 ull{width}, ull{attention.heads});
+            invalid_data("audio_cross_attention_dim is {}: it must be a multiple of the heads, {}",
+                         width, attention.heads);
         }
         attention.head_dim = width / attention.heads;
     } else {

@@ -22,8 +22,7 @@ std::uint64_t count(const Source& source, Warnings& warnings,
         return whole_number(field, 1, high);
     }
     if (otherwise == 0) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s is missing: it is needed because head_dim is missing too", *names.begin());
+        invalid_data("{} is missing: it is needed because head_dim is missing too", *names.begin());
     }
     warnings.push_back(source.assumed(*names.begin(), otherwise));
     return otherwise;
@@ -40,10 +39,9 @@ std::uint32_t divided_head_dim(const Source& source, Warnings& warnings) {
         source.type.size.num_attention_heads, max_heads, heads);
     const std::uint64_t head_dim = width / number;
     if (width % number != 0 || head_dim < 2 || head_dim > max_head_dim) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s is %llu and %s is %llu: their quotient, head_dim, must be whole, 2 to 65534",
-             hidden ? hidden.name.c_str() : "hidden_size", ull{width},
-             heads ? heads.name.c_str() : "num_attention_heads", ull{number});
+        invalid_data("{} is {} and {} is {}: their quotient, head_dim, must be whole, 2 to 65534",
+                     hidden ? hidden.name.c_str() : "hidden_size", width,
+                     heads ? heads.name.c_str() : "num_attention_heads", number);
     }
     return std::uint32_t(head_dim);
 }
@@ -53,12 +51,12 @@ std::uint32_t doubled_head_dim(const Source& source, Warnings& warnings) {
     const std::uint32_t head_dim = field ? std::uint32_t(whole_number(field, 2, max_head_dim))
                                          : 2 * divided_head_dim(source, warnings);
     if (head_dim > max_head_dim) {
-        fail(VKROPE_ERROR_INVALID_DATA, "head_dim becomes %u: it must be at most 65534", head_dim);
+        invalid_data("head_dim becomes {}: it must be at most 65534", head_dim);
     }
     const Field other = find_first(source.top, {"kv_channels"});
     if (other && *other.value != head_dim) {
-        warnings.push_back(ignored(other) + "heads are " + std::to_string(head_dim) +
-                           " wide, as attention is twice as wide as hidden_size");
+        warn(warnings, "{}heads are {} wide, as attention is twice as wide as hidden_size",
+             ignored(other), head_dim);
     }
     return head_dim;
 }
@@ -78,10 +76,10 @@ void refuse_other_latent(const Source& source) {
     if (source.type.name != nullptr) return;
     const auto refuse = [](const Scope& scope, const std::string& key, const json& value) {
         if (!says_latent(key, value)) return;
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "%s is %s: it says latent attention, whose rows turn in their tails; say its widths "
-             "in qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
-             (scope.prefix + shown_key(key)).c_str(), shown(value).c_str());
+        not_supported(
+            "{} is {}: it says latent attention, whose rows turn in their tails; say its widths in "
+            "qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
+            scope.prefix + shown_key(key), shown(value));
     };
     for (const Scope& scope : source.top) {
         for (const auto& [key, value] : scope.object->items()) {
@@ -99,7 +97,7 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     const Field rope = find(source.top, {"qk_rope_head_dim"});
     if (without_latent_attention(source.top)) {
         if (rope && is_set(*rope.value)) {
-            warnings.push_back(ignored(rope) + "use_mla is false");
+            warn(warnings, "{}use_mla is false", ignored(rope));
         }
         return std::nullopt;
     }
@@ -119,15 +117,14 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     head.head_dim = width(rope, "qk_rope_head_dim", 2, source.type.latent.qk_rope_head_dim);
     const Field nope = find(source.top, {"qk_nope_head_dim"});
     if (!nope && source.type.latent.qk_nope_head_dim == 0) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "qk_nope_head_dim is missing: it says where the window of a query begins");
+        invalid_data("qk_nope_head_dim is missing: it says where the window of a query begins");
     }
     head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.type.latent.qk_nope_head_dim);
     head.k_rotary_offset = width(find(source.top, {"kv_lora_rank"}), "kv_lora_rank", 0,
                                  source.type.latent.kv_lora_rank);
     const Field other = find_first(source.top, {"head_dim"});
     if (other && *other.value != head.head_dim) {
-        warnings.push_back("ignored key " + other.name + ": qk_rope_head_dim is what turns");
+        warn(warnings, "ignored key {}: qk_rope_head_dim is what turns", other.name);
     }
     return head;
 }
@@ -160,9 +157,8 @@ void require_valid(const RotaryDim& window, const Head& head, const Field& field
         return;
     }
     const std::string reason = field ? field.name + " is " + shown(field) + ": " : std::string();
-    fail(VKROPE_ERROR_INVALID_DATA,
-         "%srotary_dim becomes %u: it must be even, 2 to head_dim, which is %u", reason.c_str(),
-         value, head.head_dim);
+    invalid_data("{}rotary_dim becomes {}: it must be even, 2 to head_dim, which is {}", reason,
+                 value, head.head_dim);
 }
 
 /// The shares of a head that the file states, of any layer type.
@@ -204,15 +200,14 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
     window.turning_pairs = window.rotary_dim / 2;
     const std::uint32_t row = head.q_rotary_offset + head.head_dim;
     const auto ignore = [&](const Field& field, const std::string& because) {
-        warnings.push_back("ignored key " + stated(field) + ": " + because);
+        warn(warnings, "ignored key {}: {}", stated(field), because);
     };
     if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
         if (!source.mixed && !explained(source, row, shares_of(source, factor),
                                         whole_number(given, 2, max_head_dim))) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s but qk_rope_head_dim, whose channels are all rotated, is %u: they must "
-                 "agree",
-                 stated(given).c_str(), window.rotary_dim);
+            invalid_data(
+                "{} but qk_rope_head_dim, whose channels are all rotated, is {}: they must agree",
+                stated(given), window.rotary_dim);
         }
         ignore(given, "qk_rope_head_dim is what turns in layers with latent attention");
     }
@@ -221,10 +216,10 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
     }
     const bool of_row = std::lround(portion(factor) * row) == long(window.rotary_dim);
     if (!of_row && !source.mixed && !explained(source, row, {portion(factor)}, window.rotary_dim)) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s but qk_rope_head_dim, whose channels are all rotated, is %u, in query "
-             "rows of %u: they must agree",
-             stated(factor).c_str(), window.rotary_dim, row);
+        invalid_data(
+            "{} but qk_rope_head_dim, whose channels are all rotated, is {}, in query rows of {}: "
+            "they must agree",
+            stated(factor), window.rotary_dim, row);
     }
     ignore(factor, of_row ? "it says of a query row of " + std::to_string(row) +
                                 " what qk_rope_head_dim does"
@@ -237,20 +232,19 @@ void agree_with_proportional(const Field& given, const Field& factor, const Head
     window.share = factor ? portion(factor) : 1;
     window.turning_pairs = std::uint32_t(head.head_dim * window.share) / 2;
     if (window.turning_pairs == 0) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s: it rotates no pair of a head_dim of %u",
-             stated(factor).c_str(), head.head_dim);
+        invalid_data("{}: it rotates no pair of a head_dim of {}", stated(factor), head.head_dim);
     }
     if (!given) {
         return;
     }
     const std::uint64_t width = whole_number(given, 2, max_head_dim);
     if (width != 2 * window.turning_pairs && width != head.head_dim) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s is %llu but rope_type proportional turns %u channels in a window of %u: they "
-             "must agree",
-             given.name.c_str(), ull{width}, 2 * window.turning_pairs, head.head_dim);
+        invalid_data(
+            "{} is {} but rope_type proportional turns {} channels in a window of {}: they must "
+            "agree",
+            given.name, width, 2 * window.turning_pairs, head.head_dim);
     }
-    warnings.push_back("ignored key " + given.name + ": rope_type proportional does not use it");
+    warn(warnings, "ignored key {}: rope_type proportional does not use it", given.name);
 }
 
 std::uint32_t assumed_rotary_dim(const Source& source, const Head& head, Warnings& warnings) {
@@ -313,8 +307,8 @@ RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::str
                                       : Field();
     if (single && std::find(source.shares.begin(), source.shares.end(), portion(single)) ==
                       source.shares.end()) {
-        warnings.push_back("ignored key " + stated(single) +
-                           ": partial_rotary_factors is read, which has no such share");
+        warn(warnings, "ignored key {}: partial_rotary_factors is read, which has no such share",
+             stated(single));
     }
     const Field factor = source.share ? Field{"partial_rotary_factors[]", &listed}
                                       : share_of_head(source, warnings);
@@ -338,11 +332,11 @@ RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::str
         const std::uint32_t product = partial(head.head_dim, factor);
         if (given && product != window.rotary_dim) {
             if (!explained(source, head.head_dim, shares_of(source, factor), window.rotary_dim)) {
-                fail(VKROPE_ERROR_INVALID_DATA, "%s is %u but %s asks for %u: they must agree",
-                     given.name.c_str(), window.rotary_dim, factor.name.c_str(), product);
+                invalid_data("{} is {} but {} asks for {}: they must agree", given.name,
+                             window.rotary_dim, factor.name, product);
             }
-            warnings.push_back("ignored key " + stated(given) + ": it is of other layers; " +
-                               factor.name + " is read");
+            warn(warnings, "ignored key {}: it is of other layers; {} is read", stated(given),
+                 factor.name);
         }
         window.rotary_dim = product;
         require_valid(window, head, factor);

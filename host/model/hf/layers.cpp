@@ -54,8 +54,8 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu layer types: it must have at most %zu",
-             field.name.c_str(), count, max_layer_types);
+        invalid_data("{} has {} layer types: it must have at most {}", field.name, count,
+                     max_layer_types);
     }
 }
 
@@ -104,9 +104,8 @@ void read_bases(const Scopes& scope, Layers& layers) {
     Field list = find_first(scope, {"layer_rope_theta"});
     if (const Field base = find_first(scope, {"rope_theta"}); base && base.value->is_array()) {
         if (list) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s and %s are both lists: it is unknown which of them applies", list.name.c_str(),
-                 base.name.c_str());
+            invalid_data("{} and {} are both lists: it is unknown which of them applies", list.name,
+                         base.name);
         }
         list = base;
     }
@@ -172,8 +171,8 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
         const std::string letters = text(pattern);
         if (letters.size() > max_layers) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu letters: it must have at most %llu",
-                 pattern.name.c_str(), letters.size(), ull{max_layers});
+            invalid_data("{} has {} letters: it must have at most {}", pattern.name, letters.size(),
+                         max_layers);
         }
         for (const char c : letters) {
             layers.list.push_back(c == 'L' ? sliding_attention : full_attention);
@@ -247,8 +246,8 @@ void read_crossing(const Scopes& scope, Layers& layers) {
 LayerNumbers listed_numbers(const Field& field, const Layers& layers) {
     require_array(field);
     if (field.value->size() > max_layers) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu elements: it must have at most %llu",
-             field.name.c_str(), field.value->size(), ull{max_layers});
+        invalid_data("{} has {} elements: it must have at most {}", field.name, field.value->size(),
+                     max_layers);
     }
     LayerNumbers numbers = {field.name, {}};
     if (!field.value->empty()) {

@@ -139,7 +139,7 @@ std::vector<std::string> ignored_around(const LanguageModel& model) {
                                             ? without_dot(all[depth + 1]) + " is read, and differs"
                                         : kind.half ? "the keys around it are read"
                                                     : "it has no sizes";
-            warnings.push_back("ignored key " + other.name + ": " + instead);
+            warn(warnings, "ignored key {}: {}", other.name, instead);
         }
     }
     for (const Scope& outside : model.around) {

@@ -62,21 +62,19 @@ class Scaling {
    private:
     void check(const Status& status) const { require(status, section_.name); }
 
-    void warn(std::string warning) const { rotation_.warnings.push_back(std::move(warning)); }
-
     void warn_of_unused() const {
         for (const auto& [key, value] : section_.object.items()) {
             if (!value.is_null() && !reads_field(rotation_.rope_type, key) &&
                 !ops_reads(input_.model_type, key)) {
-                warn("ignored key " + section_.name + "." + shown_key(key) + ": rope_type " +
-                     rotation_.rope_type + " does not use it");
+                warn(rotation_, "ignored key {}.{}: rope_type {} does not use it", section_.name,
+                     shown_key(key), rotation_.rope_type);
             }
         }
     }
 
     void warn_without_length(const char* warning) const {
         if (input_.seq_len == 0) {
-            warn(warning);
+            rotation_.warnings.push_back(warning);
         }
     }
 
@@ -85,8 +83,8 @@ class Scaling {
     Field required(const Scopes& scopes, const char* name) const {
         Field field = find(scopes, {name});
         if (!field) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s.%s is missing: rope_type %s needs it",
-                 section_.name.c_str(), name, rotation_.rope_type.c_str());
+            invalid_data("{}.{} is missing: rope_type {} needs it", section_.name, name,
+                         rotation_.rope_type);
         }
         return field;
     }
@@ -106,9 +104,8 @@ class Scaling {
 
     double max_position() const {
         if (rotation_.max_position == 0) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "max_position_embeddings is missing: rope_type %s needs it",
-                 rotation_.rope_type.c_str());
+            invalid_data("max_position_embeddings is missing: rope_type {} needs it",
+                         rotation_.rope_type);
         }
         return double(rotation_.max_position);
     }
@@ -118,8 +115,10 @@ class Scaling {
             return positive_number(field);
         }
         const double assumed = max_position();
-        warn("original_max_position_embeddings is missing: assuming " +
-             std::to_string(rotation_.max_position) + ", which is max_position_embeddings");
+        warn(rotation_,
+             "original_max_position_embeddings is missing: assuming {}, which is "
+             "max_position_embeddings",
+             rotation_.max_position);
         return assumed;
     }
 
@@ -133,10 +132,12 @@ class Scaling {
         const double factor = number("factor");
         if (length && rotation_.max_position != 0 &&
             std::fabs(factor * original - double(rotation_.max_position)) >= 1) {
-            warn(stated(field) + " but max_position_embeddings, " +
-                 std::to_string(rotation_.max_position) + ", is " +
-                 shown_number(double(rotation_.max_position) / original) +
-                 " times original_max_position_embeddings: the factor is taken");
+            warn(
+                rotation_,
+                "{} but max_position_embeddings, {}, is {} times original_max_position_embeddings: "
+                "the factor is taken",
+                stated(field), rotation_.max_position,
+                shown_number(double(rotation_.max_position) / original));
         }
         return factor;
     }
@@ -147,8 +148,8 @@ class Scaling {
     void ntk() const {
         const double factor = number("factor");
         if (factor < 1) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s.factor is %s: rope_type ntk needs at least 1",
-                 section_.name.c_str(), shown_number(factor).c_str());
+            invalid_data("{}.factor is {}: rope_type ntk needs at least 1", section_.name,
+                         shown_number(factor));
         }
         const double mixed_b = number("mixed_b", 1);
         const double pairs = double(frequencies_.size());
@@ -164,13 +165,14 @@ class Scaling {
     void fixed_ntk(const Field& alpha) const {
         if (const Field factor = own("factor")) {
             if (positive_number(factor) != 1) {
-                fail(VKROPE_ERROR_INVALID_DATA, "%s and %s: it is unknown which of them applies",
-                     stated(alpha).c_str(), stated(factor).c_str());
+                invalid_data("{} and {}: it is unknown which of them applies", stated(alpha),
+                             stated(factor));
             }
-            warn("ignored key " + factor.name + ": the scaling uses alpha instead");
+            warn(rotation_, "ignored key {}: the scaling uses alpha instead", factor.name);
         }
         if (const Field original = own("original_max_position_embeddings")) {
-            warn("ignored key " + original.name + ": alpha scales the same for every length");
+            warn(rotation_, "ignored key {}: alpha scales the same for every length",
+                 original.name);
         }
         check(scale_ntk(frequencies_, positive_number(alpha)));
     }
@@ -188,10 +190,11 @@ class Scaling {
         const bool alone = original && rotation_.max_position == 0;
         const DynamicNtkScaling scaling = {number("factor"), alone ? given : max_position()};
         if (original && given != scaling.max_position_embeddings) {
-            warn(stated(original) + " and max_position_embeddings is " +
-                 std::to_string(rotation_.max_position) +
-                 ": the latter is taken for the trained length, as transformers' code does; it "
-                 "documents the former");
+            warn(
+                rotation_,
+                "{} and max_position_embeddings is {}: the latter is taken for the trained length, "
+                "as transformers' code does; it documents the former",
+                stated(original), rotation_.max_position);
         }
         check(scale_dynamic_ntk(frequencies_, scaling, input_.seq_len));
         rotation_.longest_seq_len = std::max(input_.seq_len,
@@ -203,7 +206,7 @@ class Scaling {
         for (const char* name : {"mscale", "mscale_all_dim"}) {
             if (magnitude(name, 0) != 0) {
                 const Field field = own(name);
-                warn(ignored(field) + because);
+                warn(rotation_, "{}{}", ignored(field), because);
             }
         }
     }
@@ -244,24 +247,24 @@ class Scaling {
         scaling.mscale = magnitude("mscale", 1);
         scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
         if (const Field truncate = own("truncate"); truncate && !truth(truncate)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: DeepSeek's YaRN truncates",
-                 stated(truncate).c_str());
+            not_supported("{}: DeepSeek's YaRN truncates", stated(truncate));
         }
         const bool mscale = magnitude("mscale", 0) != 0,
                    all_dim = magnitude("mscale_all_dim", 0) != 0;
         if (mscale != all_dim) {
-            warn(section_.name + "." + (mscale ? "mscale_all_dim" : "mscale") +
-                 " is missing: assuming " + (mscale ? "0" : "1") +
-                 ", the default of DeepSeek's code; in transformers the two count for the "
-                 "attention factor only together");
+            warn(rotation_,
+                 "{}.{} is missing: assuming {}, the default of DeepSeek's code; in transformers "
+                 "the two count for the attention factor only together",
+                 section_.name, (mscale ? "mscale_all_dim" : "mscale"), (mscale ? "0" : "1"));
         }
         check(scale_deepseek_yarn(frequencies_, input_.base, scaling, rotation_.attention_factor,
                                   rotation_.softmax_scale));
         if (const Field given = own("attention_factor")) {
             rotation_.attention_factor = positive_number(given);
             if (mscale || all_dim) {
-                warn(stated(given) +
-                     ": taken for cos and sin; mscale and mscale_all_dim for the softmax alone");
+                warn(rotation_,
+                     "{}: taken for cos and sin; mscale and mscale_all_dim for the softmax alone",
+                     stated(given));
             }
         }
     }
@@ -276,9 +279,8 @@ class Scaling {
             numbers.push_back(positive_number(element(field, i)));
         }
         if (numbers.size() != frequencies_.size()) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s has %zu elements: it must have rotary_dim / 2 = %zu", field.name.c_str(),
-                 numbers.size(), frequencies_.size());
+            invalid_data("{} has {} elements: it must have rotary_dim / 2 = {}", field.name,
+                         numbers.size(), frequencies_.size());
         }
         return numbers;
     }
@@ -296,7 +298,8 @@ class Scaling {
         scaling.long_mscale = number("long_mscale", 0);
         if (const Field given = own("attention_factor");
             given && (scaling.short_mscale != 0 || scaling.long_mscale != 0)) {
-            warn(ignored(given) + "short_mscale and long_mscale are taken for their lists");
+            warn(rotation_, "{}short_mscale and long_mscale are taken for their lists",
+                 ignored(given));
         }
         // A given attention factor needs no factor.
         const bool needed = scaling.attention_factor == 0 &&

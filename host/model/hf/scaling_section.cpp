@@ -101,9 +101,8 @@ void require_agreement(const json& parameters, const json& scaling) {
     for (const json* side : {&a, &b}) {
         for (const auto& [key, value] : side->items()) {
             if (!a.contains(key) || !b.contains(key) || a[key] != b[key]) {
-                fail(VKROPE_ERROR_INVALID_DATA,
-                     "rope_parameters and rope_scaling differ in %s: they must agree",
-                     shown_key(key).c_str());
+                invalid_data("rope_parameters and rope_scaling differ in {}: they must agree",
+                             shown_key(key));
             }
         }
     }
@@ -133,8 +132,8 @@ ScalingSections divided(const std::string& name, const json& object, Warnings& w
         return sections;
     }
     if (sections.by_type.size() > max_layer_types) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s has %zu layer types: it must have at most %zu",
-             name.c_str(), sections.by_type.size(), max_layer_types);
+        invalid_data("{} has {} layer types: it must have at most {}", name,
+                     sections.by_type.size(), max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
         if (value.is_object() || value.is_null()) {
@@ -142,14 +141,13 @@ ScalingSections divided(const std::string& name, const json& object, Warnings& w
         }
         const std::string type = type_that_says(sections, key, value);
         if (type.empty()) {
-            fail(
-                VKROPE_ERROR_INVALID_DATA,
-                "%s has both %s and parameters per layer type: it is unknown which of them applies",
-                name.c_str(), shown_key(key).c_str());
+            invalid_data(
+                "{} has both {} and parameters per layer type: it is unknown which of them applies",
+                name, shown_key(key));
         }
-        warnings.push_back("ignored key " + name + "." + shown_key(key) + ", which is " +
-                           shown(value) + ": each layer type's own " + "is read, and " +
-                           shown_key(type) + " has the same");
+        warn(warnings,
+             "ignored key {}.{}, which is {}: each layer type's own is read, and {} has the same",
+             name, shown_key(key), shown(value), shown_key(type));
     }
     return sections;
 }
@@ -178,8 +176,7 @@ void share(json& parameters, const json& scaling, const char* key) {
     if (!said && !by_type) {
         parameters[key] = *old;
     } else if (!agrees) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "rope_parameters and rope_scaling differ in %s: they must agree", key);
+        invalid_data("rope_parameters and rope_scaling differ in {}: they must agree", key);
     }
 }
 
@@ -210,7 +207,7 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary, Warnings& war
     for (const auto& [key, value] : rotary.value->items()) {
         const bool read = key == "base" || key == "type" || (grows && key == "scaling_factor");
         if (!read && !value.is_null()) {
-            warnings.push_back("ignored key " + scope.prefix + shown_key(key));
+            warn(warnings, "ignored key {}{}", scope.prefix, shown_key(key));
         }
     }
     return section;
@@ -259,19 +256,19 @@ std::string scaling_type(const ScalingSection& section) {
     }
     if (found) {
         if (find_row(scaling_types, type) == nullptr) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s: it must be default, linear, dynamic, yarn, longrope, llama3, "
-                 "proportional, mrope or xdrope",
-                 stated(found).c_str());
+            not_supported(
+                "{}: it must be default, linear, dynamic, yarn, longrope, llama3, proportional, "
+                "mrope or xdrope",
+                stated(found));
         }
         return type;
     }
     for (const auto& [key, value] : section.object.items()) {
         if (!value.is_null() && !is_common_field(key)) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s.rope_type is missing although %s is there: it is unknown which scaling it "
-                 "belongs to",
-                 section.name.c_str(), shown_key(key).c_str());
+            invalid_data(
+                "{}.rope_type is missing although {} is there: it is unknown which scaling it "
+                "belongs to",
+                section.name, shown_key(key));
         }
     }
     return "default";
@@ -315,9 +312,8 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, Wa
     if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
         rotary && rotary.value->is_object()) {
         if (!parameters.empty() || !scaling.empty()) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s and %s are both there: it is unknown which of them applies",
-                 rotary.name.c_str(), parameters.empty() ? "rope_scaling" : "rope_parameters");
+            invalid_data("{} and {} are both there: it is unknown which of them applies",
+                         rotary.name, parameters.empty() ? "rope_scaling" : "rope_parameters");
         }
         return {of_rotary(config, rotary, warnings), {}};
     }
@@ -333,8 +329,7 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, Wa
     // An explicit null in a file turns scaling off.
     if (scaling.empty() && model.scaling != nullptr &&
         !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {
-        warnings.push_back(std::string("rope_scaling is missing: assuming the default of ") +
-                           model.name);
+        warn(warnings, "rope_scaling is missing: assuming the default of {}", model.name);
         return divided("rope_parameters", json::parse(model.scaling), warnings);
     }
     return scaling.empty() ? ScalingSections()

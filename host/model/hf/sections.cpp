@@ -24,9 +24,9 @@ Sections allocated(const Field& time, std::uint32_t pairs) {
     Sections sections = {.axes = 3};
     sections.pairs[2] = std::uint32_t(whole_number(time, 0, max_head_dim));
     if (sections.pairs[2] > pairs || (pairs - sections.pairs[2]) % 2 != 0) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "%s is %u: rows and columns must have the same number of the other pairs of %u",
-             time.name.c_str(), sections.pairs[2], pairs);
+        invalid_data(
+            "{} is {}: rows and columns must have the same number of the other pairs of {}",
+            time.name, sections.pairs[2], pairs);
     }
     sections.pairs[0] = sections.pairs[1] = (pairs - sections.pairs[2]) / 2;
     return sections;
@@ -36,29 +36,27 @@ Sections allocated(const Field& time, std::uint32_t pairs) {
 void require_alternating(const ScalingSection& section, const Scope& config,
                          const Sections& sections) {
     if (const std::string type = scaling_type(section); type != "default") {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "%s.rope_type is %s: the axes of this class alternate, which only default does",
-             section.name.c_str(), type.c_str());
+        not_supported(
+            "{}.rope_type is {}: the axes of this class alternate, which only default does",
+            section.name, type);
     }
     const Field ratio = find_first({config}, {"compression_ratio"});
     if (ratio && positive_number(ratio) != 1) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it divides positions, which is not supported",
-             stated(ratio).c_str());
+        not_supported("{}: it divides positions, which is not supported", stated(ratio));
     }
     if (sections.axes != 3 || sections.pairs[0] != sections.pairs[1]) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "mrope_section has %u elements, of which the first two are %u and %u: it must have 3, "
-             "and the first two must be equal, since rows and columns alternate",
-             sections.axes, sections.pairs[0], sections.pairs[1]);
+        invalid_data(
+            "mrope_section has {} elements, of which the first two are {} and {}: it must have 3, "
+            "and the first two must be equal, since rows and columns alternate",
+            sections.axes, sections.pairs[0], sections.pairs[1]);
     }
 }
 
 /// Two axes by turns over all pairs.
 Sections by_turns(std::uint32_t pairs) {
     if (pairs % 2 != 0) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "head_dim is %u: it must be a multiple of 4, since rows and columns alternate",
-             2 * pairs);
+        invalid_data("head_dim is {}: it must be a multiple of 4, since rows and columns alternate",
+                     2 * pairs);
     }
     return {.axes = 2, .pairs = {1, 1}};
 }
@@ -87,17 +85,15 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
     } else if (by_class) {
         sections.axes = 3;
         std::copy(std::begin(model.mrope_section), std::end(model.mrope_section), sections.pairs);
-        warnings.push_back("mrope_section is missing: assuming " +
-                           std::to_string(sections.pairs[0]) + ", " +
-                           std::to_string(sections.pairs[1]) + ", " +
-                           std::to_string(sections.pairs[2]) + ", the default of " + model.name);
+        warn(warnings, "mrope_section is missing: assuming {}, {}, {}, the default of {}",
+             sections.pairs[0], sections.pairs[1], sections.pairs[2], model.name);
     } else {
         const Field alone = find(scopes, {"mrope_interleaved"});
         const Field type = find_first({section.scope()}, {"rope_type", "type"});
         if ((alone && truth(alone)) ||
             (type && (*type.value == "mrope" || *type.value == "xdrope"))) {
-            fail(VKROPE_ERROR_INVALID_DATA, "mrope_section is missing: %s needs it",
-                 alone ? alone.name.c_str() : type.name.c_str());
+            invalid_data("mrope_section is missing: {} needs it",
+                         alone ? alone.name.c_str() : type.name);
         }
         return sections;
     }
@@ -106,8 +102,8 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         sum += width;
     }
     if (sum != pairs) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s adds up to %llu: it must be rotary_dim / 2 = %u",
-             field ? field.name.c_str() : "mrope_section", ull{sum}, pairs);
+        invalid_data("{} adds up to {}: it must be rotary_dim / 2 = {}",
+                     field ? field.name.c_str() : "mrope_section", sum, pairs);
     }
     if (then_time) {
         require_alternating(section, config, sections);
@@ -116,8 +112,8 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
     const Field order = find(scopes, {"mrope_interleaved"});
     if (order ? truth(order) : model.mrope_interleaved) {
         if (sections.axes != 3) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s has %u elements: interleaved sections have 3",
-                 field.name.c_str(), sections.axes);
+            invalid_data("{} has {} elements: interleaved sections have 3", field.name,
+                         sections.axes);
         }
         sections.order = VKROPE_SECTIONS_INTERLEAVED;
     }

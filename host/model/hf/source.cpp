@@ -19,8 +19,7 @@ void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& t
     if (found.name == "baichuan") {
         const Field hidden = find({config}, {"hidden_size"});
         if (hidden && *hidden.value == 5120) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "hidden_size is 5120: Baichuan's 13B models use ALiBi, not RoPE");
+            not_supported("hidden_size is 5120: Baichuan's 13B models use ALiBi, not RoPE");
         }
     }
 }
@@ -43,9 +42,8 @@ ScalingSection compressed_section(const Source& source) {
     const char* name = sliding ? "main" : "compress";
     const ScalingSection* found = source.sections.of(name);
     if (found == nullptr) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "rope_parameters has no entry %s, which layers of type %s have", name,
-             shown_key(source.layer.type).c_str());
+        invalid_data("rope_parameters has no entry {}, which layers of type {} have", name,
+                     shown_key(source.layer.type));
     }
     if (sliding && !source.by_type()) {
         return found->without_scaling();
@@ -65,9 +63,8 @@ bool scaled_elsewhere(const Source& source) {
     }
     const Field types = find_first(source.top, {"yarn_only_types"});
     if (!types || !types.value->is_array()) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "yarn_only_types is %s: it must list the layer types that are scaled",
-             types ? shown(types).c_str() : "missing");
+        invalid_data("yarn_only_types is {}: it must list the layer types that are scaled",
+                     types ? shown(types).c_str() : "missing");
     }
     return std::find(types.value->begin(), types.value->end(), source.layer.type) ==
            types.value->end();
@@ -79,8 +76,8 @@ ScalingSection section_of_layer(const Source& source) {
     }
     const ScalingSection* found = source.sections.of(source.layer.type);
     if (found == nullptr && source.layer.rotates) {
-        fail(VKROPE_ERROR_INVALID_DATA, "rope_parameters has no entry for layer type %s",
-             shown_key(source.layer.type).c_str());
+        invalid_data("rope_parameters has no entry for layer type {}",
+                     shown_key(source.layer.type));
     }
     const bool unscaled = !source.by_type() && !source.layer.is_full() &&
                           (source.type.layers.rule == LayerRule::local_base ||
@@ -169,7 +166,7 @@ ModelClass model_class(const json& whole, const Scope& config, const Scopes& top
     }
     const std::string name = text(field);
     if (const char* reason = unsupported_model_type(name)) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(field).c_str(), reason);
+        not_supported("{}: {}", stated(field), reason);
     }
     if (const ModelType* row = find_model_type(name)) {
         found.type = *row;
@@ -178,10 +175,10 @@ ModelClass model_class(const json& whole, const Scope& config, const Scopes& top
         return found;
     }
     found.unknown = field;
-    warnings.push_back(
-        "model_type " + shown(field) +
-        " is unknown: assuming the defaults and pairing of llama; whether Q and K have "
-        "norms is not known");
+    warn(warnings,
+         "model_type {} is unknown: assuming the defaults and pairing of llama; whether Q and K "
+         "have norms is not known",
+         shown(field));
     return found;
 }
 
@@ -258,7 +255,7 @@ void warn_unless_of_a_type(const Source& source, const Field& own,
                 return field && *field.value == *other.value;
             });
         if (other && !known) {
-            warnings.push_back(ignored(other) + own.name + " is read, which is " + shown(own));
+            warn(warnings, "{}{} is read, which is {}", ignored(other), own.name, shown(own));
         }
     }
 }

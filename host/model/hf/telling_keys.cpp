@@ -99,14 +99,12 @@ bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
         const bool section = where.object != scope.object && says == Says::scaling &&
                              says_a_scaling(value);
         if (yarn || section) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s is %s: it names a scaling and is not read; set it to null", name.c_str(),
-                 shown(value).c_str());
+            not_supported("{} is {}: it names a scaling and is not read; set it to null", name,
+                          shown(value));
         }
         norms = norms || says == Says::norm;
-        warnings.push_back(
-            "ignored key " + name +
-            (says == Says::norm ? ": norms of Q and K that it says are not read" : ""));
+        warn(warnings, "ignored key {}{}", name,
+             (says == Says::norm ? ": norms of Q and K that it says are not read" : ""));
     };
     for (const auto& [key, value] : scope.object->items()) {
         if (std::find(read.begin(), read.end(), key) != read.end()) continue;

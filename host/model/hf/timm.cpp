@@ -111,16 +111,16 @@ const Architecture& find_architecture(const Scope& config) {
     const Field name = find({config}, {"architecture"});
     const Architecture* found = find_row(architectures, text(name));
     if (found == nullptr) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "%s: timm's files do not say whether a model rotates, nor by which frequencies, and "
-             "this one is not known",
-             stated(name).c_str());
+        not_supported(
+            "{}: timm's files do not say whether a model rotates, nor by which frequencies, and "
+            "this one is not known",
+            stated(name));
     }
     if (found->grid == Grid::learned) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "%s: its frequencies are learned, weights for each layer, head and axis; with them, "
-             "fill a RopeParams whose sections have VKROPE_SECTIONS_SUM",
-             stated(name).c_str());
+        not_supported(
+            "{}: its frequencies are learned, weights for each layer, head and axis; with them, "
+            "fill a RopeParams whose sections have VKROPE_SECTIONS_SUM",
+            stated(name));
     }
     return *found;
 }
@@ -130,15 +130,14 @@ void refuse_arguments(const Scope& config) {
     const Field arguments = find({config}, {"model_args"});
     if (!arguments) return;
     if (!arguments.value->is_object()) {
-        fail(VKROPE_ERROR_INVALID_DATA, "%s: it must be an object", stated(arguments).c_str());
+        invalid_data("{}: it must be an object", stated(arguments));
     }
     const Scope inside = {arguments.value, "model_args."};
     for (const char* key : {"embed_dim", "num_heads", "patch_size", "ref_feat_shape",
                             "rope_grid_indexing", "rope_grid_offset", "rope_rotate_half",
                             "rope_temperature", "rope_type", "use_rot_pos_emb"}) {
         if (const Field field = find({inside}, {key})) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: only the architecture's own value is known",
-                 stated(field).c_str());
+            not_supported("{}: only the architecture's own value is known", stated(field));
         }
     }
 }
@@ -155,8 +154,7 @@ Patches patches_of(const Scope& config, const Architecture& architecture) {
                                  : config;
     const Field size = find({pretrained}, {"input_size"});
     if (!size) {
-        fail(VKROPE_ERROR_INVALID_DATA,
-             "pretrained_cfg.input_size is missing: the frequencies need it");
+        invalid_data("pretrained_cfg.input_size is missing: the frequencies need it");
     }
     const std::vector<Field> sides = elements(size, 3, 3);  // channels, rows, columns
     const auto patches = [&](const Field& side) {
@@ -206,13 +204,14 @@ RopeParams timm_rotation(const json& config) {
                  factor_of(architecture, row_first[second != architecture.column_first]));
     }
     require_usable(rotation, rotation.inv_freq.size(), architecture.theta, "rope_temperature");
-    rotation.warnings.push_back("positions of the patches: " + positions_of(architecture, patches) +
-                                "; tokens before the patches have position 0 on both axes");
+    warn(rotation,
+         "positions of the patches: {}; tokens before the patches have position 0 on both axes",
+         positions_of(architecture, patches));
     if (architecture.grid != Grid::counted) {
-        rotation.warnings.push_back(
-            "the frequencies are those of " + std::to_string(patches.rows) + " by " +
-            std::to_string(patches.columns) +
-            " patches; with N on an axis multiply those of the axis by its patches here / N");
+        warn(rotation,
+             "the frequencies are those of {} by {} patches; with N on an axis multiply those of "
+             "the axis by its patches here / N",
+             patches.rows, patches.columns);
     }
     // No function gives its blocks qk_norm, the only way to norms of Q and K in EvaBlock.
     rotation.ops.norms_known = !warn_of_unread(scope, {}, rotation.warnings);

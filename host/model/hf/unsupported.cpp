@@ -119,7 +119,7 @@ void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
         const bool idle = rotates_by_class && key.when == When::not_rope && field &&
                           *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: %s", stated(field).c_str(), key.reason);
+            not_supported("{}: {}", stated(field), key.reason);
         }
     }
 }
@@ -130,13 +130,12 @@ void refuse_without_rope(const ModelClass& model, const Scopes& top,
     Scopes scopes = top;
     scopes.push_back(section.scope());
     if (key != nullptr && !find_first(scopes, {key})) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED,
-             "%s is missing: without it model_type %s does not use RoPE", key, model.type.name);
+        not_supported("{} is missing: without it model_type {} does not use RoPE", key,
+                      model.type.name);
     }
     // An unknown class may have no RoPE at all.
     if (model.type.name == nullptr && model.unknown && !names_rope(top)) {
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it is unknown, and no key names RoPE",
-             stated(model.unknown).c_str());
+        not_supported("{}: it is unknown, and no key names RoPE", stated(model.unknown));
     }
 }
 
@@ -149,12 +148,10 @@ void refuse_scaling_of_attention(const Scopes& top) {
                                ? find_first({{section.value, section.name + "."}}, {"type"})
                                : Field();
         if (type && *type.value != plain) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: only %s is supported there", stated(type).c_str(),
-                 plain);
+            not_supported("{}: only {} is supported there", stated(type), plain);
         }
         if (section && !type && says_a_scaling(*section.value)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it names a scaling and is not read",
-                 stated(section).c_str());
+            not_supported("{}: it names a scaling and is not read", stated(section));
         }
     }
 }
@@ -162,8 +159,7 @@ void refuse_scaling_of_attention(const Scopes& top) {
 void require_known_scaling(const ModelType& model, const ScalingSection& section) {
     if (scaling_type(section) == "ntk" && !model.mixed_ntk) {
         const Field type = find_first({section.scope()}, {"rope_type", "type"});
-        fail(VKROPE_ERROR_NOT_SUPPORTED, "%s: it is supported only for model_type new",
-             stated(type).c_str());
+        not_supported("{}: it is supported only for model_type new", stated(type));
     }
 }
 
@@ -282,26 +278,26 @@ class UnreadKeys {
         if ((may_scale && says_a_scaling(*field.value)) ||
             (says == Says::yarn && asks_for_scaling(*field.value) &&
              (!known_ || field.value->is_object()))) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s: it names a scaling and is not read; say it in rope_parameters, or set it to "
-                 "null",
-                 stated(field).c_str());
+            not_supported(
+                "{}: it names a scaling and is not read; say it in rope_parameters, or set it to "
+                "null",
+                stated(field));
         }
         if (known_) {
             return;
         }
         if (says == Says::scaled_layers && scaled_) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s: it says which layers are scaled, which is not read for a model_type that is "
-                 "not known; give each layer type its own section in rope_parameters, and set it "
-                 "to null",
-                 stated(field).c_str());
+            not_supported(
+                "{}: it says which layers are scaled, which is not read for a model_type that is "
+                "not known; give each layer type its own section in rope_parameters, and set it to "
+                "null",
+                stated(field));
         }
         if (says == Says::layers && (query_.layer >= 0 || !query_.layer_type.empty())) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s: it says of which kind a layer is, which is not read for a model_type that is "
-                 "not known; ask for no layer, or list the kinds in layer_types and set it to null",
-                 stated(field).c_str());
+            not_supported(
+                "{}: it says of which kind a layer is, which is not read for a model_type that is "
+                "not known; ask for no layer, or list the kinds in layer_types and set it to null",
+                stated(field));
         }
     }
 

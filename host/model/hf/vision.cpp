@@ -202,9 +202,9 @@ class VisionImport {
             default: require_no_layer();
         }
         if (tower_.spectrum != Spectrum::centred) {
-            warn(std::string("positions of the vision tower: ") + tower_.axes);
+            warn(rotation_, "positions of the vision tower: {}", tower_.axes);
         }
-        if (tower_.note != nullptr) warn(tower_.note);
+        if (tower_.note != nullptr) rotation_.warnings.push_back(tower_.note);
         norms();
         name_unread_keys();
         require_usable(rotation_, rotation_.inv_freq.size(), base, key("rope_theta").c_str());
@@ -219,14 +219,14 @@ class VisionImport {
 
     const Tower& tower() const {
         if (const char* reason = reason_of(unsupported_towers, name_)) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED, "the vision tower %s: %s", name_.c_str(), reason);
+            not_supported("the vision tower {}: {}", name_, reason);
         }
         const Tower* tower = find_tower(name_);
         if (tower == nullptr) {
-            fail(VKROPE_ERROR_NOT_SUPPORTED,
-                 "query.tower is 'vision': the vision tower \"%s\" is not known to have a rotary "
-                 "embedding",
-                 shown_key(name_).c_str());
+            not_supported(
+                "tower is 'vision': the vision tower \"{}\" is not known to have a rotary "
+                "embedding",
+                shown_key(name_));
         }
         return *tower;
     }
@@ -236,8 +236,6 @@ class VisionImport {
         const Field mode = find_first({vision_}, {"rope_mode"});
         return type_of(*vision_.object) == "clip_vision_model" && mode && text(mode) == "3d";
     }
-
-    void warn(std::string warning) { rotation_.warnings.push_back(std::move(warning)); }
 
     std::string key(const char* name) const { return vision_.prefix + tower_.key_prefix + name; }
 
@@ -249,10 +247,9 @@ class VisionImport {
 
     void assume(const std::string& missing, std::uint64_t value) {
         if (value == 0) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is missing", missing.c_str());
+            invalid_data("{} is missing", missing);
         }
-        warn(missing + " is missing: assuming " + std::to_string(value) + ", the default of " +
-             name_);
+        warn(rotation_, "{} is missing: assuming {}, the default of {}", missing, value, name_);
     }
 
     /// The first of two names that the file has.
@@ -270,14 +267,13 @@ class VisionImport {
     void head_dim() {
         rotation_.head_dim = rotation_.rotary_dim = stated_head_dim();
         if (tower_.axis_count == 2 && rotation_.head_dim % 4 != 0) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%shead_dim is %u: it must be a multiple of 4, for two axes of whole pairs",
-                 vision_.prefix.c_str(), rotation_.head_dim);
+            invalid_data(
+                "{}head_dim is {}: it must be a multiple of 4, for two axes of whole pairs",
+                vision_.prefix, rotation_.head_dim);
         }
         if (rotation_.head_dim < 2 * tower_.axis_count) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%shead_dim is %u: it must be at least %u, a pair for each axis",
-                 vision_.prefix.c_str(), rotation_.head_dim, 2 * tower_.axis_count);
+            invalid_data("{}head_dim is {}: it must be at least {}, a pair for each axis",
+                         vision_.prefix, rotation_.head_dim, 2 * tower_.axis_count);
         }
     }
 
@@ -290,10 +286,9 @@ class VisionImport {
         std::uint64_t heads = number("num_heads", "num_attention_heads", tower_.heads);
         if (const Field rate = own("downsample_rate")) heads *= whole_number(rate, 1, max_side);
         if (width % heads != 0 || width / heads < 4 || width / heads > 65532) {
-            fail(VKROPE_ERROR_INVALID_DATA,
-                 "%s is %llu and num_heads is %llu: their quotient, head_dim, must be whole, 4 to "
-                 "65532",
-                 key("hidden_size").c_str(), ull{width}, ull{heads});
+            invalid_data(
+                "{} is {} and num_heads is {}: their quotient, head_dim, must be whole, 4 to 65532",
+                key("hidden_size"), width, heads);
         }
         return std::uint32_t(width / heads);
     }
@@ -325,11 +320,11 @@ class VisionImport {
         for (const auto& [name, value] : inside.object->items()) {
             const bool is_type = name == "rope_type" || name == "type";
             if (is_type && value != "default") {
-                fail(VKROPE_ERROR_NOT_SUPPORTED, "%s%s is %s: a vision tower has no scaling",
-                     inside.prefix.c_str(), name.c_str(), shown(value).c_str());
+                not_supported("{}{} is {}: a vision tower has no scaling", inside.prefix, name,
+                              shown(value));
             }
             if (!is_type && name != "rope_theta" && is_set(value)) {
-                warn("ignored key " + inside.prefix + shown_key(name));
+                warn(rotation_, "ignored key {}{}", inside.prefix, shown_key(name));
             }
         }
     }
@@ -369,8 +364,8 @@ class VisionImport {
         const std::uint64_t image = number("image_size", tower_.image_size),
                             patch = number("patch_size", tower_.patch_size);
         if (image < patch) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %llu: it must be at least patch_size, %llu",
-                 key("image_size").c_str(), ull{image}, ull{patch});
+            invalid_data("{} is {}: it must be at least patch_size, {}", key("image_size"), image,
+                         patch);
         }
         return image / patch;
     }
@@ -385,9 +380,11 @@ class VisionImport {
         const std::uint64_t side = patches();
         scale(two_pi / double(side));
         const std::string n = std::to_string(side);
-        warn("positions of the vision tower: 2 row + 1 - " + n + ", 2 column + 1 - " + n +
-             ", and 0, 0 for a prefix token; for N patches on an axis instead of " + n +
-             ", use N there and multiply its frequencies by " + n + " / N");
+        warn(rotation_,
+             "positions of the vision tower: 2 row + 1 - {}, 2 column + 1 - {}, and 0, 0 for a "
+             "prefix token; for N patches on an axis instead of {}, use N there and multiply its "
+             "frequencies by {} / N",
+             n, n, n, n);
     }
 
     /// See Spectrum::windowed.
@@ -398,15 +395,16 @@ class VisionImport {
         layers.named = {full_attention, windowed_attention};
         layers.count = number("num_hidden_layers", 32);
         if (layers.count > max_vision_layers) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s is %llu: it must be at most %llu",
-                 key("num_hidden_layers").c_str(), ull{layers.count}, ull{max_vision_layers});
+            invalid_data("{} is {}: it must be at most {}", key("num_hidden_layers"), layers.count,
+                         max_vision_layers);
         }
         layers.list.assign(layers.count, windowed_attention);
         const Field listed = own("global_attn_indexes");
         const json otherwise = {7, 15, 23, 31};
-        if (!listed) warn(key("global_attn_indexes") + " is missing: assuming 7, 15, 23, 31");
+        if (!listed)
+            warn(rotation_, "{} is missing: assuming 7, 15, 23, 31", key("global_attn_indexes"));
         if (listed && !listed.value->is_array()) {
-            fail(VKROPE_ERROR_INVALID_DATA, "%s must be a list", stated(listed).c_str());
+            invalid_data("{} must be a list", stated(listed));
         }
         for (const json& entry : listed ? *listed.value : otherwise) {
             const Field one = {key("global_attn_indexes") + "[]", &entry};
@@ -414,8 +412,9 @@ class VisionImport {
         }
         if (layers.choose(query_, rotation_.warnings).is_full()) {
             scale(double(window) / double(side));
-            warn("for N patches on a side instead of " + std::to_string(side) +
-                 ", multiply the frequencies by " + std::to_string(side) + " / N");
+            warn(rotation_,
+                 "for N patches on a side instead of {}, multiply the frequencies by {} / N", side,
+                 side);
         }
     }
 
