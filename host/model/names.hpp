@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 
 namespace vkrope {
+
+/// The names of a row that holds for several.
+using Names = std::initializer_list<std::string_view>;
 
 /// A list of names.
 template <class... Name>
@@ -20,11 +24,16 @@ bool contains(const Names& names, std::string_view name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// The first row of that name; null if there is none.
+/// The first row of that name, or that has it among its names; null if there is none.
 template <class Rows>
 auto find_row(const Rows& rows, std::string_view name) -> decltype(&*std::begin(rows)) {
-    const auto row = std::find_if(std::begin(rows), std::end(rows),
-                                  [&](const auto& each) { return name == each.name; });
+    const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const auto& each) {
+        if constexpr (requires { each.names; }) {
+            return contains(each.names, name);
+        } else {
+            return name == each.name;
+        }
+    });
     return row == std::end(rows) ? nullptr : &*row;
 }
 

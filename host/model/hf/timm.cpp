@@ -23,88 +23,70 @@ enum class Grid {
     learned,   ///< the frequencies are weights
 };
 
-/// One function; what it does not say is the default of timm's class Eva.
+/// Functions; what a row does not say is the default of timm's class Eva.
 struct Architecture {
-    const char* name;
+    Names names;
     Grid grid = Grid::referred;
     std::uint32_t patch = 16, reference = 16, offset = 0, head_dim = 64;
     bool column_first = false;  ///< grid_indexing is 'xy'
     double theta = 10000;
 };
 
-constexpr Architecture eva02(const char* name, std::uint32_t patch = 14) {
-    return {.name = name, .patch = patch};
-}
-constexpr Architecture perception(const char* name, std::uint32_t patch, std::uint32_t reference) {
-    return {
-        .name = name, .patch = patch, .reference = reference, .offset = 1, .column_first = true};
-}
-/// The largest: wider heads, and a grid that starts at 0.
-constexpr Architecture giant(const char* name) {
-    return {.name = name, .patch = 14, .reference = 32, .head_dim = 96, .column_first = true};
-}
-constexpr Architecture axial(const char* name) {
-    return {.name = name, .grid = Grid::counted, .column_first = true, .theta = 100};
-}
-constexpr Architecture mixed(const char* name) {
-    return {.name = name, .grid = Grid::learned};
-}
-constexpr Architecture dinov3(const char* name, std::uint32_t head_dim = 64) {
-    return {.name = name, .grid = Grid::centred, .head_dim = head_dim, .theta = 100};
-}
-
-constexpr Architecture architectures[] = {
-    eva02("eva02_base_patch14_224"),
-    eva02("eva02_base_patch14_448"),
-    eva02("eva02_base_patch16_clip_224", 16),
-    eva02("eva02_large_patch14_224"),
-    eva02("eva02_large_patch14_448"),
-    eva02("eva02_large_patch14_clip_224"),
-    eva02("eva02_large_patch14_clip_336"),
-    eva02("eva02_small_patch14_224"),
-    eva02("eva02_small_patch14_336"),
-    eva02("eva02_tiny_patch14_224"),
-    eva02("eva02_tiny_patch14_336"),
-    dinov3("vit_7b_patch16_dinov3", 128),
-    dinov3("vit_base_patch16_dinov3"),
-    dinov3("vit_base_patch16_dinov3_qkvb"),
-    axial("vit_base_patch16_rope_224"),
-    axial("vit_base_patch16_rope_ape_224"),
-    mixed("vit_base_patch16_rope_mixed_224"),
-    mixed("vit_base_patch16_rope_mixed_ape_224"),
-    eva02("vit_base_patch16_rope_reg1_gap_256", 16),
-    eva02("vit_betwixt_patch16_rope_reg4_gap_256", 16),
-    dinov3("vit_huge_plus_patch16_dinov3"),
-    dinov3("vit_huge_plus_patch16_dinov3_qkvb"),
-    dinov3("vit_large_patch16_dinov3"),
-    dinov3("vit_large_patch16_dinov3_qkvb"),
-    axial("vit_large_patch16_rope_224"),
-    axial("vit_large_patch16_rope_ape_224"),
-    mixed("vit_large_patch16_rope_mixed_224"),
-    mixed("vit_large_patch16_rope_mixed_ape_224"),
-    eva02("vit_medium_patch16_rope_reg1_gap_256", 16),
-    eva02("vit_mediumd_patch16_rope_reg1_gap_256", 16),
-    perception("vit_pe_core_base_patch16_224", 16, 14),
-    giant("vit_pe_core_gigantic_patch14_448"),
-    perception("vit_pe_core_large_patch14_336", 14, 24),
-    perception("vit_pe_core_small_patch16_384", 16, 24),
-    perception("vit_pe_core_tiny_patch16_384", 16, 24),
-    giant("vit_pe_lang_gigantic_patch14_448"),
-    perception("vit_pe_lang_large_patch14_448", 14, 32),
-    perception("vit_pe_spatial_base_patch16_512", 16, 32),
-    giant("vit_pe_spatial_gigantic_patch14_448"),
-    perception("vit_pe_spatial_large_patch14_448", 14, 32),
-    perception("vit_pe_spatial_small_patch16_512", 16, 32),
-    perception("vit_pe_spatial_tiny_patch16_512", 16, 32),
-    dinov3("vit_small_patch16_dinov3"),
-    dinov3("vit_small_patch16_dinov3_qkvb"),
-    axial("vit_small_patch16_rope_224"),
-    axial("vit_small_patch16_rope_ape_224"),
-    mixed("vit_small_patch16_rope_mixed_224"),
-    mixed("vit_small_patch16_rope_mixed_ape_224"),
-    dinov3("vit_small_plus_patch16_dinov3"),
-    dinov3("vit_small_plus_patch16_dinov3_qkvb"),
-    dinov3("vit_tiny_patch16_dinov3_qkvb"),
+const Architecture architectures[] = {
+    {.names = {"eva02_base_patch14_224", "eva02_base_patch14_448", "eva02_large_patch14_224",
+               "eva02_large_patch14_448", "eva02_large_patch14_clip_224",
+               "eva02_large_patch14_clip_336", "eva02_small_patch14_224", "eva02_small_patch14_336",
+               "eva02_tiny_patch14_224", "eva02_tiny_patch14_336"},
+     .patch = 14},
+    {.names = {"eva02_base_patch16_clip_224", "vit_base_patch16_rope_reg1_gap_256",
+               "vit_betwixt_patch16_rope_reg4_gap_256", "vit_medium_patch16_rope_reg1_gap_256",
+               "vit_mediumd_patch16_rope_reg1_gap_256"}},
+    {.names = {"vit_base_patch16_dinov3", "vit_base_patch16_dinov3_qkvb",
+               "vit_huge_plus_patch16_dinov3", "vit_huge_plus_patch16_dinov3_qkvb",
+               "vit_large_patch16_dinov3", "vit_large_patch16_dinov3_qkvb",
+               "vit_small_patch16_dinov3", "vit_small_patch16_dinov3_qkvb",
+               "vit_small_plus_patch16_dinov3", "vit_small_plus_patch16_dinov3_qkvb",
+               "vit_tiny_patch16_dinov3_qkvb"},
+     .grid = Grid::centred,
+     .theta = 100},
+    {.names = {"vit_7b_patch16_dinov3"}, .grid = Grid::centred, .head_dim = 128, .theta = 100},
+    {.names = {"vit_base_patch16_rope_224", "vit_base_patch16_rope_ape_224",
+               "vit_large_patch16_rope_224", "vit_large_patch16_rope_ape_224",
+               "vit_small_patch16_rope_224", "vit_small_patch16_rope_ape_224"},
+     .grid = Grid::counted,
+     .column_first = true,
+     .theta = 100},
+    {.names = {"vit_base_patch16_rope_mixed_224", "vit_base_patch16_rope_mixed_ape_224",
+               "vit_large_patch16_rope_mixed_224", "vit_large_patch16_rope_mixed_ape_224",
+               "vit_small_patch16_rope_mixed_224", "vit_small_patch16_rope_mixed_ape_224"},
+     .grid = Grid::learned},
+    // The Perception Encoder; the largest has wider heads, and a grid that starts at 0.
+    {.names = {"vit_pe_core_base_patch16_224"}, .reference = 14, .offset = 1, .column_first = true},
+    {.names = {"vit_pe_core_large_patch14_336"},
+     .patch = 14,
+     .reference = 24,
+     .offset = 1,
+     .column_first = true},
+    {.names = {"vit_pe_core_small_patch16_384", "vit_pe_core_tiny_patch16_384"},
+     .reference = 24,
+     .offset = 1,
+     .column_first = true},
+    {.names = {"vit_pe_lang_large_patch14_448", "vit_pe_spatial_large_patch14_448"},
+     .patch = 14,
+     .reference = 32,
+     .offset = 1,
+     .column_first = true},
+    {.names = {"vit_pe_spatial_base_patch16_512", "vit_pe_spatial_small_patch16_512",
+               "vit_pe_spatial_tiny_patch16_512"},
+     .reference = 32,
+     .offset = 1,
+     .column_first = true},
+    {.names = {"vit_pe_core_gigantic_patch14_448", "vit_pe_lang_gigantic_patch14_448",
+               "vit_pe_spatial_gigantic_patch14_448"},
+     .patch = 14,
+     .reference = 32,
+     .head_dim = 96,
+     .column_first = true},
 };
 
 const Architecture& find_architecture(const Scope& config) {

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
-#include <iterator>
+#include <numbers>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,8 +38,7 @@ enum class Spectrum {
 };
 
 struct Tower {
-    std::initializer_list<std::string_view>
-        names;  ///< model_type of the vision_config, or of the whole
+    Names names;  ///< model_type of the vision_config, or of the whole
     Spectrum spectrum = Spectrum::same;
     Pairing pairing = VKROPE_HALF_SPLIT;
     std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
@@ -141,14 +139,7 @@ constexpr Refusal unsupported_towers[] = {
     {"vjepa2", two_angles_a_pair},
 };
 
-/// The row of a tower; null if the table does not have it.
-const Tower* find_tower(const std::string& name) {
-    const auto* tower = std::find_if(std::begin(towers), std::end(towers),
-                                     [&](const Tower& row) { return contains(row.names, name); });
-    return tower == std::end(towers) ? nullptr : tower;
-}
-
-constexpr double two_pi = 6.283185307179586476925286766559;
+constexpr double two_pi = 2 * std::numbers::pi;
 constexpr std::uint64_t max_side = 1 << 24, max_vision_layers = 4096;
 
 std::string type_of(const json& object) {
@@ -179,7 +170,7 @@ Scope vision_config(const json& config) {
 
 /// Whether model_type names a stand-alone vision tower.
 bool is_tower(const std::string& type) {
-    const Tower* tower = find_tower(type);
+    const Tower* tower = find_row(towers, type);
     return (tower != nullptr && tower->whole_file) || type == "vjepa2";
 }
 
@@ -221,7 +212,7 @@ class VisionImport {
         if (const char* reason = reason_of(unsupported_towers, name_)) {
             not_supported("the vision tower {}: {}", name_, reason);
         }
-        const Tower* tower = find_tower(name_);
+        const Tower* tower = find_row(towers, name_);
         if (tower == nullptr) {
             not_supported(
                 "tower is 'vision': the vision tower \"{}\" is not known to have a rotary "
