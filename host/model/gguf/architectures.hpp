@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "model/layers.hpp"
+#include "model/names.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope {
@@ -22,13 +22,15 @@ enum class GgufSections {
 struct GgufNorms {
     NormKind kind = VKROPE_NORM_RMS;
     NormPlace place = VKROPE_NORM_PLACE_BEFORE;
-    bool of_v_too = false;  ///< V has the norm too, without a weight
-    bool unread = false;    ///< the norms have other tensors, which are not read
+    bool of_v_too = false;        ///< V has the norm too, without a weight
+    bool unread = false;          ///< the norms have other tensors, which are not read
+    bool without_weight = false;  ///< after the rotation, in layers with RoPE, unless the model has
+                                  ///< 128 experts: Llama 4
 };
 
 /// One row of the table. A row says what differs from Llama.
 struct GgufArchitecture {
-    const char* name = nullptr;
+    Names names = {};  ///< empty: the architecture is not known
     Pairing pairing = VKROPE_INTERLEAVED;
     GgufSections sections = GgufSections::none;
     bool sections_interleaved = false;
@@ -52,10 +54,14 @@ struct GgufArchitecture {
     std::uint32_t alibi_layer_count =
         0;  ///< a model with this many layers has ALiBi instead; 0: none has
     GgufNorms norms = {};
+    bool clips = false;                                    ///< attention.clamp_kqv clamps Q, K, V
+    QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;  ///< by position, as its graph does
+
+    bool known() const { return names.size() != 0; }
 };
 
-/// The row of an architecture, if the table has it.
-std::optional<GgufArchitecture> find_gguf_architecture(const std::string& name);
+/// The row of an architecture; null if the table does not have it.
+const GgufArchitecture* find_gguf_architecture(const std::string& name);
 
 /// Why the RoPE of an architecture cannot be imported, even if its keys look plain; null if it can.
 const char* unsupported_gguf_architecture(const std::string& name);

@@ -118,7 +118,7 @@ class GgufImport {
         if (const char* reason = unsupported_gguf_architecture(name_)) {
             not_supported("general.architecture is \"{}\": {}", shown_key(name_), reason);
         }
-        if (const auto row = find_gguf_architecture(name_)) {
+        if (const GgufArchitecture* row = find_gguf_architecture(name_)) {
             row_ = *row;
         } else if (query_.pairing) {
             row_.latent = says_latent();
@@ -323,7 +323,7 @@ class GgufImport {
         if (row_.softmax_differs && rotation_.softmax_scale != 1) {
             rotation_.warnings.push_back(of_readers_that_differ);
         }
-        if (row_.name == nullptr && row_.latent && rotation_.rope_type == "yarn") {
+        if (!row_.known() && row_.latent && rotation_.rope_type == "yarn") {
             warn(rotation_,
                  "general.architecture \"{}\" is unknown: whether YaRN scales its softmax too is "
                  "not known: it is left out",

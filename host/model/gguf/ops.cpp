@@ -15,9 +15,8 @@ namespace {
 class GgufOpsImport {
    public:
     GgufOpsImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
-                  const Query& query, RopeParams& rotation)
-        : keys_(keys), file_(file), architecture_(architecture),
-          known_(architecture.name != nullptr), name_(known_ ? architecture.name : ""),
+                  const ModelQuery& query, RopeParams& rotation)
+        : keys_(keys), file_(file), architecture_(architecture), known_(architecture.known()),
           query_(query), rotation_(rotation) {}
 
     ModelOps run() {
@@ -44,7 +43,7 @@ class GgufOpsImport {
             ops_.k_heads = ops_.q_heads;  // every query head has its own key head
         }
         norms();
-        norms_of_llama4();
+        norms_without_weight();
         clip();
     }
 
@@ -143,9 +142,9 @@ class GgufOpsImport {
         return norm_eps(field, 0);
     }
 
-    /// Its layers that rotate have a norm without a weight, but for the model of 128 experts.
-    void norms_of_llama4() {
-        if (name_ != "llama4" || rotation_.no_rope) {
+    /// Llama 4.
+    void norms_without_weight() {
+        if (!architecture_.norms.without_weight || rotation_.no_rope) {
             return;
         }
         const Field experts = keys_.find("expert_count");
@@ -163,7 +162,7 @@ class GgufOpsImport {
 
     void clip() {
         const Field field = keys_.find("attention.clamp_kqv");
-        if (!field || (name_ != "olmo" && name_ != "dbrx")) {
+        if (!field || !architecture_.clips) {
             return;
         }
         const double bound = finite_number(field);
@@ -174,11 +173,11 @@ class GgufOpsImport {
     }
 
     void query_scale() {
-        if (name_ == "llama4" && rotation_.no_rope) {
+        if (architecture_.query_scale == VKROPE_QUERY_SCALING_LLAMA4 && rotation_.no_rope) {
             ops_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192,
                                 0.1};  // of llama.cpp, not the file
         }
-        if (name_ != "mistral3" && name_ != "mistral4" && name_ != "deepseek2") {
+        if (architecture_.query_scale != VKROPE_QUERY_SCALING_MINISTRAL3) {
             return;
         }
         const Field beta = keys_.find("attention.temperature_scale"),
@@ -193,8 +192,7 @@ class GgufOpsImport {
     const GgufFile& file_;
     const GgufArchitecture& architecture_;
     const bool known_;  // the table of architectures has a row
-    const std::string name_;
-    const Query& query_;
+    const ModelQuery& query_;
     RopeParams& rotation_;
     ModelOps ops_;
     bool said_ = false;  // a warning says why the norms are not known

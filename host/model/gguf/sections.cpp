@@ -40,10 +40,10 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     if (architecture.sections == GgufSections::none) {
         if (field) {
             warn(rotation, "ignored key {}: {}", field.name,
-                 architecture.name == nullptr
-                     ? "how an architecture that is unknown uses it is not known: one position a "
-                       "token is read"
-                     : "tokens of this architecture have one position");
+                 architecture.known()
+                     ? "tokens of this architecture have one position"
+                     : "how an architecture that is unknown uses it is not known: one position a "
+                       "token is read");
         }
         return;
     }
