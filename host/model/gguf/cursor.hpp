@@ -2,52 +2,146 @@
 // Reads the head of a GGUF file value by value: whole numbers are little-endian.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <string>
 
 #include "model/gguf/file.hpp"
 
 namespace vkrope {
 
-/// Bytes of a value; 0 for a type whose length is in the file.
-std::uint64_t gguf_type_bytes(GgufType type) noexcept;
+// The size of the file does not bound the head: a hole in a sparse file takes no space, and its
+// zeros are valid entries. The largest real heads have 50 MB.
+inline constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
 
-/// Whether values of a type are numbers, a boolean included.
-bool is_number(GgufType type) noexcept;
+struct GgufTypeRow {
+    const char* name;
+    std::uint64_t bytes;  ///< of a value; 0 for a type whose length is in the file
 
-std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexcept;
+    /// A boolean included.
+    bool is_number() const noexcept { return bytes != 0; }
+};
+inline constexpr GgufTypeRow gguf_types[] = {
+    {"uint8", 1},  {"int8", 1},    {"uint16", 2},  {"int16", 2},  {"uint32", 4},
+    {"int32", 4},  {"float32", 4}, {"boolean", 1}, {"string", 0}, {"array", 0},
+    {"uint64", 8}, {"int64", 8},   {"float64", 8}};
+
+constexpr const GgufTypeRow& row_of(GgufType type) noexcept {
+    return gguf_types[std::size_t(type)];
+}
+
+inline std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = count; i-- > 0;) {
+        value = value << 8 | bytes[i];
+    }
+    return value;
+}
 
 /// The number with these bits. Whole numbers above 2^53 are rounded; no rule accepts such a number.
-double gguf_number(GgufType type, std::uint64_t bits) noexcept;
+inline double gguf_number(GgufType type, std::uint64_t bits) noexcept {
+    switch (type) {
+        case GgufType::int8: return double(std::int8_t(bits));
+        case GgufType::int16: return double(std::int16_t(bits));
+        case GgufType::int32: return double(std::int32_t(bits));
+        case GgufType::int64: return double(std::int64_t(bits));
+        case GgufType::float32: return double(std::bit_cast<float>(std::uint32_t(bits)));
+        case GgufType::float64: return std::bit_cast<double>(bits);
+        default: return double(bits);
+    }
+}
 
 /// Reads the head of a file from its first byte on, and nothing beyond the end of the file or
 /// beyond 256 MiB. Every read throws ImportError if the file has fewer bytes.
 class GgufCursor {
    public:
-    GgufCursor(std::uint64_t file_bytes, const GgufRead& read);
+    GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
+        : file_bytes_(file_bytes), end_(std::min(file_bytes, max_head_bytes)), read_(read) {}
 
     std::uint64_t at() const noexcept { return at_; }
     std::uint64_t left() const noexcept { return end_ - at_; }
 
     /// Sets what errors about missing bytes name.
     void inside(std::string what) { what_ = std::move(what); }
-    const char* what() const noexcept { return what_.c_str(); }
+    const std::string& what() const noexcept { return what_; }
 
-    void skip(std::uint64_t bytes);
+    void skip(std::uint64_t bytes) {
+        if (bytes > left()) {
+            overrun(std::to_string(bytes) + " bytes");
+        }
+        at_ += bytes;
+    }
+
     /// Skips `count` times `bytes` bytes, which may not fit in 64 bits.
-    void skip(std::uint64_t count, std::uint64_t bytes);
+    void skip(std::uint64_t count, std::uint64_t bytes) {
+        if (count > left() / bytes) {
+            overrun(std::to_string(count) + " elements of " + std::to_string(bytes) + " bytes");
+        }
+        at_ += count * bytes;
+    }
 
-    std::uint64_t whole(std::size_t bytes);
+    std::uint64_t whole(std::size_t bytes) {
+        unsigned char little[8];
+        take(little, bytes);
+        return little_endian(little, bytes);
+    }
+
     std::uint32_t u32() { return std::uint32_t(whole(4)); }
     std::uint64_t u64() { return whole(8); }
-    std::string text(std::uint64_t bytes);
-    GgufType type();
+
+    std::string text(std::uint64_t bytes) {
+        skip(bytes);  // checked before memory is allocated
+        at_ -= bytes;
+        std::string content(std::size_t(bytes), '\0');
+        take(content.data(), content.size());
+        return content;
+    }
+
+    GgufType type() {
+        const std::uint32_t type = u32();
+        if (type >= std::size(gguf_types)) {
+            invalid_data("{} has the type {}: it must be 0 to 12", what(), type);
+        }
+        return GgufType(type);
+    }
 
    private:
-    [[noreturn]] void overrun(const std::string& need) const;
-    void take(void* to, std::size_t bytes);
-    void read(std::uint64_t from, void* to, std::size_t bytes);
+    [[noreturn]] void overrun(const std::string& need) const {
+        if (end_ < file_bytes_) {
+            invalid_data("{} needs {} at {}: metadata and tensor infos must end within {} bytes",
+                         what(), need, at_, end_);
+        }
+        invalid_data("the file is cut off: {} needs {} at {}, and the file has {}", what(), need,
+                     at_, file_bytes_);
+    }
+
+    void take(void* to, std::size_t bytes) {
+        const std::uint64_t from = at_;
+        skip(bytes);
+        if (bytes > sizeof buffer_) {
+            read(from, to, bytes);
+            return;
+        }
+        // Buffered: a tokenizer has some 100 000 strings, with their lengths between them.
+        if (from < buffered_at_ || from + bytes > buffered_at_ + buffered_) {
+            buffered_ = 0;
+            const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, end_ - from));
+            read(from, buffer_, ahead);
+            buffered_at_ = from;
+            buffered_ = ahead;
+        }
+        std::memcpy(to, buffer_ + (from - buffered_at_), bytes);
+    }
+
+    void read(std::uint64_t from, void* to, std::size_t bytes) {
+        if (read_(from, to, bytes) != bytes) {
+            invalid_data("the file cannot be read at byte {}", from);
+        }
+    }
 
     const std::uint64_t file_bytes_, end_;
     const GgufRead& read_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/gguf/fields.hpp"
+#include "model/gguf/steps.hpp"
 
 namespace vkrope {
 namespace {

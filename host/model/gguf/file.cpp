@@ -75,8 +75,8 @@ struct Room {
 /// step.
 void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
                    std::uint32_t depth = 1) {
-    if (is_number(type)) {
-        cursor.skip(count, gguf_type_bytes(type));
+    if (row_of(type).is_number()) {
+        cursor.skip(count, row_of(type).bytes);
         return;
     }
     if (depth > deepest_list) {
@@ -99,7 +99,7 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
 }
 
 double read_number(GgufCursor& cursor, GgufType type) {
-    const std::uint64_t bits = cursor.whole(std::size_t(gguf_type_bytes(type)));
+    const std::uint64_t bits = cursor.whole(std::size_t(row_of(type).bytes));
     if (type == GgufType::boolean && bits > 1) {
         invalid_data("{} is a boolean of {}: it must be 0 or 1", cursor.what(), bits);
     }
@@ -109,7 +109,7 @@ double read_number(GgufCursor& cursor, GgufType type) {
 GgufValue read_value(GgufCursor& cursor, Room& room) {
     GgufValue value;
     value.type = cursor.type();
-    if (is_number(value.type)) {
+    if (row_of(value.type).is_number()) {
         const double number = read_number(cursor, value.type);
         const bool boolean = value.type == GgufType::boolean;
         value.value = boolean ? json(number != 0) : json_number(number);
@@ -119,7 +119,7 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
     } else {
         const GgufType type = cursor.type();
         const std::uint64_t count = cursor.u64();
-        if (!is_number(type) || count > std::min(longest_list, room.numbers)) {
+        if (!row_of(type).is_number() || count > std::min(longest_list, room.numbers)) {
             skip_elements(cursor, type, count, room);
             return value;
         }
@@ -220,7 +220,7 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         values_[key] = read_value(cursor, room);
     }
     if (const Field alignment = find("general.alignment")) {
-        const bool is_uint32 = std::string_view(alignment.type) == name(GgufType::uint32);
+        const bool is_uint32 = std::string_view(alignment.type) == row_of(GgufType::uint32).name;
         const auto bytes = is_uint32 ? std::uint32_t(finite_number(alignment)) : 0;
         if (!std::has_single_bit(bytes)) {
             refuse(alignment, "a uint32, a power of two");
@@ -324,7 +324,7 @@ Field GgufFile::find(const std::string& key) const {
     if (found == values_.end()) {
         return {key};
     }
-    return {key, &found->second.value, name(found->second.type)};
+    return {key, &found->second.value, row_of(found->second.type).name};
 }
 
 std::vector<double> GgufFile::factors(const std::string& title) const {

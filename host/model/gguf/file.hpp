@@ -37,9 +37,6 @@ enum class GgufType : std::uint32_t {
     float64 = 12,
 };
 
-/// "uint32", "string", ...
-const char* name(GgufType type) noexcept;
-
 /// A value of the metadata. Of long strings, long lists, and lists of anything but numbers, only
 /// the type is known: not_kept(). The elements of a list are numbers, 0 or 1 for a boolean.
 struct GgufValue {

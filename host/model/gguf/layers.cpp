@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Lists under the name of the single number: what llama.cpp's get_key_or_arr() reads for other
 // keys; those that end in _per_layer: src/llama-hparams.cpp of ik_llama.cpp, for Step 3.5.
-#include "model/gguf/layers.hpp"
-
 #include <algorithm>
 #include <utility>
 
-#include "model/limits.hpp"
+#include "model/gguf/steps.hpp"
 
 namespace vkrope {
 namespace {

@@ -11,14 +11,7 @@
 #include <utility>
 
 #include "defaults.hpp"
-#include "model/gguf/architectures.hpp"
-#include "model/gguf/fields.hpp"
-#include "model/gguf/file.hpp"
-#include "model/gguf/layers.hpp"
-#include "model/gguf/ops.hpp"
-#include "model/gguf/scaling.hpp"
-#include "model/gguf/sections.hpp"
-#include "model/limits.hpp"
+#include "model/gguf/steps.hpp"
 #include "model/rotation_rules.hpp"
 #include "status.hpp"
 

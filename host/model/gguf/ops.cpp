@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Source: llama.cpp. Tensors and keys: src/llama-arch.cpp; which norm they belong to, and where it
 // stands: the graphs of src/models/*.cpp.
-#include "model/gguf/ops.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include "model/limits.hpp"
+#include "model/gguf/steps.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {

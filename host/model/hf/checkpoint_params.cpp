@@ -12,7 +12,6 @@
 #include "model/field.hpp"
 #include "model/hf/importers.hpp"
 #include "model/layers.hpp"
-#include "model/limits.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 

@@ -8,15 +8,8 @@
 #include <utility>
 
 #include "defaults.hpp"
-#include "model/hf/head.hpp"
 #include "model/hf/importers.hpp"
-#include "model/hf/nesting.hpp"
-#include "model/hf/ops.hpp"
-#include "model/hf/scaling.hpp"
-#include "model/hf/sections.hpp"
-#include "model/hf/source.hpp"
-#include "model/hf/unsupported.hpp"
-#include "model/limits.hpp"
+#include "model/hf/steps.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {

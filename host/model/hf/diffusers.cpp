@@ -6,11 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "model/field.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/model_types.hpp"
-#include "model/hf/telling_keys.hpp"
-#include "model/limits.hpp"
+#include "model/hf/nesting.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 

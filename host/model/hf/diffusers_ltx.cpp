@@ -8,10 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/field.hpp"
 #include "model/hf/importers.hpp"
-#include "model/hf/telling_keys.hpp"
-#include "model/limits.hpp"
+#include "model/hf/nesting.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/head.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "model/hf/nesting.hpp"
-#include "model/hf/telling_keys.hpp"
-#include "model/limits.hpp"
+#include "model/hf/steps.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/layers.hpp"
-
 #include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "model/limits.hpp"
+#include "model/hf/source.hpp"
 
 namespace vkrope {
 namespace {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/ops.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <string_view>
 
-#include "model/limits.hpp"
+#include "model/hf/steps.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/scaling.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "model/hf/ops.hpp"
+#include "model/hf/steps.hpp"
 
 namespace vkrope {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "model/limits.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {

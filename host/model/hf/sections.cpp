@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/sections.hpp"
-
 #include <algorithm>
 #include <utility>
 
-#include "model/hf/scaling_section.hpp"
-#include "model/limits.hpp"
+#include "model/hf/steps.hpp"
 
 namespace vkrope {
 namespace {

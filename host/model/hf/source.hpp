@@ -9,11 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "model/hf/layers.hpp"
 #include "model/hf/model_types.hpp"
 #include "model/hf/scaling_section.hpp"
+#include "model/layers.hpp"
 
 namespace vkrope {
+
+/// Names of the base of sliding layers, where it is another.
+inline const std::initializer_list<const char*> local_base_names = {
+    "rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
+
+/// A field that lists a number for each layer; 0 for a layer that has none.
+LayerNumbers listed_numbers(const Field& field, const Layers& layers);
+
+/// config  the language model's own object
+/// named   layer types that have rope_parameters of their own
+Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named);
 
 struct ModelClass {
     ModelType type;              ///< llama's, with a null name, unless the table has a row

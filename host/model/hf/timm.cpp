@@ -5,9 +5,8 @@
 #include <numbers>
 #include <string>
 
-#include "model/field.hpp"
 #include "model/hf/importers.hpp"
-#include "model/hf/telling_keys.hpp"
+#include "model/hf/nesting.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 

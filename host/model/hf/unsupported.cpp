@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "model/hf/unsupported.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <set>
 
-#include "model/hf/nesting.hpp"
-#include "model/hf/ops.hpp"
-#include "model/hf/scaling_section.hpp"
-#include "model/hf/telling_keys.hpp"
+#include "model/hf/steps.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {

@@ -10,10 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "model/field.hpp"
 #include "model/hf/importers.hpp"
-#include "model/hf/ops.hpp"
-#include "model/hf/telling_keys.hpp"
+#include "model/hf/nesting.hpp"
 #include "model/layers.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"

@@ -9,7 +9,7 @@
 #include "hf_config_refusals.hpp"
 #include "hf_config_warned.hpp"
 #include "model/hf/model_types.hpp"
-#include "model/hf/ops.hpp"
+#include "model/hf/steps.hpp"
 
 using namespace vkrope;
 using namespace vkrope::test;
