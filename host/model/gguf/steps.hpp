@@ -98,8 +98,7 @@ class GgufLayerNumbers {
     std::deque<json> picked_;  // what the returned fields point to
 };
 
-// ---- Scaling: the keys "rope.scaling.*" and the tensors of divisors, as llama.cpp passes them to
-// ggml_rope_ext ----
+// ---- Scaling: the keys "rope.scaling.*" and the tensors of divisors, as llama.cpp has them ----
 
 struct GgufScalingInput {
     const GgufFile& file;

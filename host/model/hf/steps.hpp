@@ -11,8 +11,7 @@
 
 namespace vkrope {
 
-// ---- The width of a head row, where its rotated channels begin, and which pairs have a frequency
-// ----
+// ---- The width of a head row and of its rotated channels, and which pairs have a frequency ----
 
 struct Head {
     std::uint32_t head_dim = 0;  ///< channels; with latent attention, the rotated ones
