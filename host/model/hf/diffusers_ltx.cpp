@@ -39,32 +39,32 @@ class Fields {
     Fields(const json& config, Warnings& warnings) : scope_{&config, ""}, warnings_(warnings) {}
 
     std::uint64_t number(const char* name, std::uint64_t otherwise) {
-        if (const Field field = find({scope_}, {name})) return whole_number(field, 1, most);
-        assume(name, std::to_string(otherwise));
-        return otherwise;
+        return read(name, otherwise,
+                    [](const Field& field) { return whole_number(field, 1, most); });
     }
     double positive(const char* name, double otherwise) {
-        if (const Field field = find({scope_}, {name})) return positive_number(field);
-        assume(name, shown_number(otherwise));
-        return otherwise;
+        return read(name, otherwise, positive_number);
+    }
+    std::string word(const char* name, const std::string& otherwise) {
+        return read(name, otherwise, text);
     }
     /// One of a list of three.
     double third(const char* name, std::size_t index, double otherwise) {
         const Field field = find({scope_}, {name});
-        if (!field) {
-            if (index == 1) assume(name, "8, 32, 32");  // once: 1 is the first that is read
-            return otherwise;
-        }
-        return positive_number(elements(field, 3, 3)[index]);
-    }
-    std::string word(const char* name, const char* otherwise) {
-        if (const Field field = find({scope_}, {name})) return text(field);
-        assume(name, otherwise);
+        if (field) return positive_number(elements(field, 3, 3)[index]);
+        if (index == 1) assume(name, "8, 32, 32");  // once: 1 is the first that is read
         return otherwise;
     }
 
    private:
-    void assume(const char* name, const std::string& value) {
+    template <class Value, class Read>
+    Value read(const char* name, const Value& otherwise, Read&& value_of) {
+        if (const Field field = find({scope_}, {name})) return value_of(field);
+        assume(name, otherwise);
+        return otherwise;
+    }
+    template <class Value>
+    void assume(const char* name, const Value& value) {
         warn(warnings_, "{} is missing: assuming {}, the default of its class", name, value);
     }
 
