@@ -17,8 +17,7 @@ namespace {
 
 Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     const ModelType& type = source.type;
-    const Field field = find(source.top,
-                             {"rope_interleaved", "rope_interleave", "rotary_emb_interleaved"});
+    const Field field = find(source.top, pairing_names);
     const Pairing wanted = !field         ? type.pairing
                            : truth(field) ? VKROPE_INTERLEAVED
                                           : VKROPE_HALF_SPLIT;
@@ -99,9 +98,7 @@ double rope_theta(const Source& source, Warnings& warnings) {
                        !local_base_is_global(source);
     const Field field = local ? find(source.top, local_base_names)
                               : find_unless_of(source.top, local_base_names, source.both(),
-                                               {"rope_theta", "global_rope_theta",
-                                                "rotary_emb_base", "rotary_base", "rope_base",
-                                                "rope_embedding_base", "rope_freq_constant"});
+                                               base_names);
     const double theta = field   ? positive_number(field)
                          : local ? source.type.local_rope_theta
                                  : source.type.rope_theta;

@@ -28,11 +28,6 @@ constexpr ListKey list_keys[] = {
 /// Keys that list the attention layers of a mixed model.
 constexpr const char* index_keys[] = {"attn_layer_indices", "full_attn_idxs"};  // Bamba, LFM2
 
-/// Keys that say how full-attention layers repeat.
-constexpr std::initializer_list<const char*> patterns = {
-    "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
-    "full_attention_interval", "layer_switch"};
-
 std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
     std::vector<std::string> kinds;
     for (const json& entry : *field.value) {
@@ -118,7 +113,7 @@ void read_bases(const Scopes& scope, Layers& layers) {
 /// A list overrides a pattern beside it, as in transformers.
 void compare_with_pattern(const Scopes& scope, const std::string& name, bool full_first,
                           Layers& layers) {
-    const Field pattern = find_first(scope, patterns);
+    const Field pattern = find_first(scope, pattern_names);
     if (!pattern) {
         return;
     }
@@ -165,7 +160,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
         }
         return;
     }
-    const Field pattern = find_first(scope, patterns);
+    const Field pattern = find_first(scope, pattern_names);
     if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
         const std::string letters = text(pattern);
         if (letters.size() > max_layers) {

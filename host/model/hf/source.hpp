@@ -15,9 +15,21 @@
 
 namespace vkrope {
 
-/// Names of the base of sliding layers, where it is another.
+/// Names of the base, and of that of sliding layers, where it is another.
+inline const std::initializer_list<const char*> base_names = {
+    "rope_theta", "global_rope_theta",   "rotary_emb_base",   "rotary_base",
+    "rope_base",  "rope_embedding_base", "rope_freq_constant"};
 inline const std::initializer_list<const char*> local_base_names = {
     "rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
+
+/// Names of the key that says which channels form a pair.
+inline const std::initializer_list<const char*> pairing_names = {
+    "rope_interleaved", "rope_interleave", "rotary_emb_interleaved"};
+
+/// Names of the key that says how full-attention layers repeat.
+inline const std::initializer_list<const char*> pattern_names = {
+    "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
+    "full_attention_interval", "layer_switch"};
 
 /// A field that lists a number for each layer; 0 for a layer that has none.
 LayerNumbers listed_numbers(const Field& field, const Layers& layers);

@@ -43,19 +43,35 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"use_rope_layers", When::is_listed, "which layers turn is not known for it"},  // Step 3.5
 };
 
-/// Top-level keys that are read although their names say something of the rotation or the layers,
-/// or that describe no rotation.
-constexpr auto known_keys = names(
-    "_sliding_window_pattern", "attn_layer_indices", "attn_rotary_emb", "cross_attention_layers",
-    "layer_rope_theta", "layer_switch", "partial_rotary_factors", "full_attention_interval",
-    "full_attn_idxs", "global_attn_every_n_layers", "hybrid_layer_pattern", "partial_rotary_factor",
-    "global_rope_theta", "local_rope_theta", "mrope_interleaved", "mrope_section",
-    "no_rope_layer_interval", "no_rope_layers", "qk_rope_head_dim", "rope_base",
-    "rope_embedding_base", "rope_freq_constant", "rope_dail_config", "rope_hf_config", "rope_impl",
-    "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_parameters", "rope_pct",
-    "rope_percent", "rope_ratio", "rope_scaling", "rope_theta", "sliding_window_pattern",
-    "rotary_base", "rotary_dim", "rotary_emb_base", "rotary_emb_fraction", "rotary_emb_interleaved",
-    "rotary_pct", "rotary_percent", "rotary_percentage", "swa_rope_theta", "xdrope_section");
+/// Other top-level keys that are read although their names say something of the rotation or the
+/// layers, or that describe no rotation.
+const std::initializer_list<const char*> other_known_keys = {"attn_layer_indices",
+                                                             "attn_rotary_emb",
+                                                             "cross_attention_layers",
+                                                             "full_attn_idxs",
+                                                             "hybrid_layer_pattern",
+                                                             "layer_rope_theta",
+                                                             "mrope_interleaved",
+                                                             "mrope_section",
+                                                             "no_rope_layer_interval",
+                                                             "no_rope_layers",
+                                                             "partial_rotary_factors",
+                                                             "qk_rope_head_dim",
+                                                             "rope_dail_config",
+                                                             "rope_hf_config",
+                                                             "rope_impl",
+                                                             "rope_parameters",
+                                                             "rope_ratio",
+                                                             "rope_scaling",
+                                                             "rotary_dim",
+                                                             "xdrope_section"};
+
+bool is_known(const std::string& key) {
+    const auto lists = {base_names,    local_base_names, share_names,
+                        pairing_names, pattern_names,    other_known_keys};
+    return std::any_of(lists.begin(), lists.end(),
+                       [&](const auto& list) { return contains(list, key); });
+}
 
 /// A key with a rule for true or false is looked at only if its value is a boolean.
 bool looked_at(const std::string& key, const json& value) {
@@ -63,7 +79,7 @@ bool looked_at(const std::string& key, const json& value) {
         const bool yes_or_no = row.when == When::is_true || row.when == When::is_false;
         return key == row.name && (value.is_boolean() || !yes_or_no);
     };
-    return contains(known_keys, key) ||
+    return is_known(key) ||
            std::any_of(std::begin(unsupported_keys), std::end(unsupported_keys), asks);
 }
 
