@@ -22,7 +22,6 @@ inline constexpr std::uint64_t max_whole = std::uint64_t{1}
                                            << 53;  // a double holds whole numbers up to this
 
 using nlohmann::json;
-using ull = unsigned long long;  ///< of %llu in messages
 
 /// An object of the configuration and its name in messages: "" for the top level, "rope_scaling."
 /// for an object inside it.

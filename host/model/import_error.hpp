@@ -3,7 +3,6 @@
 // leaves the tier. Sentences of errors and warnings.
 #pragma once
 
-#include <cstdarg>
 #include <cstdio>
 #include <exception>
 #include <initializer_list>
@@ -21,25 +20,6 @@ namespace vkrope {
 struct ImportError {
     Status status;
 };
-
-[[noreturn]]
-#if defined(__MINGW32__) && !defined(__clang__)
-__attribute__((
-    format(gnu_printf, 2,
-           3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
-#elif defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-inline void
-fail(Code code, const char* format, ...) {
-    ImportError error;
-    error.status.code = code;
-    std::va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(error.status.what, sizeof error.status.what, format, arguments);
-    va_end(arguments);
-    throw error;
-}
 
 /// A sentence with {} in the place of each value.
 template <class... Values>
@@ -88,16 +68,24 @@ std::string sentence(SentenceFor<Values...> of, const Values&... values) {
     return filled(of.text, {value_text(values)...});
 }
 
+[[noreturn]] inline void fail(Code code, const std::string& what) {
+    throw ImportError{error(code, "%s", what.c_str())};
+}
+
 template <class... Values>
 [[noreturn]] void invalid_data(SentenceFor<Values...> of, const Values&... values) {
-    throw ImportError{
-        error(VKROPE_ERROR_INVALID_DATA, "%s", filled(of.text, {value_text(values)...}).c_str())};
+    fail(VKROPE_ERROR_INVALID_DATA, sentence<Values...>(of, values...));
 }
 
 template <class... Values>
 [[noreturn]] void not_supported(SentenceFor<Values...> of, const Values&... values) {
-    throw ImportError{
-        error(VKROPE_ERROR_NOT_SUPPORTED, "%s", filled(of.text, {value_text(values)...}).c_str())};
+    fail(VKROPE_ERROR_NOT_SUPPORTED, sentence<Values...>(of, values...));
+}
+
+/// The query asks for what the model does not have.
+template <class... Values>
+[[noreturn]] void invalid_argument(SentenceFor<Values...> of, const Values&... values) {
+    fail(VKROPE_ERROR_INVALID_ARGUMENT, sentence<Values...>(of, values...));
 }
 
 /// What was assumed or ignored, for RopeParams::warnings.
@@ -105,12 +93,12 @@ using Warnings = std::vector<std::string>;
 
 template <class... Values>
 void warn(Warnings& warnings, SentenceFor<Values...> of, const Values&... values) {
-    warnings.push_back(filled(of.text, {value_text(values)...}));
+    warnings.push_back(sentence<Values...>(of, values...));
 }
 
 template <class... Values>
 void warn(RopeParams& rotation, SentenceFor<Values...> of, const Values&... values) {
-    rotation.warnings.push_back(filled(of.text, {value_text(values)...}));
+    rotation.warnings.push_back(sentence<Values...>(of, values...));
 }
 
 /// Fails with the message of a formula that refuses what `name` says.

@@ -155,16 +155,13 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const Query& q
         }
         if (found && *found != values[layer]) {
             if (may_differ) return std::nullopt;
-            fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s has %s and %s for layers of one kind: ask for a single layer",
-                 numbers.name.c_str(), shown_number(*found).c_str(),
-                 shown_number(values[layer]).c_str());
+            invalid_argument("{} has {} and {} for layers of one kind: ask for a single layer",
+                             numbers.name, shown_number(*found), shown_number(values[layer]));
         }
         found = values[layer];
     }
     if (query.layer >= 0 && !values.empty() && !found && !may_differ) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.layer is %d: %s has no entry for it",
-             query.layer, numbers.name.c_str());
+        invalid_argument("layer is {}: {} has no entry for it", query.layer, numbers.name);
     }
     return found;
 }
@@ -174,8 +171,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count != 0 && layer >= count) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.layer is %d: the model has only %llu layers",
-                 query.layer, ull{count});
+            invalid_argument("layer is {}: the model has only {} layers", query.layer, count);
         }
         return of_layer(layer);
     }
@@ -184,14 +180,11 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
         std::vector<std::string> there = all;
         there.insert(there.end(), beside.begin(), beside.end());
         if (there.empty()) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "query.layer_type is '%s': the model has no layer types",
-                 shown_key(asked).c_str());
+            invalid_argument("layer_type is '{}': the model has no layer types", shown_key(asked));
         }
         if (!contains(all, asked)) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "query.layer_type is '%s': the layer types of the model are %s",
-                 shown_key(asked).c_str(), joined(there).c_str());
+            invalid_argument("layer_type is '{}': the layer types of the model are {}",
+                             shown_key(asked), joined(there));
         }
         return of_type(asked);
     }

@@ -20,36 +20,13 @@ constexpr double slowest =
 
 }  // namespace
 
-Query checked(const ModelQuery& query) {
-    Query of{.seq_len = query.seq_len, .pairing = query.pairing};
-    if (query.layer_type) {
-        of.layer_type = query.layer_type;
-    }
-    if (query.tower) {
-        of.tower = query.tower;
-    }
-    if (query.by_layer) {
-        of.layer = int(query.layer);
-    } else if (query.layer != 0) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "query.layer is %u: without query.by_layer it must be 0", query.layer);
-    }
-    if (query.by_layer && query.layer > INT_MAX) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.layer is %u: it must be below 2^31",
-             query.layer);
-    }
-    if (query.by_layer && !of.layer_type.empty()) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "query.layer is %u and query.layer_type is '%s'; set only one of them", query.layer,
-             shown_key(std::string(of.layer_type)).c_str());
-    }
-    if (query.pairing > VKROPE_INTERLEAVED) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.pairing is %u: it must be a vkrope_pairing",
-             unsigned(query.pairing));
+void check_query(const ModelQuery& query) {
+    if (query.layer >= 0 && !query.layer_type.empty()) {
+        invalid_argument("layer is {} and layer_type is '{}'; set only one of them", query.layer,
+                         shown_key(std::string(query.layer_type)));
     }
     if (query.seq_len > max_positions) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.seq_len is %llu: it must be at most %llu",
-             ull{query.seq_len}, ull{max_positions});
+        invalid_argument("seq_len is {}: it must be at most {}", query.seq_len, max_positions);
     }
     return of;
 }

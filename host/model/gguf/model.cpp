@@ -37,7 +37,9 @@ GgufRead reader_of(const std::string& path) {
 /// "-00001-of-00003.gguf", as llama_split_path() of llama.cpp writes it.
 std::string end_of_part(std::uint64_t number, std::uint64_t count) {
     char text[64];
-    std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf", ull{number + 1}, ull{count});
+    std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf",
+                  static_cast<unsigned long long>(number + 1),
+                  static_cast<unsigned long long>(count));
     return text;
 }
 
@@ -226,10 +228,9 @@ class GgufImport {
         std::uint64_t found = 0;
         for (const std::uint64_t heads : each) {
             if (heads != 0 && found != 0 && heads != found) {
-                fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s has %llu and %llu, and attention.key_length is missing: ask for a single "
-                     "layer",
-                     count.name.c_str(), ull{found}, ull{heads});
+                invalid_argument(
+                    "{} has {} and {}, and attention.key_length is missing: ask for a single layer",
+                    count.name, found, heads);
             }
             found = heads != 0 ? heads : found;
         }
@@ -380,11 +381,10 @@ void GgufModel::add_parts(const std::string& path) {
 
 void GgufModel::parse(std::uint64_t file_bytes, const GgufRead& read) {
     if (!read) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "read is empty: it must be a function");
+        invalid_argument("read is empty: it must be a function");
     }
     if (file_bytes > max_file_bytes) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "file_bytes is %llu: it must be at most %llu",
-             ull{file_bytes}, ull{max_file_bytes});
+        invalid_argument("file_bytes is {}: it must be at most {}", file_bytes, max_file_bytes);
     }
     file_ = std::make_shared<GgufFile>(file_bytes, read);
 }
@@ -394,9 +394,9 @@ Result<RopeParams> GgufModel::rotation(const ModelQuery& asked) const {
     const Status status = status_of("the file", [&] {
         const Query query = checked(asked);
         if (query.tower != "text") {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "query.tower is '%s': a GGUF file holds a language model, so it must be text",
-                 shown_key(std::string(query.tower)).c_str());
+            invalid_argument(
+                "tower is '{}': a GGUF file holds a language model, so it must be text",
+                shown_key(std::string(query.tower)));
         }
         if (!problem_) {
             throw ImportError{problem_};

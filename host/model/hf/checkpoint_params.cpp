@@ -92,10 +92,9 @@ class CheckpointImport {
         layers.count = count ? whole_number(count, 1, max_whole) : 0;
         layers.choose(query_, rotation_.warnings);
         if (query_.tower != "text") {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "query.tower is '%s': of the params.json of an original checkpoint only text is "
-                 "read",
-                 shown_key(std::string(query_.tower)).c_str());
+            invalid_argument(
+                "tower is '{}': of the params.json of an original checkpoint only text is read",
+                shown_key(std::string(query_.tower)));
         }
     }
 

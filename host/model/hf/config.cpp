@@ -185,9 +185,8 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
 void become_indexer(const Source& source, const Query& query, RopeParams& rotation) {
     const ModelType& type = source.type;
     if (!type.indexer) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "query.layer_type is 'indexer': model_type %s is not known to have one",
-             type.name == nullptr ? "(unknown)" : type.name);
+        invalid_argument("layer_type is 'indexer': model_type {} is not known to have one",
+                         type.name == nullptr ? "(unknown)" : type.name);
     }
     const Field width = find_first(source.top, {"index_head_dim"}),
                 heads = find_first(source.top, {"index_n_heads"}),
@@ -263,22 +262,20 @@ RopeParams text_rotation(const json& whole, Query query) {
 
 void check_tower(const Query& query) {
     if (query.tower != "text" && query.tower != "vision") {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.tower is '%s': it must be text or vision",
-             shown_key(std::string(query.tower)).c_str());
+        invalid_argument("tower is '{}': it must be text or vision",
+                         shown_key(std::string(query.tower)));
     }
 }
 
 /// The rotation of a diffusion transformer, whose images are not a tower beside it.
 RopeParams denoiser_rotation(const json& document, const Query& query) {
     if (query.tower == "vision") {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "query.tower is 'vision': a model of diffusers has no tower beside it");
+        invalid_argument("tower is 'vision': a model of diffusers has no tower beside it");
     }
     const Field name = find({{&document, ""}}, {"_class_name"});
     const bool ltx = name && name.value->is_string() && is_ltx(text(name));
     if (query.layer >= 0 || (!ltx && !query.layer_type.empty())) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "the model is of diffusers: its layers all have the same RoPE");
+        invalid_argument("the model is of diffusers: its layers all have the same RoPE");
     }
     return ltx ? ltx_rotation(document, query) : diffusers_rotation(document);
 }
@@ -286,8 +283,7 @@ RopeParams denoiser_rotation(const json& document, const Query& query) {
 /// The one rotation of a model of timm, which is a vision tower by itself.
 RopeParams patches_rotation(const json& document, const Query& query) {
     if (query.layer >= 0 || !query.layer_type.empty()) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "the model is of timm: its layers all have the same RoPE");
+        invalid_argument("the model is of timm: its layers all have the same RoPE");
     }
     return timm_rotation(document);
 }

@@ -172,8 +172,7 @@ void turn(RopeParams& rotation, const Attention& attention) {
 
 RopeParams first_generation(const json& config, const Query& query) {
     if (!query.layer_type.empty()) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "the model is of diffusers: its layers all have the same RoPE");
+        invalid_argument("the model is of diffusers: its layers all have the same RoPE");
     }
     RopeParams rotation;
     Fields fields(config, rotation.warnings);
@@ -197,9 +196,8 @@ RopeParams second_generation(const json& config, const Query& query) {
     const bool of_video = kind == video || kind == video_cross;
     const bool cross = kind == video_cross || kind == audio_cross;
     if (!of_video && !cross && kind != audio) {
-        fail(VKROPE_ERROR_INVALID_ARGUMENT,
-             "query.layer_type is '%s': the model has %s, %s, %s and %s",
-             shown_key(std::string(kind)).c_str(), video, audio, video_cross, audio_cross);
+        invalid_argument("layer_type is '{}': the model has {}, {}, {} and {}",
+                         shown_key(std::string(kind)), video, audio, video_cross, audio_cross);
     }
     if (query.layer_type.empty()) {
         warn(rotation, "layer types differ: assuming {}", video);

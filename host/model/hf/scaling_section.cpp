@@ -192,10 +192,11 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary, Warnings& war
         }
     }
     const Field type = find({scope}, {"type"});
-    if (!type || (*type.value != "origin" && *type.value != "dynamic")) {
-        fail(type ? VKROPE_ERROR_NOT_SUPPORTED : VKROPE_ERROR_INVALID_DATA,
-             "%s.type is %s: it must be origin or dynamic", rotary.name.c_str(),
-             type ? shown(type).c_str() : "missing");
+    if (!type) {
+        invalid_data("{}.type is missing: it must be origin or dynamic", rotary.name);
+    }
+    if (*type.value != "origin" && *type.value != "dynamic") {
+        not_supported("{}: it must be origin or dynamic", stated(type));
     }
     const bool grows = *type.value == "dynamic";
     section.object["rope_type"] = grows ? "dynamic" : "default";

@@ -163,7 +163,7 @@ Scope vision_config(const json& config) {
             return inner;
         }
     }
-    fail(VKROPE_ERROR_INVALID_ARGUMENT, "query.tower is 'vision': the model has no vision_config");
+    invalid_argument("tower is 'vision': the model has no vision_config");
 }
 
 /// Whether model_type names a stand-alone vision tower.
@@ -409,8 +409,7 @@ class VisionImport {
 
     void require_no_layer() const {
         if (query_.layer >= 0 || !query_.layer_type.empty()) {
-            fail(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "query.tower is 'vision': its layers all have the same RoPE");
+            invalid_argument("tower is 'vision': its layers all have the same RoPE");
         }
     }
 
