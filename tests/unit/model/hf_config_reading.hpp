@@ -50,10 +50,11 @@ inline void check_plain(const RopeParams& rotation, double base, double factor =
 }
 
 struct Family {
-    std::string json;  // without its braces
+    std::string type;  // model_type
     std::uint32_t head_dim, rotary_dim;
     Pairing pairing;
     double base;
+    std::string json;  // the other keys
     std::size_t warnings = 0;
 };
 
