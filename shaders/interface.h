@@ -49,33 +49,33 @@ VKROPE_CONSTANT position_binding_offsets = 3;
 
 // Of a pipeline.
 #define VKROPE_PIPELINE_CONSTANTS(X)                                                              \
-    X(1, chunk_lanes, 1)        /* lanes per row in a workgroup */                                \
-    X(2, head_lanes, 1)         /* heads of a token side by side in a workgroup */                \
-    X(3, group_tokens, 1)       /* tokens side by side in a workgroup */                          \
-    X(4, chunks_together, 1)    /* consecutive chunks that a lane rotates */                      \
-    X(5, units_apart, 0)        /* 1: adjacent units go to adjacent lanes; 0: to one lane */      \
-    X(6, rare_branches, 0)      /* 1: rare cases branch; 0 on CPUs, which run every branch */     \
-    X(7, access, 0)             /* access_* */                                                    \
-    X(8, unit_elements, 1)      /* elements per unit: 1, 2, 4 or 8 */                             \
-    X(9, conversion, 0)         /* conversion_* */                                                \
-    X(10, scatter, 0)           /* 1: rows of K and V go to the slots of slot_mapping */          \
-    X(11, pairing, 0)           /* pairing_* */                                                   \
+    X(1, chunk_lanes, 1)     /* lanes per row in a workgroup */                                   \
+    X(2, head_lanes, 1)      /* heads of a token side by side in a workgroup */                   \
+    X(3, group_tokens, 1)    /* tokens side by side in a workgroup */                             \
+    X(4, chunks_together, 1) /* consecutive chunks that a lane rotates */                         \
+    X(5, units_apart, 0)     /* 1: adjacent units go to adjacent lanes; 0: to one lane */         \
+    X(6, rare_branches, 0)   /* 1: rare cases branch; 0 on CPUs, which run every branch */        \
+    X(7, access, 0)          /* access_* */                                                       \
+    X(8, unit_elements, 1)   /* elements per unit: 1, 2, 4 or 8 */                                \
+    X(9, conversion, 0)      /* conversion_* */                                                   \
+    X(10, scatter, 0)        /* 1: rows of K and V go to the slots of slot_mapping */             \
+    X(11, pairing, 0)        /* pairing_* */                                                      \
     X(12, pairing_out, 0)                                                                         \
-    X(13, rotary_dim, 2)        /* of all windows together; 0: nothing rotates */                 \
-    X(14, window_dim_0, 2)      /* channels of a window; 0: absent */                             \
+    X(13, rotary_dim, 2)   /* of all windows together; 0: nothing rotates */                      \
+    X(14, window_dim_0, 2) /* channels of a window; 0: absent */                                  \
     X(15, window_dim_1, 0)                                                                        \
     X(16, window_dim_2, 0)                                                                        \
     X(17, window_dim_3, 0)                                                                        \
-    X(18, window_at_0, 0)       /* first channel, from rotary_offset on */                        \
+    X(18, window_at_0, 0) /* first channel, from rotary_offset on */                              \
     X(19, window_at_1, 0)                                                                         \
     X(20, window_at_2, 0)                                                                         \
     X(21, window_at_3, 0)                                                                         \
-    X(22, angles, 0)            /* angles_* */                                                    \
-    X(23, positions, 0)         /* positions_* */                                                 \
-    X(24, axes, 0)              /* 0: one position per token */                                   \
-    X(25, section_order, 0)     /* sections_* */                                                  \
+    X(22, angles, 0)        /* angles_* */                                                        \
+    X(23, positions, 0)     /* positions_* */                                                     \
+    X(24, axes, 0)          /* 0: one position per token */                                       \
+    X(25, section_order, 0) /* sections_* */                                                      \
     X(26, leftover_axis, 0)                                                                       \
-    X(27, section_0, 1)         /* pairs of a section */                                          \
+    X(27, section_0, 1) /* pairs of a section */                                                  \
     X(28, section_1, 0)                                                                           \
     X(29, section_2, 0)                                                                           \
     X(30, section_3, 0)                                                                           \
@@ -98,28 +98,28 @@ VKROPE_CONSTANT position_binding_offsets = 3;
 
 // Of a tensor: ids from `first` on, and names that begin with t. V has the batch of K, beside which
 // it has K's strides and heads, too.
-#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                               \
-    X(first + 0, t##head_dim, 2)        /* 0: the tensor is absent */                      \
-    X(first + 1, t##rotary_offset, 0)   /* channel from which window_at_* count */         \
-    X(first + 2, t##element_in, 0)      /* element_* */                                    \
-    X(first + 3, t##element_out, 0)                                                        \
-    X(first + 4, t##batch, 0)           /* most heads that a lane takes; 0: all of them */ \
-    X(first + 5, t##ops, 0)             /* op_* */                                         \
-    X(first + 6, t##row_heads, 1)       /* heads that a norm takes as one row */           \
-    X(first + 7, t##inverse_n, 0)       /* f32 bits: 1 / channels of such a row */         \
-    X(first + 8, t##eps, 0)             /* f32 bits */                                     \
-    X(first + 9, t##clip, 0)            /* f32 bits */                                     \
-    X(first + 10, t##factor, 0)         /* f32 bits; op_scale */                           \
-    X(first + 11, t##bias, 0)           /* shape_* */                                      \
-    X(first + 12, t##bias_at, 0)        /* floats from the start of the parameters */      \
-    X(first + 13, t##weight, 0)         /* shape_* */                                      \
-    X(first + 14, t##weight_at, 0)                                                         \
-    X(first + 15, t##norm_bias, 0)      /* shape_* */                                      \
-    X(first + 16, t##norm_bias_at, 0)                                                      \
-    X(first + 17, t##hadamard, 0)       /* levels: log2 of the channels of a block */      \
-    X(first + 18, t##store_scale, 0)    /* store_scale_* */                                \
-    X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */      \
-    X(first + 20, t##scale_floor, 0)    /* f32 bits */                                     \
+#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                          \
+    X(first + 0, t##head_dim, 2)      /* 0: the tensor is absent */                   \
+    X(first + 1, t##rotary_offset, 0) /* channel from which window_at_* count */      \
+    X(first + 2, t##element_in, 0)    /* element_* */                                 \
+    X(first + 3, t##element_out, 0)                                                   \
+    X(first + 4, t##batch, 0)     /* most heads that a lane takes; 0: all of them */  \
+    X(first + 5, t##ops, 0)       /* op_* */                                          \
+    X(first + 6, t##row_heads, 1) /* heads that a norm takes as one row */            \
+    X(first + 7, t##inverse_n, 0) /* f32 bits: 1 / channels of such a row */          \
+    X(first + 8, t##eps, 0)       /* f32 bits */                                      \
+    X(first + 9, t##clip, 0)      /* f32 bits */                                      \
+    X(first + 10, t##factor, 0)   /* f32 bits; op_scale */                            \
+    X(first + 11, t##bias, 0)     /* shape_* */                                       \
+    X(first + 12, t##bias_at, 0)  /* floats from the start of the parameters */       \
+    X(first + 13, t##weight, 0)   /* shape_* */                                       \
+    X(first + 14, t##weight_at, 0)                                                    \
+    X(first + 15, t##norm_bias, 0) /* shape_* */                                      \
+    X(first + 16, t##norm_bias_at, 0)                                                 \
+    X(first + 17, t##hadamard, 0)       /* levels: log2 of the channels of a block */ \
+    X(first + 18, t##store_scale, 0)    /* store_scale_* */                           \
+    X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */ \
+    X(first + 20, t##scale_floor, 0)    /* f32 bits */                                \
     X(first + 21, t##scale_heads, 1)    /* heads of the call: scales of a token */
 
 VKROPE_CONSTANT first_q_constant = 47, first_k_constant = 69, first_v_constant = 91;

@@ -161,7 +161,7 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const Query& q
         found = values[layer];
     }
     if (query.layer >= 0 && !values.empty() && !found && !may_differ) {
-        invalid_argument("layer is {}: {} has no entry for it", query.layer, numbers.name);
+        invalid_argument("query.layer is {}: {} has no entry for it", query.layer, numbers.name);
     }
     return found;
 }
@@ -171,7 +171,7 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
         if (count != 0 && layer >= count) {
-            invalid_argument("layer is {}: the model has only {} layers", query.layer, count);
+            invalid_argument("query.layer is {}: the model has only {} layers", query.layer, count);
         }
         return of_layer(layer);
     }
@@ -180,10 +180,11 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
         std::vector<std::string> there = all;
         there.insert(there.end(), beside.begin(), beside.end());
         if (there.empty()) {
-            invalid_argument("layer_type is '{}': the model has no layer types", shown_key(asked));
+            invalid_argument("query.layer_type is '{}': the model has no layer types",
+                             shown_key(asked));
         }
         if (!contains(all, asked)) {
-            invalid_argument("layer_type is '{}': the layer types of the model are {}",
+            invalid_argument("query.layer_type is '{}': the layer types of the model are {}",
                              shown_key(asked), joined(there));
         }
         return of_type(asked);

@@ -20,13 +20,33 @@ constexpr double slowest =
 
 }  // namespace
 
-void check_query(const ModelQuery& query) {
-    if (query.layer >= 0 && !query.layer_type.empty()) {
-        invalid_argument("layer is {} and layer_type is '{}'; set only one of them", query.layer,
-                         shown_key(std::string(query.layer_type)));
+Query checked(const ModelQuery& query) {
+    Query of{.seq_len = query.seq_len, .pairing = query.pairing};
+    if (query.layer_type) {
+        of.layer_type = query.layer_type;
+    }
+    if (query.tower) {
+        of.tower = query.tower;
+    }
+    if (query.by_layer) {
+        of.layer = int(query.layer);
+    } else if (query.layer != 0) {
+        invalid_argument("query.layer is {}: without query.by_layer it must be 0", query.layer);
+    }
+    if (query.by_layer && query.layer > INT_MAX) {
+        invalid_argument("query.layer is {}: it must be below 2^31", query.layer);
+    }
+    if (query.by_layer && !of.layer_type.empty()) {
+        invalid_argument("query.layer is {} and query.layer_type is '{}'; set only one of them",
+                         query.layer, shown_key(std::string(of.layer_type)));
+    }
+    if (query.pairing > VKROPE_INTERLEAVED) {
+        invalid_argument("query.pairing is {}: it must be a vkrope_pairing",
+                         unsigned(query.pairing));
     }
     if (query.seq_len > max_positions) {
-        invalid_argument("seq_len is {}: it must be at most {}", query.seq_len, max_positions);
+        invalid_argument("query.seq_len is {}: it must be at most {}", query.seq_len,
+                         max_positions);
     }
     return of;
 }

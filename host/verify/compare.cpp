@@ -149,10 +149,9 @@ Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
         leave_out_outputs(one, rest);
         expected += call.out_of_range.range != 0 ? tokens_out_of_range(one) : 0;
         for (const vkrope_tensor_index which : every_tensor) {
-            const std::string problem =
-                has(one, which)
-                    ? problem_of(one, which, after, flushes, verdict.largest_error_u)
-                    : "";
+            const std::string problem = has(one, which) ? problem_of(one, which, after, flushes,
+                                                                     verdict.largest_error_u)
+                                                        : "";
             if (!problem.empty() && of_tensors.empty()) {
                 of_tensors = std::string(1, names[which]) + ": " + problem;
             }

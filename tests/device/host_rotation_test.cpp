@@ -14,11 +14,11 @@ constexpr AngleSource sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES
 void check(Device& on, const RopeParams& r, const HostShape& shape,
            Direction direction = VKROPE_FORWARD) {
     const auto random = [&](std::uint32_t heads, std::uint32_t head_dim, std::uint32_t seed) {
-        const std::size_t rows = std::size_t{shape.batch} * shape.tokens * heads;
+        const std::size_t rows = std::size_t{std::max(shape.batch, 1u)} * shape.tokens * heads;
         return random_elements(shape.element, rows * (head_dim ? head_dim : r.head_dim), seed);
     };
-    const Bytes q = random(shape.q_heads, shape.q_head_dim, 1),
-                k = random(shape.k_heads, shape.k_head_dim, 2);
+    const Bytes q = random(shape.heads[Q], shape.head_dim[Q], 1),
+                k = random(shape.heads[K], shape.head_dim[K], 2);
     const Rotated out = rotate(on, r, shape, q, k, direction);
     if (!q.empty()) check_contract(r, shape, false, q, out.q, direction);
     if (!k.empty()) check_contract(r, shape, true, k, out.k, direction);
@@ -33,26 +33,31 @@ TEST_CASE("a HostRotation keeps the contract for every layout, type, source and 
         std::uint32_t q_offset = 0, k_offset = 0;  // of a window of 16 channels
         double factor = 1;
     };
+    constexpr std::int32_t ids[] = {7, 0, -3, 4096, 1, 2, 3, 65535};
     const Case cases[] = {
-        {{.batch = 3, .q_heads = 4, .k_heads = 2, .first_position = 70000}},
-        {{.batch = 3, .q_heads = 4, .k_heads = 2, .in_place = true}, VKROPE_INVERSE, 4, 0, 1.25},
+        {{.batch = 3, .heads = {4, 2}, .first_position = 70000}},
+        {{.batch = 3, .heads = {4, 2}, .in_place = true}, VKROPE_INVERSE, 4, 0, 1.25},
         {{.batch = 2,
-          .q_heads = 3,
-          .k_heads = 1,
+          .heads = {3, 1},
           .element = VKROPE_F16,
           .layout = VKROPE_LAYOUT_BHSD,
-          .positions = {7, 0, -3, 4096}},
+          .positions = ids,
+          .position_count = 4},
          VKROPE_FORWARD,
          0,
          16},
         {{.batch = 2,
-          .q_heads = 5,
+          .heads = {5},
           .element = VKROPE_BF16,
           .layout = VKROPE_LAYOUT_SBHD,
-          .positions = {7, 0, -3, 4096, 1, 2, 3, 65535},
+          .positions = ids,
+          .position_count = 8,
           .in_place = true}},
-        {{.k_heads = 3, .element = VKROPE_F16, .layout = VKROPE_LAYOUT_THD, .first_position = -2}},
-        {{.q_heads = 2, .k_heads = 1, .k_head_dim = 48, .mapping = VKROPE_MAPPING_GPU},
+        {{.heads = {0, 3},
+          .element = VKROPE_F16,
+          .layout = VKROPE_LAYOUT_THD,
+          .first_position = -2}},
+        {{.heads = {2, 1}, .head_dim = {0, 48}, .mapping = VKROPE_MAPPING_GPU},
          VKROPE_INVERSE,
          8,
          32},
@@ -78,14 +83,14 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
     for (const AngleSource source : sources) {
         AngleTable table = must(AngleTable::make(device(), r, source, 100));
         const std::uint32_t before = table.layout().rows;
-        must(table.reach(device(), r, 100));
+        must(table.reach(r, 100));
         CHECK(table.layout().rows == before);
-        must(table.reach(device(), r, 101));
+        must(table.reach(r, 101));
         CHECK(table.layout().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 200));
-        must(table.reach(device(), r, 5000));
+        must(table.reach(r, 5000));
         CHECK(table.layout().rows == (source == VKROPE_ANGLES_COMPUTED ? before : 5000));
         if (source == VKROPE_ANGLES_COMPUTED) continue;
-        CHECK_FALSE(table.reach(device(), r, (std::uint64_t{1} << 31) + 7));
+        CHECK_FALSE(table.reach(r, (std::uint64_t{1} << 31) + 7));
         CHECK(table.layout().rows == 5000);  // unchanged
         const Owned<Kernel> kernel = make_kernel(device(), {.pairing = VKROPE_HALF_SPLIT,
                                                             .rotary_dim = 8,
@@ -103,7 +108,7 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
         run(device(), kernel, call);
         Bytes grown(q.size());
         must(rows.download(grown.data(), grown.size()));
-        HostShape shape{.tokens = 4, .q_heads = 1, .first_position = 96, .angles = source};
+        HostShape shape{.tokens = 4, .heads = {1}, .first_position = 96, .angles = source};
         CHECK(grown == rotate(device(), r, shape, q, {}).q);
     }
 }

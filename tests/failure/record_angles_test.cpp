@@ -12,11 +12,15 @@ TEST_CASE(
         Call call = kernel_call(recorder.host, 7, angles);
         call.angles.buffer.offset += offset;
         const bool cos_sin = angles == VKROPE_ANGLES_COS_SIN_CACHE;
+        const AngleTableLayout cache = plan_cos_sin_cache(64, 512, 64, VKROPE_F32).value;
         if (cos_sin) {
+            call.angles.layout = &cache;
+            call.angles.buffer.range = cache.bytes;
             call.angles.sin = call.angles.buffer;
             call.angles.sin.offset += 4;
         }
-        CHECK(recorder(call));
+        const Status recorded = recorder(call);
+        CHECK_MESSAGE(recorded, std::string(recorded.what));
         const Command dispatch = dispatches(recorder.host).at(0);
         if (cos_sin) CHECK(pushed(dispatch).table_texels == (offset / 4 + 1) % 4);
         CHECK(offset_of(pushed(dispatch), shader::offset_table) ==

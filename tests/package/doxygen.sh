@@ -22,7 +22,7 @@ build 'EXTRACT_ALL = NO' 'WARN_IF_UNDOCUMENTED = YES' \
     'WARN_AS_ERROR = NO' >"$SCRATCH/undocumented" || true
 # Fields need none, nor does vkrope.hpp: each of its functions calls that of vkrope.h which has its
 # name.
-if grep 'is not documented' "$SCRATCH/undocumented" | grep -vE 'vkrope\.hpp:|\((variable|enumvalue)\)'
-then
+if grep 'is not documented' "$SCRATCH/undocumented" |
+    grep -vE 'vkrope\.hpp:|\((variable|enumvalue)\)'; then
     exit 1
 fi

@@ -165,7 +165,8 @@ void main() {
     chunk.rotates = token.covered;
     const Angle angle =
         axes == 0 ? token.angle
-                  : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0 : vkrope_axis_of(chunk.from.x));
+                  : vkrope_axis_angle(VKROPE_AXES_MISFIT(8) == 0 ? 0
+                                                                 : vkrope_axis_of(chunk.from.x));
     vkrope_angle_apart(element_f32, 0, 0, angle.row, chunk.c, chunk.s);
     chunk.c = vkrope_join(8, chunk.c, chunk.s);
     chunk.c1 = chunk.c;

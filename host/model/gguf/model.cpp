@@ -395,7 +395,7 @@ Result<RopeParams> GgufModel::rotation(const ModelQuery& asked) const {
         const Query query = checked(asked);
         if (query.tower != "text") {
             invalid_argument(
-                "tower is '{}': a GGUF file holds a language model, so it must be text",
+                "query.tower is '{}': a GGUF file holds a language model, so it must be text",
                 shown_key(std::string(query.tower)));
         }
         if (!problem_) {

@@ -13,7 +13,7 @@ namespace {
 class GgufOpsImport {
    public:
     GgufOpsImport(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
-                  const ModelQuery& query, RopeParams& rotation)
+                  const Query& query, RopeParams& rotation)
         : keys_(keys), file_(file), architecture_(architecture), known_(architecture.known()),
           query_(query), rotation_(rotation) {}
 
@@ -190,7 +190,7 @@ class GgufOpsImport {
     const GgufFile& file_;
     const GgufArchitecture& architecture_;
     const bool known_;  // the table of architectures has a row
-    const ModelQuery& query_;
+    const Query& query_;
     RopeParams& rotation_;
     ModelOps ops_;
     bool said_ = false;  // a warning says why the norms are not known

@@ -14,7 +14,8 @@
 #include "model/gguf/file.hpp"
 #include "model/key_words.hpp"
 #include "model/layers.hpp"
-#include "vkrope/model.hpp"
+#include "model/query.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
@@ -67,13 +68,13 @@ std::uint64_t gguf_layer_count(GgufFields& keys);
 
 /// Chooses as Layers::choose() does for an equivalent config.json.
 GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture,
-                            std::uint64_t layer_count, const ModelQuery& query, Warnings& warnings);
+                            std::uint64_t layer_count, const Query& query, Warnings& warnings);
 
 /// Numbers of which a file has one for all layers, or a list of one for each.
 class GgufLayerNumbers {
    public:
     /// `layer` is what the query asks for, once it has been chosen.
-    GgufLayerNumbers(GgufFields& keys, const GgufLayer& layer, const ModelQuery& query)
+    GgufLayerNumbers(GgufFields& keys, const GgufLayer& layer, const Query& query)
         : keys_(keys), layer_(layer), query_(query) {}
 
     /// A list is replaced by the number of the layers asked for; any other field stays what it is.
@@ -94,7 +95,7 @@ class GgufLayerNumbers {
 
     GgufFields& keys_;
     const GgufLayer& layer_;
-    const ModelQuery& query_;
+    const Query& query_;
     std::deque<json> picked_;  // what the returned fields point to
 };
 
@@ -129,6 +130,6 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
 /// rotation      pairing, head_dim and `rotates` of the layer; a norm of another width is left out
 ///               with a warning
 ModelOps gguf_ops(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
-                  const ModelQuery& query, RopeParams& rotation);
+                  const Query& query, RopeParams& rotation);
 
 }  // namespace vkrope

@@ -93,7 +93,8 @@ class CheckpointImport {
         layers.choose(query_, rotation_.warnings);
         if (query_.tower != "text") {
             invalid_argument(
-                "tower is '{}': of the params.json of an original checkpoint only text is read",
+                "query.tower is '{}': of the params.json of an original checkpoint only text is "
+                "read",
                 shown_key(std::string(query_.tower)));
         }
     }

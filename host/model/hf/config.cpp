@@ -9,6 +9,7 @@
 
 #include "defaults.hpp"
 #include "model/hf/importers.hpp"
+#include "model/hf/nesting.hpp"
 #include "model/hf/steps.hpp"
 #include "model/rotation_rules.hpp"
 
@@ -185,7 +186,7 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
 void become_indexer(const Source& source, const Query& query, RopeParams& rotation) {
     const ModelType& type = source.type;
     if (!type.indexer) {
-        invalid_argument("layer_type is 'indexer': model_type {} is not known to have one",
+        invalid_argument("query.layer_type is 'indexer': model_type {} is not known to have one",
                          type.name == nullptr ? "(unknown)" : type.name);
     }
     const Field width = find_first(source.top, {"index_head_dim"}),
@@ -262,7 +263,7 @@ RopeParams text_rotation(const json& whole, Query query) {
 
 void check_tower(const Query& query) {
     if (query.tower != "text" && query.tower != "vision") {
-        invalid_argument("tower is '{}': it must be text or vision",
+        invalid_argument("query.tower is '{}': it must be text or vision",
                          shown_key(std::string(query.tower)));
     }
 }
@@ -270,7 +271,7 @@ void check_tower(const Query& query) {
 /// The rotation of a diffusion transformer, whose images are not a tower beside it.
 RopeParams denoiser_rotation(const json& document, const Query& query) {
     if (query.tower == "vision") {
-        invalid_argument("tower is 'vision': a model of diffusers has no tower beside it");
+        invalid_argument("query.tower is 'vision': a model of diffusers has no tower beside it");
     }
     const Field name = find({{&document, ""}}, {"_class_name"});
     const bool ltx = name && name.value->is_string() && is_ltx(text(name));

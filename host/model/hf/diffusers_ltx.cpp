@@ -196,7 +196,7 @@ RopeParams second_generation(const json& config, const Query& query) {
     const bool of_video = kind == video || kind == video_cross;
     const bool cross = kind == video_cross || kind == audio_cross;
     if (!of_video && !cross && kind != audio) {
-        invalid_argument("layer_type is '{}': the model has {}, {}, {} and {}",
+        invalid_argument("query.layer_type is '{}': the model has {}, {}, {} and {}",
                          shown_key(std::string(kind)), video, audio, video_cross, audio_cross);
     }
     if (query.layer_type.empty()) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "model/hf/nesting.hpp"
 #include "model/hf/steps.hpp"
 #include "model/names.hpp"
 

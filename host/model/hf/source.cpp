@@ -204,8 +204,7 @@ bool without_latent_attention(const Scopes& top) {
     return latent && !truth(latent);
 }
 
-Source find_source(const json& whole, const Scope& config, const ModelQuery& query,
-                   Warnings& warnings) {
+Source find_source(const json& whole, const Scope& config, const Query& query, Warnings& warnings) {
     Source source;
     source.config = config;
     source.top = lookups(config);

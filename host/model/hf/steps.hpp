@@ -98,7 +98,7 @@ void require_known_scaling(const ModelType& model, const ScalingSection& section
 ///
 /// around    the objects around the language model's, whose other keys ignored_around() names
 /// rotation  as read so far; receives the warnings
-bool name_unread_keys(const Source& source, const ModelQuery& query, const Scopes& around,
+bool name_unread_keys(const Source& source, const Query& query, const Scopes& around,
                       RopeParams& rotation);
 
 }  // namespace vkrope

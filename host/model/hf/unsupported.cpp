@@ -3,6 +3,7 @@
 #include <iterator>
 #include <set>
 
+#include "model/hf/nesting.hpp"
 #include "model/hf/steps.hpp"
 #include "model/names.hpp"
 

@@ -163,7 +163,7 @@ Scope vision_config(const json& config) {
             return inner;
         }
     }
-    invalid_argument("tower is 'vision': the model has no vision_config");
+    invalid_argument("query.tower is 'vision': the model has no vision_config");
 }
 
 /// Whether model_type names a stand-alone vision tower.
@@ -213,7 +213,7 @@ class VisionImport {
         const Tower* tower = find_row(towers, name_);
         if (tower == nullptr) {
             not_supported(
-                "tower is 'vision': the vision tower \"{}\" is not known to have a rotary "
+                "query.tower is 'vision': the vision tower \"{}\" is not known to have a rotary "
                 "embedding",
                 shown_key(name_));
         }
@@ -409,7 +409,7 @@ class VisionImport {
 
     void require_no_layer() const {
         if (query_.layer >= 0 || !query_.layer_type.empty()) {
-            invalid_argument("tower is 'vision': its layers all have the same RoPE");
+            invalid_argument("query.tower is 'vision': its layers all have the same RoPE");
         }
     }
 

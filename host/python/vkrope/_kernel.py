@@ -125,7 +125,9 @@ class Kernel(Owner):
                     set_field(tensor, "rotary_offset", of.rotary_offset)
                 if of.heads is not None:
                     set_field(tensor, "heads", of.heads)
-            self._parameter_layout = filled("vkrope_parameter_layout", lib.vkrope_plan_parameters, info)
+            self._parameter_layout = filled(
+                "vkrope_parameter_layout", lib.vkrope_plan_parameters, info
+            )
             self._sections = info.sections.axes != 0
             self._takes_ids = position_ids or self._sections
             source = self._angles.layout.source

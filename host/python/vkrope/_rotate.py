@@ -73,7 +73,9 @@ def _check_alike(tensors: list[_Tensor]) -> None:
             )
 
 
-def _rotation_of(model: Model | None, rotation: RopeParams | None, pairing: str | None) -> RopeParams:
+def _rotation_of(
+    model: Model | None, rotation: RopeParams | None, pairing: str | None
+) -> RopeParams:
     if (model is None) == (rotation is None):
         raise InvalidArgumentError(
             "model and rotation are both given: one of them must be"

@@ -80,7 +80,8 @@ mutated variants/mixed_elements_half_split 'store: the second 16 bytes of a unit
     's/T(out_wide)\[at \/ 4 + 1\] = w.b/T(out_wide)[at \/ 4 + 1] = w.a/'
 mutated variants/angles_of_units_computed 'store: the mask of a half word' tensor.glsl \
     's/T(merge_word)(at \/ 2, 0xffffu << shift,/T(merge_word)(at \/ 2, 0xffffffffu,/'
-mutated variants/four_heads_a_lane_f32_16_bytes 'rotate_batch: the second of four heads' tensor.glsl \
+mutated variants/four_heads_a_lane_f32_16_bytes 'rotate_batch: the second of four heads' \
+    tensor.glsl \
     's/T(rotate_or_pass)(chunk, to + head \* to_head, words)/T(rotate_or_pass)(chunk, to + first * to_head, words)/'
 mutated variants/four_heads_a_lane_f32_16_bytes \
     'batch_heads: the last heads of a lane' tensor.glsl \

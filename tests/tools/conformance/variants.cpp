@@ -10,8 +10,8 @@
 namespace vkrope::conformance {
 namespace {
 
-// A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those of ops
-// are not in the list yet: the group ops/* of the suite runs a choice of them; cases and device
+// A new constant belongs into a row of add_aspects(), and into a loop of all_aspects(). Those of
+// ops are not in the list yet: the group ops/* of the suite runs a choice of them; cases and device
 // tests run second_parameters.
 static_assert(shader::constant_count == 113);
 

@@ -3,6 +3,7 @@
 // one head or several in a lane.
 #include "conformance/builtin/layout.hpp"
 #include "conformance/builtin/variant_trials.hpp"
+#include "meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/on_device.hpp"
 
@@ -74,8 +75,8 @@ void add_mappings(Checks& checks) {
             run_each_access(test, trial);
         }
     });
-    // Head counts known to the kernel that fill 128 lanes: 16 chunks and 8 heads side by side, 4 and
-    // 2 heads per lane. If they are unknown, 64 lanes have 4 heads and 1.
+    // Head counts known to the kernel that fill 128 lanes: 16 chunks and 8 heads side by side, 4
+    // and 2 heads per lane. If they are unknown, 64 lanes have 4 heads and 1.
     checks.add("mapping_gpu_known_heads", [](Test& test) {
         Trial trial = two_tensors(VKROPE_F32, 32, 32);
         trial.info.mapping = VKROPE_MAPPING_GPU;

@@ -8,6 +8,7 @@
 // Only the rows, and some bytes at the start, are ever touched.
 #include "conformance/builtin/trial.hpp"
 #include "conformance/device_properties.hpp"
+#include "meaning.hpp"
 #include "verify/on_device.hpp"
 
 namespace vkrope::conformance {

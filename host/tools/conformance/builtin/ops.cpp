@@ -132,6 +132,8 @@ void add_ops(Checks& checks) {
         trial.info.tensor[K].ops.norm = norm_of(rms, token, after, each_head, 0);
         run_every_way(test, trial);
     });
+    checks.add("extreme_rows_rms", [](Test& test) { hold_extremes(test, rms); });
+    checks.add("extreme_rows_layer_norm", [](Test& test) { hold_extremes(test, layer); });
     add_ops_shapes(checks);
 }
 

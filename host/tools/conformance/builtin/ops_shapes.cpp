@@ -3,6 +3,7 @@
 // unlike each other, calls in parts, two sets of parameters, and caches in which K and V share
 // rows. All at Level::full, since their kernels take long to compile.
 #include "conformance/builtin/every_way.hpp"
+#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -35,68 +36,67 @@ Trial sized(Trial trial, std::uint32_t batch, std::uint32_t tokens, std::uint32_
 
 /// Runs the trial with these limits, on both mappings; the last ones must make it several
 /// dispatches.
-void hold_parts(DeviceUnderTest& device, Trial trial, std::initializer_list<ReportedLimits> limits,
-                Findings& findings) {
+void hold_parts(Test& test, Trial trial, std::initializer_list<ReportedLimits> limits) {
     trial.info.mapping = VKROPE_MAPPING_CPU;
-    const Rotated whole = run(device, trial, findings);
+    const Rotated whole = test.run(trial);
     for (const Mapping mapping : mappings) {
         trial.info.mapping = mapping;
         trial.limits = {};
-        findings.hold(same_bits(run(device, trial, findings), whole),
-                      "the mapping {} gives different bits", static_cast<int>(mapping));
+        test.hold(same_bits(test.run(trial), whole), "the mapping {} gives different bits",
+                  static_cast<int>(mapping));
         for (const ReportedLimits& of : limits) {
             trial.limits = of;
-            const Rotated parts = run(device, trial, findings);
-            findings.hold(parts.dispatches > whole.dispatches, "the call was not split");
-            findings.hold(same_bits(parts, whole), "a call in {} dispatches gives different bits",
-                          parts.dispatches);
+            const Rotated parts = test.run(trial);
+            test.hold(parts.dispatches > whole.dispatches, "the call was not split");
+            test.hold(same_bits(parts, whole), "a call in {} dispatches gives different bits",
+                      parts.dispatches);
         }
     }
 }
 
 // ---- One row for each thing that the sizes of the other checks do not reach ----
 
-void hold_long_rows(DeviceUnderTest& device, Findings& findings) {
+void hold_long_rows(Test& test) {
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         Trial trial = sized(three_alike(element, element, 1024, 64, 512), 1, 2, 2, 1);
         trial.info.tensor[Q].ops.norm = of_head;
         trial.info.tensor[K].ops.norm = after_of_head;
-        run_every_way(device, trial, findings);
+        run_every_way(test, trial);
     }
     Trial longest = sized(three_alike(VKROPE_BF16, VKROPE_BF16, 4096, 64), 1, 2, 1, 1);
     longest.info.tensor[K] = longest.info.tensor[V] = {};
     longest.info.tensor[Q].ops.norm = of_head;
-    run_every_way(device, longest, findings);
+    run_every_way(test, longest);
     Trial stored = sized(three_alike(VKROPE_F32, VKROPE_Q8_0, 1024, 64, 512), 1, 2, 2, 1);
     stored.info.tensor[Q].ops = {.norm = of_head, .hadamard = 512};
     stored.info.tensor[K].out = VKROPE_E5M2;
     stored.info.tensor[K].ops = made;
-    run_every_way(device, stored, findings);
+    run_every_way(test, stored);
 }
 
 // A lane of a processor has the norms of 64 heads at a time.
-void hold_many_heads(DeviceUnderTest& device, Findings& findings) {
+void hold_many_heads(Test& test) {
     Trial trial = sized(three_alike(VKROPE_F32, VKROPE_F32, 16, 8), 1, 3, 130, 70);
     trial.info.tensor[Q].ops.norm = trial.info.tensor[V].ops.norm = of_token;
     trial.info.tensor[K].ops.norm = of_token;
     trial.info.tensor[K].ops.norm.place = VKROPE_NORM_PLACE_AFTER;
-    run_every_way(device, trial, findings);
+    run_every_way(test, trial);
 }
 
 // Up to 16 tokens eight lanes of a processor share the heads of a token.
-void hold_few_tokens(DeviceUnderTest& device, Findings& findings) {
+void hold_few_tokens(Test& test) {
     for (const auto& [tokens, q_heads, k_heads] :
          {std::array{16u, 9u, 8u}, {17u, 9u, 8u}, {2u, 520u, 70u}}) {
         Trial trial = sized(three_alike(VKROPE_F16, VKROPE_F16, 24, 16), 2, tokens, q_heads,
                             k_heads);
         trial.info.tensor[Q].ops.norm = trial.info.tensor[K].ops.norm = of_head;
-        run_every_way(device, trial, findings);
+        run_every_way(test, trial);
     }
 }
 
 // Several workgroups or rounds for the heads of a token, some of them without K and V; with 1100
 // tokens lanes have several heads.
-void hold_many_stored_heads(DeviceUnderTest& device, Findings& findings) {
+void hold_many_stored_heads(Test& test) {
     for (const std::uint32_t tokens : {5u, 1100u}) {
         Trial trial = sized(three_alike(VKROPE_F16, VKROPE_INT8, 64, 64), 1, tokens, 40, 17);
         trial.info.tensor[K].out = VKROPE_Q8_0;
@@ -104,29 +104,28 @@ void hold_many_stored_heads(DeviceUnderTest& device, Findings& findings) {
         trial.info.tensor[Q].ops = {.norm = of_head, .store_scale = VKROPE_STORE_SCALE_MADE};
         trial.info.tensor[K].ops = {.norm = of_head, .hadamard = 64};
         trial.info.tensor[V].ops = {.hadamard = 32};
-        run_every_way(device, trial, findings);
+        run_every_way(test, trial);
     }
 }
 
 // To f32, so that the store hides no rounding.
-void hold_round_between(DeviceUnderTest& device, Findings& findings) {
+void hold_round_between(Test& test) {
     for (auto [element, norm] : {std::pair{VKROPE_F16, of_head}, {VKROPE_BF16, after_of_head}}) {
         norm.round_between = true;
         norm.weight_offset = element == VKROPE_F16 ? 1 : 0;
         Trial trial = three_alike(element, VKROPE_F32, 16, 16);
         trial.info.tensor[Q].ops.norm = norm;
-        run_every_way(device, trial, findings);
-        const Rotated rounded = run(device, trial, findings);
+        run_every_way(test, trial);
+        const Rotated rounded = test.run(trial);
         trial.info.tensor[Q].ops.norm.round_between = false;
-        findings.hold(run(device, trial, findings).rows[Q] != rounded.rows[Q],
-                      "round_between changes no bit");
+        test.hold(test.run(trial).rows[Q] != rounded.rows[Q], "round_between changes no bit");
     }
 }
 
 // Lanes that own their rows wait for each other where a tensor takes the place of another one in
 // shared memory.
-void hold_other_sizes(DeviceUnderTest& device, Findings& findings) {
-    const auto hold = [&](const Trial& trial) { hold_parts(device, trial, {}, findings); };
+void hold_other_sizes(Test& test) {
+    const auto hold = [&](const Trial& trial) { hold_parts(test, trial, {}); };
     Trial trial = sized(three_alike(VKROPE_F16, VKROPE_F16, 64, 64), 1, 70, 4, 4);
     trial.info.tensor[Q].ops.norm = of_token;
     trial.info.tensor[K].ops = {.bias = VKROPE_PARAMETER_CHANNEL, .norm = of_head};
@@ -144,7 +143,7 @@ void hold_other_sizes(DeviceUnderTest& device, Findings& findings) {
     hold(trial);
 }
 
-void hold_ops_in_parts(DeviceUnderTest& device, Findings& findings) {
+void hold_ops_in_parts(Test& test) {
     Trial trial = sized(three_alike(VKROPE_F16, VKROPE_F16, 64, 64), 2, 240, 6, 3);
     trial.in = trial.out = Arrangement::bhsd;
     for (TensorInfo& info : trial.info.tensor) {
@@ -153,14 +152,14 @@ void hold_ops_in_parts(DeviceUnderTest& device, Findings& findings) {
                     .clip = 2,
                     .scale_tokens = true};
     }
-    hold_parts(device, trial, {short_range, few_workgroups}, findings);
+    hold_parts(test, trial, {short_range, few_workgroups});
     trial = sized(three_alike(VKROPE_F16, VKROPE_F32, 64, 64), 9, 60, 4, 2);
     trial.in = trial.out = Arrangement::sbhd;
     trial.info.tensor[Q].ops = {.norm = of_token, .scale_tokens = true};
-    hold_parts(device, trial, {few_workgroups}, findings);
+    hold_parts(test, trial, {few_workgroups});
 }
 
-void hold_two_parameter_sets(DeviceUnderTest& device, Findings& findings) {
+void hold_two_parameter_sets(Test& test) {
     for (const bool ids : {false, true}) {
         Trial trial = sized(three_alike(VKROPE_F16, VKROPE_F16, 64, 64), 2, 150, 6, 3);
         trial.info.two_parameter_sets = true;
@@ -174,11 +173,11 @@ void hold_two_parameter_sets(DeviceUnderTest& device, Findings& findings) {
             trial.info.tensor[Q].out = VKROPE_INT8;
             trial.info.tensor[Q].ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
         }
-        hold_parts(device, trial, {short_range, few_workgroups}, findings);
+        hold_parts(test, trial, {short_range, few_workgroups});
     }
 }
 
-void hold_stores_in_parts(DeviceUnderTest& device, Findings& findings) {
+void hold_stores_in_parts(Test& test) {
     Trial trial = sized(three_alike(VKROPE_F16, VKROPE_INT8, 64, 64), 3, 150, 6, 3);
     trial.info.tensor[K].out = VKROPE_Q8_0;
     trial.info.tensor[V].out = VKROPE_E4M3FN;
@@ -187,11 +186,11 @@ void hold_stores_in_parts(DeviceUnderTest& device, Findings& findings) {
     trial.info.tensor[V].ops = made;
     trial.info.tensor[V].ops.scale_floor = 0.02f;
     trial.lead = 1;
-    hold_parts(device, trial, {short_range, few_workgroups, {.storage_buffers = 9}}, findings);
+    hold_parts(test, trial, {short_range, few_workgroups, {.storage_buffers = 9}});
 }
 
 // K and V of a token side by side in one row of a cache. Rows of 10 and of 6 bytes share words.
-void hold_rows_of_both(DeviceUnderTest& device, Findings& findings) {
+void hold_rows_of_both(Test& test) {
     const struct {
         Element in, out;
         std::uint32_t k_dim, v_dim;
@@ -208,14 +207,14 @@ void hold_rows_of_both(DeviceUnderTest& device, Findings& findings) {
         for (const Mapping mapping : mappings) {
             trial.info.mapping = mapping;
             trial.info.scatter_kv = false;
-            const Rotated packed = run(device, trial, findings);
+            const Rotated packed = test.run(trial);
             trial.info.scatter_kv = trial.beside = true;
             trial.call.paged_cache.page_size = mapping == VKROPE_MAPPING_GPU ? 16 : 4;
             trial.lead = block_channels(out) == 1 ? 1 : 0;
             trial.slots.clear();
             for (std::int64_t row = trial.shape.rows(); row-- > 0;) trial.slots.push_back(row);
-            findings.hold(same_bits(run(device, trial, findings), packed),
-                          "K and V in one row of a cache have different bits");
+            test.hold(same_bits(test.run(trial), packed),
+                      "K and V in one row of a cache have different bits");
             trial.beside = false;
             trial.lead = trial.call.paged_cache.page_size = 0;
         }
@@ -227,7 +226,7 @@ void hold_rows_of_both(DeviceUnderTest& device, Findings& findings) {
 void add_ops_shapes(Checks& checks) {
     const struct {
         const char* name;
-        void (*hold)(DeviceUnderTest&, Findings&);
+        void (*hold)(Test&);
     } shapes[] = {{"long_rows", hold_long_rows},
                   {"many_heads", hold_many_heads},
                   {"few_tokens", hold_few_tokens},

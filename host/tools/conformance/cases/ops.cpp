@@ -128,14 +128,14 @@ class Reader {
     }
 
     void read_norm(const NormCase& norm) {
-        info_.ops.norm = {.kind = norm.kind,
-                          .span = norm.span,
-                          .place = norm.place,
-                          .eps = static_cast<float>(norm.eps),
-                          .weight = read_parameter(norm.weight, parameters_.weight,
-                                                   norm.weight_dtype),
-                          .weight_offset = norm.weight_offset,
-                          .bias = read_parameter(norm.bias, parameters_.norm_bias)};
+        info_.ops.norm = {
+            .kind = norm.kind,
+            .span = norm.span,
+            .place = norm.place,
+            .eps = static_cast<float>(norm.eps),
+            .weight = read_parameter(norm.weight, parameters_.weight, norm.weight_dtype),
+            .weight_offset = norm.weight_offset,
+            .bias = read_parameter(norm.bias, parameters_.norm_bias)};
     }
 
     void read_second_set() {
@@ -204,8 +204,8 @@ class Reader {
                                                 : tensor.head_dim;
         if (lengths[1] != described.page_size || lengths[2] != tensor.heads || lengths[3] != last) {
             wrong_file(
-                "{}.shape {} in layout {} is for pages of {} rows, {} heads and {} {}; page_size is "
-                "{}, and tensors.{} has {} heads and {} {}",
+                "{}.shape {} in layout {} is for pages of {} rows, {} heads and {} {}; page_size "
+                "is {}, and tensors.{} has {} heads and {} {}",
                 name, npy::shape_text(described.shape), described.layout, lengths[1], lengths[2],
                 lengths[3], counts_bytes ? "bytes" : "channels", described.page_size, tensor.name,
                 tensor.heads, last, counts_bytes ? "bytes of this type" : "channels");
@@ -291,15 +291,13 @@ class Reader {
             wrong_file("{}: has shape {} of {}; the cache of {} has {} of {}",
                        steps_.cache->initial, npy::shape_text(initial.header.shape),
                        npy::name(initial.header.type), tensor_.name,
-                       npy::shape_text(steps_.cache->shape),
-                       npy::name(tools::npy_type(element_)));
+                       npy::shape_text(steps_.cache->shape), npy::name(tools::npy_type(element_)));
         }
         CaseOutput output = {.element = element_,
                              .shape = std::move(initial.header.shape),
                              .row_bytes = stored_bytes(element_, tensor_.head_dim),
                              .initial = std::move(initial.data)};
-        output.written.resize(output.initial.size() /
-                              std::max<std::uint64_t>(output.row_bytes, 1));
+        output.written.resize(output.initial.size() / std::max<std::uint64_t>(output.row_bytes, 1));
         return output;
     }
 

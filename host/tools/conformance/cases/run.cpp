@@ -108,8 +108,7 @@ class Run {
         }
         CaseResult result = {.tensors = {}, .problem = std::move(problem_)};
         for (Part& part : parts_) {
-            const auto first = memory_.bytes.begin() +
-                               static_cast<std::ptrdiff_t>(part.out.offset);
+            const auto first = memory_.bytes.begin() + static_cast<std::ptrdiff_t>(part.out.offset);
             part.actual.bytes.assign(
                 first, first + static_cast<std::ptrdiff_t>(part.actual.output.initial.size()));
             result.tensors.push_back(std::move(part.actual));
@@ -124,8 +123,8 @@ class Run {
         if (description_.has_steps && tensor.has_planes) {
             unsupported("the axis P with schema 'rope-case/2'");
         }
-        CaseOps ops = add_ops(folder_, description_.steps[which], tensor, which,
-                              description_.dtype, all_, memory_);
+        CaseOps ops = add_ops(folder_, description_.steps[which], tensor, which, description_.dtype,
+                              all_, memory_);
         all_.info.tensor[which].heads = description_.has_steps ? tensor.heads : 0;
         std::vector<std::uint64_t> planes = rotated_planes(tensor, description_);
         pass_planes_through(tensor, planes, ops.output.initial);
@@ -283,11 +282,11 @@ class Run {
     /// Every |position| up to `largest` is covered.
     void add_table(verify::Operation& operation, std::uint64_t largest) {
         operation.max_position = static_cast<std::uint32_t>(largest + 1);
-        operation.info.angles =
-            value_of(plan_angles(verify::rotation_of(operation), VKROPE_ANGLES_AUTOMATIC,
-                                 largest + 1, device_.info().limits->maxImageDimension2D),
-                     "angles: ")
-                .source;
+        operation.info.angles = value_of(plan_angles(verify::rotation_of(operation),
+                                                     VKROPE_ANGLES_AUTOMATIC, largest + 1,
+                                                     device_.info().limits->maxImageDimension2D),
+                                         "angles: ")
+                                    .source;
         if (operation.info.angles == VKROPE_ANGLES_COMPUTED &&
             operation.info.positions == VKROPE_POSITIONS_IMPLICIT) {
             operation.call.out_of_range = {};
@@ -365,8 +364,9 @@ class Run {
                 operation.call.paged_cache = part->cache->paged;
             }
             if (part->actual.which != V) {
-                info.tensor[part->actual.which].rotary_offset =
-                    pass.windows.size() > 1 ? 0 : pass.windows.front().offset;
+                info.tensor[part->actual.which].rotary_offset = pass.windows.size() > 1
+                                                                    ? 0
+                                                                    : pass.windows.front().offset;
             }
         }
         for (const TensorIndex which : every_tensor) {
@@ -398,13 +398,12 @@ class Run {
                     const TensorIndex which = part->actual.which;
                     call.in[which] = rows(*part, part->in, part->strides, description_.dtype, plane,
                                           sequence);
-                    call.out[which] =
-                        part->cache
-                            ? Tensor{.where = part->out,
-                                     .heads = part->actual.tensor.heads,
-                                     .head_stride = part->cache->head_stride}
-                            : rows(*part, part->out, part->actual.tensor.out,
-                                   part->actual.output.element, plane, sequence);
+                    call.out[which] = part->cache
+                                          ? Tensor{.where = part->out,
+                                                   .heads = part->actual.tensor.heads,
+                                                   .head_stride = part->cache->head_stride}
+                                          : rows(*part, part->out, part->actual.tensor.out,
+                                                 part->actual.output.element, plane, sequence);
                 }
             }
         }
@@ -418,8 +417,8 @@ class Run {
         for (const Call& call : calls) {
             leave_off_if_interrupted();
             const Call placed = there.call(call);
-            if (parts.size() > 1 && device_.accepts(operation.info, placed).code ==
-                                        VKROPE_ERROR_INVALID_ARGUMENT) {
+            if (parts.size() > 1 &&
+                device_.accepts(operation.info, placed).code == VKROPE_ERROR_INVALID_ARGUMENT) {
                 return false;
             }
             device_.rotate({operation.info, placed});

@@ -87,8 +87,7 @@ static int make_table(struct work* w, vkrope_device* device, const vkrope_rope_p
                      vkrope_angle_table_create(device, rotation, source, 1, &w->table, &error),
                      &error) &&
            succeeded("vkrope_angle_table_reach",
-                     vkrope_angle_table_reach(w->table, rotation, position + 1, &error),
-                     &error);
+                     vkrope_angle_table_reach(w->table, rotation, position + 1, &error), &error);
 }
 
 static int is_same(const char* what, const float* row, const float* expected) {
