@@ -19,6 +19,9 @@ struct QuantisedStore {
     Store type = Store::q8_0;
     /// For elements that stand alone: factors that multiply, one, or one for each head.
     std::vector<float> given = {};
+    /// With two sets of parameters: those of the tokens from this one on; empty: as the others.
+    std::vector<float> given_second = {};
+    std::uint64_t second_from = 0;
     bool made = false;          // a scale for each row, as quantise_made() makes it
     float floor = 0;            // of made scales
     bool power_of_two = false;  // made scales are

@@ -161,56 +161,57 @@ CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation&
     CodesVerdict verdict;
     std::vector<Approximate> row;
     std::vector<std::uint8_t> bytes;
-    apply_ops(in, operation, steps, bound_u, input,
-              [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
-                  const std::uint64_t index = batch * in.tokens + token;
-                  // With one scale for a token, its heads are one row.
-                  const std::uint64_t heads = store.one_of_token ? in.heads : 1;
-                  for (std::uint64_t head = 0; head < in.heads; head += heads) {
-                      const Place place = {batch, token, head, 0};
-                      row.clear();
-                      bytes.clear();
-                      for (std::uint64_t h = head; h < head + heads; ++h) {
-                          const std::uint64_t first = row_of(out, {batch, token, h, 0});
-                          if (first == nowhere) {
-                              break;
-                          }
-                          const auto exact = all.subspan(h * in.head_dim, in.head_dim);
-                          row.insert(row.end(), exact.begin(), exact.end());
-                          const std::uint64_t at = first / channels * size;
-                          require(at + row_bytes <= codes.size(),
-                                  "oracle: the codes end too early");
-                          const auto stored = codes.subspan(at, row_bytes);
-                          bytes.insert(bytes.end(), stored.begin(), stored.end());
-                      }
-                      for (Approximate& channel : row) {
-                          const long double magnitude = std::fabs(channel.value);
-                          if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
-                              channel.error = flushed;
-                          }
-                      }
-                      const float given = store.given.empty() ? 1.f
-                                          : store.given.size() == 1
-                                              ? store.given.front()
-                                              : store.given[static_cast<std::size_t>(head)];
-                      if (row.empty()) {
-                          continue;
-                      }
-                      const auto scale = store.made ? scales.subspan(index * in.heads + head, heads)
-                                                    : std::span<const float>();
-                      compare_row(store, given, row, bytes, store.made ? scale.front() : 0,
-                                  text_of(place), verdict);
-                      for (std::size_t h = 1; h < scale.size(); ++h) {
-                          const std::string at = text_of({batch, token, head + h, 0});
-                          Counter(verdict, store.type, at)
-                              .scale(scale[h] == scale.front(), "scale", scale[h],
-                                     {scale.front(), scale.front()});
-                      }
-                  }
-                  if (progress) {
-                      progress(double(index + 1) / double(in.batch * in.tokens));
-                  }
-              });
+    apply_ops(
+        in, operation, steps, bound_u, input,
+        [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
+            const std::uint64_t index = batch * in.tokens + token;
+            // With one scale for a token, its heads are one row.
+            const std::uint64_t heads = store.one_of_token ? in.heads : 1;
+            for (std::uint64_t head = 0; head < in.heads; head += heads) {
+                const Place place = {batch, token, head, 0};
+                row.clear();
+                bytes.clear();
+                for (std::uint64_t h = head; h < head + heads; ++h) {
+                    const std::uint64_t first = row_of(out, {batch, token, h, 0});
+                    if (first == nowhere) {
+                        break;
+                    }
+                    const auto exact = all.subspan(h * in.head_dim, in.head_dim);
+                    row.insert(row.end(), exact.begin(), exact.end());
+                    const std::uint64_t at = first / channels * size;
+                    require(at + row_bytes <= codes.size(), "oracle: the codes end too early");
+                    const auto stored = codes.subspan(at, row_bytes);
+                    bytes.insert(bytes.end(), stored.begin(), stored.end());
+                }
+                for (Approximate& channel : row) {
+                    const long double magnitude = std::fabs(channel.value);
+                    if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
+                        channel.error = flushed;
+                    }
+                }
+                const bool second = !store.given_second.empty() && token >= store.second_from;
+                const std::vector<float>& factors = second ? store.given_second : store.given;
+                const float given = factors.empty()       ? 1.f
+                                    : factors.size() == 1 ? factors.front()
+                                                          : factors[static_cast<std::size_t>(head)];
+                if (row.empty()) {
+                    continue;
+                }
+                const auto scale = store.made ? scales.subspan(index * in.heads + head, heads)
+                                              : std::span<const float>();
+                compare_row(store, given, row, bytes, store.made ? scale.front() : 0,
+                            text_of(place), verdict);
+                for (std::size_t h = 1; h < scale.size(); ++h) {
+                    const std::string at = text_of({batch, token, head + h, 0});
+                    Counter(verdict, store.type, at)
+                        .scale(scale[h] == scale.front(), "scale", scale[h],
+                               {scale.front(), scale.front()});
+                }
+            }
+            if (progress) {
+                progress(double(index + 1) / double(in.batch * in.tokens));
+            }
+        });
     return verdict;
 }
 

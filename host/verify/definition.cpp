@@ -122,6 +122,10 @@ reference::QuantisedStore quantised_store(const Operation& operation, vkrope_ten
     reference::QuantisedStore store;
     store.type = store_of(info.out);
     store.given = operation.parameters[which].store_scale;
+    if (operation.info.two_parameter_sets != 0) {
+        store.given_second = operation.second[which].store_scale;
+        store.second_from = operation.call.first_set_tokens;
+    }
     store.made = info.ops.store_scale >= VKROPE_STORE_SCALE_MADE;
     store.floor = info.ops.scale_floor;
     store.power_of_two = info.ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;

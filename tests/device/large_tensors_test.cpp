@@ -107,13 +107,11 @@ void rotate_large(Device& on, const Large& large) {
         must(in->upload(content.data(), content.size(), at * in_row));
     });
 
-    const Owned<Kernel> kernel = make_kernel(on,
-                                             {.pairing = VKROPE_HALF_SPLIT,
-                                              .rotary_dim = Large::D,
-                                              .tensor = {{large.in, large.out, Large::D, 0}},
-                                              .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
-                                              .positions = VKROPE_POSITIONS_IDS},
-                                             {});
+    const Owned<Kernel> kernel = make_kernel(on, {.pairing = VKROPE_HALF_SPLIT,
+                                                  .rotary_dim = Large::D,
+                                                  .tensor = {{large.in, large.out, Large::D, 0}},
+                                                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                                                  .positions = VKROPE_POSITIONS_IDS});
     Call whole{.batch = large.batch,
                .tokens = large.tokens,
                .positions = {.ids = ids.whole(), .batch_stride = broadcast},
@@ -190,13 +188,12 @@ TEST_CASE("more than 65535 workgroups, and more than 65535 sequences") {
         {1, 65536 * 64 + 100}, {65537, 3}, {1, 65536 * 8 + 100, normed}, {65537, 3, normed}};
     for (const auto& [batch, tokens, ops] : calls) {
         const Owned<Kernel> kernel = make_kernel(
-            on,
-            {.pairing = VKROPE_HALF_SPLIT,
-             .rotary_dim = D,
-             .tensor = {{.in = VKROPE_F32, .out = VKROPE_F32, .head_dim = D, .ops = ops}},
-             .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
-             .positions = VKROPE_POSITIONS_IDS},
-            {.mapping = VKROPE_MAPPING_GPU});
+            on, {.pairing = VKROPE_HALF_SPLIT,
+                 .rotary_dim = D,
+                 .tensor = {{.in = VKROPE_F32, .out = VKROPE_F32, .head_dim = D, .ops = ops}},
+                 .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                 .positions = VKROPE_POSITIONS_IDS,
+                 .mapping = VKROPE_MAPPING_GPU});
         CAPTURE(batch);
         CAPTURE(ops.scale_tokens);
         const std::uint32_t rows_in_all = batch * tokens;

@@ -1,13 +1,39 @@
 // SPDX-License-Identifier: MIT
-// A buffer of more memory than a device promises.
+// A buffer of more memory than a device promises, and calls of many dispatches.
 #pragma once
 
 #include <cstring>
 #include <utility>
 
-#include "forced_limits.hpp"
+#include "support/recording.hpp"
 
 namespace vkrope::test {
+
+/// An entry point of the device.
+template <class Function>
+Function function(Device& on, const char* name) {
+    return reinterpret_cast<Function>(on.ref().get_instance_proc_addr(on.ref().instance, name));
+}
+
+/// Records and submits one call. Returns its number of dispatches.
+inline std::uint64_t run(Device& on, const Kernel& kernel, const Call& call) {
+    const std::uint64_t count = must(dispatches(&kernel, call));
+    Owned<DescriptorArena> arena;
+    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+        arena.reset(must(create_arena(&kernel, std::uint32_t(count))));
+    const auto barrier = function<PFN_vkCmdPipelineBarrier>(on, "vkCmdPipelineBarrier");
+    must(on.submit([&](VkCommandBuffer commands) {
+        const Status status = record(commands, &kernel, call, arena.get());
+        VkMemoryBarrier to_host = {};
+        to_host.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        to_host.srcAccessMask = boundary().output_access;
+        to_host.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+        barrier(commands, boundary().stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, nullptr,
+                0, nullptr);
+        return status;
+    }));
+    return count;
+}
 
 /// Memory that the host maps and accesses directly. The driver may give more than it promises, and
 /// Buffer asks only for what it promises.

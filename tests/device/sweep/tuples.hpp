@@ -8,7 +8,7 @@
 #include <span>
 
 #include "layouts.hpp"
-#include "support/ops.hpp"
+#include "parameters.hpp"
 
 namespace vkrope::test {
 

@@ -87,7 +87,6 @@ void add_limits(Checks& checks) {
                 Trial trial = trial_of(element, head_dim, 20);
                 trial.info.rotary_dim = 8;
                 trial.info.tensor[K] = trial.info.tensor[Q];
-                trial.info.tensor[K].rotary_offset = head_dim == 32 ? 4 : 0;
                 trial.in = trial.out = Arrangement::packed_qkv;
                 trial.in_place = true;
                 const Rotated whole = test.run(trial);

@@ -44,92 +44,6 @@ std::vector<double> unscaled(double base, std::uint32_t exponent_dim, std::uint3
     return frequencies;
 }
 
-struct Scaler {
-    const CaseFolder& folder;
-    double base;
-    std::uint32_t exponent_dim;
-    std::vector<double>& frequencies;
-    double& attention_factor;
-
-    void operator()(std::monostate) const {}
-    void operator()(const LinearCase& scaling) const {
-        took(scale_linear(frequencies, scaling.factor));
-    }
-    void operator()(const DynamicCase& scaling) const {
-        if (scaling.seq_len < 0 || scaling.seq_len > 0x1p53) {
-            unsupported("angles.scaling.seq_len is {}", scaling.seq_len);
-        }
-        took(scale_dynamic_ntk(
-            frequencies,
-            {.factor = scaling.factor, .max_position_embeddings = scaling.max_position_embeddings},
-            static_cast<std::uint64_t>(scaling.seq_len)));
-    }
-    void operator()(const YarnCase& scaling) const {
-        double implied = 0;  // already contained in the attention_factor of the case
-        took(scale_yarn(
-            frequencies, base,
-            {.factor = scaling.factor,
-             .original_max_position_embeddings = scaling.original_max_position_embeddings,
-             .beta_fast = scaling.beta_fast,
-             .beta_slow = scaling.beta_slow,
-             .no_truncate = !scaling.truncate},
-            implied));
-    }
-    void operator()(const LongRopeCase& scaling) const {
-        took(scale_divisors(frequencies, scaling.factors.data(), scaling.factors.size()));
-    }
-    void operator()(const Llama3Case& scaling) const {
-        took(scale_llama3(
-            frequencies,
-            {.factor = scaling.factor,
-             .low_freq_factor = scaling.low_freq_factor,
-             .high_freq_factor = scaling.high_freq_factor,
-             .original_max_position_embeddings = scaling.original_max_position_embeddings}));
-    }
-    void operator()(const ProportionalCase& scaling) const {
-        frequencies.assign((exponent_dim + 1) / 2, 0);
-        took(proportional_inv_freq(
-            base, exponent_dim,
-            {.factor = scaling.factor, .partial_rotary_factor = scaling.partial_rotary_factor},
-            frequencies.data()));
-    }
-    void operator()(const GgmlCase& scaling) const {
-        std::vector<double> divisors;
-        if (!scaling.freq_factors.empty()) {
-            constexpr std::uint64_t max_bytes = 1u << 20;  // the file is read for each window
-            const npy::Array file = folder.array(scaling.freq_factors, max_bytes);
-            const std::size_t count = std::min(
-                count_of(file), frequencies.size());  // ggml requires at least that many
-            for (std::size_t index = 0; index < count; ++index) {
-                divisors.push_back(value_at(file, index));
-            }
-        }
-        took(scale_ggml(frequencies, base,
-                        {.freq_scale = scaling.freq_scale,
-                         .ext_factor = scaling.ext_factor,
-                         .attn_factor = attention_factor,
-                         .beta_fast = scaling.beta_fast,
-                         .beta_slow = scaling.beta_slow,
-                         .n_ctx_orig = scaling.n_ctx_orig,
-                         .n_dims = exponent_dim,
-                         .freq_factors = divisors.data(),
-                         .freq_factor_count = divisors.size()},
-                        attention_factor));
-    }
-    void operator()(const TeInterpolationCase& scaling) const {
-        took(scale_positions(frequencies, scaling.seq_scale));
-    }
-
-    static void took(const Status& status) { check(status, "angles.scaling: "); }
-};
-
-/// Returns true if the formula depends on the number of pairs in addition to the exponent of each.
-bool knows_its_width(const ScalingCase& scaling) noexcept {
-    return std::holds_alternative<DynamicCase>(scaling) ||
-           std::holds_alternative<YarnCase>(scaling) ||
-           std::holds_alternative<ProportionalCase>(scaling);
-}
-
 std::uint64_t product(const std::vector<std::uint64_t>& numbers) noexcept {
     return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{1}, std::multiplies<>());
 }
@@ -145,23 +59,33 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     const std::uint32_t count = *std::max_element(exponents.begin(), exponents.end()) + 1;
     const std::uint32_t exponent_dim = base.exponent_dim.value_or(2 * pairs);
     std::vector<double> by_exponent = unscaled(base.base, exponent_dim, count);
-    if (by_exponent.size() * 2 != exponent_dim && knows_its_width(base.scaling)) {
+    const ScalingCase& scaling = base.scaling;
+    if (by_exponent.size() * 2 != exponent_dim && scaling.needs_all_pairs) {
         unsupported("angles.exponent_dim is {} for {} pairs: a scaling of this type needs them all",
                     exponent_dim, count);
     }
-    if (!knows_its_width(base.scaling)) {
+    if (!scaling.needs_all_pairs) {
         by_exponent.resize(count);
+    }
+    std::vector<double> divisors;
+    if (!scaling.freq_factors.empty()) {
+        constexpr std::uint64_t max_bytes = 1u << 20;  // the file is read for each window
+        const npy::Array file = folder.array(scaling.freq_factors, max_bytes);
+        for (std::size_t index = 0; index < std::min<std::size_t>(count_of(file), pairs); ++index) {
+            divisors.push_back(value_at(file, index));
+        }
     }
     Frequencies frequencies = {.inv_freq = {}, .attention_factor = attention_factor};
     const auto scale = [&](std::vector<double>& list) {
-        std::visit(Scaler{folder, base.base, exponent_dim, list, frequencies.attention_factor},
-                   base.scaling);
+        if (scaling.scale) {
+            check(scaling.scale(
+                      {base.base, exponent_dim, list, frequencies.attention_factor, divisors}),
+                  "angles.scaling: ");
+        }
     };
-    const auto* ggml = std::get_if<GgmlCase>(&base.scaling);
-    const bool restarts = sections && sections->mode == SectionMode::independent;
-    // ggml indexes its divisors and its blend by pair, whatever the exponent; the other types scale
-    // before pairs are numbered.
-    const bool scale_pairs = ggml != nullptr && restarts;
+    // The others scale before pairs are numbered.
+    const bool scale_pairs = scaling.by_pair && sections &&
+                             sections->mode == SectionMode::independent;
     if (!scale_pairs) {
         scale(by_exponent);
     }

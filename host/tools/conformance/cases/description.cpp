@@ -193,48 +193,85 @@ PositionsCase read_positions(Fields fields) {
 ScalingCase read_scaling(Fields fields) {
     const std::string type = fields.text("type");
     const auto number = [&fields](const char* key) { return fields.required_number(key); };
-    ScalingCase scaling;
+    const auto number_or = [&fields](const char* key, double absent) {
+        return fields.number(key).value_or(absent);
+    };
+    ScalingCase made;
+    made.needs_all_pairs = type == "dynamic" || type == "yarn" || type == "proportional";
+    made.by_pair = type == "ggml";
     if (type == "default" || type == "none") {
         // same as no scaling
     } else if (type == "linear") {
-        scaling = LinearCase{.factor = number("factor")};
+        made.scale = [factor = number("factor")](const Scaled& of) {
+            return scale_linear(of.inv_freq, factor);
+        };
     } else if (type == "dynamic") {
-        scaling = DynamicCase{.factor = number("factor"),
-                              .max_position_embeddings = number("max_position_embeddings"),
-                              .seq_len = fields.number("seq_len").value_or(0)};
+        const DynamicNtkScaling scaling = {
+            .factor = number("factor"),
+            .max_position_embeddings = number("max_position_embeddings")};
+        const double seq_len = number_or("seq_len", 0);
+        if (seq_len < 0 || seq_len > 0x1p53) {
+            unsupported("angles.scaling.seq_len is {}", seq_len);
+        }
+        made.scale = [scaling, seq_len](const Scaled& of) {
+            return scale_dynamic_ntk(of.inv_freq, scaling, static_cast<std::uint64_t>(seq_len));
+        };
     } else if (type == "yarn") {
-        scaling = YarnCase{
+        const YarnScaling scaling = {
             .factor = number("factor"),
             .original_max_position_embeddings = number("original_max_position_embeddings"),
-            .beta_fast = fields.number("beta_fast").value_or(32),
-            .beta_slow = fields.number("beta_slow").value_or(1),
-            .truncate = fields.truth("truncate").value_or(true)};
+            .beta_fast = number_or("beta_fast", 32),
+            .beta_slow = number_or("beta_slow", 1),
+            .no_truncate = !fields.truth("truncate").value_or(true)};
+        made.scale = [scaling](const Scaled& of) {
+            double implied = 0;  // already contained in the attention_factor of the case
+            return scale_yarn(of.inv_freq, of.base, scaling, implied);
+        };
     } else if (type == "longrope") {
         fields.required("factors");
-        scaling = LongRopeCase{.factors = *fields.numbers("factors")};
+        made.scale = [factors = *fields.numbers("factors")](const Scaled& of) {
+            return scale_divisors(of.inv_freq, factors.data(), factors.size());
+        };
     } else if (type == "llama3") {
-        scaling = Llama3Case{
+        const Llama3Scaling scaling = {
             .factor = number("factor"),
             .low_freq_factor = number("low_freq_factor"),
             .high_freq_factor = number("high_freq_factor"),
             .original_max_position_embeddings = number("original_max_position_embeddings")};
+        made.scale = [scaling](const Scaled& of) { return scale_llama3(of.inv_freq, scaling); };
     } else if (type == "proportional") {
-        scaling = ProportionalCase{.factor = fields.number("factor").value_or(1),
-                                   .partial_rotary_factor = number("partial_rotary_factor")};
+        const ProportionalScaling scaling = {
+            .factor = number_or("factor", 1),
+            .partial_rotary_factor = number("partial_rotary_factor")};
+        made.scale = [scaling](const Scaled& of) {
+            of.inv_freq.assign((of.exponent_dim + 1) / 2, 0);
+            return proportional_inv_freq(of.base, of.exponent_dim, scaling, of.inv_freq.data());
+        };
     } else if (type == "ggml") {
-        scaling = GgmlCase{.freq_scale = number("freq_scale"),
-                           .ext_factor = fields.number("ext_factor").value_or(0),
-                           .beta_fast = fields.number("beta_fast").value_or(32),
-                           .beta_slow = fields.number("beta_slow").value_or(1),
-                           .n_ctx_orig = fields.number("n_ctx_orig").value_or(0),
-                           .freq_factors = fields.optional_file("freq_factors")};
+        const GgmlScaling scaling = {.freq_scale = number("freq_scale"),
+                                     .ext_factor = number_or("ext_factor", 0),
+                                     .beta_fast = number_or("beta_fast", 32),
+                                     .beta_slow = number_or("beta_slow", 1),
+                                     .n_ctx_orig = number_or("n_ctx_orig", 0)};
+        made.freq_factors = fields.optional_file("freq_factors");
+        made.scale = [scaling](const Scaled& of) {
+            GgmlScaling filled = scaling;
+            filled.attn_factor = of.attention_factor;
+            filled.n_dims = of.exponent_dim;
+            filled.freq_factors = of.divisors.data();
+            // ggml requires at least that many
+            filled.freq_factor_count = std::min(of.divisors.size(), of.inv_freq.size());
+            return scale_ggml(of.inv_freq, of.base, filled, of.attention_factor);
+        };
     } else if (type == "te_interp") {
-        scaling = TeInterpolationCase{.seq_scale = number("seq_scale")};
+        made.scale = [seq_scale = number("seq_scale")](const Scaled& of) {
+            return scale_positions(of.inv_freq, seq_scale);
+        };
     } else {
         unsupported("scaling type '{}'", shown_text(type));
     }
     fields.done();
-    return scaling;
+    return made;
 }
 
 std::variant<CacheCase, BaseCase> read_angles(Fields fields) {
@@ -320,12 +357,14 @@ CaseDescription describe(const nlohmann::json& document) {
     if (const nlohmann::json* quirk = root.find("quirk"); quirk != nullptr && quirk->is_string()) {
         description.quirk = shown_text(quirk->get<std::string>());
     }
-    description.pairing = meaning(root.text("pairing"), "pairing", pairings);
+    KernelInfo& info = description.operation.info;
+    Call& call = description.operation.call;
+    info.pairing = meaning(root.text("pairing"), "pairing", pairings);
     if (const auto out = root.optional_text("pairing_out")) {
-        description.pairing_out = meaning(*out, "pairing_out", pairings);
+        info.pairing_out = meaning(*out, "pairing_out", pairings);
     }
-    description.direction = meaning(root.text("direction"), "direction", directions);
-    description.gain = meaning(root.optional_text("gain").value_or("apply"), "gain", tools::gains);
+    call.direction = meaning(root.text("direction"), "direction", directions);
+    call.gain = meaning(root.optional_text("gain").value_or("apply"), "gain", tools::gains);
     description.dtype = meaning(root.text("dtype"), "dtype", tools::elements);
     if (const auto head_dim = root.integer("head_dim", 1, max_channels)) {
         description.head_dim = static_cast<std::uint32_t>(*head_dim);
@@ -336,13 +375,13 @@ CaseDescription describe(const nlohmann::json& document) {
         for (const TensorIndex which : every_tensor) {
             present[which] = description.tensors[which].has_value();
         }
-        description.steps = read_steps(root, present);
+        description.steps = read_steps(root, present, description.operation);
     }
     read_windows(root, description);
     read_planes(root, description);
     description.positions = read_positions(root.required_object("positions"));
     description.angles = read_angles(root.required_object("angles"));
-    description.attention_factor = root.number("attention_factor").value_or(1);
+    description.operation.attention_factor = root.number("attention_factor").value_or(1);
     description.sections = read_sections(root.object("sections"));
     description.tolerance = read_tolerance(root.object("tolerance"), root.object("atol_files"));
     description.tolerance_exact_angles = read_tolerance(root.object("tolerance_exact_angles"),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The contents of a case.json, "rope-case/1" or "rope-case/2", as written: nothing is derived, and
-// no other file is read.
+// The contents of a case.json, "rope-case/1" or "rope-case/2": an operation without its memory, and
+// what the files have that go into it. None of them is read.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -64,34 +65,21 @@ struct CacheCase {
     std::optional<Element> dtype = {};  // of the files
 };
 
-struct LinearCase {
-    double factor;
+/// What a scaling changes.
+struct Scaled {
+    double base;
+    std::uint32_t exponent_dim;
+    std::vector<double>& inv_freq;
+    double& attention_factor;
+    const std::vector<double>& divisors;  // freq_factors of ggml
 };
-struct DynamicCase {
-    double factor, max_position_embeddings, seq_len;
+struct ScalingCase {
+    std::function<Status(const Scaled&)> scale = {};  // empty: none
+    /// The formula depends on the number of pairs in addition to the exponent of each.
+    bool needs_all_pairs = false;
+    bool by_pair = false;           // it indexes by pair, whatever the exponent: ggml
+    std::string freq_factors = {};  // file; empty: none
 };
-struct YarnCase {
-    double factor, original_max_position_embeddings, beta_fast, beta_slow;
-    bool truncate;
-};
-struct LongRopeCase {
-    std::vector<double> factors;
-};
-struct Llama3Case {
-    double factor, low_freq_factor, high_freq_factor, original_max_position_embeddings;
-};
-struct ProportionalCase {
-    double factor, partial_rotary_factor;
-};
-struct GgmlCase {
-    double freq_scale, ext_factor, beta_fast, beta_slow, n_ctx_orig;
-    std::string freq_factors;  // file; empty: none
-};
-struct TeInterpolationCase {
-    double seq_scale;
-};
-using ScalingCase = std::variant<std::monostate, LinearCase, DynamicCase, YarnCase, LongRopeCase,
-                                 Llama3Case, ProportionalCase, GgmlCase, TeInterpolationCase>;
 
 struct BaseCase {
     double base = 0;
@@ -109,10 +97,7 @@ struct SectionsCase {
 
 struct CaseDescription {
     std::string id;
-    Pairing pairing = VKROPE_HALF_SPLIT;
-    Pairing pairing_out = VKROPE_PAIRING_NONE;
-    Direction direction = VKROPE_FORWARD;
-    Gain gain = VKROPE_GAIN_APPLY;
+    verify::Operation operation;  // what the document itself has of it
     Element dtype = VKROPE_F32;
     OfEachTensor<std::optional<TensorCase>> tensors;
     bool has_steps = false;  // "rope-case/2": V, the steps around the rotation, caches
@@ -123,7 +108,6 @@ struct CaseDescription {
     std::vector<std::uint64_t> planes_rotated;
     PositionsCase positions;
     std::variant<CacheCase, BaseCase> angles;
-    double attention_factor = 1;
     std::optional<SectionsCase> sections;
     std::optional<Tolerance> tolerance, tolerance_exact_angles;
     std::string quirk;

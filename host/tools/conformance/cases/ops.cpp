@@ -39,6 +39,14 @@ std::string name_of(const Integers& integers) {
     return file == nullptr ? "slots" : *file;
 }
 
+std::vector<float> floats(const npy::Array& array) {
+    std::vector<float> numbers(count_of(array));
+    for (std::size_t index = 0; index < numbers.size(); ++index) {
+        numbers[index] = static_cast<float>(value_at(array, index));
+    }
+    return numbers;
+}
+
 /// Adds the steps of one tensor to the operation.
 class Reader {
    public:
@@ -56,26 +64,22 @@ class Reader {
         }
         info_.out = element_;
         info_.head_dim = tensor_.head_dim;
-        info_.ops.bias = read_parameter(steps_.bias, parameters_.bias);
-        info_.ops.clip = static_cast<float>(steps_.clip);
-        info_.ops.scale = static_cast<float>(steps_.scale);
-        if (steps_.norm) {
-            read_norm(*steps_.norm);
-        }
-        if (steps_.first_set_tokens != 0) {
+        Ops& ops = info_.ops;
+        ops.bias = read_parameter(steps_.files.bias, parameters_.bias);
+        ops.norm.weight = read_parameter(steps_.files.weight, parameters_.weight,
+                                         steps_.weight_dtype);
+        ops.norm.bias = read_parameter(steps_.files.norm_bias, parameters_.norm_bias);
+        if (call_.first_set_tokens != 0) {
             read_second_set();
         }
         if (!steps_.scale_tokens.empty()) {
             read_scales();
         }
-        read_hadamard();
+        check_hadamard();
         if (steps_.cache) {
             read_cache();
         }
-        if (steps_.store_scale) {
-            read_store_scale();
-            second_.store_scale = parameters_.store_scale;
-        }
+        read_store_scale();
         CaseOutput output = cache_ ? cache_output() : packed_output();
         if (is_made(info_.ops.store_scale)) {
             const std::uint64_t tokens = std::uint64_t{tensor_.batch} * tensor_.tokens;
@@ -119,32 +123,17 @@ class Reader {
             wrong_file("{}: has data of type {}; weight_dtype needs {}", file,
                        npy::name(header.type), npy::name(tools::npy_type(*dtype)));
         }
-        numbers.clear();
-        for (std::size_t index = 0; index < count_of(array); ++index) {
-            numbers.push_back(static_cast<float>(value_at(array, index)));
-        }
+        numbers = floats(array);
         return header.shape == Shape{head_dim} ? VKROPE_PARAMETER_CHANNEL
                                                : VKROPE_PARAMETER_HEAD_CHANNEL;
     }
 
-    void read_norm(const NormCase& norm) {
-        info_.ops.norm = {
-            .kind = norm.kind,
-            .span = norm.span,
-            .place = norm.place,
-            .eps = static_cast<float>(norm.eps),
-            .weight = read_parameter(norm.weight, parameters_.weight, norm.weight_dtype),
-            .weight_offset = norm.weight_offset,
-            .bias = read_parameter(norm.bias, parameters_.norm_bias)};
-    }
-
     void read_second_set() {
-        if (steps_.first_set_tokens >= tensor_.tokens) {
+        if (call_.first_set_tokens >= tensor_.tokens) {
             wrong_file(
                 "second_set.first_tokens is {}: it must be below the {} tokens of tensors.{}",
-                steps_.first_set_tokens, tensor_.tokens, tensor_.name);
+                call_.first_set_tokens, tensor_.tokens, tensor_.name);
         }
-        call_.first_set_tokens = steps_.first_set_tokens;
         second_ = parameters_;
         const auto read = [this](const std::string& file, const std::string& first,
                                  ParameterShape shape, std::vector<float>& numbers) {
@@ -154,10 +143,10 @@ class Reader {
                            npy::shape_text(folder_.array(first).header.shape));
             }
         };
-        const NormCase norm = steps_.norm.value_or(NormCase{});
-        read(steps_.second_bias, steps_.bias, info_.ops.bias, second_.bias);
-        read(steps_.second_weight, norm.weight, info_.ops.norm.weight, second_.weight);
-        read(steps_.second_norm_bias, norm.bias, info_.ops.norm.bias, second_.norm_bias);
+        const ParameterFiles &first = steps_.files, &files = steps_.second;
+        read(files.bias, first.bias, info_.ops.bias, second_.bias);
+        read(files.weight, first.weight, info_.ops.norm.weight, second_.weight);
+        read(files.norm_bias, first.norm_bias, info_.ops.norm.bias, second_.norm_bias);
     }
 
     void read_scales() {
@@ -230,9 +219,9 @@ class Reader {
         cache_ = std::move(cache);
     }
 
-    void read_hadamard() {
-        constexpr std::uint64_t most = 512;
-        const std::uint64_t block = steps_.hadamard;
+    void check_hadamard() const {
+        constexpr std::uint32_t most = 512;
+        const std::uint32_t block = std::max(info_.ops.hadamard, 1u);
         if (tensor_.head_dim % block != 0) {
             wrong_file("hadamard.{} is {}: it must divide the {} channels of a head", tensor_.name,
                        block, tensor_.head_dim);
@@ -241,36 +230,24 @@ class Reader {
             unsupported("hadamard.{} is {}: the library transforms blocks of at most {} channels",
                         tensor_.name, block, most);
         }
-        info_.ops.hadamard = block > 1 ? static_cast<std::uint32_t>(block) : 0;
     }
 
     void read_store_scale() {
         Ops& ops = info_.ops;
-        if (const auto* made = std::get_if<MadeScaleCase>(&*steps_.store_scale)) {
-            ops.store_scale = made->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
-                                                 : VKROPE_STORE_SCALE_MADE;
-            ops.scale_floor = static_cast<float>(made->floor);
-            if (cache_ && cache_->heads_before_rows) {
-                ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+        if (is_made(ops.store_scale) && cache_ && cache_->heads_before_rows) {
+            ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+        } else if (ops.store_scale == VKROPE_STORE_SCALE_GIVEN) {
+            parameters_.store_scale = {steps_.store_scale};
+        } else if (ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD) {
+            const std::string& file = steps_.store_scale_file;
+            const npy::Array array = array_of_floats(file, "scales");
+            if (array.header.shape != Shape{tensor_.heads}) {
+                wrong_file("{}: has shape {}; tensors.{} needs ({},), a scale for each head", file,
+                           npy::shape_text(array.header.shape), tensor_.name, tensor_.heads);
             }
-            return;
+            parameters_.store_scale = floats(array);
         }
-        const auto& given = std::get<GivenScaleCase>(*steps_.store_scale);
-        const auto* file = std::get_if<std::string>(&given);
-        if (file == nullptr) {
-            ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
-            parameters_.store_scale = {static_cast<float>(std::get<double>(given))};
-            return;
-        }
-        ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
-        const npy::Array array = array_of_floats(*file, "scales");
-        if (array.header.shape != Shape{tensor_.heads}) {
-            wrong_file("{}: has shape {}; tensors.{} needs ({},), a scale for each head", *file,
-                       npy::shape_text(array.header.shape), tensor_.name, tensor_.heads);
-        }
-        for (std::size_t head = 0; head < tensor_.heads; ++head) {
-            parameters_.store_scale.push_back(static_cast<float>(value_at(array, head)));
-        }
+        second_.store_scale = parameters_.store_scale;
     }
 
     CaseOutput packed_output() const {

@@ -31,9 +31,9 @@ struct CaseOps {
     std::optional<CaseCache> cache;
 };
 
-/// Reads and checks every file of the steps of a tensor, and adds them to the operation: formats,
-/// ops, parameters, and what the call has of them in memory. `element` is the type of the output
-/// unless the steps say otherwise. Throws Refusal.
+/// Reads and checks every file of the steps of a tensor, and adds them to the operation, which has
+/// the rest of its ops: formats, shapes, parameters, and what the call has in memory. `element` is
+/// the type of the output unless the steps say otherwise. Throws Refusal.
 CaseOps add_ops(const CaseFolder& folder, const StepsCase& steps, const CaseTensor& tensor,
                 TensorIndex which, Element element, verify::Operation& operation,
                 verify::Memory& memory);

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <list>
 #include <utility>
 
 #include "conformance/cases/angles.hpp"
+#include "conformance/cases/parts.hpp"
 #include "conformance/cases/passes.hpp"
 #include "conformance/cases/positions.hpp"
 #include "conformance/interrupt.hpp"
@@ -17,75 +17,28 @@
 namespace vkrope::conformance {
 namespace {
 
-/// A tensor of a case in memory. Each pass reads what the one before it has written.
-struct Part {
-    Actual actual;
-    std::optional<CaseCache> cache;
-    std::vector<std::uint64_t> planes;  // that are rotated
-    VkDescriptorBufferInfo in, out;
-    RowStrides strides;  // of `in`
-};
 using Parts = std::vector<Part*>;
 
-std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
-                                          const CaseDescription& description) {
-    if (!tensor.has_planes) {
-        return {0};
+/// Whether one row of cos and sin for each token serves all sequences.
+bool rows_are_shared(const std::vector<std::uint64_t>& rows, const CaseTensor& shape) {
+    const bool shared = rows.size() == 2 || (rows.size() == 3 && rows[0] == 1);
+    const bool fits = rows.size() >= 2 && rows.size() <= 3 &&
+                      rows[rows.size() - 2] == shape.tokens && (shared || rows[0] == shape.batch);
+    if (!fits) {
+        wrong_file("cos and sin have shape {} for {} x {} tokens", npy::shape_text(rows),
+                   shape.batch, shape.tokens);
     }
-    for (const std::uint64_t plane : description.planes_rotated) {
-        if (plane >= tensor.planes) {
-            wrong_file("planes_rotated names plane {}; {} has {}", plane, tensor.name,
-                       tensor.planes);
-        }
-    }
-    return description.planes_rotated;
-}
-
-/// Writes the planes that pass through to the initial output.
-void pass_planes_through(const CaseTensor& tensor, const std::vector<std::uint64_t>& rotated,
-                         std::vector<std::byte>& output) {
-    if (!tensor.has_planes) {
-        return;
-    }
-    const std::size_t bytes = npy::item_bytes(tensor.parent.header.type);
-    each_element(tensor, [&](std::uint64_t index, std::uint64_t parent) {
-        if (!std::binary_search(rotated.begin(), rotated.end(), plane_of(tensor, index))) {
-            std::memcpy(output.data() + index * bytes, tensor.parent.data.data() + parent * bytes,
-                        bytes);
-        }
-    });
-}
-
-/// The rows of a plane from `sequence` on, in a piece of memory.
-Tensor rows(const Part& part, const VkDescriptorBufferInfo& piece, const RowStrides& strides,
-            Element element, std::uint64_t plane, std::uint32_t sequence) {
-    const CaseTensor& shape = part.actual.tensor;
-    const std::int64_t first = strides.offset + strides.plane * static_cast<std::int64_t>(plane) +
-                               strides.batch * sequence;
-    const VkDeviceSize skipped = verify::stored_bytes(element, static_cast<std::uint64_t>(first));
-    if (strides.token == 0 && shape.tokens > 1) {
-        unsupported("tensors.{}.view: all tokens are one row", shape.name);
-    }
-    // The library takes a stride of 0 to mean "packed", which makes no difference for an axis of
-    // length 1.
-    return {.where = {VK_NULL_HANDLE, piece.offset + skipped, piece.range - skipped},
-            .heads = shape.heads,
-            .token_stride = strides.token,
-            .head_stride = strides.head == 0 && shape.heads > 1 ? broadcast : strides.head,
-            .batch_stride = strides.batch};
+    return shared;
 }
 
 class Run {
    public:
     Run(DeviceUnderTest& device, const CaseFolder& folder, const CaseDescription& description)
-        : device_(device), folder_(folder), description_(description) {
-        all_.info.pairing = description.pairing;
-        all_.info.pairing_out = description.pairing_out;
-        all_.call.direction = description.direction;
+        : device_(device), folder_(folder), description_(description), all_(description.operation) {
         all_.call.out_of_range = memory_.put(std::vector<std::uint32_t>{0});
         for (const TensorIndex which : every_tensor) {
             if (description.tensors[which]) {
-                add(which, *description.tensors[which]);
+                parts_.push_back(read_part(folder, description, which, all_, memory_));
             }
         }
         check_head_dim();
@@ -117,30 +70,6 @@ class Run {
     }
 
    private:
-    void add(TensorIndex which, const TensorCase& described) {
-        CaseTensor tensor = read_tensor(folder_, tensor_names[which], described,
-                                        description_.dtype);
-        if (description_.has_steps && tensor.has_planes) {
-            unsupported("the axis P with schema 'rope-case/2'");
-        }
-        CaseOps ops = add_ops(folder_, description_.steps[which], tensor, which, description_.dtype,
-                              all_, memory_);
-        all_.info.tensor[which].heads = description_.has_steps ? tensor.heads : 0;
-        std::vector<std::uint64_t> planes = rotated_planes(tensor, description_);
-        pass_planes_through(tensor, planes, ops.output.initial);
-        const VkDescriptorBufferInfo in = memory_.put(tensor.parent.data),
-                                     out = memory_.put(ops.output.initial);
-        const RowStrides strides = tensor.in;
-        parts_.push_back({.actual = {.which = which,
-                                     .tensor = std::move(tensor),
-                                     .output = std::move(ops.output)},
-                          .cache = std::move(ops.cache),
-                          .planes = std::move(planes),
-                          .in = in,
-                          .out = out,
-                          .strides = strides});
-    }
-
     void check_head_dim() const {
         const CaseTensor& first = parts_.front().actual.tensor;
         if (description_.head_dim && *description_.head_dim != first.head_dim) {
@@ -154,41 +83,6 @@ class Run {
             wrong_file("planes_rotated {}", has_planes ? "is missing: a layout has the axis P"
                                                        : "without a layout that has the axis P");
         }
-    }
-
-    /// A small case may still request much repeated work: windows one after another, planes that
-    /// take one call each, sequences that a view repeats.
-    static void hold_work(const Parts& parts, std::uint64_t passes) {
-        constexpr std::uint64_t max_calls = 1u << 14, max_written = std::uint64_t{1} << 29;
-        for (const Part* part : parts) {
-            const CaseTensor& tensor = part->actual.tensor;
-            const std::uint64_t planes = part->planes.size(),
-                                sequences = tensor.in.batch == 0 ? tensor.batch : 1;
-            if (passes * planes * sequences > max_calls) {
-                unsupported(
-                    "tensors.{}: {} windows one after another, {} rotated planes and {} sequences "
-                    "that a view repeats take {} calls, more than {}",
-                    tensor.name, passes, planes, sequences, passes * planes * sequences, max_calls);
-            }
-            if (passes > 1 && passes * tensor.count > max_written) {
-                unsupported(
-                    "tensors.{}: {} windows one after another write {} elements, more than {}",
-                    tensor.name, passes, passes * tensor.count, max_written);
-            }
-            hold_elements(tensor, passes);
-        }
-    }
-
-    static bool rows_are_shared(const std::vector<std::uint64_t>& rows, const CaseTensor& shape) {
-        const bool shared = rows.size() == 2 || (rows.size() == 3 && rows[0] == 1);
-        const bool fits = rows.size() >= 2 && rows.size() <= 3 &&
-                          rows[rows.size() - 2] == shape.tokens &&
-                          (shared || rows[0] == shape.batch);
-        if (!fits) {
-            wrong_file("cos and sin have shape {} for {} x {} tokens", npy::shape_text(rows),
-                       shape.batch, shape.tokens);
-        }
-        return shared;
     }
 
     /// Rotates tensors with the same tokens.
@@ -212,7 +106,9 @@ class Run {
             positions.positions.ids = memory_.put(positions.ids);
         }
         const std::vector<Pass> passes = passes_of(description_, positions);
-        hold_work(parts, passes.size());
+        for (const Part* part : parts) {
+            hold_work(*part, passes.size());
+        }
         if (passes.size() > 1 && description_.has_steps) {
             unsupported(
                 "windows that overlap, or whose axes are not in order, with schema 'rope-case/2'");
@@ -258,8 +154,6 @@ class Run {
             info.windows[index] = {.offset = pass.windows[index].offset,
                                    .rotary_dim = pass.windows[index].rotary_dim};
         }
-        operation.call.gain = description_.gain;
-        operation.attention_factor = description_.attention_factor;
         if (const auto* cache = std::get_if<CacheCase>(&description_.angles)) {
             add_cos_sin_cache(folder_, *cache, operation, memory_);
             if (info.channel_angles && pass.windows.size() > 1) {
@@ -269,7 +163,7 @@ class Run {
         }
         for (const WindowCase& window : pass.windows) {  // each window has its own exponents
             const Frequencies frequencies = frequencies_of(
-                folder_, std::get<BaseCase>(description_.angles), description_.attention_factor,
+                folder_, std::get<BaseCase>(description_.angles), all_.attention_factor,
                 description_.sections, window.rotary_dim / 2);
             operation.inv_freq.insert(operation.inv_freq.end(), frequencies.inv_freq.begin(),
                                       frequencies.inv_freq.end());
@@ -284,7 +178,7 @@ class Run {
         operation.max_position = static_cast<std::uint32_t>(largest + 1);
         operation.info.angles = value_of(plan_angles(verify::rotation_of(operation),
                                                      VKROPE_ANGLES_AUTOMATIC, largest + 1,
-                                                     device_.info().limits->maxImageDimension2D),
+                                                     device_.info().limits.maxImageDimension2D),
                                          "angles: ")
                                     .source;
         if (operation.info.angles == VKROPE_ANGLES_COMPUTED &&
@@ -317,6 +211,8 @@ class Run {
         verify::Operation operation = all_;
         operation.info.rotary_dim = 2;
         operation.inv_freq = {1};
+        operation.attention_factor = 1;
+        operation.call.gain = VKROPE_GAIN_APPLY;
         CasePositions from_0;
         from_0.positions.batch_stride = broadcast;
         add_table(operation, v.actual.tensor.tokens);
@@ -430,39 +326,9 @@ class Run {
         problem_ = problem_.empty() ? problem : problem_;
         operation.call = calls.front();
         for (Part* part : parts) {
-            look_at(*part, operation);
+            note_stored(operation, memory_.bytes, *part);
         }
         return true;
-    }
-
-    /// Notes the rows that a call has stored, and its scales.
-    void look_at(Part& part, const verify::Operation& operation) {
-        Actual& actual = part.actual;
-        const TensorIndex which = actual.which;
-        if (part.cache) {
-            verify::each_stored_row(operation, which, [&](std::uint64_t, std::size_t byte) {
-                actual.output.written[(byte - part.out.offset) / actual.output.row_bytes] = true;
-            });
-        }
-        MadeScales made;
-        made.values = verify::made_scales(operation, which, memory_.bytes);
-        if (made.values.empty()) {
-            return;
-        }
-        const reference::Tensor out = verify::rows_of(operation, which, true);
-        for (std::size_t row = 0; row < made.values.size(); ++row) {
-            if (!verify::scale_of(operation, which, out, row)) {
-                made.values[row] = std::numeric_limits<float>::quiet_NaN();
-            }
-        }
-        if (actual.tensor.has_batch) {
-            made.shape.push_back(actual.tensor.batch);
-        }
-        if (actual.tensor.has_tokens) {
-            made.shape.push_back(actual.tensor.tokens);
-        }
-        made.shape.push_back(actual.tensor.heads);
-        actual.scales = std::move(made);
     }
 
     DeviceUnderTest& device_;

@@ -12,21 +12,19 @@ namespace {
 enum class ScaleSpan { row };
 constexpr tools::Choice<ScaleSpan> scale_spans[] = {{"row", ScaleSpan::row}};
 
-NormCase read_norm(Fields fields) {
-    NormCase norm;
+void read_norm(Fields fields, StepsCase& of, Norm& norm) {
     norm.kind = meaning(fields.text("kind"), fields.name_of("kind"), tools::norm_kinds);
     norm.span = meaning(fields.text("span"), fields.name_of("span"), tools::norm_spans);
     norm.place = meaning(fields.text("place"), fields.name_of("place"), tools::norm_places);
-    norm.eps = fields.required_number("eps");
-    norm.weight = fields.optional_file("weight");
-    norm.bias = fields.optional_file("bias");
+    norm.eps = static_cast<float>(fields.required_number("eps"));
+    of.files.weight = fields.optional_file("weight");
+    of.files.norm_bias = fields.optional_file("bias");
     if (const auto dtype = fields.optional_text("weight_dtype")) {
-        norm.weight_dtype = meaning(*dtype, fields.name_of("weight_dtype"), tools::elements);
+        of.weight_dtype = meaning(*dtype, fields.name_of("weight_dtype"), tools::elements);
     }
     norm.weight_offset = static_cast<std::uint32_t>(
         fields.integer("weight_offset", 0, 1).value_or(0));
     fields.done();
-    return norm;
 }
 
 CacheOutputCase read_cache(Fields fields) {
@@ -45,34 +43,37 @@ CacheOutputCase read_cache(Fields fields) {
     return cache;
 }
 
-StoreScaleCase read_store_scale(Fields fields) {
+void read_store_scale(Fields fields, StepsCase& of, Ops& ops) {
     const nlohmann::json* given = fields.find("given");
     const bool made = fields.find("made") != nullptr;
     if ((given != nullptr) == made) {
         wrong_file("{} and {}: one of them must be there, not both", fields.name_of("given"),
                    fields.name_of("made"));
     }
-    StoreScaleCase scale;
     if (made) {
         meaning(fields.text("made"), fields.name_of("made"), scale_spans);
         const double floor = fields.number("floor").value_or(0);
         if (floor < 0) {
             wrong_file("{} is {}: it must not be below 0", fields.name_of("floor"), floor);
         }
-        scale = MadeScaleCase{floor, fields.truth("power_of_two").value_or(false)};
+        ops.scale_floor = static_cast<float>(floor);
+        ops.store_scale = fields.truth("power_of_two").value_or(false)
+                              ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
+                              : VKROPE_STORE_SCALE_MADE;
     } else if (given->is_string()) {
-        scale = GivenScaleCase(fields.file("given"));
+        ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
+        of.store_scale_file = fields.file("given");
     } else {
-        scale = GivenScaleCase(fields.required_number("given"));
+        ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
+        of.store_scale = static_cast<float>(fields.required_number("given"));
     }
     fields.done();
-    return scale;
 }
 
 /// Checks what two keys say together of one tensor.
-void check_store(const char* name, const StepsCase& of) {
+void check_store(const char* name, const StepsCase& of, const Ops& ops) {
     const bool alone = of.out && is_quantised(*of.out) && block_channels(*of.out) == 1;
-    if (of.store_scale && !alone) {
+    if (ops.store_scale != VKROPE_STORE_SCALE_NONE && !alone) {
         wrong_file("store_scale.{}: only e4m3fn, e5m2 and int8 have a scale, and out_dtype.{} {}",
                    name, name,
                    of.out ? fmt::format("is {}", tools::word_for(tools::stored_elements, *of.out))
@@ -80,11 +81,9 @@ void check_store(const char* name, const StepsCase& of) {
     }
 }
 
-/// The file of the second set for each tensor that the object `key` names; it stands for the file
-/// `first`.
-template <class First>
+/// The file of the second set for each tensor that the object `key` names.
 void read_second(Fields& set, const char* key, OfEachTensor<StepsCase>& steps,
-                 std::string StepsCase::*second, const First& first) {
+                 std::string ParameterFiles::*file) {
     auto object = set.object(key);
     if (!object) {
         return;
@@ -94,83 +93,72 @@ void read_second(Fields& set, const char* key, OfEachTensor<StepsCase>& steps,
         if (object->find(name) == nullptr) {
             continue;
         }
-        if (first(steps[which]).empty()) {
+        if ((steps[which].files.*file).empty()) {
             wrong_file("{}: there is no first one", object->name_of(name));
         }
-        steps[which].*second = object->file(name);
+        steps[which].second.*file = object->file(name);
     }
     object->done();
 }
 
-void read_second_set(Fields set, OfEachTensor<StepsCase>& steps) {
-    const auto tokens = static_cast<std::uint32_t>(
+void read_second_set(Fields set, OfEachTensor<StepsCase>& steps, Call& call) {
+    call.first_set_tokens = static_cast<std::uint32_t>(
         set.required_integer("first_tokens", 1, std::int64_t{1} << 31));
-    for (StepsCase& of : steps) {
-        of.first_set_tokens = tokens;
-    }
-    const auto of_norm = [](std::string NormCase::*file) {
-        return [file](const StepsCase& of) { return of.norm ? (*of.norm).*file : std::string(); };
-    };
-    read_second(set, "bias", steps, &StepsCase::second_bias,
-                [](const StepsCase& of) { return of.bias; });
-    read_second(set, "weight", steps, &StepsCase::second_weight, of_norm(&NormCase::weight));
-    read_second(set, "norm_bias", steps, &StepsCase::second_norm_bias, of_norm(&NormCase::bias));
+    read_second(set, "bias", steps, &ParameterFiles::bias);
+    read_second(set, "weight", steps, &ParameterFiles::weight);
+    read_second(set, "norm_bias", steps, &ParameterFiles::norm_bias);
     set.done();
-}
-
-/// Calls read(object, name, steps) for each tensor that the object `key` names.
-template <class Read>
-void for_each_tensor(Fields& root, const char* key, OfEachTensor<StepsCase>& steps,
-                     const OfEachTensor<bool>& present, const Read& read) {
-    auto object = root.object(key);
-    if (!object) {
-        return;
-    }
-    for (const TensorIndex which : every_tensor) {
-        const char* name = tensor_names[which];
-        if (object->find(name) == nullptr) {
-            continue;
-        }
-        if (!present[which]) {
-            wrong_file("{} has no tensor of that name", object->name_of(name));
-        }
-        read(*object, name, steps[which]);
-    }
-    object->done();
 }
 
 }  // namespace
 
-OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& present) {
+OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& present,
+                                   verify::Operation& operation) {
     OfEachTensor<StepsCase> steps;
+    // Calls read(object, name, steps, ops) for each tensor that the object `key` names.
     const auto each = [&](const char* key, const auto& read) {
-        for_each_tensor(root, key, steps, present, read);
+        auto object = root.object(key);
+        if (!object) {
+            return;
+        }
+        for (const TensorIndex which : every_tensor) {
+            const char* name = tensor_names[which];
+            if (object->find(name) == nullptr) {
+                continue;
+            }
+            if (!present[which]) {
+                wrong_file("{} has no tensor of that name", object->name_of(name));
+            }
+            read(*object, name, steps[which], operation.info.tensor[which].ops);
+        }
+        object->done();
     };
-    each("hadamard", [](Fields& fields, const char* name, StepsCase& of) {
+    each("hadamard", [](Fields& fields, const char* name, StepsCase&, Ops& ops) {
         const std::int64_t block = fields.required_integer(name, 1, std::int64_t{1} << 31);
         if (!std::has_single_bit(static_cast<std::uint64_t>(block))) {
             wrong_file("{} is {}: it must be a power of two", fields.name_of(name), block);
         }
-        of.hadamard = static_cast<std::uint64_t>(block);
+        ops.hadamard = block > 1 ? static_cast<std::uint32_t>(block) : 0;
     });
-    each("out_dtype", [](Fields& fields, const char* name, StepsCase& of) {
+    each("out_dtype", [](Fields& fields, const char* name, StepsCase& of, Ops&) {
         of.out = meaning(fields.text(name), fields.name_of(name), tools::stored_elements);
     });
-    each("store_scale", [](Fields& fields, const char* name, StepsCase& of) {
-        of.store_scale = read_store_scale(fields.required_object(name));
+    each("store_scale", [](Fields& fields, const char* name, StepsCase& of, Ops& ops) {
+        read_store_scale(fields.required_object(name), of, ops);
     });
-    each("bias",
-         [](Fields& fields, const char* name, StepsCase& of) { of.bias = fields.file(name); });
-    each("norm", [](Fields& fields, const char* name, StepsCase& of) {
-        of.norm = read_norm(fields.required_object(name));
+    each("bias", [](Fields& fields, const char* name, StepsCase& of, Ops&) {
+        of.files.bias = fields.file(name);
     });
-    each("scale", [](Fields& fields, const char* name, StepsCase& of) {
-        of.scale = fields.required_number(name);
+    each("norm", [](Fields& fields, const char* name, StepsCase& of, Ops& ops) {
+        read_norm(fields.required_object(name), of, ops.norm);
     });
-    each("scale_tokens", [](Fields& fields, const char* name, StepsCase& of) {
+    each("scale", [](Fields& fields, const char* name, StepsCase&, Ops& ops) {
+        ops.scale = static_cast<float>(fields.required_number(name));
+    });
+    each("scale_tokens", [](Fields& fields, const char* name, StepsCase& of, Ops&) {
         of.scale_tokens = fields.file(name);
     });
-    each("cache", [](Fields& fields, const char* name, StepsCase& of) {
+    each("cache", [](Fields& fields, const char* name, StepsCase& of, Ops&) {
         if (std::string_view(name) == "q") {
             unsupported("{}: the library writes K and V into a cache", fields.name_of(name));
         }
@@ -180,15 +168,15 @@ OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& prese
         if (*clip <= 0) {
             wrong_file("clip is {}: it must be above 0", *clip);
         }
-        for (StepsCase& of : steps) {
-            of.clip = *clip;
+        for (TensorInfo& tensor : operation.info.tensor) {
+            tensor.ops.clip = static_cast<float>(*clip);
         }
     }
     if (auto set = root.object("second_set")) {
-        read_second_set(*std::move(set), steps);
+        read_second_set(*std::move(set), steps, operation.call);
     }
     for (const TensorIndex which : every_tensor) {
-        check_store(tensor_names[which], steps[which]);
+        check_store(tensor_names[which], steps[which], operation.info.tensor[which].ops);
     }
     return steps;
 }

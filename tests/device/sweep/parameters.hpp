@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The steps around a rotation, as a kernel and as the oracle takes them.
+// Weights and biases of the steps around a rotation, as a kernel and as the oracle takes them.
 #pragma once
 
 #include "meaning.hpp"
 #include "reference/ops.hpp"
-#include "test_device.hpp"
+#include "support/test_device.hpp"
 
 namespace vkrope::test {
 
 /// Random weights and biases of a kernel, as the device and as the oracle have them.
 struct Parameters {
-    std::vector<float> of[9] = {};            ///< bias, weight, norm bias of q, k, v
-    std::vector<float> store_scales[3] = {};  ///< of q, k, v
+    std::vector<float> of[9] = {};  ///< bias, weight, norm bias of q, k, v
     ParameterLayout plan = {};
     Bytes filled = {};
 };
 
-/// One set; another `seed` makes another one.
-inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) {
+inline Parameters parameters_of(const KernelInfo& info) {
     Parameters made;
     made.plan = must(plan_parameters(info));
     const ParameterItem* items[] = {
@@ -26,26 +24,16 @@ inline Parameters parameters_of(const KernelInfo& info, std::uint32_t seed = 0) 
         &made.plan.tensor[V].bias, &made.plan.tensor[V].weight, &made.plan.tensor[V].norm_bias};
     ParameterSource sources[9];
     for (std::uint32_t i = 0; i < 9; ++i) {
-        const Bytes random = random_elements(VKROPE_F32, items[i]->count, 400 + seed + i);
+        const Bytes random = random_elements(VKROPE_F32, items[i]->count, 400 + i);
         for (std::uint32_t n = 0; n < items[i]->count; ++n)
             made.of[i].push_back(value(VKROPE_F32, random, n));
         if (items[i]->count != 0) sources[i] = {made.of[i].data(), VKROPE_F32, items[i]->count};
     }
-    const ParameterItem* scales[] = {&made.plan.tensor[Q].store_scale,
-                                     &made.plan.tensor[K].store_scale,
-                                     &made.plan.tensor[V].store_scale};
-    ParameterSource scale_sources[3];
-    for (std::uint32_t i = 0; i < 3; ++i) {
-        for (std::uint32_t n = 0; n < scales[i]->count; ++n)
-            made.store_scales[i].push_back(0.3f + 0.7f * float(n + i + seed));
-        if (scales[i]->count != 0)
-            scale_sources[i] = {made.store_scales[i].data(), VKROPE_F32, scales[i]->count};
-    }
     made.filled.resize(made.plan.bytes);
     must(fill_parameters(made.plan,
-                         {{{sources[0], sources[1], sources[2], scale_sources[0]},
-                           {sources[3], sources[4], sources[5], scale_sources[1]},
-                           {sources[6], sources[7], sources[8], scale_sources[2]}}},
+                         {{{sources[0], sources[1], sources[2], {}},
+                           {sources[3], sources[4], sources[5], {}},
+                           {sources[6], sources[7], sources[8], {}}}},
                          made.filled.data(), made.filled.size()));
     return made;
 }
