@@ -130,3 +130,44 @@ TEST_CASE("verdict on an operation: made scales and codes in pages") {
     std::memcpy(&of_second_head, &after[scales_at + 7 * sizeof(float)], sizeof of_second_head);
     CHECK(scales == std::vector<float>{scales[0], of_second_head, 0, 0, 0, 0});
 }
+
+TEST_CASE("verdict on an operation: calls one after another, each with a token of its own") {
+    Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
+    const Bytes after = done(operation, VKROPE_Q);
+    constexpr std::size_t bytes = heads * head_dim * sizeof(float);
+    std::vector<vkrope_call> calls(tokens, operation.call);
+    for (std::uint32_t token = 0; token < tokens; ++token) {
+        vkrope_call& call = calls[token];
+        call.tokens = 1;
+        call.positions.first = static_cast<std::int32_t>(token);
+        call.in[VKROPE_Q].where.offset += token * bytes;
+        call.out[VKROPE_Q].where.offset += token * bytes;
+    }
+    CHECK(verify::compare(operation, after, false, calls).problem.empty());
+    for (std::size_t at = 0; at < after.size(); ++at) {
+        Bytes changed = after;
+        changed[at] ^= std::byte{0x80};
+        CAPTURE(at);
+        CHECK(!verify::compare(operation, changed, false, calls).problem.empty());
+    }
+    calls.pop_back();  // nobody writes the last token
+    CHECK(!verify::compare(operation, after, false, calls).problem.empty());
+}
+
+TEST_CASE("verdict on an operation: with cos and sin of any values, what does not rotate") {
+    Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
+    operation.info.rotary_dim = 2;
+    operation.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
+    operation.inv_freq.clear();
+    const Bytes after = done(operation, VKROPE_Q);
+    for (std::size_t at = 0; at < after.size(); ++at) {
+        Bytes changed = after;
+        changed[at] ^= std::byte{0x80};
+        const bool rows = at >= out_at && at < out_at + tokens * heads * head_dim * sizeof(float),
+                   rotated = rows && (at - out_at) / sizeof(float) % head_dim < 2;
+        CAPTURE(at);
+        // The last token is not covered: it passes through.
+        const bool covered = at < out_at + (tokens - 1) * heads * head_dim * sizeof(float);
+        CHECK(verify::compare(operation, changed, false).problem.empty() == (rotated && covered));
+    }
+}
