@@ -178,7 +178,7 @@ class Run {
         operation.max_position = static_cast<std::uint32_t>(largest + 1);
         operation.info.angles = value_of(plan_angles(verify::rotation_of(operation),
                                                      VKROPE_ANGLES_AUTOMATIC, largest + 1,
-                                                     device_.info().limits.maxImageDimension2D),
+                                                     device_.info().limits->maxImageDimension2D),
                                          "angles: ")
                                     .source;
         if (operation.info.angles == VKROPE_ANGLES_COMPUTED &&
