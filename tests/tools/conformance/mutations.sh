@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Shaders with one line changed: quick checks notice every one of them. Only those run that are
+# Shaders with one line changed: a check notices every one of them. Only those run that are
 # meant to, since drivers compile each shader anew. Nothing is built: the program takes its modules
 # from a folder (given_modules.cpp). Prints for each the level of ./dev test that notices it.
 # Arguments: the folder of the shaders, a folder to work in, a driver manifest, glslangValidator,
@@ -17,6 +17,7 @@ rm -rf "$work"
 mkdir -p "$work/modules"
 cp -R "$shaders" "$work/shaders"
 missed=0
+level_of_checks=
 
 # compile MODULE: as shaders/CMakeLists.txt does.
 compile() {
@@ -34,7 +35,8 @@ mutated() {
         exit 1
     }
     compile rope
-    if "$tool" --filter "$1" >"$work/out" 2>"$work/err"; then
+    # shellcheck disable=SC2086 # one word an option
+    if "$tool" $level_of_checks --filter "$1" >"$work/out" 2>"$work/err"; then
         echo "missed    $2"
         missed=$((missed + 1))
     else
@@ -53,6 +55,7 @@ mutated() {
 compile rope
 compile positions
 "$tool" --list --filter "$usual" >"$work/usual"
+"$tool" --list --level full --filter 'ops/shape_*' >>"$work/usual"
 "$tool" --filter variants/mapping_cpu_two_words >"$work/out" 2>"$work/err" || {
     echo 'the shader as it is fails'
     cat "$work/err"
@@ -205,5 +208,20 @@ mutated store/e4m3fn 'round_float8: ties of e4m3fn' quantise.glsl \
     's/((limited >> 20) \& 1u) - (120u << 23)/1u - (120u << 23)/'
 mutated store/e5m2 'round_float8: ties of e5m2' quantise.glsl \
     's/((limited >> 21) \& 1u) - (112u << 23)/1u - (112u << 23)/'
+level_of_checks='--level full'
+mutated ops/shape_two_parameter_sets 'given_scale: the second set' ops_shared.glsl \
+    '/^float T(given_scale)/,/^}/s/if (second_parameters != 0) at += vkrope_parameter_set;//'
+mutated ops/shape_in_parts 'absolute_head: the first head of a part' ops.glsl \
+    's|uint first = VKROPE_PUSH.flags / flag_first_head;|uint first = 0;|'
+mutated ops/shape_round_between 'normed: the second rounding' ops.glsl \
+    's/u = T(rounded)(vkrope_product(u, p.weight));/u = vkrope_product(u, p.weight);/'
+mutated ops/shape_long_rows 'exchange_units: the second step of a lane' ops_shared.glsl \
+    '/^void T(exchange_units)/,/^}/s/T(load_shared_step)(share, index, head, A, B);/T(load_shared_step)(share, share.step_lane, head, A, B);/'
+mutated ops/shape_many_heads 'hold_norms: once for a token' ops_owned.glsl \
+    's/if (first < min(heads, apart)) T(norms)/if (first < heads) T(norms)/'
+mutated ops/shape_few_tokens 'ops_rows: the next heads of a lane' ops_lanes.glsl \
+    's/first += apart \* norms_held) {/first += 2 * apart * norms_held) {/'
+mutated ops/shape_many_stored_heads 'ops_rounds: the next heads' ops_shared.glsl \
+    's/next.first += head_lanes \* gl_NumWorkGroups.y;/next.first += 2 * head_lanes * gl_NumWorkGroups.y;/'
 echo "$missed missed"
 [ "$missed" = 0 ]
