@@ -36,9 +36,7 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
     if (format.in > VKROPE_BF16)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.in is %u: it must be f32, f16 or bf16",
                      name, unsigned(format.in));
-    if (format.out > VKROPE_Q5_1)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.out is %u: not a valid element type", name,
-                     unsigned(format.out));
+    if (Status s = check_enumerator(name, "out", format.out, VKROPE_Q5_1); !s) return s;
     if (format.head_dim % block_channels(format.out) != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.head_dim is %u: with blocks of 32 channels as %s.out it must be a "
@@ -55,9 +53,9 @@ Status check_sections(const KernelInfo& info) noexcept {
                      "sections.axes is %u: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to %u",
                      sections.axes, max_axes);
     if (!several) return {};
-    if (sections.order > VKROPE_SECTIONS_SUM)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "sections.order is %u: not a valid order",
-                     unsigned(sections.order));
+    if (Status s = check_enumerator(nullptr, "sections.order", sections.order, VKROPE_SECTIONS_SUM);
+        !s)
+        return s;
     const bool summed = sections.order == VKROPE_SECTIONS_SUM;
     if (summed && info.angles != VKROPE_ANGLES_COMPUTED)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -132,6 +130,13 @@ Status check_angles(const KernelInfo& info) noexcept {
 
 }  // namespace
 
+Status check_enumerator(const char* tensor, const char* field, std::uint32_t value,
+                        std::uint32_t last) noexcept {
+    if (value <= last) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s%s%s is %u: it must be at most %u",
+                 tensor ? tensor : "", tensor ? "." : "", field, value, last);
+}
+
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check(device); !s) return s;
     if (info.pairing == VKROPE_PAIRING_NONE || info.pairing > VKROPE_INTERLEAVED)
@@ -143,25 +148,21 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
                      "angles is VKROPE_ANGLES_AUTOMATIC: it must be "
                      "vkrope_angle_table_layout::source, which "
                      "vkrope_plan_angles chose");
-    if (info.angles > VKROPE_ANGLES_COS_SIN_CACHE)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "angles is %u: not a valid source",
-                     unsigned(info.angles));
-    if (info.positions > VKROPE_POSITIONS_AXIS_IDS)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "positions is %u: not a valid source",
-                     unsigned(info.positions));
-    if (info.pairing_out > VKROPE_INTERLEAVED) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairing_out is %u: not a valid pairing",
-                     unsigned(info.pairing_out));
+    const struct {
+        const char* field;
+        std::uint32_t value, last;
+    } enumerators[] = {{"angles", info.angles, VKROPE_ANGLES_COS_SIN_CACHE},
+                       {"positions", info.positions, VKROPE_POSITIONS_AXIS_IDS},
+                       {"pairing_out", info.pairing_out, VKROPE_INTERLEAVED},
+                       {"conversion", info.conversion, VKROPE_CONVERSION_INTEGER},
+                       {"mapping", info.mapping, VKROPE_MAPPING_CPU},
+                       {"table", info.table, VKROPE_BF16}};
+    for (const auto& [field, value, last] : enumerators) {
+        if (Status s = check_enumerator(nullptr, field, value, last); !s) return s;
     }
     if (info.scatter_kv && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "scatter_kv is set: tensor[1].head_dim must then not be 0");
-    if (info.conversion > VKROPE_CONVERSION_INTEGER)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "conversion is %u: not a valid conversion",
-                     unsigned(info.conversion));
-    if (info.mapping > VKROPE_MAPPING_CPU)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "mapping is %u: not a valid mapping",
-                     unsigned(info.mapping));
     if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);
@@ -174,9 +175,6 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check_unused(info); !s) return s;
     if (Status s = check_sections(info); !s) return s;
     if (Status s = check_angles(info); !s) return s;
-    if (info.table > VKROPE_BF16)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "table is %u: not a valid element type",
-                     unsigned(info.table));
     for (const TensorIndex t : every_tensor) {
         if (Status s = check_format(names_of[t].name, info.tensor[t], info, t != V); !s) return s;
     }

@@ -21,9 +21,8 @@ constexpr std::uint32_t max_row_heads = 1024;
 
 Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                    std::uint32_t heads) noexcept {
-    if (shape > VKROPE_PARAMETER_HEAD_CHANNEL)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.%s is %u: no such shape", tensor, field,
-                     unsigned(shape));
+    if (Status s = check_enumerator(tensor, field, shape, VKROPE_PARAMETER_HEAD_CHANNEL); !s)
+        return s;
     if (shape != VKROPE_PARAMETER_HEAD_CHANNEL) return {};
     if (heads > 65535)
         return error(VKROPE_ERROR_NOT_SUPPORTED,
@@ -31,14 +30,13 @@ Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                      heads);
     if (heads != 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s.ops.%s is [heads, head_dim]: %s.heads must be above 0", tensor, field, tensor);
+                 "%s.%s is [heads, head_dim]: %s.heads must be above 0", tensor, field, tensor);
 }
 
 Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
                   std::uint32_t heads) noexcept {
-    if (norm.kind > VKROPE_NORM_LAYER)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.kind is %u: no such norm", tensor,
-                     unsigned(norm.kind));
+    if (Status s = check_enumerator(tensor, "ops.norm.kind", norm.kind, VKROPE_NORM_LAYER); !s)
+        return s;
     if (norm.kind == VKROPE_NORM_NONE) {
         if (norm.span == VKROPE_NORM_SPAN_HEAD && norm.place == VKROPE_NORM_PLACE_BEFORE &&
             norm.eps == 0 && norm.weight == VKROPE_PARAMETER_NONE && norm.weight_offset == 0 &&
@@ -47,17 +45,16 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.norm.kind is none: its other fields must have their defaults", tensor);
     }
-    if (norm.span > VKROPE_NORM_SPAN_TOKEN)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.span is %u: no such span", tensor,
-                     unsigned(norm.span));
-    if (norm.place > VKROPE_NORM_PLACE_AFTER)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.place is %u: no such place",
-                     tensor, unsigned(norm.place));
+    if (Status s = check_enumerator(tensor, "ops.norm.span", norm.span, VKROPE_NORM_SPAN_TOKEN); !s)
+        return s;
+    if (Status s = check_enumerator(tensor, "ops.norm.place", norm.place, VKROPE_NORM_PLACE_AFTER);
+        !s)
+        return s;
     if (!(norm.eps >= min_eps && norm.eps <= max_eps))
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.eps is %g: it must be 1e-20 to 1",
                      tensor, double(norm.eps));
-    if (Status s = check_shape(tensor, "norm.weight", norm.weight, heads); !s) return s;
-    if (Status s = check_shape(tensor, "norm.bias", norm.bias, heads); !s) return s;
+    if (Status s = check_shape(tensor, "ops.norm.weight", norm.weight, heads); !s) return s;
+    if (Status s = check_shape(tensor, "ops.norm.bias", norm.bias, heads); !s) return s;
     if (norm.weight_offset > 1)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.norm.weight_offset is %u: it must be 0 or 1", tensor,
@@ -99,9 +96,10 @@ Status check_hadamard(const char* tensor, std::uint32_t block, std::uint32_t hea
 Status check_store_scale(const char* tensor, const Ops& ops, Element out, std::uint32_t heads,
                          bool scatters) noexcept {
     const StoreScale scale = ops.store_scale;
-    if (scale > VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.store_scale is %u: no such source",
-                     tensor, unsigned(scale));
+    if (Status s = check_enumerator(tensor, "ops.store_scale", scale,
+                                    VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
+        !s)
+        return s;
     if (scale != VKROPE_STORE_SCALE_NONE && (!is_quantised(out) || block_channels(out) != 1))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.store_scale is %u: only e4m3fn, e5m2 and int8 have a scale, and "
@@ -122,9 +120,10 @@ Status check_store_scale(const char* tensor, const Ops& ops, Element out, std::u
                      "%s.ops.scale_floor is %g: with powers of two it must be at most 2^127, "
                      "the largest that a float holds",
                      tensor, double(ops.scale_floor));
-    if (ops.scale_layout > VKROPE_SCALE_LAYOUT_PAGES_HEADS)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.scale_layout is %u: no such layout",
-                     tensor, unsigned(ops.scale_layout));
+    if (Status s = check_enumerator(tensor, "ops.scale_layout", ops.scale_layout,
+                                    VKROPE_SCALE_LAYOUT_PAGES_HEADS);
+        !s)
+        return s;
     if (ops.scale_layout == VKROPE_SCALE_LAYOUT_SLOTS_HEADS || (is_made(scale) && scatters))
         return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -140,7 +139,7 @@ Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcep
     if (head_dim == 0 && (has_ops(ops) || ops.store_scale != VKROPE_STORE_SCALE_NONE))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops is given: %s.head_dim is 0, there is no %s", tensor, tensor, tensor);
-    if (Status s = check_shape(tensor, "bias", ops.bias, heads); !s) return s;
+    if (Status s = check_shape(tensor, "ops.bias", ops.bias, heads); !s) return s;
     if (Status s = check_norm(tensor, ops.norm, head_dim, heads); !s) return s;
     if (!(ops.clip >= 0) || std::isinf(ops.clip))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,

@@ -19,6 +19,12 @@ struct InAndOut {
 Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
                       InAndOut& rows, ResolvedTensor& resolved) noexcept;
 
+/// Checks that a field is at most its last enumerator.
+///
+/// tensor  the name of the tensor that it belongs to, or null
+Status check_enumerator(const char* tensor, const char* field, std::uint32_t value,
+                        std::uint32_t last) noexcept;
+
 Status check_ops(const KernelInfo& info) noexcept;
 
 /// Fields that are given and that a kernel, or a call of it, would not use.
