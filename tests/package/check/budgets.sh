@@ -11,19 +11,19 @@ cd "$1"
 parts='part         limit    aim  files
 data             -      -  ^tests/data/
 results        300    400  ^[a-z]+/results/
-shaders       5250   4400  ^shaders/
-interface     4000   3400  ^host/(include|c)/
+shaders       5300   4400  ^shaders/
+interface     3050   3400  ^host/include/
 frequencies   2600   2300  ^host/frequencies/
-kernel        6400   5200  ^host/(kernel/|[^/]*\.hpp$)
-runtime       2300   2000  ^host/runtime/
-model         9350   6000  ^host/model/
+kernel        6600   5200  ^host/(kernel/|[^/]*\.hpp$)
+runtime       2500   2000  ^host/runtime/
+model         9150   6000  ^host/model/
 verify        6500   6500  ^host/(verify|reference)/
-tools        27300   9000  ^host/tools/
+tools        27000   9000  ^host/tools/
 python        2450   2000  ^host/python/
-bench         4050   3000  ^bench/
-tests        53100  28000  ^tests/
+bench         4100   3000  ^bench/
+tests        53150  28000  ^tests/
 pages         2650   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
-packaging     1250   1500  .'
+packaging     1300   1500  .'
 {
     git ls-files 2>/dev/null ||
         find . '(' -path ./build -o -path ./.git ')' -prune -o -type f -print | sed 's|^\./||'
