@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Boundary of the functions of vkrope.h in tiers that use containers, which may throw; so may a
-// callback of the application.
+// Boundary of the functions of vkrope.h in tiers that use containers, which may throw.
 #pragma once
 
 #include <exception>
@@ -22,9 +21,9 @@ Status no_throw(const Body& body) noexcept {
         return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                      "a size is too large for the memory of any host");
     } catch (const std::exception& exception) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "a callback threw: %s", exception.what());
+        return error(VKROPE_ERROR_INTERNAL, "unexpected exception: %s", exception.what());
     } catch (...) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "a callback threw");
+        return error(VKROPE_ERROR_INTERNAL, "unexpected exception");
     }
 }
 

@@ -143,6 +143,12 @@ vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table,
     return answer_all(failure, [&]() -> Status {
         if (Status s = not_null(table, "table"); !s) return s;
         if (Status s = not_null(rotation, "rotation"); !s) return s;
+        AngleTableLayout planned;  // checks the rotation even if the table is large enough
+        if (Status s = status_of(vkrope_plan_angles, rotation, table->layout.source,
+                                 std::max(max_position, std::uint64_t{1}),
+                                 table->device->candidate.limits.maxImageDimension2D, &planned);
+            !s)
+            return s;
         return table->reach(*rotation, max_position);
     });
 }

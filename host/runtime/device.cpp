@@ -204,18 +204,25 @@ VkQueue vkrope_device_get_queue(const vkrope_device* device, uint32_t* family) {
 
 vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record,
                                    void* user_data, double* nanoseconds, vkrope_error* failure) {
-    vkrope_error refused = {};  // the code of a callback may be any number
-    const vkrope_result result = answer_all(failure, [&]() -> Status {
+    return answer_all(failure, [&]() -> Status {
         if (Status s = not_null(device, "device"); !s) return s;
         if (!record) return error(VKROPE_ERROR_INVALID_ARGUMENT, "record is null");
         const auto spent = device->submit([&](VkCommandBuffer commands) -> Status {
-            refused.code = record(user_data, commands, &refused);
-            return refused.code == VKROPE_SUCCESS ? Status{} : Status(refused);
+            try {
+                vkrope_error refused = {};  // its code may be any number
+                refused.code = record(user_data, commands, &refused);
+                return refused.code == VKROPE_SUCCESS ? Status{} : Status(refused);
+            } catch (const std::bad_alloc&) {
+                throw;
+            } catch (const std::exception& exception) {
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "record threw: %s", exception.what());
+            } catch (...) {
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "record threw");
+            }
         });
         if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
         return spent.status;
     });
-    return refused.code == VKROPE_SUCCESS ? result : refused.code;
 }
 
 vkrope_result vkrope_device_save_pipeline_cache(vkrope_device* device, vkrope_error* failure) {

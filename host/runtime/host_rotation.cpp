@@ -116,6 +116,9 @@ std::uint64_t table_length(std::int32_t first, std::uint32_t tokens, const std::
 Status check(const Shape& shape, const HostRun& run) {
     if (Status s = not_null(run.positions, "run.positions"); !s && run.position_count != 0)
         return s;
+    if (run.positions && run.position_count == 0 && shape.tokens != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "run.position_count is 0 although run.positions is not null");
     if (!run.moves && run.first_position != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "run.first_position is %d: without run.moves it must be 0",

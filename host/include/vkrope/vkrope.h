@@ -2199,7 +2199,8 @@ VKROPE_API VkQueue vkrope_device_get_queue(const vkrope_device* device, uint32_t
  * @param commands   recording
  * @param error      never null; for passing to functions of this library
  * @return VKROPE_SUCCESS; any other value: nothing is submitted, and vkrope_device_submit returns
- *         it
+ *         it. If it throws a C++ exception, nothing is submitted, and vkrope_device_submit returns
+ *         VKROPE_ERROR_INVALID_ARGUMENT
  */
 typedef vkrope_result (*vkrope_record_callback)(void* user_data, VkCommandBuffer commands,
                                                 vkrope_error* error);

@@ -151,11 +151,13 @@ Result<T> result_of(Function* function, Arguments... arguments) noexcept {
     return result;
 }
 
-/// A callable, for the `void* user_data` of a callback.
+/// Refers to a callable, for the `void* user_data` of a callback.
 template <class Callable>
-void* pointer_to(Callable& callable) noexcept {
-    return const_cast<void*>(static_cast<const void*>(std::addressof(callable)));
-}
+struct Reference {
+    std::remove_reference_t<Callable>* to;
+
+    static auto& of(void* user_data) noexcept { return *static_cast<Reference*>(user_data)->to; }
+};
 
 // ---- Owners ----
 
@@ -400,17 +402,18 @@ inline Result<RopeParams> params_of(Result<vkrope_model*>&& read) {
     return {read.status, model ? RopeParams(*vkrope_model_get_params(model.get())) : RopeParams()};
 }
 inline Result<RopeParams> from_hf_config(std::string_view json, const ModelQuery& query = {}) {
-    return params_of(
-        result_of<vkrope_model*>(vkrope_model_from_hf_config, json.data(), json.size(), &query));
+    return params_of(result_of<vkrope_model*>(vkrope_model_from_hf_config,
+                                              json.data() ? json.data() : "", json.size(), &query));
 }
 /// `read` is called as a vkrope_read_at without `user`.
 template <class Read>
 Result<RopeParams> from_gguf(std::uint64_t file_bytes, Read&& read, const ModelQuery& query = {}) {
     const vkrope_read_at call = [](void* user, std::uint64_t offset, void* to, std::size_t bytes) {
-        return std::size_t((*static_cast<std::remove_reference_t<Read>*>(user))(offset, to, bytes));
+        return std::size_t(Reference<Read>::of(user)(offset, to, bytes));
     };
+    Reference<Read> user{std::addressof(read)};
     return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, file_bytes, call,
-                                              pointer_to(read), &query));
+                                              static_cast<void*>(&user), &query));
 }
 /// For a file in memory. Its beginning is enough if it has the metadata, the tensor infos and the
 /// data that is read.
@@ -420,7 +423,11 @@ inline Result<RopeParams> from_gguf(const void* data, std::size_t bytes,
         std::memcpy(to, static_cast<const char*>(from) + offset, count);
         return count;
     };
-    return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, bytes, data ? read : nullptr,
+    Result<RopeParams> none;
+    none.status.code = VKROPE_ERROR_INVALID_ARGUMENT;
+    std::strcpy(none.status.what, "data is null");
+    if (!data) return none;
+    return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, bytes, read,
                                               const_cast<void*>(data), &query));
 }
 inline Result<RopeParams> from_gguf_file(const std::string& path, const ModelQuery& query = {}) {
@@ -437,18 +444,20 @@ class DeviceList {
         return {list.status, DeviceList(std::move(list.value))};
     }
     DeviceList() noexcept = default;
-    explicit DeviceList(Owned<vkrope_device_list> list) noexcept : list_(std::move(list)) {
-        begin_ = vkrope_device_list_get(list_.get(), &count_);
-    }
+    explicit DeviceList(Owned<vkrope_device_list> list) noexcept : list_(std::move(list)) {}
 
-    const DeviceInfo* begin() const noexcept { return begin_; }
-    const DeviceInfo* end() const noexcept { return begin_ + count_; }
-    std::size_t size() const noexcept { return count_; }
+    const DeviceInfo* begin() const noexcept {
+        return vkrope_device_list_get(list_.get(), nullptr);
+    }
+    const DeviceInfo* end() const noexcept { return begin() + size(); }
+    std::size_t size() const noexcept {
+        std::uint32_t count = 0;
+        vkrope_device_list_get(list_.get(), &count);
+        return count;
+    }
 
    private:
     Owned<vkrope_device_list> list_;
-    const DeviceInfo* begin_ = nullptr;
-    std::uint32_t count_ = 0;
 };
 
 /// Nanoseconds of device time, if they are known.
@@ -485,11 +494,12 @@ class Device {
     Elapsed submit(Record&& record) noexcept {
         const vkrope_record_callback call = [](void* user, VkCommandBuffer commands,
                                                vkrope_error* error) {
-            const Status status = (*static_cast<std::remove_reference_t<Record>*>(user))(commands);
+            const Status status = Reference<Record>::of(user)(commands);
             *error = status;
             return status.code;
         };
-        return elapsed_of(vkrope_device_submit, get(), call, pointer_to(record));
+        Reference<Record> user{std::addressof(record)};
+        return elapsed_of(vkrope_device_submit, get(), call, static_cast<void*>(&user));
     }
     Status save_pipeline_cache() noexcept {
         return status_of(vkrope_device_save_pipeline_cache, get());
@@ -539,9 +549,15 @@ class AngleTable {
         const vkrope_rope_params params = rotation.view();
         return status_of(vkrope_angle_table_reach, table_.get(), &params, max_position);
     }
-    /// Of a table that is there, as layout().
-    const Angles& angles() const noexcept { return *vkrope_angle_table_get(table_.get()); }
-    const AngleTableLayout& layout() const noexcept { return *angles().layout; }
+    /// Zeros if there is no table, as layout().
+    Angles angles() const noexcept {
+        const Angles* of = vkrope_angle_table_get(table_.get());
+        return of ? *of : Angles{};
+    }
+    AngleTableLayout layout() const noexcept {
+        const Angles of = angles();
+        return of.layout ? *of.layout : AngleTableLayout{};
+    }
 
    private:
     Owned<vkrope_angle_table> table_;

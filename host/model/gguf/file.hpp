@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The head of a GGUF file: metadata and tensor locations. Reads no weights. Format: docs/gguf.md of
 // ggml. A size in the file is used only after a check that the file is that long. Memory and time
-// are bounded for files of any length: from_gguf() says by what.
+// are bounded for files of any length: vkrope_model_from_gguf says by what.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._declarations import ffi
 from ._errors import InvalidArgumentError
-from ._library import Owner, call, create, filled, lib, new_struct, text
+from ._library import Owner, call, create, lib, new_struct, text
 
 if TYPE_CHECKING:
     from ._device_array import DeviceArray
@@ -142,7 +142,9 @@ class Device(Owner):
     @property
     def info(self) -> DeviceInfo:
         """Properties of the device."""
-        return _info(lib.vkrope_device_get_info(self._open().pointer))
+        handle = self._open()
+        with handle.lock:
+            return _info(lib.vkrope_device_get_info(handle.pointer))
 
     def array(self, values: np.ndarray) -> DeviceArray:
         """Copies an array of at least one element into new device memory.

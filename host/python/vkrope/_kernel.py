@@ -259,7 +259,6 @@ class Kernel(Owner):
             record.parameters = _floats("parameters", parameters)
         if q_scale_tokens is not None:
             record.scale_tokens[0] = _floats("q_scale_tokens", q_scale_tokens)
-        record.angles = self._angles[0]
         for index, (name, (array, out)) in enumerate(given.items()):
             if array is None:
                 continue
@@ -314,6 +313,7 @@ class Kernel(Owner):
         """Records and submits; the device time in nanoseconds, or -1."""
         handle, parent = self._open(), self.device._open()
         with parent.lock:
+            record.angles = self._angles[0]
             arena = ffi.NULL if self._pushes else self._sets(handle, record)
 
             @ffi.callback("vkrope_record_callback", error=lib.VKROPE_ERROR_INTERNAL)

@@ -58,8 +58,8 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
 }  // namespace
 
 DeviceUnderTest::DeviceUnderTest(DeviceOptions options, std::optional<Traits> traits)
-    : timeout_ns_(options.timeout_ns), layer_error_(std::make_shared<std::string>()),
-      traits_(std::move(traits)) {
+    : timeout_ns_(options.timeout_ns == 0 ? 30'000'000'000 : options.timeout_ns),
+      layer_error_(std::make_shared<std::string>()), traits_(std::move(traits)) {
     options.user_data = layer_error_.get();
     options.on_message = [](void* first, VkBool32 is_error, const char* id, const char* text) {
         if (!is_error) {
