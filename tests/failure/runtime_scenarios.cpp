@@ -205,6 +205,7 @@ std::vector<Scenario> runtime_scenarios() {
     by_c("angle texture, factored", {}, make_table<VKROPE_ANGLES_FACTORED_TEXTURE>);
     by_c("numbers of computed angles", {}, make_table<VKROPE_ANGLES_COMPUTED>);
     by_c("submit", {}, submit_nothing);
+    all.back().allocations = 0;
     by_c("rotation", {}, rotate_once<VKROPE_ANGLES_AUTOMATIC>);
     by_c("rotation, computed angles", {}, rotate_once<VKROPE_ANGLES_COMPUTED>);
     by_c("rotation, float controls", controls, rotate_once<VKROPE_ANGLES_AUTOMATIC>);
