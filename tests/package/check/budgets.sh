@@ -12,7 +12,7 @@ parts='part         limit    aim  files
 data             -      -  ^tests/data/
 results        300    400  ^[a-z]+/results/
 shaders       5300   4400  ^shaders/
-interface     3050   3400  ^host/include/
+interface     3100   3400  ^host/include/
 frequencies   2600   2300  ^host/frequencies/
 kernel        6600   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2500   2000  ^host/runtime/
