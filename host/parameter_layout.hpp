@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which steps ops has, and where weights, biases and scales are in a parameter buffer. The
-// frequencies tier plans and fills it, the kernel tier reads it.
+// Tells which ops a tensor has, and where its weights, biases and scales are in a parameter buffer.
+// The frequencies tier plans and fills it, the kernel tier reads it.
 #pragma once
 
 #include "defaults.hpp"

@@ -52,7 +52,7 @@ struct Ops {
     std::optional<Second> second = {};
 };
 
-/// Whether ops changes anything.
+/// Whether any of the ops changes a channel.
 bool has_steps(const Ops& steps);
 
 /// An exact value, and how far f32 arithmetic as the contract has it may be away from it.
@@ -60,9 +60,9 @@ struct Approximate {
     long double value = 0, error = 0;
 };
 
-/// Finishes each token: calls visit(batch, token, [heads, head_dim]) with its channels, before they
-/// are stored. A tensor that is not rotated has an operation without inv_freq. With u = 2^-24, the
-/// error of a channel is carried from step to step:
+/// Applies the ops to each token: calls visit(batch, token, [heads, head_dim]) with its channels,
+/// before they are stored. A tensor that is not rotated has an operation without inv_freq. With u =
+/// 2^-24, the error of a channel is carried from step to step:
 ///
 /// - bias, scale: u for each addition, product and factor that is not a float.
 /// - rms norm: (k/2 + 5) u, and 2 u for the weight, relative to the result; k = ceil(log2

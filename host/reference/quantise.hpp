@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle of the last steps of ops: the Hadamard transform of a row, and the bytes that the
+// The oracle of the last ops: the Hadamard transform of a row, and the bytes that the
 // definition of a quantised type gives for a row of f32. In plain loops; it shares no code with
 // the library.
 //

@@ -34,6 +34,7 @@ struct Shape : HostShape {
     explicit Shape(const HostShape& of)
         : HostShape(of), positions(of.positions, of.positions + of.position_count) {
         batch = value_or(batch, 1u);
+        HostShape::positions = nullptr;  // the caller's
     }
 };
 

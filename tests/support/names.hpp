@@ -57,7 +57,7 @@ void check_error(const Error& error, Code code, const std::string& words) {
     check_names(error.what, words);
 }
 
-/// Whether one of a RopeParams's warnings names all of `words`.
+/// Whether one of the warnings names all of `words`.
 template <class RopeParams>
 bool warns(const RopeParams& rotation, const std::string& words) {
     return std::any_of(rotation.warnings.begin(), rotation.warnings.end(),

@@ -61,14 +61,14 @@ void alternate_axes(const ModelType& model, RopeParams& rotation);
 
 /// Reads the ops of a model.
 ///
-/// model    null if the table of model types does not have it: there is no ops then
+/// model    null if the table of model types does not have it: there are no ops then
 /// config   the objects that have the numbers of the language model
 /// scaling  the same, after the fields of rope_parameters or rope_scaling
 /// layer    the kind that is asked for
 ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
                    const LayerKind& layer);
 
-/// Whether the ops of a class depends on a key, of the model's own object or of its scaling.
+/// Whether the ops of a class depend on a key, of the model's own object or of its scaling.
 bool ops_reads(const std::string& model_type, const std::string& key);
 
 // ---- Keys that are refused, and keys that are not read ----
