@@ -3,7 +3,7 @@
 # What an engine takes on with kernel, frequencies and their C interface: how many bytes, which
 # symbols, which compiler flags. Measured in the tree that kernel_only.sh leaves.
 set -eu
-limit=$((200 * 1024))
+limit=$((195 * 1024))
 # Archives hold what a link drops, too: relocations, and each file's names and table of sections.
 archive_limit=$((2 * limit))
 rm -rf "$SCRATCH"
