@@ -8,9 +8,9 @@
 #include "cli/failure.hpp"
 #include "layer.hpp"
 #include "meaning.hpp"
-#include "reference/element.hpp"
-#include "reference/quantise.hpp"
 #include "runtime/device_impl.hpp"
+#include "verify/oracle/element.hpp"
+#include "verify/oracle/quantise.hpp"
 
 namespace vkrope::bench {
 
@@ -133,15 +133,14 @@ double LayerWithOps::distance(const std::vector<std::byte>& others) {
     const auto numbers = [](Element type, const std::byte* bytes, std::size_t size) {
         std::vector<float> made;
         if (is_quantised(type)) {
-            const auto store = reference::Store(std::uint32_t(type) - std::uint32_t(VKROPE_E4M3FN));
-            return reference::dequantise(store,
-                                         {reinterpret_cast<const std::uint8_t*>(bytes), size});
+            const auto store = oracle::Store(std::uint32_t(type) - std::uint32_t(VKROPE_E4M3FN));
+            return oracle::dequantise(store, {reinterpret_cast<const std::uint8_t*>(bytes), size});
         }
         const std::uint32_t each = element_bytes(type);
         for (std::size_t at = 0; at < size; at += each) {
             std::uint32_t bits = 0;
             std::memcpy(&bits, bytes + at, each);
-            made.push_back(reference::widen(reference::Type(type), bits));
+            made.push_back(oracle::widen(oracle::Type(type), bits));
         }
         return made;
     };

@@ -41,8 +41,8 @@ std::vector<std::uint32_t> axis_of_pairs(const Sections& sections, std::size_t p
     return axes;
 }
 
-reference::Operation operation_of(const Shape& shape, bool key) {
-    reference::Operation operation;
+oracle::Operation operation_of(const Shape& shape, bool key) {
+    oracle::Operation operation;
     operation.interleaved = shape.pairing == VKROPE_INTERLEAVED;
     operation.rotary_offset = key ? shape.k_offset : shape.q_offset;
     operation.inv_freq = rotation_of(shape).inv_freq;
@@ -55,8 +55,8 @@ reference::Operation operation_of(const Shape& shape, bool key) {
                              axes = axis_of_pairs(shape.sections, operation.inv_freq.size()),
                              tokens = shape.tokens,
                              inv_freq = operation.inv_freq](std::int64_t token, std::size_t pair) {
-            return reference::exact_cos_sin(
-                ids[std::size_t{axes[pair]} * tokens + std::size_t(token)], inv_freq[pair]);
+            return oracle::exact_cos_sin(ids[std::size_t{axes[pair]} * tokens + std::size_t(token)],
+                                         inv_freq[pair]);
         };
     }
     return operation;
@@ -81,8 +81,8 @@ Pattern::Pattern(Element element) : bytes_(element_bytes(element)), period_(peri
     std::mt19937 generator(3);
     std::uniform_real_distribution<float> values(-4, 4);
     for (std::uint64_t i = 0; i < period; ++i) {
-        const std::uint32_t bits = reference::narrow(reference::Type(std::uint32_t(element)),
-                                                     values(generator));
+        const std::uint32_t bits = oracle::narrow(oracle::Type(std::uint32_t(element)),
+                                                  values(generator));
         std::memcpy(period_.data() + i * bytes_, &bits, bytes_);
     }
 }
@@ -98,7 +98,7 @@ std::vector<std::byte> Pattern::at(std::uint64_t first, std::uint64_t count) con
     return bytes;
 }
 
-std::string failure_of(const reference::Verdict& verdict, double bound_u) {
+std::string failure_of(const oracle::Verdict& verdict, double bound_u) {
     const char* what = verdict.nan_mismatch
                            ? "a value is NaN but the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a channel that is not rotated changed"
@@ -114,20 +114,20 @@ std::string failure_of(const reference::Verdict& verdict, double bound_u) {
 Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
                double bound_u) {
     const Pattern pattern(element);
-    reference::Tensor tensor{.type = reference::Type(std::uint32_t(element)),
-                             .heads = key ? shape.k_heads : shape.q_heads,
-                             .head_dim = key ? shape.k_head_dim : shape.q_head_dim};
+    oracle::Tensor tensor{.type = oracle::Type(std::uint32_t(element)),
+                          .heads = key ? shape.k_heads : shape.q_heads,
+                          .head_dim = key ? shape.k_head_dim : shape.q_head_dim};
     const std::uint64_t elements_a_token = tensor.heads * tensor.head_dim;
     tensor.token_stride = elements_a_token;
     tensor.head_stride = tensor.head_dim;
     const bool scattered = key && shape.scatters();
-    reference::Operation operation = operation_of(shape, key);
+    oracle::Operation operation = operation_of(shape, key);
     Checked checked;
     for (const Block& block : scattered ? std::vector<Block>{{0, shape.rows()}}
                                         : blocks_of(shape.rows(), elements_a_token)) {
         tensor.tokens = block.tokens;
         operation.positions = positions_of(shape, block);
-        reference::Tensor out = tensor;
+        oracle::Tensor out = tensor;
         std::uint64_t first = block.first * elements_a_token,
                       count = block.tokens * elements_a_token;
         const std::vector<std::byte> input = pattern.at(first, count);
@@ -141,8 +141,8 @@ Checked verify(const Shape& shape, Element element, bool key, const ReadElements
             first = 0, count = shape.k_out_elements();
         }
         const std::vector<std::byte> got = output(first, count);
-        const reference::Verdict verdict = reference::compare(tensor, out, operation, input.data(),
-                                                              got.data());
+        const oracle::Verdict verdict = oracle::compare(tensor, out, operation, input.data(),
+                                                        got.data());
         checked.elements += verdict.elements;
         checked.error_u = std::max(checked.error_u, verdict.largest_error_u);
         if (checked.failure.empty()) checked.failure = failure_of(verdict, bound_u);

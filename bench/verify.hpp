@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "reference/oracle.hpp"
 #include "shapes.hpp"
+#include "verify/oracle/oracle.hpp"
 
 namespace vkrope::bench {
 
@@ -27,12 +27,12 @@ class Pattern {
 struct Checked {
     std::uint64_t elements = 0;  // number of compared elements
     double share = 0;            // compared share of the tensor
-    double error_u = 0;          // reference::Verdict::largest_error_u
+    double error_u = 0;          // oracle::Verdict::largest_error_u
     std::string failure;         // empty: no error
 };
 
 /// Returns the fault of a verdict, given an error bound in u; empty if there is none.
-std::string failure_of(const reference::Verdict& verdict, double bound_u);
+std::string failure_of(const oracle::Verdict& verdict, double bound_u);
 
 /// Reads `count` elements of an output, from index `first` on.
 using ReadElements =

@@ -21,7 +21,7 @@ __attribute__((
 __attribute__((cold, format(printf, 2, 3)))
 #endif
 inline Status
-error(Code code, const char* format, ...) noexcept {
+error(ErrorCode code, const char* format, ...) noexcept {
     Status status;
     status.code = code;
     std::va_list arguments;
@@ -98,11 +98,12 @@ constexpr const char* result_name(VkResult result) noexcept {
 
 /// The status for a VkResult that `call` returned.
 inline Status vulkan_error(VkResult result, const char* call) noexcept {
-    const Code code = result == VK_ERROR_OUT_OF_HOST_MEMORY     ? VKROPE_ERROR_OUT_OF_HOST_MEMORY
-                      : result == VK_ERROR_OUT_OF_DEVICE_MEMORY ? VKROPE_ERROR_OUT_OF_DEVICE_MEMORY
-                      : result == VK_ERROR_DEVICE_LOST          ? VKROPE_ERROR_DEVICE_LOST
-                      : result == VK_TIMEOUT                    ? VKROPE_ERROR_TIMEOUT
-                                                                : VKROPE_ERROR_VULKAN;
+    const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY ? VKROPE_ERROR_OUT_OF_HOST_MEMORY
+                           : result == VK_ERROR_OUT_OF_DEVICE_MEMORY
+                               ? VKROPE_ERROR_OUT_OF_DEVICE_MEMORY
+                           : result == VK_ERROR_DEVICE_LOST ? VKROPE_ERROR_DEVICE_LOST
+                           : result == VK_TIMEOUT           ? VKROPE_ERROR_TIMEOUT
+                                                            : VKROPE_ERROR_VULKAN;
     const char* known = result_name(result);
     Status status = known ? error(code, "%s returned %s", call, known)
                           : error(code, "%s returned VkResult %d", call, int(result));

@@ -68,7 +68,7 @@ std::string sentence(SentenceFor<Values...> of, const Values&... values) {
     return filled(of.text, {value_text(values)...});
 }
 
-[[noreturn]] inline void fail(Code code, const std::string& what) {
+[[noreturn]] inline void fail(ErrorCode code, const std::string& what) {
     throw ImportError{error(code, "%s", what.c_str())};
 }
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "reference/quantise_verdict.hpp"
+#include "verify/oracle/quantise_verdict.hpp"
 
 namespace vkrope::verify {
 namespace {
@@ -30,27 +30,26 @@ std::string problem_of(const Operation& operation, vkrope_tensor_index which, co
     const std::byte* output = after.data() + operation.call.out[which].where.offset;
     const double bound_u = bound_of(operation);
     const bool any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
-    if (any_angles && (of.store || reference::has_steps(of.steps))) {
+    if (any_angles && (of.store || oracle::has_steps(of.steps))) {
         return {};
     }
     if (of.store) {
         const std::vector<float> scales = made_scales(operation, which, after);
-        const reference::CodesVerdict verdict = reference::compare_codes(
+        const oracle::CodesVerdict verdict = oracle::compare_codes(
             of.in, of.out, of.rotation, of.steps, bound_u, input, *of.store,
             {reinterpret_cast<const std::uint8_t*>(output), operation.call.out[which].where.range},
             scales);
         return verdict.right() ? "" : verdict.first_wrong;
     }
-    if (reference::has_steps(of.steps)) {
-        const reference::OpsVerdict verdict = reference::compare(of.in, of.out, of.rotation,
-                                                                 of.steps, bound_u, input, output);
+    if (oracle::has_steps(of.steps)) {
+        const oracle::OpsVerdict verdict = oracle::compare(of.in, of.out, of.rotation, of.steps,
+                                                           bound_u, input, output);
         return verdict.right()
                    ? ""
                    : std::to_string(verdict.within) + " of " + std::to_string(verdict.elements) +
                          " values are within the contract: " + verdict.worst;
     }
-    const reference::Verdict verdict = reference::compare(of.in, of.out, of.rotation, input,
-                                                          output);
+    const oracle::Verdict verdict = oracle::compare(of.in, of.out, of.rotation, input, output);
     if (!any_angles) {
         largest_error_u = std::max(largest_error_u.value_or(0), verdict.largest_error_u);
     }
@@ -81,7 +80,7 @@ void leave_out_outputs(const Operation& operation, Bytes& rest) {
         if (!has(operation, which)) {
             continue;
         }
-        const reference::Tensor out = rows_of(operation, which, true);
+        const oracle::Tensor out = rows_of(operation, which, true);
         each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
             leave_out(byte, row_bytes_of(operation, which));
             if (makes_scales(operation, which)) {
@@ -97,10 +96,9 @@ void leave_out_outputs(const Operation& operation, Bytes& rest) {
 
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,
                      const std::function<void(std::uint64_t row, std::size_t byte)>& visit) {
-    reference::each_row(rows_of(operation, which, true),
-                        [&](std::uint64_t row, std::uint64_t first) {
-                            visit(row, byte_of(operation, which, first));
-                        });
+    oracle::each_row(rows_of(operation, which, true), [&](std::uint64_t row, std::uint64_t first) {
+        visit(row, byte_of(operation, which, first));
+    });
 }
 
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after) {
@@ -120,7 +118,7 @@ std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index w
     if (!makes_scales(operation, which)) {
         return {};
     }
-    const reference::Tensor out = rows_of(operation, which, true);
+    const oracle::Tensor out = rows_of(operation, which, true);
     std::vector<float> scales(tokens_of(operation) * out.heads);
     for (std::size_t row = 0; row < scales.size(); ++row) {
         if (const auto at = scale_of(operation, which, out, row)) {

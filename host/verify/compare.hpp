@@ -14,7 +14,7 @@ inline constexpr vkrope_tensor_index every_tensor[] = {VKROPE_Q, VKROPE_K, VKROP
 
 struct Verdict {
     std::string problem = {};  // the first that was found; empty: all is right
-    /// Of tensors without steps beside the rotation, see reference::Verdict; none: all have them.
+    /// Of tensors without steps beside the rotation, see oracle::Verdict; none: all have them.
     std::optional<double> largest_error_u = {};
 };
 
@@ -27,7 +27,7 @@ struct Verdict {
 Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
                 std::span<const vkrope_call> calls = {});
 
-/// Calls visit(row, byte) for each row of a tensor that is stored, see reference::each_row().
+/// Calls visit(row, byte) for each row of a tensor that is stored, see oracle::each_row().
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,
                      const std::function<void(std::uint64_t row, std::size_t byte)>& visit);
 

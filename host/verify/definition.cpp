@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "reference/rows.hpp"
+#include "verify/oracle/rows.hpp"
 
 namespace vkrope::verify {
 namespace {
@@ -45,9 +45,9 @@ std::uint32_t summed_axes_of(const Operation& operation) {
 
 /// The pages that the range of an output holds.
 std::uint64_t pages_of(const Operation& operation, vkrope_tensor_index which,
-                       const reference::Tensor& rows, const reference::Cache& cache) {
+                       const oracle::Tensor& rows, const oracle::Cache& cache) {
     const vkrope_element element = operation.info.tensor[which].out;
-    const std::uint64_t block = is_quantised(element) ? reference::block_channels(store_of(element))
+    const std::uint64_t block = is_quantised(element) ? oracle::block_channels(store_of(element))
                                                       : 1;
     const std::uint64_t channels = operation.call.out[which].where.range /
                                    stored_bytes(element, block) * block;
@@ -56,9 +56,9 @@ std::uint64_t pages_of(const Operation& operation, vkrope_tensor_index which,
     return channels < page ? 0 : (channels - page) / cache.page_stride + 1;
 }
 
-reference::Cache cache_of(const Operation& operation, const reference::Tensor& rows) {
+oracle::Cache cache_of(const Operation& operation, const oracle::Tensor& rows) {
     const vkrope_paged_cache& paged = operation.call.paged_cache;
-    reference::Cache cache;
+    oracle::Cache cache;
     cache.page_size = std::max(paged.page_size, 1u);
     cache.row_stride = stride_of(paged.row_stride, rows.heads * rows.head_dim);
     cache.page_stride = stride_of(paged.page_stride, cache.page_size * cache.row_stride);
@@ -72,12 +72,12 @@ reference::Cache cache_of(const Operation& operation, const reference::Tensor& r
     return cache;
 }
 
-reference::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameters) {
+oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameters) {
     const vkrope_norm& norm = info.ops.norm;
-    reference::Norm made;
-    made.kind = norm.kind == VKROPE_NORM_RMS     ? reference::NormKind::rms
-                : norm.kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
-                                                 : reference::NormKind::none;
+    oracle::Norm made;
+    made.kind = norm.kind == VKROPE_NORM_RMS     ? oracle::NormKind::rms
+                : norm.kind == VKROPE_NORM_LAYER ? oracle::NormKind::layer
+                                                 : oracle::NormKind::none;
     made.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
     made.after = norm.place == VKROPE_NORM_PLACE_AFTER;
     made.eps = static_cast<double>(norm.eps);
@@ -90,12 +90,12 @@ reference::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parame
     return made;
 }
 
-reference::Ops steps_of(const Operation& operation, vkrope_tensor_index which) {
+oracle::Ops steps_of(const Operation& operation, vkrope_tensor_index which) {
     const vkrope_tensor_info& info = operation.info.tensor[which];
     const vkrope_ops& ops = info.ops;
     const Parameters& parameters = operation.parameters[which];
     const auto or_1 = [](float factor) { return factor == 0 ? 1.0 : double{factor}; };
-    reference::Ops steps;
+    oracle::Ops steps;
     steps.bias = doubles(parameters.bias);
     steps.norm = norm_of(info, parameters);
     steps.clip = static_cast<double>(ops.clip);
@@ -117,9 +117,9 @@ reference::Ops steps_of(const Operation& operation, vkrope_tensor_index which) {
     return steps;
 }
 
-reference::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor_index which) {
+oracle::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor_index which) {
     const vkrope_tensor_info& info = operation.info.tensor[which];
-    reference::QuantisedStore store;
+    oracle::QuantisedStore store;
     store.type = store_of(info.out);
     store.given = operation.parameters[which].store_scale;
     if (operation.info.two_parameter_sets != 0) {
@@ -132,11 +132,10 @@ reference::QuantisedStore quantised_store(const Operation& operation, vkrope_ten
     return store;
 }
 
-reference::Operation rotation_of(const Operation& operation, vkrope_tensor_index which,
-                                 bool flushes) {
+oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index which, bool flushes) {
     const vkrope_kernel_info& info = operation.info;
     const std::vector<std::int64_t> positions = positions_of(operation);
-    reference::Operation rotation;
+    oracle::Operation rotation;
     rotation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
     rotation.covered = beyond;
     for (std::size_t token = 0; token < tokens_of(operation); ++token) {
@@ -160,9 +159,9 @@ reference::Operation rotation_of(const Operation& operation, vkrope_tensor_index
     rotation.head_groups = head_groups_of(operation);
     rotation.inv_freq.resize(rotation.head_groups * info.rotary_dim / 2);  // only counted
     rotation.attention_factor = operation.attention_factor;
-    rotation.gain = static_cast<reference::Gain>(operation.call.gain);
+    rotation.gain = static_cast<oracle::Gain>(operation.call.gain);
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {  // any values: they are not compared
-        rotation.cos_sin = [](std::int64_t, std::size_t) { return reference::CosSin{}; };
+        rotation.cos_sin = [](std::int64_t, std::size_t) { return oracle::CosSin{}; };
         return rotation;
     }
     rotation.cos_sin = [&operation, positions](std::int64_t token, std::size_t pair) {
@@ -175,14 +174,14 @@ reference::Operation rotation_of(const Operation& operation, vkrope_tensor_index
 
 std::size_t stored_bytes(vkrope_element element, std::size_t channels) {
     if (!is_quantised(element)) {
-        return channels * reference::bytes_of(type_of(element));
+        return channels * oracle::bytes_of(type_of(element));
     }
-    const reference::Store store = store_of(element);
-    return channels / reference::block_channels(store) * reference::block_bytes(store);
+    const oracle::Store store = store_of(element);
+    return channels / oracle::block_channels(store) * oracle::block_bytes(store);
 }
 
 bool has_steps(const Operation& operation, vkrope_tensor_index which) {
-    return reference::has_steps(steps_of(operation, which));
+    return oracle::has_steps(steps_of(operation, which));
 }
 
 std::vector<std::int64_t> positions_of(const Operation& operation) {
@@ -246,15 +245,14 @@ std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair) {
     return axis;
 }
 
-reference::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
+oracle::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
     const float angle = static_cast<float>(position) * static_cast<float>(inv_freq);
     const auto wide = static_cast<long double>(angle);
     return {std::cos(wide), std::sin(wide)};
 }
 
-reference::CosSin exact_cos_sin(const Operation& operation,
-                                const std::vector<std::int64_t>& positions, std::size_t token,
-                                std::size_t pair) {
+oracle::CosSin exact_cos_sin(const Operation& operation, const std::vector<std::int64_t>& positions,
+                             std::size_t token, std::size_t pair) {
     const std::size_t pairs = operation.info.rotary_dim / 2, j = pair % pairs;
     const std::uint32_t summed = summed_axes_of(operation);
     const double* inv_freq = &operation.inv_freq[pair / pairs * summed * pairs + j];
@@ -262,15 +260,15 @@ reference::CosSin exact_cos_sin(const Operation& operation,
         const std::int64_t position = positions[axis * tokens_of(operation) + token];
         return operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32
                    ? float32_cos_sin(position, frequency)
-                   : reference::exact_cos_sin(position, frequency);
+                   : oracle::exact_cos_sin(position, frequency);
     };
-    reference::CosSin angle = on_axis(
-        axis_of(operation.info.sections, static_cast<std::uint32_t>(j)), *inv_freq);
+    oracle::CosSin angle = on_axis(axis_of(operation.info.sections, static_cast<std::uint32_t>(j)),
+                                   *inv_freq);
     for (std::uint32_t axis = 1; axis < summed; ++axis) {
-        angle = reference::sum_of(angle, on_axis(axis, inv_freq[axis * pairs]));
+        angle = oracle::sum_of(angle, on_axis(axis, inv_freq[axis * pairs]));
     }
     if (operation.info.phase != 0) {
-        angle = reference::sum_of(angle, reference::exact_cos_sin(1, operation.phase[pair]));
+        angle = oracle::sum_of(angle, oracle::exact_cos_sin(1, operation.phase[pair]));
     }
     return angle;
 }
@@ -285,11 +283,11 @@ double bound_of(const Operation& operation) {
            (factor && operation.call.gain != VKROPE_GAIN_APPLY ? 2 : 0);
 }
 
-reference::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output) {
+oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output) {
     const vkrope_tensor_info& info = operation.info.tensor[which];
     const vkrope_tensor& tensor = output ? operation.call.out[which] : operation.call.in[which];
-    reference::Tensor rows;
-    rows.type = is_quantised(info.out) && output ? reference::Type::f32
+    oracle::Tensor rows;
+    rows.type = is_quantised(info.out) && output ? oracle::Type::f32
                                                  : type_of(output ? info.out : info.in);
     rows.batch = batch_of(operation);
     rows.tokens = operation.call.tokens;
@@ -303,7 +301,7 @@ reference::Tensor rows_of(const Operation& operation, vkrope_tensor_index which,
         rows.cache->pages = pages_of(operation, which, rows, *rows.cache);
         const vkrope_tensor_index other = which == VKROPE_K ? VKROPE_V : VKROPE_K;
         if (has(operation, other)) {
-            reference::Tensor of_other = rows;
+            oracle::Tensor of_other = rows;
             of_other.heads = operation.call.out[other].heads;
             of_other.head_dim = operation.info.tensor[other].head_dim;
             of_other.head_stride = stride_of(operation.call.out[other].head_stride,
@@ -337,13 +335,13 @@ std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::
 }
 
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
-                                      const reference::Tensor& out, std::uint64_t row) {
+                                      const oracle::Tensor& out, std::uint64_t row) {
     if (!out.cache) {
         return row;
     }
-    const reference::Cache& cache = *out.cache;
+    const oracle::Cache& cache = *out.cache;
     const std::int64_t slot = cache.slot_mapping[row / out.heads];
-    if (!reference::has_row(cache, slot)) {
+    if (!oracle::has_row(cache, slot)) {
         return std::nullopt;
     }
     const auto at = static_cast<std::uint64_t>(slot);
@@ -356,14 +354,14 @@ std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_
 std::uint32_t tokens_out_of_range(const Operation& operation) {
     const std::vector<std::int64_t> positions = positions_of(operation);
     const vkrope_tensor_index cached = has(operation, VKROPE_K) ? VKROPE_K : VKROPE_V;
-    const std::optional<reference::Cache> cache = operation.info.scatter_kv != 0 &&
-                                                          has(operation, cached)
-                                                      ? rows_of(operation, cached, true).cache
-                                                      : std::nullopt;
+    const std::optional<oracle::Cache> cache = operation.info.scatter_kv != 0 &&
+                                                       has(operation, cached)
+                                                   ? rows_of(operation, cached, true).cache
+                                                   : std::nullopt;
     std::uint32_t count = 0;
     for (std::size_t token = 0; token < tokens_of(operation); ++token) {
         const std::int64_t slot = cache ? cache->slot_mapping[token] : -1;
-        const bool outside = slot != -1 && !reference::has_row(*cache, slot);
+        const bool outside = slot != -1 && !oracle::has_row(*cache, slot);
         count += outside || !is_covered(operation, positions, token) ? 1 : 0;
     }
     return count;

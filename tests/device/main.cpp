@@ -102,7 +102,7 @@ Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
     Bytes bytes(count * element_bytes(element));
     for (std::size_t i = 0; i < count; ++i) {
         const long double x = (static_cast<long double>(generator()) / 0x1p32L - 0.5L) * 8;
-        const std::uint32_t bits = reference::narrow(type_of(element), x);
+        const std::uint32_t bits = oracle::narrow(type_of(element), x);
         std::memcpy(bytes.data() + i * element_bytes(element), &bits, element_bytes(element));
     }
     return bytes;
@@ -140,7 +140,7 @@ void check_contract(const RopeParams& rotation, const HostShape& shape, bool key
                         given = key ? shape.head_dim[K] : shape.head_dim[Q];
     const std::uint64_t D = given ? given : rotation.head_dim, S = shape.tokens,
                         B = std::max(shape.batch, 1u);
-    reference::Tensor tensor{
+    oracle::Tensor tensor{
         .type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};
     switch (shape.layout) {
         case VKROPE_LAYOUT_BHSD:
@@ -155,7 +155,7 @@ void check_contract(const RopeParams& rotation, const HostShape& shape, bool key
             tensor.token_stride = heads * D, tensor.head_stride = D,
             tensor.batch_stride = S * heads * D;
     }
-    reference::Operation operation;
+    oracle::Operation operation;
     operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
     operation.inverse = direction == VKROPE_INVERSE;
     operation.rotary_offset = key ? rotation.k_rotary_offset : rotation.q_rotary_offset;
@@ -170,7 +170,7 @@ void check_contract(const RopeParams& rotation, const HostShape& shape, bool key
                                                      : shape.positions[b * S + s]);
         }
     }
-    const reference::Verdict verdict = reference::compare(tensor, operation, in.data(), out.data());
+    const oracle::Verdict verdict = oracle::compare(tensor, operation, in.data(), out.data());
     INFO(verdict.worst);
     CHECK(verdict.elements == B * S * heads * D);
     CHECK_FALSE(verdict.nan_mismatch);

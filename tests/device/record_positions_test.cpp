@@ -117,7 +117,7 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     PositionCall good{.batch = 2, .tokens = 8};
     good.out = part(buffer, 0, 64);
     const auto breaks = [&](auto change, const char* names,
-                            Code code = VKROPE_ERROR_INVALID_ARGUMENT) {
+                            ErrorCode code = VKROPE_ERROR_INVALID_ARGUMENT) {
         PositionCall call = good;
         change(call);
         const Status status = record_positions(VkCommandBuffer(1), kernel.get(), call,

@@ -13,7 +13,7 @@ namespace vkrope::test {
 
 namespace {
 
-Code code_for(VkResult result) {
+ErrorCode code_for(VkResult result) {
     switch (result) {
         case VK_ERROR_OUT_OF_HOST_MEMORY: return VKROPE_ERROR_OUT_OF_HOST_MEMORY;
         case VK_ERROR_OUT_OF_DEVICE_MEMORY: return VKROPE_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -39,7 +39,7 @@ class Tolerated {
     explicit Tolerated(const std::vector<Tolerance>& list) : list_(list), seen_(list.size()) {}
 
     bool operator()(const Scenario& scenario, const std::string& entry, VkResult result,
-                    Code outcome) {
+                    ErrorCode outcome) {
         for (std::size_t i = 0; i < list_.size(); ++i) {
             const Tolerance& one = list_[i];
             if (scenario.name.rfind(one.scenario, 0) != 0 || one.entry != entry) continue;
@@ -59,7 +59,7 @@ class Tolerated {
                       << ": tolerated, but it never comes to that");
             for (const VkResult result : list_[i].results)
                 CHECK_MESSAGE(seen_[i].results.contains(result), int(result));
-            for (const Code outcome : list_[i].outcomes)
+            for (const ErrorCode outcome : list_[i].outcomes)
                 CHECK_MESSAGE(seen_[i].outcomes.contains(outcome), int(outcome));
         }
     }
@@ -68,7 +68,7 @@ class Tolerated {
     struct Seen {
         bool applies = false;
         std::set<VkResult> results;
-        std::set<Code> outcomes;
+        std::set<ErrorCode> outcomes;
     };
     const std::vector<Tolerance>& list_;
     std::vector<Seen> seen_;

@@ -41,7 +41,7 @@ struct Tolerance {
     const char* scenario;  ///< start of its name
     const char* entry;
     std::vector<VkResult> results;
-    std::vector<Code> outcomes;
+    std::vector<ErrorCode> outcomes;
     const char* reason;
 };
 

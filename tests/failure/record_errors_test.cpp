@@ -34,7 +34,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
                                .push_descriptors = push_descriptors},
                               kernel_info(), 3);
             const KernelHost& host = recorder.host;
-            const auto refused = [&](const Call& call, Code code) {
+            const auto refused = [&](const Call& call, ErrorCode code) {
                 const Status status = recorder(call);
                 INFO(status.what);
                 CHECK(status.code == code);
@@ -61,7 +61,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
 }
 
 TEST_CASE("record: an error of the ops records nothing, not even the dispatches before it") {
-    const auto refused = [](Recorder& by, const Call& call, Code code, const char* words) {
+    const auto refused = [](Recorder& by, const Call& call, ErrorCode code, const char* words) {
         check_error(by(call), code, words);
         CHECK(fake().calls().empty());
     };

@@ -20,15 +20,15 @@ may_include model "$shared|model/.*"
 may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)"
 may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)"
 may_include runtime "$shared|runtime/.*"
-may_include reference 'reference/.*'
-may_include verify 'reference/.*|verify/.*|meaning\.hpp|vkrope/vkrope\.hp?p?'
+may_include verify/oracle 'verify/oracle/.*'
+may_include verify 'verify/.*|meaning\.hpp|vkrope/vkrope\.hp?p?'
 for file in operation.hpp definition.hpp definition.cpp compare.hpp compare.cpp; do
-    may_include "verify/$file" 'reference/.*|verify/(operation|definition|compare)\.hpp|vkrope/vkrope\.h'
+    may_include "verify/$file" 'verify/(oracle/.*|operation|definition|compare)\.hpp|vkrope/vkrope\.h'
 done
 
 # The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
-reference='oracle|turns|rows|ops|element|quantise|quantise_verdict|code_edges'
-tiers="vkrope/.*|meaning\.hpp|divide_up\.hpp|reference/($reference)\.hpp|verify/.*"
+oracle='oracle|turns|rows|ops|element|quantise|quantise_verdict|code_edges'
+tiers="vkrope/.*|meaning\.hpp|divide_up\.hpp|verify/[a-z_]+\.hpp|verify/oracle/($oracle)\.hpp"
 may_include tools/cli "$tiers|cli/.*"
 may_include tools/io \
     "$tiers|(cli|io)/.*|model/(gguf/model|hf/config|json_document)\.hpp"

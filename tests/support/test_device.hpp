@@ -9,7 +9,7 @@
 #include <random>
 
 #include "meaning.hpp"
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
@@ -41,8 +41,8 @@ inline void must(const Status& status) {
 /// Stored elements in host memory.
 using Bytes = std::vector<std::byte>;
 
-inline reference::Type type_of(Element element) {
-    return reference::Type(std::uint32_t(element));
+inline oracle::Type type_of(Element element) {
+    return oracle::Type(std::uint32_t(element));
 }
 
 /// `count` elements, uniform in [-4, 4], repeatable.
@@ -55,7 +55,7 @@ inline std::uint32_t stored(Element element, const Bytes& bytes, std::size_t ind
 }
 
 inline float value(Element element, const Bytes& bytes, std::size_t index) {
-    return reference::widen(type_of(element), stored(element, bytes, index));
+    return oracle::widen(type_of(element), stored(element, bytes, index));
 }
 
 /// A rotation with inv_freq base^(-2j/R) and the windows of Q and of K.

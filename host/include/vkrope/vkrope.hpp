@@ -28,7 +28,7 @@ using AngleSource = vkrope_angle_source;
 using AngleUpload = vkrope_angle_upload;
 using Boundary = vkrope_boundary;
 using Call = vkrope_call;
-using Code = vkrope_result;
+using ErrorCode = vkrope_result;
 using Conversion = vkrope_conversion;
 using DeepseekYarnScaling = vkrope_deepseek_yarn_scaling;
 using DescriptorArena = vkrope_arena;
@@ -102,7 +102,7 @@ inline constexpr std::int64_t broadcast = VKROPE_BROADCAST;
 
 /// The outcome of a call. Has a fixed size, so reporting an error allocates nothing.
 struct [[nodiscard]] Status : vkrope_error {
-    Status(Code of = VKROPE_SUCCESS) noexcept {
+    Status(ErrorCode of = VKROPE_SUCCESS) noexcept {
         code = of;
         what[0] = 0;
     }

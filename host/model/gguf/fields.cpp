@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model/gguf/steps.hpp"
+#include "model/gguf/readers.hpp"
 
 namespace vkrope {
 namespace {

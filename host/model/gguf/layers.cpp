@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/gguf/steps.hpp"
+#include "model/gguf/readers.hpp"
 
 namespace vkrope {
 namespace {

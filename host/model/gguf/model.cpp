@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "defaults.hpp"
-#include "model/gguf/steps.hpp"
+#include "model/gguf/readers.hpp"
 #include "model/rotation_rules.hpp"
 #include "status.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/gguf/steps.hpp"
+#include "model/gguf/readers.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {

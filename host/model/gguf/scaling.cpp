@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/gguf/steps.hpp"
+#include "model/gguf/readers.hpp"
 
 namespace vkrope {
 namespace {

@@ -10,7 +10,7 @@
 #include "defaults.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/nesting.hpp"
-#include "model/hf/steps.hpp"
+#include "model/hf/readers.hpp"
 #include "model/rotation_rules.hpp"
 
 namespace vkrope {

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "model/hf/steps.hpp"
+#include "model/hf/readers.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/hf/steps.hpp"
+#include "model/hf/readers.hpp"
 
 namespace vkrope {
 namespace {

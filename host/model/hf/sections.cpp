@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/hf/steps.hpp"
+#include "model/hf/readers.hpp"
 
 namespace vkrope {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "model/hf/steps.hpp"
+#include "model/hf/readers.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {

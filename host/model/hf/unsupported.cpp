@@ -4,7 +4,7 @@
 #include <set>
 
 #include "model/hf/nesting.hpp"
-#include "model/hf/steps.hpp"
+#include "model/hf/readers.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {

@@ -8,8 +8,8 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::CosSin;
-using reference::Operation;
+using oracle::CosSin;
+using oracle::Operation;
 
 }  // namespace
 
@@ -48,8 +48,8 @@ void set_frequencies(Operation& operation, const std::vector<double>& inv_freq) 
     operation.inv_freq = inv_freq;
 }
 
-double rounded_to(reference::Type type, long double value) {
-    return reference::widen(type, reference::narrow(type, value));
+double rounded_to(oracle::Type type, long double value) {
+    return oracle::widen(type, oracle::narrow(type, value));
 }
 
 bool differ(const std::vector<double>& a, const std::vector<double>& b) {
@@ -113,7 +113,7 @@ Attempt cos_and_sin_exchanged(const Evidence& evidence) {
     return with(evidence, [&evidence](Operation& operation) {
         operation.cos_sin = [inv_freq = evidence.operation.inv_freq](std::int64_t position,
                                                                      std::size_t pair) {
-            const CosSin turn = reference::exact_cos_sin(position, inv_freq[pair]);
+            const CosSin turn = oracle::exact_cos_sin(position, inv_freq[pair]);
             return CosSin{turn.sin, turn.cos};
         };
     });

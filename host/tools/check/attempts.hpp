@@ -41,13 +41,13 @@ std::vector<double> multipliers(const Evidence& evidence);
 bool is_partial(const Evidence& evidence);
 
 /// Channels from the rotary offset to the end of the last window.
-std::uint64_t channels_to_end(const reference::Operation& operation);
+std::uint64_t channels_to_end(const oracle::Operation& operation);
 
 /// Replaces the frequencies. Another number of them has one window.
-void set_frequencies(reference::Operation& operation, const std::vector<double>& inv_freq);
+void set_frequencies(oracle::Operation& operation, const std::vector<double>& inv_freq);
 
 /// The nearest number of the type, ties to even.
-double rounded_to(reference::Type type, long double value);
+double rounded_to(oracle::Type type, long double value);
 
 /// Whether two lists of frequencies differ by more than rounding.
 bool differ(const std::vector<double>& a, const std::vector<double>& b);

@@ -108,8 +108,8 @@ Evidence evidence_of(const RotateOptions& options, const RotateInputs& inputs) {
     set_angles(rotation, evidence.operation);
     switch (options.gain) {
         case VKROPE_GAIN_APPLY: break;
-        case VKROPE_GAIN_OMIT: evidence.operation.gain = reference::Gain::omit; break;
-        case VKROPE_GAIN_DIVIDE_OUT: evidence.operation.gain = reference::Gain::divide_out; break;
+        case VKROPE_GAIN_OMIT: evidence.operation.gain = oracle::Gain::omit; break;
+        case VKROPE_GAIN_DIVIDE_OUT: evidence.operation.gain = oracle::Gain::divide_out; break;
     }
     evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
     evidence.further = further_axes(rotation, inputs.positions, inputs.batch, inputs.tokens);

@@ -11,10 +11,10 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::QuantisedStore, reference::Rounding, reference::Store;
+using oracle::QuantisedStore, oracle::Rounding, oracle::Store;
 
 bool in_blocks(Store type) {
-    return reference::block_channels(type) != 1;
+    return oracle::block_channels(type) != 1;
 }
 
 bool has_nibbles(Store type) {
@@ -118,7 +118,7 @@ void add_scales(const StoredOutput& stored, const Add& add) {
 }
 
 template <class Add>
-void add_orders(Store type, const reference::Tensor& out, const Add& add) {
+void add_orders(Store type, const oracle::Tensor& out, const Add& add) {
     if (has_nibbles(type)) {
         add("nibbles_exchanged", "a byte has the code of channel j in its high half",
             [](StoreTrial& trial) { trial.reorder = exchange_nibbles; });
@@ -128,7 +128,7 @@ void add_orders(Store type, const reference::Tensor& out, const Add& add) {
     const auto lies_along = [](BlockAxis axis) {
         return [axis](StoreTrial& trial) { trial.along = axis; };
     };
-    const std::uint64_t channels = reference::block_channels(type);
+    const std::uint64_t channels = oracle::block_channels(type);
     if (in_blocks(type) && out.tokens % channels == 0) {
         add("blocks_along_tokens",
             "a block has one channel of 32 tokens: [batch, heads, head_dim, tokens]",
@@ -156,26 +156,26 @@ Trial part_of(const Trial& trial, std::uint64_t batch, std::uint64_t first, std:
 }
 
 /// Compares blocks that lie along tokens or heads, 32 tokens at a time.
-reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTrial& store,
-                                       const Trial& trial, const reference::Ops& steps,
-                                       double bound_u, const void* input) {
-    const reference::Tensor& in = trial.in;
+oracle::CodesVerdict compare_across(const StoredOutput& stored, const StoreTrial& store,
+                                    const Trial& trial, const oracle::Ops& steps, double bound_u,
+                                    const void* input) {
+    const oracle::Tensor& in = trial.in;
     const Store type = store.store.type;
     const bool along_tokens = store.along == BlockAxis::tokens;
-    const std::uint64_t channels = reference::block_channels(type),
-                        size = reference::block_bytes(type), of_token = in.heads * in.head_dim,
+    const std::uint64_t channels = oracle::block_channels(type), size = oracle::block_bytes(type),
+                        of_token = in.heads * in.head_dim,
                         step = along_tokens ? of_token : in.head_dim,
                         length = along_tokens ? channels : in.heads,
                         row_bytes = (along_tokens ? in.tokens : in.heads) / channels * size;
-    reference::CodesVerdict verdict;
-    std::vector<reference::Approximate> values, row(length);
+    oracle::CodesVerdict verdict;
+    std::vector<oracle::Approximate> values, row(length);
     const std::uint64_t parts = divide_up(in.tokens, channels);
     for (std::uint64_t i_part = 0; i_part < in.batch * parts; ++i_part) {
         const std::uint64_t batch = i_part / parts, first = i_part % parts * channels,
                             tokens = std::min(channels, in.tokens - first),
                             token = batch * in.tokens + first;
         const Trial part = part_of(trial, batch, first, tokens);
-        reference::Ops part_steps = steps;
+        oracle::Ops part_steps = steps;
         if (!steps.scale_tokens.empty()) {
             const auto from = steps.scale_tokens.begin() + static_cast<std::ptrdiff_t>(token);
             part_steps.scale_tokens.assign(from, from + static_cast<std::ptrdiff_t>(tokens));
@@ -184,11 +184,11 @@ reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTr
             part_steps.second->leave_out(first);
         }
         values.clear();  // [tokens, heads, head_dim]
-        reference::apply_ops(part.in, by_axis(part.operation, part.further), part_steps, bound_u,
-                             elements_from(input, part.first_in, in.type),
-                             [&](std::uint64_t, std::uint64_t, const auto& of_one) {
-                                 values.insert(values.end(), of_one.begin(), of_one.end());
-                             });
+        oracle::apply_ops(part.in, by_axis(part.operation, part.further), part_steps, bound_u,
+                          elements_from(input, part.first_in, in.type),
+                          [&](std::uint64_t, std::uint64_t, const auto& of_one) {
+                              values.insert(values.end(), of_one.begin(), of_one.end());
+                          });
         for (std::uint64_t i = 0; i < values.size() / length; ++i) {
             const std::uint64_t at = along_tokens ? i
                                                   : i / in.head_dim * of_token + i % in.head_dim;
@@ -198,9 +198,9 @@ reference::CodesVerdict compare_across(const StoredOutput& stored, const StoreTr
             const std::uint64_t byte = along_tokens ? (batch * of_token + i) * row_bytes +
                                                           first / channels * size
                                                     : (token * in.head_dim + i) * row_bytes;
-            reference::compare_row(store.store, 1, row,
-                                   stored.codes.subspan(byte, length / channels * size), 0, "",
-                                   verdict);
+            oracle::compare_row(store.store, 1, row,
+                                stored.codes.subspan(byte, length / channels * size), 0, "",
+                                verdict);
         }
     }
     return verdict;
@@ -212,7 +212,7 @@ StoreTrial right_store(const StoredOutput& stored) {
     return {.store = stored.store, .scales = stored.scales};
 }
 
-std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const reference::Tensor& out) {
+std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const oracle::Tensor& out) {
     std::vector<StoreMistake> mistakes;
     const auto add = [&](const char* name, const char* meaning, const auto& change) {
         StoreMistake mistake = {name, meaning, right_store(stored)};
@@ -225,16 +225,15 @@ std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const refer
     return mistakes;
 }
 
-reference::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTrial& store,
-                                       const Trial& trial, const reference::Ops& steps,
-                                       double bound_u, const void* input,
-                                       const std::function<void(double)>& progress) {
+oracle::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTrial& store,
+                                    const Trial& trial, const oracle::Ops& steps, double bound_u,
+                                    const void* input,
+                                    const std::function<void(double)>& progress) {
     if (store.along != BlockAxis::channels) {
         return compare_across(stored, store, trial, steps, bound_u, input);
     }
-    const std::uint64_t size = reference::block_bytes(store.store.type);
-    const std::uint64_t first = trial.first_out / reference::block_channels(store.store.type) *
-                                size;
+    const std::uint64_t size = oracle::block_bytes(store.store.type);
+    const std::uint64_t first = trial.first_out / oracle::block_channels(store.store.type) * size;
     std::span<const std::uint8_t> codes = stored.codes.subspan(first);
     std::vector<std::uint8_t> reordered;
     if (store.reorder) {
@@ -244,10 +243,10 @@ reference::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTr
         }
         codes = reordered;
     }
-    return reference::compare_codes(trial.in, trial.out, by_axis(trial.operation, trial.further),
-                                    steps, bound_u,
-                                    elements_from(input, trial.first_in, trial.in.type),
-                                    store.store, codes, store.scales, progress);
+    return oracle::compare_codes(trial.in, trial.out, by_axis(trial.operation, trial.further),
+                                 steps, bound_u,
+                                 elements_from(input, trial.first_in, trial.in.type), store.store,
+                                 codes, store.scales, progress);
 }
 
 }  // namespace vkrope::tools

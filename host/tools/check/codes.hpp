@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "check/mistakes.hpp"
-#include "reference/quantise_verdict.hpp"
+#include "verify/oracle/quantise_verdict.hpp"
 
 namespace vkrope::tools {
 
 /// A quantised output: the right definition, the bytes and the made scales.
 struct StoredOutput {
-    reference::QuantisedStore store;
+    oracle::QuantisedStore store;
     std::span<const std::uint8_t> codes;  // whole blocks, in the layout of the output
     std::vector<float> scales;            // [batch, tokens, heads] if scales are made
 };
@@ -26,7 +26,7 @@ enum class BlockAxis { channels, tokens, heads };
 
 /// How the engine may have stored a tensor.
 struct StoreTrial {
-    reference::QuantisedStore store;
+    oracle::QuantisedStore store;
     std::vector<float> scales;  // as StoredOutput::scales, of the trial's tokens
     BlockAxis along = BlockAxis::channels;
     /// Converts the bytes of one block to the bytes of the definition; empty: they are equal.
@@ -42,12 +42,11 @@ struct StoreMistake {
 StoreTrial right_store(const StoredOutput& stored);
 
 /// Every mistake that this type, and a tensor of this shape, can have.
-std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const reference::Tensor& out);
+std::vector<StoreMistake> store_mistakes(const StoredOutput& stored, const oracle::Tensor& out);
 
 /// Compares the codes and scales of a trial's tokens with the steps before the store.
-reference::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTrial& store,
-                                       const Trial& trial, const reference::Ops& steps,
-                                       double bound_u, const void* input,
-                                       const std::function<void(double)>& progress);
+oracle::CodesVerdict compare_stored(const StoredOutput& stored, const StoreTrial& store,
+                                    const Trial& trial, const oracle::Ops& steps, double bound_u,
+                                    const void* input, const std::function<void(double)>& progress);
 
 }  // namespace vkrope::tools

@@ -11,7 +11,7 @@
 #include "check/mistakes.hpp"
 #include "check/sample.hpp"
 #include "check/where.hpp"
-#include "reference/turns.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -22,14 +22,13 @@ class Judge {
    public:
     Judge(const Evidence& evidence, const Limits& limits) : evidence_(evidence), limits_(limits) {}
 
-    reference::Verdict compare(Trial trial,
-                               const std::function<void(double)>& progress = {}) const {
-        reference::Operation operation = by_axis(std::move(trial.operation), trial.further);
+    oracle::Verdict compare(Trial trial, const std::function<void(double)>& progress = {}) const {
+        oracle::Operation operation = by_axis(std::move(trial.operation), trial.further);
         operation.limits_u = {limits_.bound_u, limits_.tolerance / unit};
-        return reference::compare(trial.in, trial.out, operation,
-                                  elements_from(evidence_.input, trial.first_in, trial.in.type),
-                                  elements_from(evidence_.output, trial.first_out, trial.out.type),
-                                  progress);
+        return oracle::compare(trial.in, trial.out, operation,
+                               elements_from(evidence_.input, trial.first_in, trial.in.type),
+                               elements_from(evidence_.output, trial.first_out, trial.out.type),
+                               progress);
     }
 
     Match match(const Mistake& mistake) const {
@@ -79,8 +78,8 @@ class Judge {
             return mistake;
         }
         Trial trial = sampled(mistake.trial, elements);
-        const reference::Operation& operation = mistake.trial.operation;
-        const std::vector<reference::Pair> pairs = reference::pairs_of(operation);
+        const oracle::Operation& operation = mistake.trial.operation;
+        const std::vector<oracle::Pair> pairs = oracle::pairs_of(operation);
         std::vector<std::size_t> chosen(pairs.size());
         std::vector<std::uint64_t> fewest(pairs.size(), std::numeric_limits<std::uint64_t>::max());
         for (std::size_t turn = 0; turn < mistake.turns.size(); ++turn) {
@@ -101,7 +100,7 @@ class Judge {
         return mistake;
     }
 
-    Match measured(const reference::Verdict& verdict) const {
+    Match measured(const oracle::Verdict& verdict) const {
         const auto share = [&verdict](std::size_t limit) {
             return verdict.elements == 0 ? 1
                                          : double(verdict.within[limit]) / double(verdict.elements);
@@ -119,7 +118,7 @@ class Judge {
         return match;
     }
 
-    std::string breach(const reference::Verdict& verdict) const {
+    std::string breach(const oracle::Verdict& verdict) const {
         const char* what = breach_of(verdict, limits_.bound_u);
         return what == nullptr ? "" : fmt::format("{}: {}", what, verdict.worst);
     }
@@ -250,8 +249,8 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
                          .out = evidence.out,
                          .operation = evidence.operation,
                          .further = evidence.further};
-    const reference::Verdict verdict = judge.compare(
-        right, [&](double fraction) { report(fraction / 2); });
+    const oracle::Verdict verdict = judge.compare(right,
+                                                  [&](double fraction) { report(fraction / 2); });
     const Match of_right = judge.measured(verdict);
     Judgement judgement;
     judgement.right = of_right;

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "reference/ops.hpp"
 #include "rotate/definition.hpp"
+#include "verify/oracle/ops.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
@@ -25,19 +25,19 @@ struct OtherRotation {
 
 /// One tensor, the output of an engine, and the correct operation.
 struct Evidence {
-    reference::Tensor in, out;
+    oracle::Tensor in, out;
     const void* input = nullptr;
     const void* output = nullptr;
-    reference::Operation operation;  // the correct one; positions of the first axis. Of a layer
-                                     // without RoPE it has no frequencies
-    FurtherAxes further;             // positions of the other axes
+    oracle::Operation operation;  // the correct one; positions of the first axis. Of a layer
+                                  // without RoPE it has no frequencies
+    FurtherAxes further;          // positions of the other axes
     // Used only by mistakes.
     double base = 0;                 // as RopeParams::base
     double softmax_scale = 1;        // as RopeParams::softmax_scale
     std::uint64_t other_offset = 0;  // rotary offset of the other tensor, K or Q
     std::vector<OtherRotation> others;
-    std::vector<YarnScaling> yarn;          // what the file may say of YaRN
-    const reference::Ops* steps = nullptr;  // around the rotation; null: none
+    std::vector<YarnScaling> yarn;       // what the file may say of YaRN
+    const oracle::Ops* steps = nullptr;  // around the rotation; null: none
 };
 
 /// The comparison of an output with the definition, or with one known mistake.
@@ -89,8 +89,8 @@ struct Limits {
 enum class Region { element, row, token, head, sequence };
 struct Lone {
     Region region = Region::element;
-    reference::Place worst;  // its batch, token, head and channel apply to all wrong elements as
-                             // far as the region fixes them
+    oracle::Place worst;  // its batch, token, head and channel apply to all wrong elements as
+                          // far as the region fixes them
     double expected = 0, actual = 0;  // values of the worst element
     std::optional<double>
         error_u;  // of the worst element; none: a channel that should have passed through, or a NaN

@@ -15,8 +15,8 @@
 #include "check/attempts.hpp"
 #include "check/sample.hpp"
 #include "check/where.hpp"
-#include "reference/element.hpp"
-#include "reference/turns.hpp"
+#include "verify/oracle/element.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -34,13 +34,13 @@ struct Turned {
 /// One pair of one row: its place in Operation::inv_freq, what is right and what was found.
 struct PairOfRow {
     std::size_t number = 0;
-    std::array<reference::Approximate, 2> right;
+    std::array<oracle::Approximate, 2> right;
     std::array<std::uint32_t, 2> bits;
 };
 
 /// Keeps the last tokens of the first sequence, with all heads: a norm may need them.
-Trial last_tokens(Trial trial, reference::Ops& steps) {
-    reference::Tensor &in = trial.in, &out = trial.out;
+Trial last_tokens(Trial trial, oracle::Ops& steps) {
+    oracle::Tensor &in = trial.in, &out = trial.out;
     const std::uint64_t most = measured_elements /
                                std::max<std::uint64_t>(1, in.heads * in.head_dim),
                         kept = std::clamp<std::uint64_t>(most, 1, in.tokens),
@@ -65,19 +65,19 @@ Trial last_tokens(Trial trial, reference::Ops& steps) {
 
 /// Calls visit(PairOfRow) for each pair of each row, after all steps.
 template <class Visit>
-void each_pair(const Evidence& evidence, const Trial& trial, const reference::Ops& steps,
+void each_pair(const Evidence& evidence, const Trial& trial, const oracle::Ops& steps,
                double bound_u, const Visit& visit) {
-    const reference::Operation operation = by_axis(trial.operation, trial.further);
-    const std::vector<reference::Pair> pairs = reference::pairs_of(operation);
-    const reference::Tensor& out = trial.out;
+    const oracle::Operation operation = by_axis(trial.operation, trial.further);
+    const std::vector<oracle::Pair> pairs = oracle::pairs_of(operation);
+    const oracle::Tensor& out = trial.out;
     const auto* output = static_cast<const char*>(
         elements_from(evidence.output, trial.first_out, out.type));
-    const std::size_t bytes = reference::bytes_of(out.type);
-    reference::apply_ops(
+    const std::size_t bytes = oracle::bytes_of(out.type);
+    oracle::apply_ops(
         trial.in, operation, steps, bound_u,
         elements_from(evidence.input, trial.first_in, trial.in.type),
         [&](std::uint64_t batch, std::uint64_t token,
-            std::span<const reference::Approximate> channels) {
+            std::span<const oracle::Approximate> channels) {
             for (std::uint64_t head = 0; head < out.heads; ++head) {
                 const std::uint64_t group = head / (out.heads / operation.head_groups),
                                     first = batch * out.batch_stride + token * out.token_stride +
@@ -180,7 +180,7 @@ struct Off {
 
 /// The largest angle of each pair.
 std::vector<double> reaches_of(const Evidence& evidence) {
-    const reference::Operation& operation = evidence.operation;
+    const oracle::Operation& operation = evidence.operation;
     const std::vector<double> frequencies = frequencies_of(evidence);
     const std::size_t pairs = frequencies.size() / operation.head_groups;
     std::vector<double> reaches(frequencies.size());
@@ -249,10 +249,10 @@ std::vector<Turned> turned_pairs(const Evidence& evidence, const Trial& whole) {
     if (evidence.output == nullptr) {
         return {};
     }
-    reference::Ops steps = evidence.steps != nullptr ? *evidence.steps : reference::Ops();
+    oracle::Ops steps = evidence.steps != nullptr ? *evidence.steps : oracle::Ops();
     const Trial trial = evidence.steps != nullptr ? last_tokens(whole, steps)
                                                   : sampled(whole, measured_elements);
-    const reference::ElementTable numbers(trial.out.type);
+    const oracle::ElementTable numbers(trial.out.type);
     each_pair(evidence, trial, steps, 1, [&](const PairOfRow& pair) {
         const Complex is = {double(pair.right[0].value), double(pair.right[1].value)},
                       was = {numbers.widen(pair.bits[0]), numbers.widen(pair.bits[1])};
@@ -339,9 +339,9 @@ Attempt another_factor(const Evidence& evidence) {
         return std::nullopt;
     }
     Attempt attempt = right(evidence);
-    const double left = double(reference::factor_of(attempt->operation));
+    const double left = double(oracle::factor_of(attempt->operation));
     attempt->operation.attention_factor = left * ratio;
-    attempt->operation.gain = reference::Gain::apply;
+    attempt->operation.gain = oracle::Gain::apply;
     attempt->detail = fmt::format("{:.7g}, not {:.7g}", left * ratio, left);
     return attempt;
 }
@@ -395,13 +395,13 @@ std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std
     for (std::size_t i = 0; i < offs.size(); ++i) {
         offs[i] = {.pair = i % pairs, .reach = reaches[i]};
     }
-    const reference::ElementTable numbers(evidence.out.type);
-    const reference::Ops none;
-    const reference::Ops& steps = evidence.steps != nullptr ? *evidence.steps : none;
+    const oracle::ElementTable numbers(evidence.out.type);
+    const oracle::Ops none;
+    const oracle::Ops& steps = evidence.steps != nullptr ? *evidence.steps : none;
     each_pair(evidence, right(evidence), steps, bound_u, [&](const PairOfRow& pair) {
         Off& off = offs[pair.number];
         for (std::size_t member = 0; member < 2; ++member) {
-            const reference::Approximate& is = pair.right[member];
+            const oracle::Approximate& is = pair.right[member];
             if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
                 !std::isnan(numbers.widen(pair.bits[member]))) {
                 const double u = bound_u *

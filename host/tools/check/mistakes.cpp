@@ -183,7 +183,7 @@ std::optional<Mistake> other_rotation(const Evidence& evidence, const OtherRotat
         return std::nullopt;
     }
     Trial trial = right(evidence);
-    reference::Operation& operation = trial.operation;
+    oracle::Operation& operation = trial.operation;
     set_angles(other.rotation, operation);
     const bool groups = operation.head_groups != 0 &&
                         evidence.in.heads % operation.head_groups == 0;

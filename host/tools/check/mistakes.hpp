@@ -12,16 +12,16 @@ namespace vkrope::tools {
 
 /// An operation to compare an output with, and how to read the tensors for it.
 struct Trial {
-    reference::Tensor in, out;
-    reference::Operation operation;  // positions of the first axis
+    oracle::Tensor in, out;
+    oracle::Operation operation;  // positions of the first axis
     FurtherAxes further = {};
     std::uint64_t first_in = 0, first_out = 0;  // first compared element
     std::string detail = {};                    // ends the meaning of the mistake
 };
 
 /// The elements of a tensor from its first compared one on.
-inline const void* elements_from(const void* tensor, std::uint64_t first, reference::Type type) {
-    return static_cast<const char*>(tensor) + first * reference::bytes_of(type);
+inline const void* elements_from(const void* tensor, std::uint64_t first, oracle::Type type) {
+    return static_cast<const char*>(tensor) + first * oracle::bytes_of(type);
 }
 
 /// Applies the same change to the positions of each axis.
@@ -49,8 +49,8 @@ enum class Part {
     alone,       // never combined with another mistake
 };
 
-/// Computes the cos and sin of a pair, as reference::Operation::cos_sin.
-using Turn = std::function<reference::CosSin(std::int64_t position, std::size_t pair)>;
+/// Computes the cos and sin of a pair, as oracle::Operation::cos_sin.
+using Turn = std::function<oracle::CosSin(std::int64_t position, std::size_t pair)>;
 
 struct Mistake {
     std::string name, meaning;

@@ -85,7 +85,7 @@ nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
     if (!lone) {
         return nullptr;
     }
-    const reference::Place& at = lone->worst;
+    const oracle::Place& at = lone->worst;
     return {{"region", word_of(lone->region)},
             {"wrong", lone->wrong},
             {"index", {at.batch, at.token, at.head, at.channel}},
@@ -243,7 +243,7 @@ std::string lone_text(const std::optional<Lone>& lone) {
     if (!lone) {
         return "";
     }
-    const reference::Place& at = lone->worst;
+    const oracle::Place& at = lone->worst;
     const std::string worst = fmt::format(
         "[batch {}, token {}, head {}, channel {}]: expected {:.9g}, actual {:.9g}{}", at.batch,
         at.token, at.head, at.channel, lone->expected, lone->actual,

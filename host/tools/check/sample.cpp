@@ -10,7 +10,7 @@
 namespace vkrope::tools {
 namespace {
 
-void keep(reference::Tensor& tensor, std::uint64_t& first, const Every& batch, const Every& tokens,
+void keep(oracle::Tensor& tensor, std::uint64_t& first, const Every& batch, const Every& tokens,
           const Every& heads) {
     first += batch.first * tensor.batch_stride + tokens.first * tensor.token_stride +
              heads.first * tensor.head_stride;
@@ -30,7 +30,7 @@ Every at_most(std::uint64_t most, std::uint64_t count) {
 }
 
 Trial sampled(Trial trial, std::uint64_t wanted) {
-    const reference::Tensor in = trial.in;
+    const oracle::Tensor in = trial.in;
     const std::uint64_t rows = std::max<std::uint64_t>(1, wanted / in.head_dim);
     if (in.batch * in.tokens * in.heads <= rows) {
         return trial;

@@ -14,7 +14,7 @@
 #include "check/measure.hpp"
 #include "check/mistakes.hpp"
 #include "divide_up.hpp"
-#include "reference/element.hpp"
+#include "verify/oracle/element.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -23,13 +23,13 @@ namespace {
 struct Candidate {
     std::string name, meaning;
     Trial trial;
-    reference::Ops steps;
+    oracle::Ops steps;
     StoreTrial store;                          // of a quantised output
     bool precision = false, measured = false;  // as Mistake
 };
 
-reference::Type element_type(const Evidence& evidence) {
-    return evidence.in.type == reference::Type::f32 ? evidence.out.type : evidence.in.type;
+oracle::Type element_type(const Evidence& evidence) {
+    return evidence.in.type == oracle::Type::f32 ? evidence.out.type : evidence.in.type;
 }
 
 /// The rotation with the steps around it, and its output if that is of numbers.
@@ -53,8 +53,8 @@ Candidate right_of(const StepsEvidence& evidence) {
         right.store = right_store(*evidence.stored);
     }
     if (!evidence.rotates) {  // without windows, phases and head groups, too
-        const reference::Operation& turned = evidence.rotation.operation;
-        reference::Operation still;
+        const oracle::Operation& turned = evidence.rotation.operation;
+        oracle::Operation still;
         still.positions = turned.positions;
         still.absolute_allowance = turned.absolute_allowance;
         right.trial.operation = std::move(still);
@@ -67,13 +67,13 @@ constexpr std::uint64_t max_hadamard = 512;
 
 /// Other Hadamard transforms of a row, or the right one with another factor.
 template <class Add>
-void add_hadamard(const reference::Ops& steps, std::uint64_t head_dim, const Add& add) {
+void add_hadamard(const oracle::Ops& steps, std::uint64_t head_dim, const Add& add) {
     if (steps.hadamard != 0) {
         add("hadamard_missing", "there was no Hadamard transform",
-            [](reference::Ops& changed) { changed.hadamard = 0; });
+            [](oracle::Ops& changed) { changed.hadamard = 0; });
         add("hadamard_unnormalised",
             fmt::format("the Hadamard transform was not divided by sqrt({})", steps.hadamard),
-            [](reference::Ops& changed) {
+            [](oracle::Ops& changed) {
                 changed.scale *= std::sqrt(static_cast<double>(changed.hadamard));
             });
     }
@@ -81,7 +81,7 @@ void add_hadamard(const reference::Ops& steps, std::uint64_t head_dim, const Add
         if (n != steps.hadamard) {
             add(fmt::format("hadamard_of_{}", n),
                 fmt::format("a Hadamard transform of blocks of {} channels was taken", n),
-                [n](reference::Ops& changed) { changed.hadamard = n; });
+                [n](oracle::Ops& changed) { changed.hadamard = n; });
         }
     }
 }
@@ -97,8 +97,8 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
         change(changed.steps);
         candidates.push_back(std::move(changed));
     };
-    using reference::Ops, reference::NormKind;
-    const reference::Norm& norm = evidence.steps.norm;
+    using oracle::Ops, oracle::NormKind;
+    const oracle::Norm& norm = evidence.steps.norm;
     const auto eps = static_cast<long double>(norm.eps);
     if (norm.kind != NormKind::none) {
         if (evidence.rotates && !evidence.rotation.operation.inv_freq.empty()) {
@@ -107,8 +107,7 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
                            : "the norm was taken after the rotation",
                 [](Ops& steps) { steps.norm.after = !steps.norm.after; });
         }
-        add("norm_missing", "there was no norm",
-            [](Ops& steps) { steps.norm = reference::Norm{}; });
+        add("norm_missing", "there was no norm", [](Ops& steps) { steps.norm = oracle::Norm{}; });
         add("eps_missing", "eps was not added", [](Ops& steps) { steps.norm.eps = 0; });
         add("eps_outside_root", "eps was added to the root, not under it", [eps](Ops& steps) {
             steps.norm.reciprocal_root = [eps](long double square, std::uint64_t) {
@@ -141,7 +140,7 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
             norm.weight_offset == 1 ? "the norm was multiplied by w, not by 1 + w"
                                     : "the norm was multiplied by 1 + w, not by w",
             [](Ops& steps) { steps.norm.weight_offset = 1 - steps.norm.weight_offset; });
-        if (element_type(evidence.rotation) != reference::Type::f32) {
+        if (element_type(evidence.rotation) != oracle::Type::f32) {
             add("rounded_before_weight",
                 "values were rounded to the element type before the product with the weight, and "
                 "after it",
@@ -193,7 +192,7 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
         rotated.meaning = "V was rotated as K is";
         rotated.trial.operation = evidence.rotation.operation;
         rotated.trial.further = evidence.rotation.further;
-        const reference::Operation& operation = rotated.trial.operation;
+        const oracle::Operation& operation = rotated.trial.operation;
         if (!operation.inv_freq.empty() &&
             operation.rotary_offset + channels_to_end(operation) <= evidence.rotation.in.head_dim) {
             candidates.push_back(std::move(rotated));
@@ -215,7 +214,7 @@ std::vector<Candidate> candidates_of(const StepsEvidence& evidence) {
 /// Keeps evenly spread tokens, including the last, whole: a norm may need all of their heads. Keeps
 /// all where blocks lie along another axis.
 Candidate sampled(Candidate candidate, std::uint64_t wanted) {
-    reference::Tensor &in = candidate.trial.in, &out = candidate.trial.out;
+    oracle::Tensor &in = candidate.trial.in, &out = candidate.trial.out;
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.batch * in.heads * in.head_dim),
                         most = std::max<std::uint64_t>(1, wanted / of_token), all = in.tokens,
                         step = divide_up(all, most);
@@ -241,7 +240,7 @@ Candidate sampled(Candidate candidate, std::uint64_t wanted) {
         candidate.steps.second->from_token = divide_up(candidate.steps.second->from_token, step);
     }
     keep(candidate.store.scales, in.heads);
-    for (reference::Tensor* tensor : {&in, &out}) {
+    for (oracle::Tensor* tensor : {&in, &out}) {
         tensor->tokens = count;
     }
     candidate.trial.first_in += first * in.token_stride;
@@ -253,15 +252,14 @@ Candidate sampled(Candidate candidate, std::uint64_t wanted) {
 
 /// The largest error of a tensor as a share of the largest value of the same row.
 double largest_error(const Evidence& evidence, const Trial& trial,
-                     const reference::Operation& operation, const reference::Ops& steps,
-                     double bound_u) {
-    const reference::ElementTable elements(trial.out.type);
+                     const oracle::Operation& operation, const oracle::Ops& steps, double bound_u) {
+    const oracle::ElementTable elements(trial.out.type);
     double largest = 0;
-    reference::apply_ops(
+    oracle::apply_ops(
         trial.in, operation, steps, bound_u,
         elements_from(evidence.input, trial.first_in, trial.in.type),
         [&](std::uint64_t batch, std::uint64_t token,
-            std::span<const reference::Approximate> channels) {
+            std::span<const oracle::Approximate> channels) {
             for (std::uint64_t head = 0; head < trial.in.heads; ++head) {
                 const auto row = channels.subspan(head * trial.in.head_dim, trial.in.head_dim);
                 const std::uint64_t first = trial.first_out + batch * trial.out.batch_stride +
@@ -269,7 +267,7 @@ double largest_error(const Evidence& evidence, const Trial& trial,
                                             head * trial.out.head_stride;
                 double size = 0, error = 0;
                 for (std::size_t c = 0; c < row.size(); ++c) {
-                    const std::size_t bytes = reference::bytes_of(trial.out.type);
+                    const std::size_t bytes = oracle::bytes_of(trial.out.type);
                     std::uint32_t bits = 0;
                     std::memcpy(&bits,
                                 static_cast<const char*>(evidence.output) + (first + c) * bytes,
@@ -292,23 +290,23 @@ double largest_error(const Evidence& evidence, const Trial& trial,
 }
 
 /// The largest code of a type, counted from the one for 0.
-int largest_code(reference::Store type) {
+int largest_code(oracle::Store type) {
     switch (type) {
-        case reference::Store::e4m3fn: return 0x7e;
-        case reference::Store::e5m2: return 0x7b;
-        case reference::Store::int8:
-        case reference::Store::q8_0: return 127;
-        case reference::Store::q4_0: return 8;
-        case reference::Store::q4_1: return 15;
-        case reference::Store::q5_0: return 16;
-        case reference::Store::q5_1: return 31;
+        case oracle::Store::e4m3fn: return 0x7e;
+        case oracle::Store::e5m2: return 0x7b;
+        case oracle::Store::int8:
+        case oracle::Store::q8_0: return 127;
+        case oracle::Store::q4_0: return 8;
+        case oracle::Store::q4_1: return 15;
+        case oracle::Store::q5_0: return 16;
+        case oracle::Store::q5_1: return 31;
     }
     return 1;
 }
 
 Match match_of_codes(const StepsEvidence& evidence, const Candidate& candidate,
                      const Limits& limits, const std::function<void(double)>& progress) {
-    const reference::CodesVerdict verdict = compare_stored(
+    const oracle::CodesVerdict verdict = compare_stored(
         *evidence.stored, candidate.store, candidate.trial, candidate.steps, limits.bound_u,
         evidence.rotation.input, progress);
     const std::uint64_t all = verdict.codes + verdict.scales,
@@ -336,8 +334,8 @@ Match match_of(const StepsEvidence& evidence, const Candidate& candidate, const 
     }
     const Trial& trial = candidate.trial;
     const Evidence& given = evidence.rotation;
-    const reference::Operation operation = by_axis(trial.operation, trial.further);
-    const reference::OpsVerdict verdict = reference::compare(
+    const oracle::Operation operation = by_axis(trial.operation, trial.further);
+    const oracle::OpsVerdict verdict = oracle::compare(
         trial.in, trial.out, operation, candidate.steps, limits.bound_u,
         elements_from(given.input, trial.first_in, trial.in.type),
         elements_from(given.output, trial.first_out, trial.out.type), progress);
@@ -386,7 +384,7 @@ Outcome outcome_of(const Match& right, const std::vector<Match>& matches, bool q
 Judgement judge_steps(const StepsEvidence& evidence, const Limits& limits,
                       const std::function<void(double)>& progress) {
     Judgement judgement;
-    const reference::Tensor& in = evidence.rotation.in;
+    const oracle::Tensor& in = evidence.rotation.in;
     judgement.elements = in.batch * in.tokens * in.heads * in.head_dim;
     judgement.with_steps = true;
     judgement.quantised = evidence.stored.has_value();

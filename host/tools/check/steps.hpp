@@ -6,14 +6,14 @@
 
 #include "check/codes.hpp"
 #include "check/judge.hpp"
-#include "reference/ops.hpp"
+#include "verify/oracle/ops.hpp"
 
 namespace vkrope::tools {
 
 /// One tensor and the output of an engine.
 struct StepsEvidence {
     Evidence rotation;                   // V: the rotation that it must not have
-    reference::Ops steps;                // the correct ones
+    oracle::Ops steps;                   // the correct ones
     bool rotates = true;                 // false: V
     std::optional<StoredOutput> stored;  // if it is quantised: instead of rotation.output
 };

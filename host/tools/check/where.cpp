@@ -30,8 +30,8 @@ std::string ranges_text(const char* one, const std::vector<bool>& those) {
     return number == those.size() ? "" : fmt::format("{}{} {}", one, number == 1 ? "" : "s", text);
 }
 
-std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict) {
-    const reference::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
+std::optional<Lone> lone_of(const oracle::Tensor& tensor, const oracle::Verdict& verdict) {
+    const oracle::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
     const bool one_batch = first.batch == last.batch, one_token = first.token == last.token,
                one_head = first.head == last.head;
     Lone lone = {.worst = verdict.worst_place,
@@ -59,7 +59,7 @@ std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Ve
     return verdict.beyond == 0 ? std::nullopt : std::optional(lone);
 }
 
-std::string where_of(const reference::Tensor& tensor, const std::vector<bool>& rows) {
+std::string where_of(const oracle::Tensor& tensor, const std::vector<bool>& rows) {
     std::vector<bool> sequences(tensor.batch), tokens(tensor.tokens), heads(tensor.heads);
     for (std::size_t row = 0; row < rows.size(); ++row) {
         if (rows[row]) {

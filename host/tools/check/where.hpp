@@ -15,10 +15,10 @@ std::string ranges_text(const char* one, const std::vector<bool>& those);
 
 /// None if nothing is wrong, if the wrong elements share no region, or if the region is the whole
 /// tensor.
-std::optional<Lone> lone_of(const reference::Tensor& tensor, const reference::Verdict& verdict);
+std::optional<Lone> lone_of(const oracle::Tensor& tensor, const oracle::Verdict& verdict);
 
 /// The sequences, tokens and heads of the set rows: "token 3, heads 1, 4-7". An axis all of whose
 /// indices occur is left out.
-std::string where_of(const reference::Tensor& tensor, const std::vector<bool>& rows);
+std::string where_of(const oracle::Tensor& tensor, const std::vector<bool>& rows);
 
 }  // namespace vkrope::tools

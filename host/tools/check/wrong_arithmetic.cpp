@@ -9,9 +9,9 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::CosSin;
-using reference::Operation;
-using reference::Type;
+using oracle::CosSin;
+using oracle::Operation;
+using oracle::Type;
 
 Turn float32_product(std::vector<float> inv_freq) {
     return [inv_freq = std::move(inv_freq)](std::int64_t position, std::size_t pair) {
@@ -53,16 +53,15 @@ Attempt angles_in(const Evidence& evidence, Type type) {
 Turn exact_turn(const Operation& operation) {
     return [inv_freq = operation.inv_freq, phase = operation.phase](std::int64_t position,
                                                                     std::size_t pair) {
-        const CosSin turn = reference::exact_cos_sin(position, inv_freq[pair]);
-        return phase.empty() ? turn
-                             : reference::sum_of(turn, reference::exact_cos_sin(1, phase[pair]));
+        const CosSin turn = oracle::exact_cos_sin(position, inv_freq[pair]);
+        return phase.empty() ? turn : oracle::sum_of(turn, oracle::exact_cos_sin(1, phase[pair]));
     };
 }
 
 /// A table has the factor in its numbers.
 Turn table_of(const Operation& operation, Turn turn, Type type) {
-    const long double factor = operation.gain == reference::Gain::apply ? operation.attention_factor
-                                                                        : 1;
+    const long double factor = operation.gain == oracle::Gain::apply ? operation.attention_factor
+                                                                     : 1;
     return [turn = std::move(turn), type, factor](std::int64_t position, std::size_t pair) {
         const CosSin exact = turn(position, pair);
         return CosSin{rounded_to(type, factor * exact.cos) / factor,

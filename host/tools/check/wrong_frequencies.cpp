@@ -8,9 +8,9 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::Operation;
+using oracle::Operation;
 
-bool has_factor(const Evidence& evidence, reference::Gain gain) {
+bool has_factor(const Evidence& evidence, oracle::Gain gain) {
     return evidence.operation.attention_factor != 1 && evidence.operation.gain == gain;
 }
 
@@ -28,7 +28,7 @@ Attempt with_factor(const Evidence& evidence, double factor) {
     return if_any(std::fabs(factor - right) > 1e-12 * right,
                   with(evidence, [factor](Operation& operation) {
                       operation.attention_factor = factor;
-                      operation.gain = reference::Gain::apply;
+                      operation.gain = oracle::Gain::apply;
                   }));
 }
 
@@ -74,7 +74,7 @@ Attempt yarn_range(const Evidence& evidence, bool rounded) {
     return with_frequencies(evidence, blended(evidence, *yarn));
 }
 
-Attempt frequencies_in(const Evidence& evidence, reference::Type type) {
+Attempt frequencies_in(const Evidence& evidence, oracle::Type type) {
     Attempt attempt = right(evidence);
     bool changed = false;
     for (std::vector<double>* each : {&attempt->operation.inv_freq, &attempt->further.summed}) {
@@ -102,19 +102,18 @@ bool is_partial(const Evidence& evidence) {
 
 Attempt attention_factor_missing(const Evidence& evidence) {
     return if_any(
-        has_factor(evidence, reference::Gain::apply),
-        with(evidence, [](Operation& operation) { operation.gain = reference::Gain::omit; }));
+        has_factor(evidence, oracle::Gain::apply),
+        with(evidence, [](Operation& operation) { operation.gain = oracle::Gain::omit; }));
 }
 
 Attempt attention_factor_applied(const Evidence& evidence) {
     return if_any(
-        has_factor(evidence, reference::Gain::omit) ||
-            has_factor(evidence, reference::Gain::divide_out),
-        with(evidence, [](Operation& operation) { operation.gain = reference::Gain::apply; }));
+        has_factor(evidence, oracle::Gain::omit) || has_factor(evidence, oracle::Gain::divide_out),
+        with(evidence, [](Operation& operation) { operation.gain = oracle::Gain::apply; }));
 }
 
 Attempt attention_factor_twice(const Evidence& evidence) {
-    return if_any(has_factor(evidence, reference::Gain::apply),
+    return if_any(has_factor(evidence, oracle::Gain::apply),
                   with(evidence, [](Operation& operation) {
                       operation.attention_factor *= operation.attention_factor;
                   }));
@@ -122,8 +121,8 @@ Attempt attention_factor_twice(const Evidence& evidence) {
 
 Attempt attention_factor_divided(const Evidence& evidence) {
     return if_any(
-        has_factor(evidence, reference::Gain::apply),
-        with(evidence, [](Operation& operation) { operation.gain = reference::Gain::divide_out; }));
+        has_factor(evidence, oracle::Gain::apply),
+        with(evidence, [](Operation& operation) { operation.gain = oracle::Gain::divide_out; }));
 }
 
 Attempt softmax_scale_applied(const Evidence& evidence) {
@@ -160,7 +159,7 @@ Attempt base_10000(const Evidence& evidence) {
 
 Attempt base_10000_with_factor(const Evidence& evidence) {
     return if_any(evidence.base != 10000 && evidence.operation.attention_factor != 1 &&
-                      evidence.operation.gain != reference::Gain::omit,
+                      evidence.operation.gain != oracle::Gain::omit,
                   with_frequencies(evidence, powers(10000, rotary_dim(evidence))));
 }
 
@@ -218,11 +217,11 @@ Attempt factor_in_power(const Evidence& evidence) {
 }
 
 Attempt frequencies_in_bf16(const Evidence& evidence) {
-    return frequencies_in(evidence, reference::Type::bf16);
+    return frequencies_in(evidence, oracle::Type::bf16);
 }
 
 Attempt frequencies_in_f16(const Evidence& evidence) {
-    return frequencies_in(evidence, reference::Type::f16);
+    return frequencies_in(evidence, oracle::Type::f16);
 }
 
 }  // namespace vkrope::tools

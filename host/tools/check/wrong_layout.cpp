@@ -8,8 +8,8 @@
 namespace vkrope::tools {
 namespace {
 
-using reference::Operation;
-using reference::Tensor;
+using oracle::Operation;
+using oracle::Tensor;
 
 Attempt with_offset(const Evidence& evidence, std::uint64_t offset) {
     const Operation& operation = evidence.operation;

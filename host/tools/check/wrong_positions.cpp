@@ -19,7 +19,7 @@ bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
 }
 
 /// Nothing for a position too large for the type.
-Attempt positions_in(const Evidence& evidence, reference::Type type) {
+Attempt positions_in(const Evidence& evidence, oracle::Type type) {
     bool finite = true;
     const Attempt attempt = with_positions(
         evidence, [&](std::uint64_t token, const Positions& right) {
@@ -49,7 +49,7 @@ Attempt positions_zero(const Evidence& evidence) {
 Attempt not_rotated(const Evidence& evidence) {
     Attempt attempt = positions_zero(evidence);
     if (attempt) {
-        attempt->operation.gain = reference::Gain::omit;
+        attempt->operation.gain = oracle::Gain::omit;
     }
     return if_any(evidence.operation.attention_factor != 1, attempt);
 }
@@ -73,11 +73,11 @@ Attempt positions_of_first_token(const Evidence& evidence) {
 }
 
 Attempt positions_in_bf16(const Evidence& evidence) {
-    return positions_in(evidence, reference::Type::bf16);
+    return positions_in(evidence, oracle::Type::bf16);
 }
 
 Attempt positions_in_f16(const Evidence& evidence) {
-    return positions_in(evidence, reference::Type::f16);
+    return positions_in(evidence, oracle::Type::f16);
 }
 
 Attempt sections_ignored(const Evidence& evidence) {

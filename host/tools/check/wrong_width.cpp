@@ -9,7 +9,7 @@ namespace vkrope::tools {
 namespace {
 
 bool has_one_window(const Evidence& evidence) {
-    const reference::Operation& operation = evidence.operation;
+    const oracle::Operation& operation = evidence.operation;
     const std::size_t windows = operation.windows.size();
     return windows <= 1 && operation.head_groups == 1 && operation.phase.empty();
 }

@@ -4,7 +4,7 @@
 namespace vkrope::tools {
 namespace {
 
-ExitCode exit_code(Code code, Subject subject) {
+ExitCode exit_code(ErrorCode code, Subject subject) {
     switch (code) {
         case VKROPE_SUCCESS: return ExitCode::success;
         case VKROPE_ERROR_INVALID_ARGUMENT: return ExitCode::usage;

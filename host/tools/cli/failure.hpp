@@ -37,7 +37,7 @@ template <class... Values>
     throw Failure(code, fmt::format(sentence, std::forward<Values>(values)...));
 }
 
-/// The subject of a library call: the same Code maps to one exit code for a model file and to
+/// The subject of a library call: the same ErrorCode maps to one exit code for a model file and to
 /// another for a device.
 enum class Subject { model_file, device };
 

@@ -68,16 +68,16 @@ struct Outcome {
 class Refusal : public std::runtime_error {
    public:
     Refusal(Verdict verdict, tools::ExitCode exit, const std::string& reason,
-            Code code = VKROPE_SUCCESS)
+            ErrorCode code = VKROPE_SUCCESS)
         : std::runtime_error(reason), verdict_(verdict), exit_(exit), code_(code) {}
     Outcome outcome() const { return {.verdict = verdict_, .reason = what(), .exit = exit_}; }
     /// The code of the library, if it refused.
-    Code code() const noexcept { return code_; }
+    ErrorCode code() const noexcept { return code_; }
 
    private:
     Verdict verdict_;
     tools::ExitCode exit_;
-    Code code_;
+    ErrorCode code_;
 };
 
 template <class... Values>

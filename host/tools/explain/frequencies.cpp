@@ -18,7 +18,7 @@
 #include "explain/explain.hpp"
 #include "io/model_file.hpp"
 #include "io/npy.hpp"
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -70,8 +70,7 @@ void write_matrix(const RopeParams& rotation, const PositionRange& range, const 
     std::vector<float> row(2 * pairs);
     for (std::int64_t position = range.first; position < range.end; ++position) {
         for (std::uint64_t j = 0; j < pairs; ++j) {
-            const reference::CosSin turned = reference::exact_cos_sin(position,
-                                                                      rotation.inv_freq[j]);
+            const oracle::CosSin turned = oracle::exact_cos_sin(position, rotation.inv_freq[j]);
             row[j] = static_cast<float>(rotation.attention_factor * turned.sin);
             row[pairs + j] = static_cast<float>(rotation.attention_factor * turned.cos);
         }

@@ -8,27 +8,26 @@ namespace {
 
 struct ElementNames {
     Element element;
-    reference::Type reference;
+    oracle::Type reference;
     npy::Type npy;
 };
-constexpr ElementNames names[] = {{VKROPE_F32, reference::Type::f32, npy::Type::f4},
-                                  {VKROPE_F16, reference::Type::f16, npy::Type::f2},
-                                  {VKROPE_BF16, reference::Type::bf16, npy::Type::u2}};
+constexpr ElementNames names[] = {{VKROPE_F32, oracle::Type::f32, npy::Type::f4},
+                                  {VKROPE_F16, oracle::Type::f16, npy::Type::f2},
+                                  {VKROPE_BF16, oracle::Type::bf16, npy::Type::u2}};
 static_assert(names[static_cast<std::size_t>(VKROPE_BF16)].element == VKROPE_BF16,
               "rows are in the order of Element");
 
 }  // namespace
 
-reference::Type reference_type(Element element) noexcept {
+oracle::Type reference_type(Element element) noexcept {
     return names[static_cast<std::size_t>(element)].reference;
 }
 
-reference::Store reference_store(Element element) noexcept {
+oracle::Store reference_store(Element element) noexcept {
     static_assert(static_cast<int>(VKROPE_Q5_1) - static_cast<int>(VKROPE_E4M3FN) ==
-                      static_cast<int>(reference::Store::q5_1),
+                      static_cast<int>(oracle::Store::q5_1),
                   "quantised types are in one order");
-    return static_cast<reference::Store>(static_cast<int>(element) -
-                                         static_cast<int>(VKROPE_E4M3FN));
+    return static_cast<oracle::Store>(static_cast<int>(element) - static_cast<int>(VKROPE_E4M3FN));
 }
 
 npy::Type npy_type(Element element) noexcept {
@@ -48,7 +47,7 @@ std::optional<Element> element_of(npy::Type type) noexcept {
 }
 
 void append_element(std::vector<std::byte>& bytes, Element element, double value) {
-    const std::uint32_t bits = reference::narrow(reference_type(element), value);
+    const std::uint32_t bits = oracle::narrow(reference_type(element), value);
     for (std::uint32_t byte = 0; byte < element_bytes(element); ++byte) {
         bytes.push_back(static_cast<std::byte>(bits >> (8 * byte) & 0xff));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conversions between the names of an element type in the library, in the reference and in .npy
+// Conversions between the names of an element type in the library, in the oracle and in .npy
 // files.
 #pragma once
 
@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "io/npy.hpp"
-#include "reference/oracle.hpp"
-#include "reference/quantise.hpp"
+#include "verify/oracle/oracle.hpp"
+#include "verify/oracle/quantise.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 
 /// Of an element that is not quantised.
-reference::Type reference_type(Element element) noexcept;
+oracle::Type reference_type(Element element) noexcept;
 
 /// Of a quantised one.
-reference::Store reference_store(Element element) noexcept;
+oracle::Store reference_store(Element element) noexcept;
 
 /// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits. Quantised types are bytes.
 npy::Type npy_type(Element element) noexcept;

@@ -57,7 +57,7 @@ void check_shape(const TensorFile& tensor, Layout layout) {
     }
 }
 
-reference::Tensor view_of(const TensorFile& tensor, Layout layout) {
+oracle::Tensor view_of(const TensorFile& tensor, Layout layout) {
     const std::vector<std::uint64_t>& shape = tensor.array.header.shape;
     std::vector<std::uint64_t> strides(shape.size(), 1);
     for (std::size_t dimension = shape.size() - 1; dimension > 0; --dimension) {

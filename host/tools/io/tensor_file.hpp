@@ -7,7 +7,7 @@
 #include <string>
 
 #include "io/npy.hpp"
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
@@ -17,7 +17,7 @@ struct TensorFile {
     std::string path;
     npy::Array array;
     Element element = VKROPE_F32;
-    reference::Tensor view;  // batch, tokens, heads, head_dim and strides, in any layout
+    oracle::Tensor view;  // batch, tokens, heads, head_dim and strides, in any layout
 };
 
 /// Reads the file and checks it against the layout and, if given, the element type. Throws Failure.

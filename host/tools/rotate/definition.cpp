@@ -21,7 +21,7 @@ FurtherAxes further_axes(const RopeParams& rotation, const TokenPositions& posit
     return further;
 }
 
-void set_angles(const RopeParams& rotation, reference::Operation& operation) {
+void set_angles(const RopeParams& rotation, oracle::Operation& operation) {
     operation.inv_freq = rotation.inv_freq;
     operation.inv_freq.resize(rotation.inv_freq.size() / summed_axes(rotation.sections));
     operation.phase = rotation.phase;
@@ -33,7 +33,7 @@ void set_angles(const RopeParams& rotation, reference::Operation& operation) {
     }
 }
 
-reference::Operation by_axis(reference::Operation operation, const FurtherAxes& further) {
+oracle::Operation by_axis(oracle::Operation operation, const FurtherAxes& further) {
     if (further.positions.empty()) {
         return operation;
     }
@@ -41,7 +41,7 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
     auto turn = operation.cos_sin;
     if (!turn) {
         turn = [inv_freq = operation.inv_freq](std::int64_t position, std::size_t pair) {
-            return reference::exact_cos_sin(position, inv_freq[pair]);
+            return oracle::exact_cos_sin(position, inv_freq[pair]);
         };
     }
     std::vector<std::vector<std::int64_t>> axes = {std::move(operation.positions)};
@@ -55,24 +55,23 @@ reference::Operation by_axis(reference::Operation operation, const FurtherAxes& 
                             std::int64_t token, std::size_t index) {
         const auto row = static_cast<std::size_t>(token);
         const std::size_t group = index / pairs, pair = index % pairs;
-        reference::CosSin angle;
+        oracle::CosSin angle;
         if (further.summed.empty()) {
             angle = turn(axes[further.axis(pair)][row], index);
         } else {
             for (std::size_t axis = 0; axis < axes.size(); ++axis) {
                 const double inv_freq = further.summed[(group * axes.size() + axis) * pairs + pair];
-                angle = reference::sum_of(angle,
-                                          reference::exact_cos_sin(axes[axis][row], inv_freq));
+                angle = oracle::sum_of(angle, oracle::exact_cos_sin(axes[axis][row], inv_freq));
             }
         }
         return phase.empty() || replaced
                    ? angle
-                   : reference::sum_of(angle, reference::exact_cos_sin(1, phase[index]));
+                   : oracle::sum_of(angle, oracle::exact_cos_sin(1, phase[index]));
     };
     return operation;
 }
 
-const char* breach_of(const reference::Verdict& verdict, double bound_u) noexcept {
+const char* breach_of(const oracle::Verdict& verdict, double bound_u) noexcept {
     return verdict.nan_mismatch   ? "a value is NaN but the exact one is not, or the reverse"
            : verdict.bits_changed ? "a channel outside the rotated window changed"
            // Written so that a NaN error is a breach.

@@ -7,7 +7,7 @@
 
 #include "io/token_positions.hpp"
 #include "meaning.hpp"
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
@@ -32,13 +32,13 @@ FurtherAxes further_axes(const RopeParams& rotation, const TokenPositions& posit
 
 /// Sets the windows, frequencies, phases, head groups and attention factor. Of a sum over axes,
 /// operation.inv_freq has the right size only: by_axis() adds the axes.
-void set_angles(const RopeParams& rotation, reference::Operation& operation);
+void set_angles(const RopeParams& rotation, oracle::Operation& operation);
 
 /// Returns the same operation with each pair rotated by the positions of its own axis. On input,
 /// `operation` has the positions of the first axis.
-reference::Operation by_axis(reference::Operation operation, const FurtherAxes& further);
+oracle::Operation by_axis(oracle::Operation operation, const FurtherAxes& further);
 
 /// Says what breaks the contract; null if nothing does.
-const char* breach_of(const reference::Verdict& verdict, double bound_u) noexcept;
+const char* breach_of(const oracle::Verdict& verdict, double bound_u) noexcept;
 
 }  // namespace vkrope::tools

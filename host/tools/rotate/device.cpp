@@ -70,7 +70,7 @@ Buffer buffer_of(Device& device, const void* data, std::size_t bytes) {
 
 Resident resident_of(Device& device, const TensorFile& tensor, std::size_t output_bytes,
                      std::size_t scales_bytes) {
-    const reference::Tensor& view = tensor.view;
+    const oracle::Tensor& view = tensor.view;
     if (tensor.array.data.empty()) {
         return {};
     }
@@ -98,7 +98,7 @@ KernelInfo kernel_of(const RotateInputs& inputs, const RopeParams& rotation,
         if (!has_rows(inputs, which)) {
             continue;
         }
-        const reference::Tensor& view = inputs.tensors[which]->view;
+        const oracle::Tensor& view = inputs.tensors[which]->view;
         const TensorSteps& steps = inputs.steps[which];
         TensorInfo& tensor = info.tensor[which];
         tensor.in = inputs.element;

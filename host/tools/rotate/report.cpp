@@ -49,7 +49,7 @@ nlohmann::ordered_json store_scale_json(const StoreSteps& store) {
     return nullptr;
 }
 
-nlohmann::ordered_json codes_json(const std::optional<reference::CodesVerdict>& verdict) {
+nlohmann::ordered_json codes_json(const std::optional<oracle::CodesVerdict>& verdict) {
     if (!verdict) {
         return nullptr;
     }
@@ -78,7 +78,7 @@ nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verificatio
     if (!tensor) {
         return nullptr;
     }
-    const std::optional<reference::Verdict>& verdict = verification.verdicts[which];
+    const std::optional<oracle::Verdict>& verdict = verification.verdicts[which];
     const TensorSteps& steps = inputs.steps[which];
     nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
                                    {"dtype", word_for(elements, tensor->element)},
@@ -247,7 +247,7 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
         if (const auto& steps = verification.steps[which]) {
             return fmt::format("{:.3g} of what the contract allows", steps->largest_share);
         }
-        const reference::Verdict& verdict = *verification.verdicts[which];
+        const oracle::Verdict& verdict = *verification.verdicts[which];
         if (which == V) {
             return verdict.bits_changed ? "changed" : "unchanged";
         }

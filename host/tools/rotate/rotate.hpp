@@ -105,11 +105,11 @@ inline bool warms_up(const RotateOptions& options) noexcept {
 Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs);
 
 /// The definition of what happens to a tensor; V is not rotated.
-reference::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
-                                  TensorIndex which);
+oracle::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
+                               TensorIndex which);
 
 /// The definition of the steps of a tensor.
-reference::Ops steps_of(const RotateInputs& inputs, TensorIndex which);
+oracle::Ops steps_of(const RotateInputs& inputs, TensorIndex which);
 
 /// The bound of the contract for rotated values, in units of u = 2^-24.
 double bound_of(const RotateOptions& options, const RotateInputs& inputs,
@@ -117,9 +117,9 @@ double bound_of(const RotateOptions& options, const RotateInputs& inputs,
 
 struct Verification {
     // At most one of a tensor; none: absent or not asked for.
-    OfEachTensor<std::optional<reference::Verdict>> verdicts;  // rotated or moved, and no more
-    OfEachTensor<std::optional<reference::OpsVerdict>> steps;
-    OfEachTensor<std::optional<reference::CodesVerdict>> codes;  // quantised
+    OfEachTensor<std::optional<oracle::Verdict>> verdicts;  // rotated or moved, and no more
+    OfEachTensor<std::optional<oracle::OpsVerdict>> steps;
+    OfEachTensor<std::optional<oracle::CodesVerdict>> codes;  // quantised
     double bound_u = 0;  // error bound of the contract for rotated values
     bool asked_for = false;
     bool passed = false;  // asked for, and every value is within the contract

@@ -11,8 +11,8 @@
 #include "cli/command_line.hpp"
 #include "io/tensor_file.hpp"
 #include "meaning.hpp"
-#include "reference/ops.hpp"
-#include "reference/quantise_verdict.hpp"
+#include "verify/oracle/ops.hpp"
+#include "verify/oracle/quantise_verdict.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
@@ -130,9 +130,9 @@ struct TensorSteps {
 };
 
 /// The definition of a quantised output.
-reference::QuantisedStore quantised_store(const StoreSteps& steps);
+oracle::QuantisedStore quantised_store(const StoreSteps& steps);
 
 /// Where the scale of row `row` of [batch, tokens, heads] is in a file with the tensor's layout.
-std::uint64_t scale_in_file(const reference::Tensor& view, std::uint64_t row) noexcept;
+std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;
 
 }  // namespace vkrope::tools

@@ -122,7 +122,7 @@ void choose_scale(const StepOptions& options, TensorIndex which, const TensorFil
 
 }  // namespace
 
-std::uint64_t scale_in_file(const reference::Tensor& view, std::uint64_t row) noexcept {
+std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept {
     const std::uint64_t token = row / view.heads;
     const std::uint64_t channel = token / view.tokens * view.batch_stride +
                                   token % view.tokens * view.token_stride +
@@ -130,7 +130,7 @@ std::uint64_t scale_in_file(const reference::Tensor& view, std::uint64_t row) no
     return channel / view.head_dim;
 }
 
-reference::QuantisedStore quantised_store(const StoreSteps& steps) {
+oracle::QuantisedStore quantised_store(const StoreSteps& steps) {
     return {.type = reference_store(steps.type),
             .given = steps.given_scales,
             .made = is_made(steps.scale),

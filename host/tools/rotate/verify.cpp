@@ -14,14 +14,14 @@
 namespace vkrope::tools {
 namespace {
 
-constexpr reference::NormKind norm_kind(NormKind kind) noexcept {
-    return kind == VKROPE_NORM_RMS     ? reference::NormKind::rms
-           : kind == VKROPE_NORM_LAYER ? reference::NormKind::layer
-                                       : reference::NormKind::none;
+constexpr oracle::NormKind norm_kind(NormKind kind) noexcept {
+    return kind == VKROPE_NORM_RMS     ? oracle::NormKind::rms
+           : kind == VKROPE_NORM_LAYER ? oracle::NormKind::layer
+                                       : oracle::NormKind::none;
 }
 
 /// Says what breaks the contract; empty if nothing does.
-std::string breach(TensorIndex which, const reference::Verdict& verdict, double bound_u) {
+std::string breach(TensorIndex which, const oracle::Verdict& verdict, double bound_u) {
     const char* name = tensor_names[which].name;
     if (which == V) {
         return verdict.bits_changed
@@ -34,7 +34,7 @@ std::string breach(TensorIndex which, const reference::Verdict& verdict, double 
                                          verdict.largest_error_u, bound_u, verdict.worst);
 }
 
-std::string breach(TensorIndex which, const reference::OpsVerdict& verdict) {
+std::string breach(TensorIndex which, const oracle::OpsVerdict& verdict) {
     const char* what = verdict.nan_mismatch
                            ? "a value is NaN where the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a value that no step touches changed"
@@ -45,7 +45,7 @@ std::string breach(TensorIndex which, const reference::OpsVerdict& verdict) {
                : fmt::format("{}: {}: {}", tensor_names[which].name, what, verdict.worst);
 }
 
-std::string breach(TensorIndex which, const reference::CodesVerdict& verdict) {
+std::string breach(TensorIndex which, const oracle::CodesVerdict& verdict) {
     return verdict.right() ? ""
                            : fmt::format(
                                  "{}: {} of {} codes and {} of {} scales do not "
@@ -56,9 +56,9 @@ std::string breach(TensorIndex which, const reference::CodesVerdict& verdict) {
 
 }  // namespace
 
-reference::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
-                                  TensorIndex which) {
-    reference::Operation operation;
+oracle::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
+                               TensorIndex which) {
+    oracle::Operation operation;
     // A device does not report whether it flushes subnormal numbers, so every device gets the
     // allowance for flushing.
     operation.absolute_allowance = 0x1p-123 + 0x1p-148;
@@ -76,7 +76,7 @@ reference::Operation operation_of(const RotateOptions& options, const RotateInpu
                                                                    std::size_t pair) {
             const long double angle = static_cast<float>(position) *
                                       static_cast<float>(inv_freq[pair]);
-            return reference::CosSin{std::cos(angle), std::sin(angle)};
+            return oracle::CosSin{std::cos(angle), std::sin(angle)};
         };
     }
     operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
@@ -90,11 +90,11 @@ double bound_of(const RotateOptions& options, const RotateInputs& inputs,
     return error_bound(angles.source, factor) + (options.float32_angles && factor != 1 ? 1.5 : 0);
 }
 
-reference::Ops steps_of(const RotateInputs& inputs, TensorIndex which) {
+oracle::Ops steps_of(const RotateInputs& inputs, TensorIndex which) {
     const TensorSteps& given = inputs.steps[which];
     const Norm& norm = given.ops.norm;
     const auto& [first, second] = given.parameters;
-    reference::Ops steps;
+    oracle::Ops steps;
     steps.bias = first[parameter_bias].values();
     steps.norm.kind = norm_kind(norm.kind);
     steps.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
@@ -133,7 +133,7 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
         const TensorFile& tensor = *inputs.tensors[which];
         const StoreSteps& store = inputs.steps[which].store;
         const std::vector<std::byte>& output = measured.outputs[which];
-        const reference::Operation operation = operation_of(options, inputs, which);
+        const oracle::Operation operation = operation_of(options, inputs, which);
         const void* input = tensor.array.data.data();
         ProgressLine line(fmt::format("verifying {}", tensor_names[which].name));
         const auto progress = [&line](double fraction) { line.update(fraction); };
@@ -145,7 +145,7 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
             }
         };
         if (is_quantised(store.type)) {
-            const reference::CodesVerdict verdict = reference::compare_codes(
+            const oracle::CodesVerdict verdict = oracle::compare_codes(
                 tensor.view, tensor.view, operation, steps_of(inputs, which), verification.bound_u,
                 input, quantised_store(store),
                 {reinterpret_cast<const std::uint8_t*>(output.data()), output.size()},
@@ -153,16 +153,16 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
             keep(verification.codes, verdict, breach(which, verdict));
             continue;
         }
-        reference::Tensor out = tensor.view;
+        oracle::Tensor out = tensor.view;
         out.type = reference_type(store.type);
         if (inputs.steps[which].any()) {
-            const reference::OpsVerdict verdict = reference::compare(
+            const oracle::OpsVerdict verdict = oracle::compare(
                 tensor.view, out, operation, steps_of(inputs, which), verification.bound_u, input,
                 output.data(), progress);
             keep(verification.steps, verdict, breach(which, verdict));
         } else {
-            const reference::Verdict verdict = reference::compare(tensor.view, out, operation,
-                                                                  input, output.data(), progress);
+            const oracle::Verdict verdict = oracle::compare(tensor.view, out, operation, input,
+                                                            output.data(), progress);
             keep(verification.verdicts, verdict, breach(which, verdict, verification.bound_u));
         }
     }

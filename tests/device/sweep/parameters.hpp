@@ -3,8 +3,8 @@
 #pragma once
 
 #include "meaning.hpp"
-#include "reference/ops.hpp"
 #include "support/test_device.hpp"
+#include "verify/oracle/ops.hpp"
 
 namespace vkrope::test {
 
@@ -52,14 +52,14 @@ inline std::vector<float> random_factors(std::size_t count) {
 /// parameters  its bias, weight and norm bias: three of Parameters::of
 /// q_scale     Call::q_scale of Q; else 1
 /// factors     of its tokens, if it has any
-inline reference::Ops oracle_of(const Ops& ops, Element in, const std::vector<float>* parameters,
-                                float q_scale, const std::vector<float>& factors) {
+inline oracle::Ops oracle_of(const Ops& ops, Element in, const std::vector<float>* parameters,
+                             float q_scale, const std::vector<float>& factors) {
     const auto doubles = [](const std::vector<float>& of) {
         return std::vector<double>(of.begin(), of.end());
     };
-    reference::Ops made;
+    oracle::Ops made;
     made.bias = doubles(parameters[0]);
-    made.norm = {.kind = reference::NormKind(ops.norm.kind),
+    made.norm = {.kind = oracle::NormKind(ops.norm.kind),
                  .over_token = ops.norm.span == VKROPE_NORM_SPAN_TOKEN,
                  .after = ops.norm.place == VKROPE_NORM_PLACE_AFTER,
                  .eps = ops.norm.eps,

@@ -22,8 +22,8 @@ std::uint64_t Memory::take(std::uint64_t bytes) {
 
 namespace {
 
-std::uint64_t size_of(const reference::Tensor& rows) {
-    return reference::bytes_of(rows.type);
+std::uint64_t size_of(const oracle::Tensor& rows) {
+    return oracle::bytes_of(rows.type);
 }
 
 std::uint64_t byte_of(const Placed& placed, std::uint64_t piece, std::uint64_t element) {
@@ -52,9 +52,9 @@ void place(Arrangement arrangement, const Numbers& numbers, bool output, Memory&
 }
 
 void fill(const PreparedTensor& tensor, const Bytes& rows, Memory& memory) {
-    const reference::Tensor& in = tensor.in.rows;
+    const oracle::Tensor& in = tensor.in.rows;
     const std::uint64_t bytes = in.head_dim * size_of(in);
-    reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
+    oracle::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
         const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads
                                                          : row;  // broadcast: head 0
         std::memcpy(&memory.before[byte_of(tensor.in, tensor.in_byte, first)],
@@ -64,7 +64,7 @@ void fill(const PreparedTensor& tensor, const Bytes& rows, Memory& memory) {
 
 void let_change(const PreparedTensor& tensor, Memory& memory) {
     const std::uint64_t bytes = tensor.out.rows.head_dim * size_of(tensor.out.rows);
-    reference::each_row(tensor.out.rows, [&](std::uint64_t, std::uint64_t first) {
+    oracle::each_row(tensor.out.rows, [&](std::uint64_t, std::uint64_t first) {
         const auto at = memory.may_change.begin() +
                         std::ptrdiff_t(byte_of(tensor.out, tensor.out_byte, first));
         std::fill(at, at + std::ptrdiff_t(bytes), true);
@@ -72,8 +72,8 @@ void let_change(const PreparedTensor& tensor, Memory& memory) {
 }
 
 // Different rows for most tokens, shuffled; some tokens have none.
-std::vector<std::int64_t> random_slots(const reference::Cache& cache, std::uint32_t tokens,
-                                       bool wide, Random& random) {
+std::vector<std::int64_t> random_slots(const oracle::Cache& cache, std::uint32_t tokens, bool wide,
+                                       Random& random) {
     const auto rows = std::int64_t(cache.pages * cache.page_size);
     std::vector<std::int64_t> free(static_cast<std::size_t>(rows));
     for (std::int64_t i = 0; i < rows; ++i) free[std::size_t(i)] = i;
@@ -161,7 +161,7 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
     if (has_slots(numbers, tuple)) {  // V's cache has as many rows as K's, which may be absent
         prepared.k.out = arrange_pages(shape, shape.groups, numbers.formats().k_head_dim,
                                        tuple.page_size, tuple.pages_by_head, tuple.odd_pages);
-        reference::Tensor& rows = prepared.k.out.rows;
+        oracle::Tensor& rows = prepared.k.out.rows;
         rows.type = type_of(numbers.k_out);
         rows.cache->slot_mapping = random_slots(*rows.cache, shape.rows(), tuple.wide_slots,
                                                 random);
@@ -245,7 +245,7 @@ Call call_of(const Numbers& numbers, const PreparedCall& prepared,
         call.positions.batch_stride = prepared.ids_stride == 0 ? broadcast : prepared.ids_stride;
     }
     if (has_slots(numbers, tuple)) {
-        const reference::Cache& cache = *prepared.k.out.rows.cache;
+        const oracle::Cache& cache = *prepared.k.out.rows.cache;
         const std::uint64_t count = std::uint64_t{shape.batch - 1} * prepared.slots_stride +
                                     shape.tokens;
         call.paged_cache = {
@@ -277,9 +277,9 @@ RopeParams rotation_of(const Numbers& numbers, bool factor) {
     return rotation(numbers.pairing, rotary_dim, rotary_dim, 0, 0, factor ? some_factor : 1.0);
 }
 
-reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
-                                  const AngleTableLayout& plan, bool key) {
-    reference::Operation operation;
+oracle::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
+                               const AngleTableLayout& plan, bool key) {
+    oracle::Operation operation;
     operation.interleaved = numbers.pairing == VKROPE_INTERLEAVED;
     operation.interleaved_out = numbers.pairing_out == VKROPE_INTERLEAVED;
     operation.inverse = prepared.tuple.direction == VKROPE_INVERSE;
@@ -289,7 +289,7 @@ reference::Operation operation_of(const Numbers& numbers, const PreparedCall& pr
     const RopeParams rotation = rotation_of(numbers, prepared.tuple.factor);
     operation.inv_freq = rotation.inv_freq;
     operation.attention_factor = rotation.attention_factor;
-    operation.gain = reference::Gain(std::uint32_t(prepared.tuple.gain));
+    operation.gain = oracle::Gain(std::uint32_t(prepared.tuple.gain));
     operation.positions = prepared.positions;
     operation.absolute_allowance = flushed_allowance;
     operation.covered = plan.rows;

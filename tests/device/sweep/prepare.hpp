@@ -12,8 +12,8 @@ PreparedCall prepare(const Numbers& numbers, const Tuple& tuple, Memory& memory,
 Call call_of(const Numbers& numbers, const PreparedCall& prepared,
              const VkDescriptorBufferInfo& buffer, const AngleTable& table);
 
-reference::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
-                                  const AngleTableLayout& plan, bool key);
+oracle::Operation operation_of(const Numbers& numbers, const PreparedCall& prepared,
+                               const AngleTableLayout& plan, bool key);
 
 /// What an element may be off absolutely: some of the devices flush subnormals.
 inline constexpr double flushed_allowance = 0x1p-148 + 0x1p-123;

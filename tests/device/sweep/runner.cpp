@@ -62,16 +62,14 @@ Kernel* kernel_of(const DeviceRef& on, KernelInfo info) {
 }
 
 // The bits of a NaN depend on the device; the oracle checks those that are copied unconverted.
-bool same_elements(reference::Type type, const std::byte* a, const std::byte* b,
-                   std::size_t bytes) {
+bool same_elements(oracle::Type type, const std::byte* a, const std::byte* b, std::size_t bytes) {
     if (std::memcmp(a, b, bytes) == 0) return true;
-    const std::size_t size = reference::bytes_of(type);
+    const std::size_t size = oracle::bytes_of(type);
     for (std::size_t at = 0; at < bytes; at += size) {
         std::uint32_t x = 0, y = 0;
         std::memcpy(&x, a + at, size);
         std::memcpy(&y, b + at, size);
-        if (x != y &&
-            !(std::isnan(reference::widen(type, x)) && std::isnan(reference::widen(type, y))))
+        if (x != y && !(std::isnan(oracle::widen(type, x)) && std::isnan(oracle::widen(type, y))))
             return false;
     }
     return true;
@@ -178,21 +176,21 @@ void Sweep::check(std::uint32_t index, const Numbers& numbers, const KernelChoic
 std::uint64_t Sweep::check_ops(const Numbers& numbers, const KernelChoice& choice,
                                const Memory& memory, const PreparedCall& prepared,
                                const PreparedTensor& tensor, const char* name,
-                               const reference::Operation& operation, double bound) {
+                               const oracle::Operation& operation, double bound) {
     const bool is_q = name[0] == 'Q', is_k = name[0] == 'K';
     const Ops& ops = is_q ? numbers.q_ops : is_k ? numbers.k_ops : numbers.v_ops;
-    const reference::Ops steps = oracle_of(ops,
-                                           is_q   ? numbers.q_in
-                                           : is_k ? numbers.k_in
-                                                  : numbers.v_in,
-                                           numbers.parameters.of + (is_q   ? 0
-                                                                    : is_k ? 3
-                                                                           : 6),
-                                           is_q ? numbers.q_scale : 1, numbers.factors);
-    const auto size_of = [](const reference::Tensor& rows) {
-        return rows.type == reference::Type::f32 ? 4u : 2u;
+    const oracle::Ops steps = oracle_of(ops,
+                                        is_q   ? numbers.q_in
+                                        : is_k ? numbers.k_in
+                                               : numbers.v_in,
+                                        numbers.parameters.of + (is_q   ? 0
+                                                                 : is_k ? 3
+                                                                        : 6),
+                                        is_q ? numbers.q_scale : 1, numbers.factors);
+    const auto size_of = [](const oracle::Tensor& rows) {
+        return rows.type == oracle::Type::f32 ? 4u : 2u;
     };
-    const reference::OpsVerdict verdict = reference::compare(
+    const oracle::OpsVerdict verdict = oracle::compare(
         tensor.in.rows, tensor.out.rows, operation, steps, bound,
         &memory.before[tensor.in_byte + tensor.in.first * size_of(tensor.in.rows)],
         &memory.after[tensor.out_byte + tensor.out.first * size_of(tensor.out.rows)]);
@@ -210,15 +208,15 @@ std::uint64_t Sweep::check_ops(const Numbers& numbers, const KernelChoice& choic
 std::uint64_t Sweep::check_v(const Numbers& numbers, const KernelChoice& choice,
                              const Memory& memory, const PreparedCall& prepared) {
     const PreparedTensor& v = prepared.v;
-    const auto size_of = [](const reference::Tensor& rows) {
-        return rows.type == reference::Type::f32 ? 4u : 2u;
+    const auto size_of = [](const oracle::Tensor& rows) {
+        return rows.type == oracle::Type::f32 ? 4u : 2u;
     };
-    reference::Operation operation;
+    oracle::Operation operation;
     operation.positions = prepared.positions;
     operation.covered = table(numbers, choice, prepared.tuple.factor).layout().rows;
     operation.absolute_allowance = flushed_allowance;
     if (numbers.has_ops) return check_ops(numbers, choice, memory, prepared, v, "V", operation, 0);
-    const reference::Verdict verdict = reference::compare(
+    const oracle::Verdict verdict = oracle::compare(
         v.in.rows, v.out.rows, operation,
         &memory.before[v.in_byte + v.in.first * size_of(v.in.rows)],
         &memory.after[v.out_byte + v.out.first * size_of(v.out.rows)]);
@@ -233,12 +231,11 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
                                   const PreparedCall& prepared, bool key) {
     const Tuple& tuple = prepared.tuple;
     const PreparedTensor& tensor = key ? prepared.k : prepared.q;
-    const reference::Tensor &in = tensor.in.rows, &out = tensor.out.rows;
-    const std::uint64_t in_size = reference::bytes_of(in.type),
-                        out_size = reference::bytes_of(out.type);
+    const oracle::Tensor &in = tensor.in.rows, &out = tensor.out.rows;
+    const std::uint64_t in_size = oracle::bytes_of(in.type), out_size = oracle::bytes_of(out.type);
     const std::byte* output = &memory.after[tensor.out_byte + tensor.out.first * out_size];
     const AngleTableLayout& plan = table(numbers, choice, tuple.factor).layout();
-    const reference::Operation operation = operation_of(numbers, prepared, plan, key);
+    const oracle::Operation operation = operation_of(numbers, prepared, plan, key);
     const double bound = error_bound(plan.source, plan.attention_factor) +
                          (tuple.factor && tuple.gain != VKROPE_GAIN_APPLY ? 2.0 : 0.0);
     std::uint64_t outside = 0;
@@ -246,7 +243,7 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
         outside = check_ops(numbers, choice, memory, prepared, tensor, key ? "K" : "Q", operation,
                             bound);
     } else {
-        const reference::Verdict verdict = reference::compare(
+        const oracle::Verdict verdict = oracle::compare(
             in, out, operation, &memory.before[tensor.in_byte + tensor.in.first * in_size], output);
         elements += verdict.elements;
         outside = verdict.out_of_range;
@@ -275,7 +272,7 @@ std::uint64_t Sweep::check_tensor(std::uint32_t index, const Numbers& numbers,
                     std::uint32_t(tuple.gain), tuple.factor, prepared.flat && !numbers.ids()}];
     canonical.resize(out.batch * out.tokens * out.heads);
     bool same = true;
-    reference::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
+    oracle::each_row(out, [&](std::uint64_t row, std::uint64_t first) {
         const std::byte* got = output + first * out_size;
         const std::uint64_t source = one_row ? row / out.heads * out.heads : row;
         Bytes& bits = canonical[source];

@@ -73,7 +73,7 @@ class Sweep {
     std::uint64_t check_ops(const Numbers& numbers, const KernelChoice& choice,
                             const Memory& memory, const PreparedCall& prepared,
                             const PreparedTensor& tensor, const char* name,
-                            const reference::Operation& operation, double bound);
+                            const oracle::Operation& operation, double bound);
 
     std::uint64_t seed_;
     std::map<std::vector<std::uint32_t>, AngleTable> tables_;

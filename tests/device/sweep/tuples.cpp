@@ -66,7 +66,7 @@ Bytes rows_of(Element element, const Formats& formats, std::uint32_t head_dim, s
         if (everywhere || is_rotated(formats, offset, std::uint32_t(i % head_dim))) {
             constexpr int exponents[] = {0, 0, 0, 0, 0, 10, -8, -20};  // the last: subnormal in f16
             const long double x = (static_cast<long double>(random() >> 32) / 0x1p32L - 0.5L) * 8;
-            bits = reference::narrow(type_of(element), std::ldexp(x, exponents[random() % 8]));
+            bits = oracle::narrow(type_of(element), std::ldexp(x, exponents[random() % 8]));
         }
         std::memcpy(bytes.data() + i * element_bytes(element), &bits, element_bytes(element));
     }

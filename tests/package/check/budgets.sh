@@ -17,7 +17,7 @@ frequencies   2600   2300  ^host/frequencies/
 kernel        6600   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2500   2000  ^host/runtime/
 model         9150   6000  ^host/model/
-verify        6500   6500  ^host/(verify|reference)/
+verify        6500   6500  ^host/verify/
 tools        27000   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/

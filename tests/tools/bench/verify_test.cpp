@@ -30,15 +30,15 @@ struct Output {
         const std::vector<double> inv_freq = rotation_of(shape).inv_freq;
         std::vector<std::byte> bytes = Pattern(element).at(
             std::uint64_t(token_off) * heads * head_dim, shape.rows() * heads * head_dim);
-        const auto type = reference::Type(std::uint32_t(element));
+        const auto type = oracle::Type(std::uint32_t(element));
         const std::uint32_t size = element_bytes(element);
         const auto load = [&](std::uint64_t at) {
             std::uint32_t bits = 0;
             std::memcpy(&bits, bytes.data() + at * size, size);
-            return double(reference::widen(type, bits));
+            return double(oracle::widen(type, bits));
         };
         const auto store = [&](std::uint64_t at, double value) {
-            const std::uint32_t bits = reference::narrow(type, value);
+            const std::uint32_t bits = oracle::narrow(type, value);
             std::memcpy(bytes.data() + at * size, &bits, size);
         };
         const bool interleaved = (shape.pairing == VKROPE_INTERLEAVED) != swapped_pairing;

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "check/steps.hpp"
-#include "reference/element.hpp"
+#include "verify/oracle/element.hpp"
 
 namespace vkrope::tools::codes {
 
-using reference::Store;
+using oracle::Store;
 
 inline constexpr std::size_t tokens = 32, heads = 32, head_dim = 32,
                              count = tokens * heads * head_dim;
@@ -37,7 +37,7 @@ struct Engine {
     float over(float x, float d) const { return divides ? x / d : x * (1 / d); }
 
     void append_half(Bytes& bytes, float d) const {
-        const std::uint32_t bits = reference::narrow(reference::Type::f16, d);
+        const std::uint32_t bits = oracle::narrow(oracle::Type::f16, d);
         bytes.push_back(static_cast<std::uint8_t>(bits));
         bytes.push_back(static_cast<std::uint8_t>(bits >> 8));
     }
@@ -49,7 +49,7 @@ struct Engine {
         float d = nibbles && d_of_amax == 127 ? *most / -8 : std::fabs(*most) / d_of_amax;
         append_half(bytes, d);
         if (rounds_first) {
-            d = reference::widen(reference::Type::f16, reference::narrow(reference::Type::f16, d));
+            d = oracle::widen(oracle::Type::f16, oracle::narrow(oracle::Type::f16, d));
         }
         int codes[32];
         for (int i = 0; i < 32; ++i) {
@@ -76,7 +76,7 @@ struct Engine {
             for (std::size_t i = 0; i < row; ++i) {
                 amax = std::max(amax, std::fabs(x[i]));
             }
-            float scale = amax / reference::largest(type);
+            float scale = amax / oracle::largest(type);
             scale = power_of_two ? std::exp2(std::ceil(std::log2(scale))) : scale;  // as vLLM
             for (std::size_t i = 0; made && i < row / head_dim; ++i) {
                 scales.push_back(scale);
@@ -85,7 +85,7 @@ struct Engine {
                 const float number = made ? over(x[i], scale) : x[i] * given;
                 bytes.push_back(type == Store::int8 ? static_cast<std::uint8_t>(static_cast<int>(
                                                           std::clamp(nearest(number), -127., 127.)))
-                                                    : reference::code_of(type, number));
+                                                    : oracle::code_of(type, number));
             }
         }
         return bytes;
@@ -143,12 +143,12 @@ inline Output output_of(const Engine& engine, const Row& values, std::size_t row
 }
 
 inline Judgement judged(const Row& values, const Output& output,
-                        const reference::QuantisedStore& store, const reference::Ops& steps = {},
+                        const oracle::QuantisedStore& store, const oracle::Ops& steps = {},
                         std::uint64_t batch = 1, const Limits& limits = {}) {
     StepsEvidence evidence;
     evidence.rotates = false;
     evidence.steps = steps;
-    evidence.rotation.in = {.type = reference::Type::f32,
+    evidence.rotation.in = {.type = oracle::Type::f32,
                             .batch = batch,
                             .tokens = tokens / batch,
                             .heads = heads,

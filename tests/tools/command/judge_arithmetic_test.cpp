@@ -118,9 +118,9 @@ TEST_CASE("cos and sin of 16 bits, in an output of 16 bits") {
     rough.cos = [](double angle) { return to_bf16(1.25 * std::cos(angle)) / 1.25; };
     rough.sin = [](double angle) { return to_bf16(1.25 * std::sin(angle)) / 1.25; };
     for (const float value : rough.run(made.in)) {
-        stored.push_back(std::uint16_t(reference::narrow(reference::Type::bf16, value)));
+        stored.push_back(std::uint16_t(oracle::narrow(oracle::Type::bf16, value)));
     }
-    made.evidence.out.type = reference::Type::bf16;
+    made.evidence.out.type = oracle::Type::bf16;
     made.evidence.input = made.in.data();
     made.evidence.output = stored.data();
     const Judgement judgement = judge(made.evidence, made.limits);
@@ -133,14 +133,14 @@ namespace {
 
 /// The two types of 16 bits, as an engine rounds to them and as the report names them.
 struct Rough {
-    reference::Type type;
+    oracle::Type type;
     const char* name;
 
     double operator()(double value) const {
-        return reference::widen(type, reference::narrow(type, value));
+        return oracle::widen(type, oracle::narrow(type, value));
     }
 };
-constexpr Rough rough_types[] = {{reference::Type::bf16, "bf16"}, {reference::Type::f16, "f16"}};
+constexpr Rough rough_types[] = {{oracle::Type::bf16, "bf16"}, {oracle::Type::f16, "f16"}};
 
 /// The output of an engine whose first token has this position.
 Case made_at(
@@ -218,7 +218,7 @@ TEST_CASE("frequencies that were rounded to 16 bits, as a cast of the model roun
 
 TEST_CASE("positions that were rounded to 16 bits") {
     for (const Rough& rough : rough_types) {
-        const double lacks = rough.type == reference::Type::bf16 ? 256 : 2048;
+        const double lacks = rough.type == oracle::Type::bf16 ? 256 : 2048;
         const auto round_positions = [&rough, &lacks](Engine& e) {
             e.position = [rough, first = lacks + 41](auto b, auto t, auto) {
                 return rough(first + 7 * double(b) + double(t));

@@ -82,7 +82,7 @@ TEST_CASE("the rounding of codes") {
         for (const bool away : {true, false}) {
             for (std::size_t i = 0; i < count; ++i) {
                 const float size = std::fabs(values[i]), off = away ? 0.5f : -0.5f;
-                output.codes[i] = reference::code_of(
+                output.codes[i] = oracle::code_of(
                     Store::e4m3fn, std::copysign(size + (size >= 16 ? off : 0), values[i]));
             }
             check_named(away ? "ties_away" : "truncated", judged(values, output, {Store::e4m3fn}));
@@ -153,7 +153,7 @@ TEST_CASE("values beyond fp8") {
 TEST_CASE("the scale of codes") {
     const Row values = random_values();
     SUBCASE("a given one") {
-        const reference::QuantisedStore right = {.type = Store::e4m3fn, .given = {4}};
+        const oracle::QuantisedStore right = {.type = Store::e4m3fn, .given = {4}};
         check_passes(judged(values, output_of({.type = Store::e4m3fn, .given = 4}, values), right));
         check_named(
             "scale_inverted",
@@ -162,7 +162,7 @@ TEST_CASE("the scale of codes") {
                     judged(values, output_of({.type = Store::e4m3fn}, values), right));
     }
     SUBCASE("a made one") {
-        const reference::QuantisedStore right = {.type = Store::int8, .made = true};
+        const oracle::QuantisedStore right = {.type = Store::int8, .made = true};
         Output output = output_of({.type = Store::int8, .divides = true, .made = true}, values);
         check_passes(judged(values, output, right));
         for (float& scale : output.scales) {
@@ -176,7 +176,7 @@ TEST_CASE("the scale of codes") {
         const Output rounded_up = output_of(
             {.type = Store::int8, .divides = true, .made = true, .power_of_two = true}, values);
         check_named("scale_power_of_two", judged(values, rounded_up, right));
-        reference::QuantisedStore powers = right;
+        oracle::QuantisedStore powers = right;
         powers.power_of_two = true;
         check_passes(judged(values, rounded_up, powers));
         output = output_of({.type = Store::int8, .divides = true, .made = true}, values);
@@ -192,7 +192,7 @@ TEST_CASE("the scale of codes") {
         const auto engine = [&](Store type, bool divides) {
             return output_of({.type = type, .divides = divides, .made = type == Store::int8}, near);
         };
-        const reference::QuantisedStore made = {.type = Store::int8, .made = true};
+        const oracle::QuantisedStore made = {.type = Store::int8, .made = true};
         check_passes(judged(near, engine(Store::int8, true), made));
         check_named("reciprocal_of_scale", judged(near, engine(Store::int8, false), made));
         check_passes(judged(near, engine(Store::q8_0, false), {Store::q8_0}));
@@ -267,7 +267,7 @@ TEST_CASE("the Hadamard transform before the codes") {
         turned[i] = sum / 4;
     }
     const Engine engine = {.type = Store::q8_0};
-    const reference::Ops right = {.hadamard = block};
+    const oracle::Ops right = {.hadamard = block};
     const auto engine_of = [&](const Row& row) {
         return judged(values, output_of(engine, row), {Store::q8_0}, right);
     };

@@ -82,7 +82,7 @@ struct Case {
     Limits limits;
 
     explicit Case(const Engine& engine) : out(engine.run(in)) {
-        evidence.in = {.type = reference::Type::f32,
+        evidence.in = {.type = oracle::Type::f32,
                        .batch = batch,
                        .tokens = tokens,
                        .heads = heads,
@@ -127,7 +127,7 @@ Engine changed(const Change& change) {
 }
 
 inline double to_bf16(double value) {
-    return reference::widen(reference::Type::bf16, reference::narrow(reference::Type::bf16, value));
+    return oracle::widen(oracle::Type::bf16, oracle::narrow(oracle::Type::bf16, value));
 }
 
 inline const Match* find(const Judgement& judgement, const char* name) {

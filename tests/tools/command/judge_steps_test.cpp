@@ -10,12 +10,12 @@
 #include <set>
 
 #include "check/steps.hpp"
-#include "reference/element.hpp"
+#include "verify/oracle/element.hpp"
 
 using namespace vkrope;
 using namespace vkrope::tools;
-using reference::Type;
-using Kind = reference::NormKind;
+using oracle::Type;
+using Kind = oracle::NormKind;
 
 namespace {
 
@@ -62,7 +62,7 @@ struct Engine {
     double first_position = 5, last_frequency = inv_freq[pairs - 1];
 
     double rounded(double x) const {
-        return reference::widen(type, reference::narrow(type, static_cast<long double>(x)));
+        return oracle::widen(type, oracle::narrow(type, static_cast<long double>(x)));
     }
 
     void normalise(Numbers& x, std::size_t first, std::size_t n) const {
@@ -128,14 +128,14 @@ std::vector<std::byte> stored(const Numbers& numbers, Type type) {
     const std::size_t size = type == Type::f32 ? 4 : 2;
     std::vector<std::byte> bytes(numbers.size() * size);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const std::uint32_t bits = reference::narrow(type, static_cast<long double>(numbers[i]));
+        const std::uint32_t bits = oracle::narrow(type, static_cast<long double>(numbers[i]));
         std::memcpy(bytes.data() + i * size, &bits, size);
     }
     return bytes;
 }
 
-reference::Ops definition_of(const Engine& right) {
-    reference::Ops steps;
+oracle::Ops definition_of(const Engine& right) {
+    oracle::Ops steps;
     steps.bias = right.adds_bias ? bias : Numbers{};
     steps.norm.kind = right.norm;
     steps.norm.over_token = right.over_token;
@@ -303,7 +303,7 @@ TEST_CASE("rounded tables, and one position for all tokens, around a norm") {
     for (const Type type : {Type::bf16, Type::f16}) {
         check_named("tables_in_16_bits", right, [type](Engine& e) {
             e.table = [type](double x) {
-                return reference::widen(type, reference::narrow(type, static_cast<long double>(x)));
+                return oracle::widen(type, oracle::narrow(type, static_cast<long double>(x)));
             };
         });
     }

@@ -187,7 +187,7 @@ TEST_CASE(
 
 TEST_CASE("an attention factor that was applied, but should be omitted") {
     Case made{Engine()};
-    made.evidence.operation.gain = reference::Gain::omit;
+    made.evidence.operation.gain = oracle::Gain::omit;
     check_named("attention_factor_applied", made);
 }
 

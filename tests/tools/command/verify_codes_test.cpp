@@ -34,7 +34,7 @@ struct Stored {
         TensorFile v;
         v.option = "--v";
         v.array.header.shape = {1, tokens, heads, head_dim};
-        v.view = {.type = reference::Type::f32,
+        v.view = {.type = oracle::Type::f32,
                   .batch = 1,
                   .tokens = tokens,
                   .heads = heads,
@@ -55,18 +55,18 @@ struct Stored {
     }
 
     void add_row(const StoreSteps& store, std::size_t head, std::span<const float> row) {
-        const reference::Store type = reference_store(store.type);
+        const oracle::Store type = reference_store(store.type);
         std::vector<std::uint8_t> codes;
         if (block_channels(store.type) != 1) {
-            codes = reference::quantise_blocks(type, row);
+            codes = oracle::quantise_blocks(type, row);
         } else if (is_made(store.scale)) {
-            const reference::MadeRow made = reference::quantise_made(
+            const oracle::MadeRow made = oracle::quantise_made(
                 type, row, store.scale_floor, store.scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = made.codes;
             measured.scales[V].push_back(made.scale);
         } else {
             const std::vector<float>& scales = store.given_scales;
-            codes = reference::quantise_given(type, row, scales[head % scales.size()]);
+            codes = oracle::quantise_given(type, row, scales[head % scales.size()]);
         }
         const auto bytes = std::as_bytes(std::span(codes));
         measured.outputs[V].insert(measured.outputs[V].end(), bytes.begin(), bytes.end());

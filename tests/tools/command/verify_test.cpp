@@ -40,7 +40,7 @@ struct Case {
         q.option = "--q";
         q.array.header.shape = {1, tokens, 1, head_dim};
         q.array.data.resize(tokens * head_dim * sizeof(float));
-        q.view = {.type = reference::Type::f32,
+        q.view = {.type = oracle::Type::f32,
                   .batch = 1,
                   .tokens = tokens,
                   .heads = 1,

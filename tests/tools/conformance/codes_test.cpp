@@ -4,13 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include "reference/quantise.hpp"
 #include "support/names.hpp"
+#include "verify/oracle/quantise.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
-using reference::Store;
+using oracle::Store;
 using Bytes = std::vector<std::uint8_t>;
 
 CodeFindings compared(Element element, const Bytes& actual, const Bytes& expected,
@@ -35,7 +35,7 @@ Bytes two_blocks(Store store) {
     for (std::size_t i = 0; i < row.size(); ++i) {
         row[i] = static_cast<float>(i * 7 % 32) - 16;
     }
-    return reference::quantise_blocks(store, row);
+    return oracle::quantise_blocks(store, row);
 }
 
 struct BlockType {
@@ -184,7 +184,7 @@ TEST_CASE("scales and minima may be one unit off in the same share of blocks") {
 }
 
 TEST_CASE("zeros of both signs are one scale") {
-    const Bytes zeros = reference::quantise_blocks(Store::q4_0, std::vector<float>(32));
+    const Bytes zeros = oracle::quantise_blocks(Store::q4_0, std::vector<float>(32));
     CHECK(zeros[1] == 0x80);
     Bytes positive = zeros;
     positive[1] = 0;

@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <vector>
 
-#include "reference/oracle.hpp"
 #include "search.hpp"
+#include "verify/oracle/oracle.hpp"
 
 using namespace vkrope::bounds;
 using namespace vkrope::shader;
-using vkrope::reference::Type;
+using vkrope::oracle::Type;
 
 namespace {
 
@@ -91,7 +91,7 @@ bool narrows(const Format& format, std::array<uint, 2> floats, std::array<uint, 
     uvec4 h;
     if (!narrowed(format.element, bits, h)) return false;
     const auto agrees = [&](uint given, uint got, uint right) {
-        const uint oracle = vkrope::reference::narrow(format.type, as_float(given));
+        const uint oracle = vkrope::oracle::narrow(format.type, as_float(given));
         if ((given & ~sign) > 0x7f800000u) return is_nan(format, got) && is_nan(format, oracle);
         return got == right && oracle == right;
     };
@@ -132,7 +132,7 @@ TEST_CASE("f16 and bf16 widen to their value") {
             const std::array<float, 4> got = {wide.x, wide.y, wide.z, wide.w};
             for (std::size_t i = 0; i < 4; ++i) {
                 const uint magnitude = given[i] & 0x7fffu;
-                const float oracle = vkrope::reference::widen(format.type, given[i]);
+                const float oracle = vkrope::oracle::widen(format.type, given[i]);
                 if (is_nan(format, given[i])) {
                     REQUIRE(std::isnan(got[i]));
                     REQUIRE(std::isnan(oracle));
@@ -200,7 +200,7 @@ TEST_CASE("words hold elements in order") {
             const std::array<float, 8> got = {unit.a.x, unit.a.y, unit.a.z, unit.a.w,
                                               unit.b.x, unit.b.y, unit.b.z, unit.b.w};
             for (std::size_t j = 0; j < 8; ++j)
-                REQUIRE(got[j] == vkrope::reference::widen(format.type, e[j]));
+                REQUIRE(got[j] == vkrope::oracle::widen(format.type, e[j]));
             const Words back = vkrope_encode(format.element, unit);
             REQUIRE(back.a.x == words.a.x);
             REQUIRE(back.a.y == words.a.y);

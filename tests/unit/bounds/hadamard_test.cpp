@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "conformance/shader_source/shader.hpp"
-#include "reference/quantise.hpp"
 #include "search.hpp"
+#include "verify/oracle/quantise.hpp"
 
 using namespace vkrope::bounds;
 namespace shader = vkrope::shader;
-using vkrope::reference::Approximate;
+using vkrope::oracle::Approximate;
 
 namespace {
 
@@ -48,7 +48,7 @@ std::vector<float> transformed(const std::vector<float>& row, shader::uint n, sh
 double share_of(const std::vector<float>& row, shader::uint levels) {
     std::vector<Approximate> exact;
     for (const float x : row) exact.push_back({x, 0});
-    vkrope::reference::hadamard(exact, std::uint64_t{1} << levels, 0);
+    vkrope::oracle::hadamard(exact, std::uint64_t{1} << levels, 0);
     const std::vector<float> got = transformed(row, 4, levels);
     double worst = 0;
     for (std::size_t i = 0; i < row.size(); ++i)
@@ -72,7 +72,7 @@ TEST_CASE("hadamard: exact where sums are, in Sylvester's order") {
         for (float& x : row) x = float(int(random() % 2001) - 1000);
         std::vector<Approximate> exact;
         for (const float x : row) exact.push_back({x, 0});
-        vkrope::reference::hadamard(exact, std::uint64_t{1} << levels, 0);
+        vkrope::oracle::hadamard(exact, std::uint64_t{1} << levels, 0);
         const float factor = shader::vkrope_hadamard_factor(levels);
         const std::vector<float> got = transformed(row, 8, levels);
         std::size_t wrong = 0;

@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "conformance/shader_source/shader.hpp"
-#include "reference/oracle.hpp"
-#include "reference/quantise.hpp"
 #include "search.hpp"
+#include "verify/oracle/oracle.hpp"
+#include "verify/oracle/quantise.hpp"
 
 namespace vkrope::bounds {
 
 using Row = std::vector<float>;
 using Bytes = std::vector<std::uint8_t>;
-using reference::Store;
+using oracle::Store;
 
 inline constexpr std::array<Store, 8> stores = {Store::e4m3fn, Store::e5m2, Store::int8,
                                                 Store::q8_0,   Store::q4_0, Store::q4_1,
@@ -44,9 +44,9 @@ inline constexpr int kinds = 16;
 
 /// A row that is hard in one of several ways.
 inline Row hard_row(Random& random, int kind, std::size_t channels) {
-    using reference::narrow;
-    using reference::Type;
-    using reference::widen;
+    using oracle::narrow;
+    using oracle::Type;
+    using oracle::widen;
     Row row(channels);
     const float scale = float(std::ldexp(1.0, int(random() % 20) - 10));
     const float step = scattered(random, -145, 110);

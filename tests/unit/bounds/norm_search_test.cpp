@@ -8,11 +8,11 @@
 #include <cstdio>
 
 #include "norm_rows.hpp"
-#include "reference/ops.hpp"
 #include "search.hpp"
+#include "verify/oracle/ops.hpp"
 
 using namespace vkrope::bounds;
-namespace reference = vkrope::reference;
+namespace oracle = vkrope::oracle;
 namespace shader = vkrope::shader;
 
 namespace {
@@ -37,31 +37,31 @@ double share_of(const Kind& kind, const Row& row) {
     const std::vector<float> got = normed(kind.norm, biased, 2, row.w);
 
     const std::size_t heads = kind.norm.heads, count = row.x.size();
-    reference::Operation operation;
+    oracle::Operation operation;
     operation.positions = {0};
-    reference::Ops steps;
+    oracle::Ops steps;
     steps.bias.assign(row.bias.begin(), row.bias.end());
-    steps.norm.kind = kind.norm.layer ? reference::NormKind::layer : reference::NormKind::rms;
+    steps.norm.kind = kind.norm.layer ? oracle::NormKind::layer : oracle::NormKind::rms;
     steps.norm.over_token = heads > 1;
     steps.norm.eps = double{kind.norm.eps};
     steps.norm.weight.assign(kind.head_dim, double{row.w});
     steps.norm.weight_offset = 1;
     double worst = 0;
-    reference::apply_ops({.type = reference::Type::f32,
-                          .batch = 1,
-                          .tokens = 1,
-                          .heads = heads,
-                          .head_dim = kind.head_dim,
-                          .batch_stride = count,
-                          .token_stride = count,
-                          .head_stride = kind.head_dim},
-                         operation, steps, 6, row.x.data(),
-                         [&](auto, auto, std::span<const reference::Approximate> channels) {
-                             for (std::size_t i = 0; i < count; ++i) {
-                                 const long double off = std::fabs(got[i] - channels[i].value);
-                                 worst = std::fmax(worst, double(off / channels[i].error));
-                             }
-                         });
+    oracle::apply_ops({.type = oracle::Type::f32,
+                       .batch = 1,
+                       .tokens = 1,
+                       .heads = heads,
+                       .head_dim = kind.head_dim,
+                       .batch_stride = count,
+                       .token_stride = count,
+                       .head_stride = kind.head_dim},
+                      operation, steps, 6, row.x.data(),
+                      [&](auto, auto, std::span<const oracle::Approximate> channels) {
+                          for (std::size_t i = 0; i < count; ++i) {
+                              const long double off = std::fabs(got[i] - channels[i].value);
+                              worst = std::fmax(worst, double(off / channels[i].error));
+                          }
+                      });
     return worst;
 }
 

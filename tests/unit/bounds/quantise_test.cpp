@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Divisions and roundings of quantised stores: the shader's own source against f32 division and
 // against the oracle's codes.
-#include "reference/quantise.hpp"
+#include "verify/oracle/quantise.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,8 +18,8 @@
 
 using namespace vkrope::bounds;
 using namespace vkrope::shader;
-using vkrope::reference::code_of;
-using vkrope::reference::Store;
+using vkrope::oracle::code_of;
+using vkrope::oracle::Store;
 
 namespace {
 

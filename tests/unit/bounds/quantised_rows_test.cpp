@@ -95,7 +95,7 @@ TEST_CASE("quantise: blocks have the oracle's bytes") {
         const std::size_t count = all ? 10000000 : 100000;
         std::size_t blocks = 0;
         for (const Store store : stores) {
-            if (vkrope::reference::block_channels(store) == 1) continue;
+            if (vkrope::oracle::block_channels(store) == 1) continue;
             Random random(std::uint64_t(type_of(store)));
             std::size_t wrong = 0;
             int first_wrong = -1;
@@ -104,7 +104,7 @@ TEST_CASE("quantise: blocks have the oracle's bytes") {
                 const Row row = hard_row(random, kind, 32);
                 const uint n = 1u << (i / kinds % 4);
                 if (blocks_of_shader(type_of(store), n, row, flushes) !=
-                    vkrope::reference::quantise_blocks(store, row)) {
+                    vkrope::oracle::quantise_blocks(store, row)) {
                     if (wrong++ == 0) first_wrong = kind;
                 }
             }
@@ -120,7 +120,7 @@ TEST_CASE("quantise: blocks have the oracle's bytes") {
 TEST_CASE("quantise: blocks next to the d from which on 1/d overflows, 2^-128") {
     for (const bool flushes : {false, true}) {
         for (const Store store : stores) {
-            if (vkrope::reference::block_channels(store) == 1) continue;
+            if (vkrope::oracle::block_channels(store) == 1) continue;
             const uint type = type_of(store);
             const float divisor = store == Store::q8_0   ? 127.f
                                   : store == Store::q4_0 ? 8.f
@@ -133,11 +133,10 @@ TEST_CASE("quantise: blocks next to the d from which on 1/d overflows, 2^-128") 
                     uint(int(std::bit_cast<uint>(divisor * 0x1p-128f)) + off));
                 Row row(32);
                 for (std::size_t j = 0; j < 32; ++j) row[j] = most * float(j) / 31;
-                const Bytes right = vkrope::reference::quantise_blocks(store, row);
+                const Bytes right = vkrope::oracle::quantise_blocks(store, row);
                 wrong += blocks_of_shader(type, 4, row, flushes) == right ? 0 : 1;
-                zeros += right.back() == vkrope::reference::quantise_blocks(store, Row(32)).back()
-                             ? 1
-                             : 0;
+                zeros += right.back() == vkrope::oracle::quantise_blocks(store, Row(32)).back() ? 1
+                                                                                                : 0;
             }
             CAPTURE(int(store));
             CAPTURE(flushes);
@@ -153,7 +152,7 @@ TEST_CASE("quantise: rows with scales that are made have the oracle's codes and 
         const std::size_t count = all ? 3000000 : 30000;
         std::size_t rows = 0;
         for (const Store store : stores) {
-            if (vkrope::reference::block_channels(store) != 1) continue;
+            if (vkrope::oracle::block_channels(store) != 1) continue;
             Random random(std::uint64_t(type_of(store)));
             std::size_t wrong = 0;
             int first_wrong = -1;
@@ -165,8 +164,7 @@ TEST_CASE("quantise: rows with scales that are made have the oracle's codes and 
                 const bool power_of_two = random() % 2 != 0;
                 const Made got = row_of_shader(type_of(store), 1u << (i / kinds % 4), row, floor,
                                                power_of_two, flushes);
-                const auto right = vkrope::reference::quantise_made(store, row, floor,
-                                                                    power_of_two);
+                const auto right = vkrope::oracle::quantise_made(store, row, floor, power_of_two);
                 if (got.scale != std::bit_cast<uint>(right.scale) || got.codes != right.codes) {
                     if (wrong++ == 0) first_wrong = kind;
                 }
@@ -182,7 +180,7 @@ TEST_CASE("quantise: rows with scales that are made have the oracle's codes and 
 
 TEST_CASE("quantise: the size of a block is the oracle's") {
     for (const Store store : stores) {
-        if (vkrope::reference::block_channels(store) == 1) continue;
-        CHECK(2 * vkrope_block_halves(type_of(store)) == vkrope::reference::block_bytes(store));
+        if (vkrope::oracle::block_channels(store) == 1) continue;
+        CHECK(2 * vkrope_block_halves(type_of(store)) == vkrope::oracle::block_bytes(store));
     }
 }

@@ -265,7 +265,7 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
     for (const bool flushes : {false, true}) {
         for (const Store of : stores) {
             const uint type = type_of(of);
-            const bool alone = vkrope::reference::block_channels(of) == 1;
+            const bool alone = vkrope::oracle::block_channels(of) == 1;
             for (const auto& [channels, unit] : shapes) {
                 for (const uint kind :
                      {0u, 1u, 2u}) {  // a processor's rows; without gaps; with them
@@ -289,16 +289,16 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
                         for (uint row = 0; row < rows.count; ++row) {
                             bool right = true;
                             if (made) {
-                                const auto scaled = vkrope::reference::quantise_made(
-                                    of, numbers[row], floor);
+                                const auto scaled = vkrope::oracle::quantise_made(of, numbers[row],
+                                                                                  floor);
                                 right = got.scales[row] == std::bit_cast<uint>(scaled.scale) &&
                                         got.rows[row] == scaled.codes;
                             } else if (alone) {
                                 right = got.rows[row] ==
-                                        vkrope::reference::quantise_given(of, numbers[row], floor);
+                                        vkrope::oracle::quantise_given(of, numbers[row], floor);
                             } else {
                                 right = got.rows[row] ==
-                                        vkrope::reference::quantise_blocks(of, numbers[row]);
+                                        vkrope::oracle::quantise_blocks(of, numbers[row]);
                             }
                             if (!right && wrong++ == 0) first_wrong = int(i % kinds);
                             blocks += (channels + 31) / 32;

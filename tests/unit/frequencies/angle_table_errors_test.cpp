@@ -254,10 +254,10 @@ TEST_CASE("fill_angles follows no plan that is not the rotation's own") {
 }
 TEST_CASE("a cos_sin_cache: each broken rule is named, also where bytes would not fit 64 bits") {
     const auto refused = [](std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride,
-                            Element element, const char* words, Code code) {
+                            Element element, const char* words, ErrorCode code) {
         check_error(plan_cos_sin_cache(pairs, rows, row_stride, element).status, code, words);
     };
-    constexpr Code invalid = VKROPE_ERROR_INVALID_ARGUMENT;
+    constexpr ErrorCode invalid = VKROPE_ERROR_INVALID_ARGUMENT;
     refused(0, 4, 8, VKROPE_F32, "pairs 0", invalid);
     refused(8, 0, 8, VKROPE_F32, "rows 0", invalid);
     refused(8, 4, 7, VKROPE_F32, "row_stride 7", invalid);

@@ -57,7 +57,7 @@ TEST_CASE("ids of a ragged batch start again in each sequence") {
     CHECK(status_of(vkrope_ragged_ids, cu_seqlens.data(), 0, nullptr, nullptr, 0));
     ids.assign(5, 7);
     const auto refused = [&](std::vector<std::int64_t> lengths, std::vector<std::int64_t> firsts,
-                             Code code, const char* text) {
+                             ErrorCode code, const char* text) {
         check_error(status_of(vkrope_ragged_ids, lengths.data(), lengths.size() - 1,
                               firsts.empty() ? nullptr : firsts.data(), ids.data(), 5),
                     code, text);

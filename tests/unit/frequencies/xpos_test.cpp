@@ -101,7 +101,7 @@ TEST_CASE("XPos: what it cannot do is named") {
     RopeParams rotation = of_head(64);
     std::vector<float> cos(64, 7), sin(64, 7);
     const auto refused = [&](const XposScaling& scaling, std::int64_t first, std::size_t rows,
-                             Code code, const char* text) {
+                             ErrorCode code, const char* text) {
         const vkrope_rope_params params = rotation.view();
         check_error(status_of(vkrope_xpos_cos_sin, &params, &scaling, VK_TRUE, first, rows,
                               cos.data(), sin.data()),

@@ -61,12 +61,13 @@ inline VkDescriptorBufferInfo bound(const View& view, const Call& c) {
     return binding_of(view.buffer, view.first_byte, span * view.element_bytes, limits);
 }
 
-inline void expect(const Status& status, Code code, const std::string& words) {
+inline void expect(const Status& status, ErrorCode code, const std::string& words) {
     test::check_error(status, code, words);
 }
 
 template <class Change>
-void breaks_create(Change change, const char* names, Code code = VKROPE_ERROR_INVALID_ARGUMENT) {
+void breaks_create(Change change, const char* names,
+                   ErrorCode code = VKROPE_ERROR_INVALID_ARGUMENT) {
     DeviceRef d = device();
     KernelInfo i = info();
     change(d, i);
@@ -74,7 +75,8 @@ void breaks_create(Change change, const char* names, Code code = VKROPE_ERROR_IN
 }
 
 template <class Change>
-void breaks_record(Change change, const char* names, Code code = VKROPE_ERROR_INVALID_ARGUMENT) {
+void breaks_record(Change change, const char* names,
+                   ErrorCode code = VKROPE_ERROR_INVALID_ARGUMENT) {
     KernelInfo i = info();
     Call c = call();
     change(i, c);

@@ -40,7 +40,7 @@ AngleTableLayout angle_plan() {
 }
 
 template <class Change>
-void refuses(Code code, const std::string& words, const Change& change) {
+void refuses(ErrorCode code, const std::string& words, const Change& change) {
     KernelInfo changed = info();
     change(changed);
     test::check_error(check(device(), changed), code, words);
@@ -51,7 +51,7 @@ void refuses(Code code, const std::string& words, const Change& change) {
 TEST_CASE("create: rules of norms, biases, clip and scale") {
     CHECK(check(device(), info()));
     const float nan = std::nanf("");
-    const Code bad = VKROPE_ERROR_INVALID_ARGUMENT;
+    const ErrorCode bad = VKROPE_ERROR_INVALID_ARGUMENT;
     refuses(bad, "tensor[0].ops.norm.eps 0 1e-20 1",
             [](KernelInfo& i) { i.tensor[Q].ops.norm.eps = 0; });
     refuses(bad, "tensor[0].ops.norm.eps 9.99e-21 1e-20 1",
@@ -146,7 +146,7 @@ TEST_CASE("record: rules of parameters and scales") {
 }
 
 TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their scales") {
-    const Code bad = VKROPE_ERROR_INVALID_ARGUMENT;
+    const ErrorCode bad = VKROPE_ERROR_INVALID_ARGUMENT;
     refuses(bad, "tensor[0].in 3 f32 f16 bf16",
             [](KernelInfo& i) { i.tensor[Q].in = VKROPE_E4M3FN; });
     refuses(bad, "tensor[1].out 11", [](KernelInfo& i) { i.tensor[K].out = Element(11); });

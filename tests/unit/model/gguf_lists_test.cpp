@@ -28,7 +28,7 @@ GgufBuilder sliding(const std::string& architecture = "gemma3") {
 }
 
 void refused(const GgufBuilder& file, const std::string& words, const ModelQuery& query = {},
-             Code code = VKROPE_ERROR_INVALID_DATA) {
+             ErrorCode code = VKROPE_ERROR_INVALID_DATA) {
     CAPTURE(words);
     check_error(read(file, query).status, code, words);
 }

@@ -18,7 +18,7 @@ inline GgufBuilder plain(const std::string& architecture = "llama") {
         .f32("rope.freq_base", 500000);
 }
 
-inline void check_refused(const std::string& bytes, Code code, const std::string& words,
+inline void check_refused(const std::string& bytes, ErrorCode code, const std::string& words,
                           const ModelQuery& query = {}) {
     CAPTURE(words);
     const Result<RopeParams> result = from_gguf(bytes.data(), bytes.size(), query);
@@ -26,7 +26,7 @@ inline void check_refused(const std::string& bytes, Code code, const std::string
     CHECK(result.value.inv_freq.empty());
 }
 
-inline void check_refused(const GgufBuilder& file, Code code, const std::string& words,
+inline void check_refused(const GgufBuilder& file, ErrorCode code, const std::string& words,
                           const ModelQuery& query = {}) {
     check_refused(file.file(), code, words, query);
 }

@@ -25,7 +25,7 @@ std::string with(std::string json, const std::string& from, const std::string& t
     return json.replace(at, from.size(), to);
 }
 
-void check_refused(const std::string& json, const ModelQuery& query, Code code,
+void check_refused(const std::string& json, const ModelQuery& query, ErrorCode code,
                    const std::string& words) {
     test::check_refused({json, words}, code, query);
 }

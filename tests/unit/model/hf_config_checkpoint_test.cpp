@@ -85,7 +85,7 @@ TEST_CASE("params.json: YaRN with latent attention, and queries by position") {
 }
 
 TEST_CASE("params.json: what is in code, or is not known, is refused") {
-    const auto refused = [](const std::string& fields, Code code, const std::string& words,
+    const auto refused = [](const std::string& fields, ErrorCode code, const std::string& words,
                             const ModelQuery& query = {}) {
         check_refused({params(fields), words}, code, query);
     };

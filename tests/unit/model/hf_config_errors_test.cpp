@@ -87,7 +87,7 @@ TEST_CASE("a class that nobody knows has RoPE only where some key says so") {
 TEST_CASE("what a query asks for and the model does not have") {
     const std::string llama = llama_with(R"("rope_theta": 1e4, "num_hidden_layers": 3)");
     const std::string gemma = R"({"model_type": "gemma3_text", "num_hidden_layers": 6})";
-    const auto refused = [](const std::string& json, const ModelQuery& query, Code code,
+    const auto refused = [](const std::string& json, const ModelQuery& query, ErrorCode code,
                             const std::string& words) {
         check_refused({json, words}, code, query);
     };

@@ -22,7 +22,7 @@ struct Bad {
     std::string json, words;  // what the message names
 };
 
-inline void check_refused(const Bad& bad, Code code, const ModelQuery& query = {}) {
+inline void check_refused(const Bad& bad, ErrorCode code, const ModelQuery& query = {}) {
     CAPTURE(bad.json.substr(0, 400));
     const Result<RopeParams> result = from_hf_config(bad.json, query);
     check_error(result.status, code, bad.words);

@@ -9,7 +9,7 @@
 #include "hf_config_refusals.hpp"
 #include "hf_config_warned.hpp"
 #include "model/hf/model_types.hpp"
-#include "model/hf/steps.hpp"
+#include "model/hf/readers.hpp"
 
 using namespace vkrope;
 using namespace vkrope::test;

@@ -10,10 +10,10 @@ namespace {
 
 /// [batch, tokens, heads, head_dim] with gaps of the given number of elements after each row, token
 /// and sequence.
-reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
-                         std::uint64_t after_row = 0, std::uint64_t after_token = 0,
-                         std::uint64_t after_sequence = 0) {
-    reference::Tensor rows = {
+oracle::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                      std::uint64_t after_row = 0, std::uint64_t after_token = 0,
+                      std::uint64_t after_sequence = 0) {
+    oracle::Tensor rows = {
         .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim};
     rows.head_stride = head_dim + after_row;
     rows.token_stride = heads * rows.head_stride + after_token;
@@ -22,19 +22,19 @@ reference::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t 
 }
 
 /// Strides that are odd numbers of `step` elements.
-reference::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
-                      std::uint64_t step) {
+oracle::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
+                   std::uint64_t step) {
     const std::uint64_t row = divide_up(head_dim, step), head = row + 1 + row % 2,
                         token = (heads * head + 2) | 1;
-    reference::Tensor rows = packed(shape, heads, head_dim);
+    oracle::Tensor rows = packed(shape, heads, head_dim);
     rows.head_stride = step * head;
     rows.token_stride = step * token;
     rows.batch_stride = step * ((shape.tokens * token + 2) | 1);
     return rows;
 }
 
-reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint64_t token,
-                          std::uint64_t head) {
+oracle::Tensor strided(oracle::Tensor rows, std::uint64_t batch, std::uint64_t token,
+                       std::uint64_t head) {
     rows.batch_stride = batch;
     rows.token_stride = token;
     rows.head_stride = head;
@@ -42,10 +42,10 @@ reference::Tensor strided(reference::Tensor rows, std::uint64_t batch, std::uint
 }
 
 /// One tensor of an arrangement in which K and V look like Q.
-reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
-                        std::uint64_t D) {
+oracle::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
+                     std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
-    const reference::Tensor plain = packed(shape, heads, D);
+    const oracle::Tensor plain = packed(shape, heads, D);
     switch (arrangement) {
         case Arrangement::bhsd: return strided(plain, heads * S * D, D, S * D);
         case Arrangement::sbhd: return strided(plain, heads * D, B * heads * D, D);
@@ -61,22 +61,22 @@ reference::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64
 
 }  // namespace
 
-std::uint64_t span_of(const reference::Tensor& rows) {
+std::uint64_t span_of(const oracle::Tensor& rows) {
     if (rows.cache) {
-        const reference::Cache& cache = *rows.cache;
+        const oracle::Cache& cache = *rows.cache;
         return (cache.pages - 1) * cache.page_stride + (cache.page_size - 1) * cache.row_stride +
                (rows.heads - 1) * rows.head_stride + rows.head_dim;
     }
     std::uint64_t end = 0;
-    reference::each_row(rows, [&](std::uint64_t, std::uint64_t first) {
+    oracle::each_row(rows, [&](std::uint64_t, std::uint64_t first) {
         end = std::max(end, first + rows.head_dim);
     });
     return end;
 }
 
 Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std::uint64_t byte) {
-    const reference::Tensor& rows = placed.rows;
-    const std::uint64_t size = reference::bytes_of(rows.type);
+    const oracle::Tensor& rows = placed.rows;
+    const std::uint64_t size = oracle::bytes_of(rows.type);
     Tensor tensor = {.where = {buffer.buffer, byte + placed.first * size, span_of(rows) * size},
                      .heads = static_cast<std::uint32_t>(rows.heads),
                      .heads_per_group = static_cast<std::uint32_t>(rows.heads_per_group),
@@ -98,7 +98,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
     const bool has_v = v_head_dim != 0;
     const std::uint64_t H = has_v ? shape.v_heads() : G, Dv = has_v ? v_head_dim : Dk;
     Piece piece;
-    reference::Tensor &q = piece.q.rows, &k = piece.k.rows, &v = piece.v.rows;
+    oracle::Tensor &q = piece.q.rows, &k = piece.k.rows, &v = piece.v.rows;
     q = alike(arrangement, shape, shape.q_heads(), Dq);
     k = alike(arrangement, shape, G, Dk);
     v = alike(arrangement, shape, H, Dv);
@@ -190,8 +190,8 @@ Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head
             .batch = shape.batch, .tokens = shape.tokens, .heads = heads, .head_dim = head_dim}};
     placed.first = 3 * gap;
     placed.strides_by_rule = !by_head && gap == 0;
-    reference::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size,
-                              .page_size = page_size};
+    oracle::Cache cache = {.pages = 1 + 4 * std::uint64_t{shape.rows()} / page_size,
+                           .page_size = page_size};
     if (by_head) {
         cache.row_stride = head_dim + gap;
         placed.rows.head_stride = page_size * cache.row_stride + gap;

@@ -2,7 +2,7 @@
 // Memory arrangements of the rows of Q, K and V that are common in practice.
 #pragma once
 
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
@@ -67,7 +67,7 @@ struct Shape {
 
 /// The rows of one tensor in a piece of memory.
 struct Placed {
-    reference::Tensor rows = {};
+    oracle::Tensor rows = {};
     std::uint64_t first = 0;       // first element, relative to the piece
     bool strides_by_rule = false;  // equals the strides that the library derives from a stride of 0
 };
@@ -94,7 +94,7 @@ Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head
                      std::uint32_t page_size, bool by_head, bool gaps = false);
 
 /// Number of elements from the first row of a tensor to the end of its last row; for pages, of all.
-std::uint64_t span_of(const reference::Tensor& rows);
+std::uint64_t span_of(const oracle::Tensor& rows);
 
 /// Returns a tensor for record(), in a piece that starts at `byte` of `buffer`.
 Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std::uint64_t byte);

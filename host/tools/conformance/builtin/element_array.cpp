@@ -19,11 +19,11 @@ void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits)
 }
 
 float value(Element element, const Bytes& bytes, std::size_t index) {
-    return reference::widen(type_of(element), stored(element, bytes, index));
+    return oracle::widen(type_of(element), stored(element, bytes, index));
 }
 
 void set(Element element, Bytes& bytes, std::size_t index, long double number) {
-    store(element, bytes, index, reference::narrow(type_of(element), number));
+    store(element, bytes, index, oracle::narrow(type_of(element), number));
 }
 
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {

@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 
 using Bytes = std::vector<std::byte>;
 
-inline reference::Type type_of(Element element) {
-    return reference::Type(static_cast<std::uint32_t>(element));
+inline oracle::Type type_of(Element element) {
+    return oracle::Type(static_cast<std::uint32_t>(element));
 }
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);

@@ -49,7 +49,7 @@ void hold_identity(Test& test, const Trial& trial, const std::vector<std::uint32
         const std::size_t at = i / 64 * 128 + i % 64;
         const float x = value(in, trial.rows[Q], at);
         const std::uint32_t got = stored(out, rotated.rows[Q], at),
-                            want = reference::narrow(type_of(out), static_cast<long double>(x));
+                            want = oracle::narrow(type_of(out), static_cast<long double>(x));
         const float y = value(out, rotated.rows[Q], at);
         const bool may_be_zero = flushes && x != 0 &&
                                  std::fabs(x) < std::numeric_limits<float>::min();
@@ -77,8 +77,8 @@ std::vector<std::uint32_t> ties(Element type) {
     std::vector<std::uint32_t> bits;
     const std::uint32_t infinity = type == VKROPE_F16 ? 0x7c00 : 0x7f80;
     for (std::uint32_t half = 0; half < infinity; ++half) {
-        const double low = reference::widen(type_of(type), half);
-        const double high = half + 1 < infinity ? double{reference::widen(type_of(type), half + 1)}
+        const double low = oracle::widen(type_of(type), half);
+        const double high = half + 1 < infinity ? double{oracle::widen(type_of(type), half + 1)}
                                                 : (type == VKROPE_F16 ? 65536.0 : 0x1p128);
         const auto middle = static_cast<float>((low + high) / 2);  // exact
         std::uint32_t of_middle = 0;
@@ -106,7 +106,7 @@ RoundedTwice rounded_twice(Element element) {
     trial.call.positions.first = 1;
     trial.inv_freq.assign(8, 1);  // no angle is so small that one product is negligible
     trial.rows[Q].resize(elements_of(trial, Q) * sizeof(float));
-    const reference::Type type = type_of(element);
+    const oracle::Type type = type_of(element);
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
                         dropped = element == VKROPE_F16 ? 13 : 16;
     const shader_source::Angles angles(inv_freq_of(trial), 1);
@@ -133,8 +133,8 @@ RoundedTwice rounded_twice(Element element) {
             if (!tie || double{sum} == exact || std::fabs(sum) < 0x1p-10f) {
                 continue;
             }
-            const std::uint32_t once = reference::narrow(type, static_cast<long double>(exact));
-            if (once != reference::narrow(type, static_cast<long double>(sum))) {
+            const std::uint32_t once = oracle::narrow(type, static_cast<long double>(exact));
+            if (once != oracle::narrow(type, static_cast<long double>(sum))) {
                 found.once.push_back(once);
                 break;
             }

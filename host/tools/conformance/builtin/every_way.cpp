@@ -5,8 +5,8 @@
 
 #include "conformance/builtin/layout.hpp"
 #include "meaning.hpp"
-#include "reference/quantise.hpp"
 #include "verify/definition.hpp"
+#include "verify/oracle/quantise.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -21,7 +21,7 @@ struct Quantised {
 /// given  scales; empty: none
 Quantised quantised(const TensorInfo& info, const std::vector<float>& given, std::uint32_t heads,
                     const Bytes& rows) {
-    const reference::Store store = verify::store_of(info.out);
+    const oracle::Store store = verify::store_of(info.out);
     Quantised all;
     std::vector<float> row(info.head_dim);
     const std::size_t row_bytes = row.size() * sizeof(float);
@@ -29,16 +29,16 @@ Quantised quantised(const TensorInfo& info, const std::vector<float>& given, std
         std::memcpy(row.data(), &rows[i * row_bytes], row_bytes);
         std::vector<std::uint8_t> codes;
         if (block_channels(info.out) != 1) {
-            codes = reference::quantise_blocks(store, row);
+            codes = oracle::quantise_blocks(store, row);
         } else if (is_made(info.ops.store_scale)) {
-            reference::MadeRow made = reference::quantise_made(
+            oracle::MadeRow made = oracle::quantise_made(
                 store, row, info.ops.scale_floor,
                 info.ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = std::move(made.codes);
             all.scales.push_back(made.scale);
         } else {
             const float factor = given.empty() ? 1 : given[i % heads % given.size()];
-            codes = reference::quantise_given(store, row, factor);
+            codes = oracle::quantise_given(store, row, factor);
         }
         const Bytes stored = bytes_of(codes);
         all.codes.insert(all.codes.end(), stored.begin(), stored.end());

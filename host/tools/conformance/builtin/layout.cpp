@@ -91,7 +91,7 @@ void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& ca
     };
     call.paged_cache.page_size = std::max(call.paged_cache.page_size, 1u);
     const Placed k = pages(K, trial.shape.groups);
-    const reference::Cache& cache = *k.rows.cache;
+    const oracle::Cache& cache = *k.rows.cache;
     const std::vector<std::int64_t> slots = trial.slots.empty()
                                                 ? random_slots(cache.pages * cache.page_size,
                                                                trial.shape.rows(), random)
@@ -117,10 +117,10 @@ void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& ca
 
 /// Writes packed rows to an input.
 void fill(verify::Operation& operation, TensorIndex which, const Bytes& rows) {
-    const reference::Tensor in = verify::rows_of(operation, which, false);
-    const std::size_t size = reference::bytes_of(in.type), bytes = in.head_dim * size;
+    const oracle::Tensor in = verify::rows_of(operation, which, false);
+    const std::size_t size = oracle::bytes_of(in.type), bytes = in.head_dim * size;
     std::byte* const start = &operation.memory[operation.call.in[which].where.offset];
-    reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
+    oracle::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
         const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads
                                                          : row;  // broadcast: head 0
         std::memcpy(start + first * size, &rows[source * bytes], bytes);

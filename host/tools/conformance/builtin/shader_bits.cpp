@@ -9,8 +9,8 @@
 
 #include "conformance/builtin/symptoms.hpp"
 #include "meaning.hpp"
-#include "reference/rows.hpp"
-#include "reference/turns.hpp"
+#include "verify/oracle/rows.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -33,11 +33,9 @@ Rounded product_sum(float a, float b, float c, float d) {
 }
 
 /// Returns the distance between neighbours of `type` around `exact`.
-long double spacing(reference::Type type, long double exact) {
-    const int lowest = type == reference::Type::f16 ? -14 : -126;
-    const int fraction_bits = type == reference::Type::f32   ? 23
-                              : type == reference::Type::f16 ? 10
-                                                             : 7;
+long double spacing(oracle::Type type, long double exact) {
+    const int lowest = type == oracle::Type::f16 ? -14 : -126;
+    const int fraction_bits = type == oracle::Type::f32 ? 23 : type == oracle::Type::f16 ? 10 : 7;
     return std::ldexp(1.0L,
                       std::max(exact == 0 ? lowest : std::ilogb(exact), lowest) - fraction_bits);
 }
@@ -72,16 +70,16 @@ CosSin ShaderBits::cos_sin(const Turn& turn) const {
                                        : 2 * turn.pair + member;
         const std::size_t at = static_cast<std::size_t>(position(turn)) * operation_.row_stride +
                                column;
-        const reference::Type type = verify::type_of(info.table);
+        const oracle::Type type = verify::type_of(info.table);
         const auto in_table = [&](const VkDescriptorBufferInfo& table) {
-            return reference::widen(type, reference::load(&operation_.memory[table.offset],
-                                                          reference::bytes_of(type), at));
+            return oracle::widen(
+                type, oracle::load(&operation_.memory[table.offset], oracle::bytes_of(type), at));
         };
         return {in_table(operation_.call.angles.buffer), in_table(operation_.call.angles.sin)};
     }
     if (operation_.precision == VKROPE_ANGLE_PRECISION_FLOAT32) {
-        const reference::CosSin exact = verify::float32_cos_sin(position(turn),
-                                                                operation_.inv_freq[turn.pair]);
+        const oracle::CosSin exact = verify::float32_cos_sin(position(turn),
+                                                             operation_.inv_freq[turn.pair]);
         const auto factor = static_cast<float>(attention_factor);
         return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
     }
@@ -112,34 +110,34 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
         return;
     }
     const verify::Definition definition = verify::definition_of(operation_, which, flushes_);
-    if (definition.store || reference::has_steps(definition.steps)) {
+    if (definition.store || oracle::has_steps(definition.steps)) {
         return;
     }
-    const reference::Tensor &in = definition.in, &out = definition.out;
-    const reference::Operation& operation = definition.rotation;
+    const oracle::Tensor &in = definition.in, &out = definition.out;
+    const oracle::Operation& operation = definition.rotation;
     const KernelInfo& info = operation_.info;
     const std::byte* input = &operation_.memory[operation_.call.in[which].where.offset];
     const std::uint64_t out_byte = operation_.call.out[which].where.offset;
     const std::byte *before = &operation_.memory[out_byte], *output = &after[out_byte];
-    const auto load = [](reference::Type type, const std::byte* start, std::uint64_t index) {
-        return reference::load(start, reference::bytes_of(type), index);
+    const auto load = [](oracle::Type type, const std::byte* start, std::uint64_t index) {
+        return oracle::load(start, oracle::bytes_of(type), index);
     };
-    const std::vector<reference::Pair> pairs = reference::pairs_of(operation);
+    const std::vector<oracle::Pair> pairs = oracle::pairs_of(operation);
     const bool callers = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
-    // The contract does not fix the bits of a factor that is not in the table; the reference checks
+    // The contract does not fix the bits of a factor that is not in the table; the oracle checks
     // its error bound.
     const bool bits_known = operation_.call.gain == VKROPE_GAIN_APPLY ||
                             operation_.attention_factor == 1;
     std::vector<std::uint64_t> from(in.batch * in.tokens * in.heads);
-    reference::each_row(in, [&](std::uint64_t row, std::uint64_t first) { from[row] = first; });
+    oracle::each_row(in, [&](std::uint64_t row, std::uint64_t first) { from[row] = first; });
     std::vector<bool> rotated(in.head_dim);
-    for (const reference::Pair& pair : pairs) {
+    for (const oracle::Pair& pair : pairs) {
         rotated[pair.in[0]] = rotated[pair.in[1]] = true;
     }
 
     struct Angle {
         CosSin rounded[2];  // for each member
-        reference::CosSin exact;
+        oracle::CosSin exact;
     };
     std::vector<Angle> angles(pairs.size() * operation.head_groups);
     std::uint64_t token = ~std::uint64_t{0};
@@ -169,12 +167,12 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
                           const auto&... of_rotation) {
         const std::uint32_t got = load(out.type, output, at);
         const std::uint32_t want = bits ? *bits
-                                   : out.type == reference::Type::f32
+                                   : out.type == oracle::Type::f32
                                        ? std::bit_cast<std::uint32_t>(expected)
-                                       : reference::narrow(out.type,
-                                                           static_cast<long double>(expected));
+                                       : oracle::narrow(out.type,
+                                                        static_cast<long double>(expected));
         const bool right = any_nan && std::isnan(expected)
-                               ? std::isnan(reference::widen(out.type, got))
+                               ? std::isnan(oracle::widen(out.type, got))
                                : got == want;
         if (!right && wrong.empty()) {
             wrong = fmt::format("row {} channel {} has the bits {:#x}, not {:#x}", row, channel,
@@ -183,16 +181,16 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
                                     of_rotation()...));
         }
     };
-    reference::each_row(out, [&](std::uint64_t row, std::uint64_t to) {
+    oracle::each_row(out, [&](std::uint64_t row, std::uint64_t to) {
         if (row / in.heads != token) {
             turn_to(row / in.heads);
         }
         const auto x = [&](std::uint64_t channel) {
-            return reference::widen(in.type, load(in.type, input, from[row] + channel));
+            return oracle::widen(in.type, load(in.type, input, from[row] + channel));
         };
         const std::size_t group = row % in.heads / (in.heads / operation.head_groups);
         for (std::size_t j = 0; j < pairs.size(); ++j) {
-            const reference::Pair& pair = pairs[j];
+            const oracle::Pair& pair = pairs[j];
             const float x0 = x(pair.in[0]), x1 = x(pair.in[1]);
             const Angle& angle = angles[group * pairs.size() + j];
             for (const std::size_t member : {0, 1}) {
@@ -216,7 +214,7 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
                                              }};
                     });
                 }
-                const float got = reference::widen(out.type, load(out.type, output, at));
+                const float got = oracle::widen(out.type, load(out.type, output, at));
                 const long double exact = member == 0 ? x0 * angle.exact.cos - x1 * angle.exact.sin
                                                       : x0 * angle.exact.sin + x1 * angle.exact.cos;
                 if (callers || !bits_known || !std::isfinite(got) || !std::isfinite(exact)) {

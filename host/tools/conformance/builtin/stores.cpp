@@ -5,8 +5,8 @@
 
 #include "conformance/builtin/every_way.hpp"
 #include "meaning.hpp"
-#include "reference/code_edges.hpp"
 #include "verify/definition.hpp"
+#include "verify/oracle/code_edges.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -22,9 +22,9 @@ Bytes extreme_rows(Element out) {
             rows.push_back(c % 4 == 1 ? fill : (static_cast<float>(c) - 16) * 0.5f);
         }
     }
-    const reference::Store store = verify::store_of(out);
-    const std::vector<float> edges = reference::code_edges(
-        store, 1.25f * reference::largest_for_ties(store), false);
+    const oracle::Store store = verify::store_of(out);
+    const std::vector<float> edges = oracle::code_edges(
+        store, 1.25f * oracle::largest_for_ties(store), false);
     rows.insert(rows.end(), edges.begin(), edges.end());
     return bytes_of(rows);
 }

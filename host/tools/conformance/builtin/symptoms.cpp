@@ -24,22 +24,21 @@ bool is_subnormal(float x) {
     return x != 0 && std::fabs(x) < std::numeric_limits<float>::min();
 }
 
-std::uint32_t bits_of(reference::Type type, float x) {
-    return reference::narrow(type, static_cast<long double>(x));
+std::uint32_t bits_of(oracle::Type type, float x) {
+    return oracle::narrow(type, static_cast<long double>(x));
 }
 
 /// The last bit that is kept stays as it is, whatever follows.
 bool is_cut(const WrongElement& element, float got) {
-    const float nearest = reference::widen(element.type, bits_of(element.type, element.expected));
-    return element.type != reference::Type::f32 &&
-           std::fabs(nearest) > std::fabs(element.expected) &&
-           got == reference::widen(element.type, bits_of(element.type, element.expected) - 1);
+    const float nearest = oracle::widen(element.type, bits_of(element.type, element.expected));
+    return element.type != oracle::Type::f32 && std::fabs(nearest) > std::fabs(element.expected) &&
+           got == oracle::widen(element.type, bits_of(element.type, element.expected) - 1);
 }
 
 }  // namespace
 
 std::string symptom_of(const WrongElement& element) {
-    const float got = reference::widen(element.type, element.got), expected = element.expected;
+    const float got = oracle::widen(element.type, element.got), expected = element.expected;
     if (element.got == element.before) {
         return "nothing was written there";
     }
@@ -76,7 +75,7 @@ std::string symptom_of(const WrongElement& element, const WrongRotation& rotatio
     }
     const Pair once = rotated(x0, x1, angle);
     const auto stored = [&element](float y) {
-        return reference::widen(element.type, bits_of(element.type, y));
+        return oracle::widen(element.type, bits_of(element.type, y));
     };
     if (is(rotated(stored(once.y[0]), stored(once.y[1]), angle).y[member])) {
         return "it was rotated twice";
@@ -89,13 +88,13 @@ std::string symptom_of(const WrongElement& element, const WrongRotation& rotatio
                                further > 0 ? "further on" : "before");
         }
     }
-    const float got = reference::widen(element.type, element.got);
+    const float got = oracle::widen(element.type, element.got);
     const float scale = std::fabs(x0) + std::fabs(x1);
     if (std::fabs(got + element.expected) / scale < 0x1p-20f) {
         return "the result has the wrong sign";
     }
     const float away = std::fabs(got - element.expected) / scale;
-    if (away > 0x1p-20f && away < 0x1p-8f && element.type == reference::Type::f32) {
+    if (away > 0x1p-20f && away < 0x1p-8f && element.type == oracle::Type::f32) {
         return "the arithmetic has fewer bits than f32";
     }
     return away > 0x1p-6f && std::fabs(got) < std::hypot(x0, x1) ? "it was rotated by another angle"

@@ -8,13 +8,13 @@
 #include <string>
 
 #include "conformance/shader_source/angles.hpp"
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 
 namespace vkrope::conformance {
 
 /// An element with wrong bits.
 struct WrongElement {
-    reference::Type type;
+    oracle::Type type;
     std::uint32_t got, before;  ///< bits after the call, and before it
     float expected;             ///< before it is rounded to the type
 };

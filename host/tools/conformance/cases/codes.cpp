@@ -10,8 +10,8 @@
 
 #include "io/element_type.hpp"
 #include "meaning.hpp"
-#include "reference/oracle.hpp"
-#include "reference/quantise.hpp"
+#include "verify/oracle/oracle.hpp"
+#include "verify/oracle/quantise.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -63,10 +63,9 @@ std::size_t byte_of(Element element, std::size_t code) {
                                   : bytes - in_block / 2 + code % (in_block / 2);
 }
 
-reference::BlockFields fields_of(Element element, std::span<const std::byte> block) {
-    return reference::fields_of(
-        tools::reference_store(element),
-        {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
+oracle::BlockFields fields_of(Element element, std::span<const std::byte> block) {
+    return oracle::fields_of(tools::reference_store(element),
+                             {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
 }
 
 CodeNumber half_code(std::uint32_t bits) {
@@ -180,8 +179,8 @@ class Comparer {
             const auto actual = rows_.actual.subspan(at, bytes),
                        expected = rows_.expected.subspan(at, bytes);
             if (!std::equal(actual.begin(), actual.end(), expected.begin())) {
-                const reference::BlockFields got = fields_of(rows_.element, actual),
-                                             wanted = fields_of(rows_.element, expected);
+                const oracle::BlockFields got = fields_of(rows_.element, actual),
+                                          wanted = fields_of(rows_.element, expected);
                 compare_halves(got, wanted, at);
                 compare_codes_of(got, wanted, at);
             }
@@ -189,8 +188,8 @@ class Comparer {
     }
 
     /// The scale and the minimum of a block.
-    void compare_halves(const reference::BlockFields& actual,
-                        const reference::BlockFields& expected, std::uint64_t block) {
+    void compare_halves(const oracle::BlockFields& actual, const oracle::BlockFields& expected,
+                        std::uint64_t block) {
         OneStep here;
         const auto compare = [&](const char* name, std::uint32_t half, std::uint32_t expected_half,
                                  std::uint64_t byte) {
@@ -210,11 +209,11 @@ class Comparer {
     }
 
     static float half_value(const CodeNumber& half) {
-        return static_cast<float>(reference::widen(reference::Type::f16, half.bits));
+        return static_cast<float>(oracle::widen(oracle::Type::f16, half.bits));
     }
 
-    void compare_codes_of(const reference::BlockFields& actual,
-                          const reference::BlockFields& expected, std::uint64_t block) {
+    void compare_codes_of(const oracle::BlockFields& actual, const oracle::BlockFields& expected,
+                          std::uint64_t block) {
         for (std::size_t i = 0; i < in_block; ++i) {
             const CodeNumber got = {0, actual.codes[i]}, wanted = {0, expected.codes[i]};
             if (!got.same_number(wanted)) {

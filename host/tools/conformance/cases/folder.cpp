@@ -7,7 +7,7 @@
 #include <span>
 
 #include "conformance/suite.hpp"
-#include "reference/oracle.hpp"
+#include "verify/oracle/oracle.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -101,9 +101,9 @@ double value_at(const npy::Array& array, std::size_t index) noexcept {
         case npy::Type::f4: return stored<float>(array, index);
         case npy::Type::f8: return stored<double>(array, index);
         case npy::Type::f2:
-            return reference::widen(reference::Type::f16, stored<std::uint16_t>(array, index));
+            return oracle::widen(oracle::Type::f16, stored<std::uint16_t>(array, index));
         case npy::Type::u2:
-            return reference::widen(reference::Type::bf16, stored<std::uint16_t>(array, index));
+            return oracle::widen(oracle::Type::bf16, stored<std::uint16_t>(array, index));
         case npy::Type::i4: return stored<std::int32_t>(array, index);
         case npy::Type::u1: return stored<std::uint8_t>(array, index);
         case npy::Type::i8: break;

@@ -111,7 +111,7 @@ void note_stored(const verify::Operation& operation, const verify::Bytes& after,
     if (made.values.empty()) {
         return;
     }
-    const reference::Tensor out = verify::rows_of(operation, which, true);
+    const oracle::Tensor out = verify::rows_of(operation, which, true);
     for (std::size_t row = 0; row < made.values.size(); ++row) {
         if (!verify::scale_of(operation, which, out, row)) {
             made.values[row] = std::numeric_limits<float>::quiet_NaN();

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+#include "verify/oracle/ops.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "verify/oracle/quantise.hpp"
+#include "verify/oracle/rows.hpp"
+#include "verify/oracle/turns.hpp"
+
+namespace vkrope::oracle {
+namespace {
+
+constexpr long double unit = 0x1p-24L;  // u: half an ulp of 1 in f32
+
+/// Errors below are sums of first-order terms; this covers products of two of them.
+constexpr long double second_order = 1.001L;
+
+/// Adds the error of `roundings` f32 operations whose result is the value.
+void round_off(Approximate& channel, long double roundings, long double allowance) {
+    channel.error += roundings * unit * (std::fabs(channel.value) + channel.error) + allowance;
+}
+
+long double clamped(long double value, long double limit) {
+    return std::isnan(value) ? value : std::min(std::max(value, -limit), limit);
+}
+
+/// Rounds to a stored type. Rounding is monotonic, so it maps the ends of an interval to its ends.
+void round_to(Type type, Approximate& channel) {
+    if (type == Type::f32 || std::isnan(channel.value)) {
+        return;
+    }
+    const auto stored = [type](long double value) -> long double {
+        return widen(type, narrow(type, value));
+    };
+    const long double value = stored(channel.value);
+    channel.error = channel.error == 0 ? 0
+                                       : std::max(stored(channel.value + channel.error) - value,
+                                                  value - stored(channel.value - channel.error));
+    channel.value = value;
+}
+
+int ceil_log2(std::uint64_t number) {
+    return static_cast<int>(std::bit_width(number - 1));
+}
+
+/// 1 / sqrt(square + eps), and its relative error if the square may be `spread` away.
+struct Root {
+    long double value = 0, relative_error = 0;
+};
+
+Root reciprocal_root(const Norm& norm, long double square, long double spread, std::uint64_t n) {
+    if (norm.reciprocal_root) {
+        return {norm.reciprocal_root(square, n), 0};
+    }
+    const auto root = [&norm](long double of) {
+        return 1 / std::sqrt(of + static_cast<long double>(norm.eps));
+    };
+    const long double value = root(square);
+    const long double high = root(std::max(square - spread, 0.0L)), low = root(square + spread);
+    return {value, std::max(high / value - 1, 1 - low / value)};
+}
+
+/// A token as it goes through the steps.
+class Token {
+   public:
+    Token(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u)
+        : in_(in), operation_(operation), steps_(steps), bound_u_(bound_u),
+          allowance_(operation.absolute_allowance),
+          flushed_(has_steps(steps) ? std::max(allowance_ - 0x1p-148L, 0.0L) : 0),
+          factor_(factor_of(operation)), pairs_(pairs_of(operation)),
+          channels_(in.heads * in.head_dim) {}
+
+    std::span<const Approximate> finished(std::uint64_t batch, std::uint64_t token,
+                                          const void* input) {
+        load_rows(batch, token, input);
+        const std::uint64_t index = batch * in_.tokens + token;
+        second_ = steps_.second && token >= steps_.second->from_token ? &*steps_.second : nullptr;
+        if (!steps_.bias.empty()) {
+            const std::vector<double>& bias = second_ ? second_->bias : steps_.bias;
+            for (std::size_t i = 0; i < channels_.size(); ++i) {
+                channels_[i].value += of_channel(bias, i);
+                round_off(channels_[i], 1, allowance_);
+            }
+        }
+        if (!steps_.norm.after) {
+            norm();
+        }
+        if (steps_.clip != 0) {
+            for (Approximate& channel : channels_) {
+                channel.value = clamped(channel.value, steps_.clip);
+            }
+        }
+        rotate(operation_.positions[index]);
+        if (steps_.norm.after) {
+            norm();
+        }
+        scale(index);
+        if (steps_.hadamard != 0) {
+            for (std::size_t first = 0; first < channels_.size(); first += in_.head_dim) {
+                hadamard(std::span(channels_).subspan(first, in_.head_dim), steps_.hadamard,
+                         operation_.absolute_allowance);
+            }
+        }
+        return channels_;
+    }
+
+   private:
+    void load_rows(std::uint64_t batch, std::uint64_t token, const void* input) {
+        const ElementTable& elements = table_of(in_.type);
+        for (std::uint64_t head = 0; head < in_.heads; ++head) {
+            const std::uint64_t from = row_of(in_, {batch, token, head, 0});
+            for (std::uint64_t c = 0; c < in_.head_dim; ++c) {
+                channels_[head * in_.head_dim + c] = {
+                    elements.widen(load(input, bytes_of(in_.type), from + c)), flushed_};
+            }
+        }
+    }
+
+    /// The parameter of channel i of the token: of its head, or shared by all heads.
+    static long double of_channel(const std::vector<double>& parameter, std::size_t i) {
+        return parameter[i % parameter.size()];
+    }
+
+    void norm() {
+        if (steps_.norm.kind == NormKind::none) {
+            return;
+        }
+        const std::size_t length = steps_.norm.over_token ? channels_.size() : in_.head_dim;
+        for (std::size_t first = 0; first < channels_.size(); first += length) {
+            const std::span<Approximate> row = std::span(channels_).subspan(first, length);
+            const bool finite = std::all_of(row.begin(), row.end(), [](const Approximate& channel) {
+                return std::isfinite(channel.value);
+            });
+            if (steps_.norm.kind == NormKind::rms) {
+                rms_norm(row, finite);
+            } else {
+                layer_norm(row, finite);
+            }
+            weigh(row, first);
+        }
+    }
+
+    /// Adds that round one after another on the way to a sum over the row.
+    int adds() const {
+        return ceil_log2(in_.head_dim) + (steps_.norm.over_token ? ceil_log2(in_.heads) : 0);
+    }
+
+    void rms_norm(std::span<Approximate> row, bool finite) {
+        const auto n = static_cast<long double>(row.size());
+        long double square = 0, spread = 0;
+        for (const auto& [value, error] : row) {
+            square += value * value / n;
+            spread += (2 * std::fabs(value) + error) * error / n;
+        }
+        const Root root = reciprocal_root(steps_.norm, square, finite ? spread : 0, row.size());
+        for (Approximate& channel : row) {
+            // An infinity makes itself NaN and everything else 0.
+            const long double size = std::fabs(channel.value) + channel.error;
+            channel.error = root.value * (channel.error + size * root.relative_error);
+            channel.value *= root.value;
+            round_off(channel, adds() / 2.0L + 5, allowance_);
+            settle(channel, finite);
+        }
+    }
+
+    /// The mean m and the sums of d = x - m and d^2 are rounded; the mean of d is subtracted from
+    /// d, and its square from the variance.
+    void layer_norm(std::span<Approximate> row, bool finite) {
+        const auto n = static_cast<long double>(row.size());
+        long double mean = 0, size = 0, error = 0;
+        for (const Approximate& channel : row) {
+            mean += channel.value / n;
+            size += (std::fabs(channel.value) + channel.error) / n;
+            error += channel.error / n;
+        }
+        long double square = 0, off_square = 0, spread = 0, deviation = 0;
+        for (const Approximate& channel : row) {
+            const long double d = channel.value - mean, off = channel.error + error;
+            square += d * d / n;
+            deviation += (std::fabs(d) + off) / n;
+            off_square += off * off / n;
+            spread += (2 * std::fabs(d) + off) * off / n;
+        }
+        const long double k = adds();
+        // The computed mean may be `shift` away, the mean of d from zero `left`, and the computed
+        // mean of d from that `missed`.
+        const long double shift = (k + 2) * unit * size;
+        const long double left = shift + unit * (deviation + shift);
+        const long double missed = (k + 2) * unit * (deviation + left);
+        const long double width = std::sqrt(square) + std::sqrt(off_square);  // of the d
+        const long double loose = unit * (width + shift);  // what rounding d adds to the width
+        spread += second_order *
+                  ((2 * width + loose) * loose + (k + 3) * unit * (width * width + left * left) +
+                   (2 * left + missed) * missed + unit * (left + missed) * (left + missed) +
+                   unit * (width * width + steps_.norm.eps));
+        const Root root = reciprocal_root(steps_.norm, square, finite ? spread : 0, row.size());
+        // The products of a sum and 1 / n that make the mean and the mean of d round to multiples
+        // of 2^-149 if they are subnormal, or to zero if the device flushes them.
+        const long double underflow = 2 * (0x1p-150L + flushed_);
+        for (Approximate& channel : row) {
+            const long double d = channel.value - mean;
+            const long double far = std::fabs(d) + channel.error + error;
+            const long double off = channel.error + error + underflow +
+                                    second_order * unit *
+                                        (2 * far + shift + (k + 3) * (deviation + left));
+            channel.value = d * root.value;
+            channel.error = root.value * (off + (far + off) * root.relative_error);
+            round_off(channel, 3, allowance_);  // the root: 1.8, the product: 1
+            settle(channel, finite);
+        }
+    }
+
+    /// In a row with an infinity or a NaN all is infinity, 0 or NaN, and nothing approximate.
+    void settle(Approximate& channel, bool finite) const {
+        if (!finite) {
+            channel.error = 0;
+        }
+        if (steps_.norm.round_between) {
+            round_to(*steps_.norm.round_between, channel);
+        }
+    }
+
+    void weigh(std::span<Approximate> row, std::size_t first) {
+        const Norm& norm = steps_.norm;
+        const std::vector<double>&weights = second_ ? second_->weight : norm.weight,
+              &biases = second_ ? second_->norm_bias : norm.bias;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (!norm.weight.empty()) {
+                const long double weight = of_channel(weights, first + i) + norm.weight_offset;
+                row[i].value *= weight;
+                row[i].error *= std::fabs(weight);
+                round_off(row[i], 2, allowance_);
+                if (norm.round_between) {
+                    round_to(*norm.round_between, row[i]);
+                }
+            }
+            if (!norm.bias.empty()) {
+                row[i].value += of_channel(biases, first + i);
+                round_off(row[i], 1, allowance_);
+            }
+        }
+    }
+
+    void rotate(std::int64_t position) {
+        if (pairs_.empty()) {
+            return;
+        }
+        const bool covered = is_covered(operation_, position);
+        if (covered) {
+            turn_to(operation_, position, turns_);
+        }
+        for (std::uint64_t head = 0; head < in_.heads; ++head) {
+            const std::span<Approximate> row = std::span(channels_).subspan(head * in_.head_dim,
+                                                                            in_.head_dim);
+            const std::size_t group = head / (in_.heads / operation_.head_groups);
+            row_.assign(row.begin(), row.end());
+            for (std::size_t j = 0; j < pairs_.size(); ++j) {
+                const Approximate &x0 = row_[pairs_[j].in[0]], &x1 = row_[pairs_[j].in[1]];
+                Approximate &y0 = row[pairs_[j].out[0]], &y1 = row[pairs_[j].out[1]];
+                if (!covered) {
+                    y0 = x0;
+                    y1 = x1;
+                    continue;
+                }
+                const auto [c, s] = turns_[group * pairs_.size() + j];
+                const long double size = std::fabs(x0.value) + x0.error + std::fabs(x1.value) +
+                                         x1.error;
+                const long double rounding = bound_u_ * unit * factor_ * size + allowance_;
+                y0 = {x0.value * c - x1.value * s,
+                      std::fabs(c) * x0.error + std::fabs(s) * x1.error + rounding};
+                y1 = {x0.value * s + x1.value * c,
+                      std::fabs(s) * x0.error + std::fabs(c) * x1.error + rounding};
+            }
+        }
+    }
+
+    void scale(std::uint64_t index) {
+        const long double factor = steps_.scale *
+                                   (steps_.scale_tokens.empty()
+                                        ? 1.0L
+                                        : static_cast<long double>(steps_.scale_tokens[index]));
+        const int roundings =
+            (steps_.scale != 1 ? 1 : 0) +
+            (steps_.scale != static_cast<double>(static_cast<float>(steps_.scale)) ? 1 : 0) +
+            (steps_.scale_tokens.empty() ? 0 : 1);
+        if (roundings == 0) {
+            return;
+        }
+        for (Approximate& channel : channels_) {
+            channel.value *= factor;
+            channel.error *= std::fabs(factor);
+            round_off(channel, roundings, allowance_ * (1 + std::fabs(factor)));
+        }
+    }
+
+    const Tensor& in_;
+    const Operation& operation_;
+    const Ops& steps_;
+    const long double bound_u_, allowance_;
+    const long double flushed_;  // what a device that flushes subnormals may take from an input
+    const long double factor_;
+    const std::vector<Pair> pairs_;
+    std::vector<CosSin> turns_;
+    std::vector<Approximate> channels_, row_;  // [heads, head_dim]; a row before its rotation
+    const Ops::Second* second_ = nullptr;      // of a token that takes it
+};
+
+void check_parameter(const std::vector<double>& parameter, const Tensor& in, const char* rule) {
+    require(parameter.empty() || parameter.size() == in.head_dim ||
+                parameter.size() == in.heads * in.head_dim,
+            rule);
+}
+
+void check_steps(const Tensor& in, const Ops& steps) {
+    check_parameter(steps.bias, in, "oracle: bias must be [head_dim] or [heads, head_dim]");
+    check_parameter(steps.norm.weight, in,
+                    "oracle: norm.weight must be [head_dim] or [heads, head_dim]");
+    check_parameter(steps.norm.bias, in,
+                    "oracle: norm.bias must be [head_dim] or [heads, head_dim]");
+    if (steps.second) {
+        require((steps.bias.empty() || steps.second->bias.size() == steps.bias.size()) &&
+                    (steps.norm.weight.empty() ||
+                     steps.second->weight.size() == steps.norm.weight.size()) &&
+                    (steps.norm.bias.empty() ||
+                     steps.second->norm_bias.size() == steps.norm.bias.size()),
+                "oracle: the second parameters must have the shapes of the first");
+    }
+    require(steps.scale_tokens.empty() || steps.scale_tokens.size() == in.batch * in.tokens,
+            "oracle: scale_tokens must have batch * tokens elements");
+}
+
+}  // namespace
+
+bool has_steps(const Ops& steps) {
+    return !steps.bias.empty() || steps.norm.kind != NormKind::none || steps.clip != 0 ||
+           steps.scale != 1 || !steps.scale_tokens.empty() || steps.hadamard != 0;
+}
+
+void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u,
+               const void* input,
+               const std::function<void(std::uint64_t batch, std::uint64_t token,
+                                        std::span<const Approximate> channels)>& visit) {
+    check_operation(operation, in);
+    check_steps(in, steps);
+    Token token(in, operation, steps, bound_u);
+    for (std::uint64_t i = 0; i < in.batch * in.tokens; ++i) {
+        visit(i / in.tokens, i % in.tokens, token.finished(i / in.tokens, i % in.tokens, input));
+    }
+}
+
+}  // namespace vkrope::oracle

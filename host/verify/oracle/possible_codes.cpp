@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// Everything here is monotonic: roundings, products with a factor of one sign, and codes in the
+// order of their values. So the ends of a channel's interval give the ends of what it may become.
+#include "verify/oracle/possible_codes.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "verify/oracle/rounded.hpp"
+
+namespace vkrope::oracle {
+namespace {
+
+/// The nearest integer, or the one that the rounding takes instead. `defined`: the type's own
+/// rounding, for Rounding::as_defined.
+float rounded(float number, Rounding rounding, Rounding defined) {
+    switch (rounding == Rounding::as_defined ? defined : rounding) {
+        case Rounding::ties_to_even: return std::nearbyint(number);
+        case Rounding::toward_zero: return std::trunc(number);
+        default: return std::round(number);
+    }
+}
+
+/// The code of a number that is scaled already, with the changes that the store has.
+std::uint8_t code_of(const QuantisedStore& store, float number) {
+    if (store.type == Store::int8 && !std::isnan(number)) {
+        const float nearest = rounded(number, store.rounding, Rounding::ties_away);
+        return static_cast<std::uint8_t>(static_cast<int>(std::clamp(nearest, -127.f, 127.f)));
+    }
+    const std::uint8_t code = code_of(store.type, number);
+    if (std::isnan(number) || store.type == Store::int8) {
+        return code;
+    }
+    const double magnitude = std::fabs(double{number});
+    const auto value = [&store](unsigned of) {
+        const auto byte = static_cast<std::uint8_t>(of);
+        return double{dequantise(store.type, {&byte, 1}).front()};
+    };
+    unsigned nearest = code & 0x7fu;
+    const unsigned last = store.type == Store::e4m3fn ? 0x7e : 0x7b;
+    const double last_step = value(last) - value(last - 1);
+    if (!store.saturates && magnitude >= value(last) + last_step / 2) {
+        // Halfway beyond the last value is even for e5m2.
+        const bool tie = magnitude == value(last) + last_step / 2;
+        nearest = tie && store.type == Store::e4m3fn ? last : last + 1;
+    } else if (store.rounding == Rounding::toward_zero && value(nearest) > magnitude) {
+        --nearest;
+    } else if (store.rounding == Rounding::ties_away && nearest < last &&
+               magnitude == (value(nearest) + value(nearest + 1)) / 2) {
+        ++nearest;
+    }
+    return static_cast<std::uint8_t>(nearest | (code & 0x80u));
+}
+
+Interval scaled(const QuantisedStore& store, const Interval& channel, float given, float scale) {
+    if (!store.made) {
+        const Interval factors = given < 0 ? channel.negated() : channel;
+        return {product(factors.low, std::fabs(given)), product(factors.high, std::fabs(given))};
+    }
+    if (scale == 0 && !channel.is_nan()) {
+        return {0, 0};
+    }
+    if (store.other_division) {
+        const float reciprocal = quotient(1.f, scale);
+        return {product(channel.low, reciprocal), product(channel.high, reciprocal)};
+    }
+    return {quotient(channel.low, scale), quotient(channel.high, scale)};
+}
+
+int max_code(Store store) {
+    return store == Store::q8_0 ? 127 : store == Store::q4_0 || store == Store::q4_1 ? 15 : 31;
+}
+
+/// The magnitudes of d = x* / divisor that have this sign; none if no row has such a d.
+///
+/// The first channel of largest magnitude is one whose magnitude may exceed those of the channels
+/// before it, and equal those of the channels after it.
+std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float divisor,
+                                        bool negative) {
+    float max_low = 0;
+    for (const Interval& channel : block) {
+        max_low = channel.is_nan() ? max_low : std::max(max_low, channel.least_magnitude());
+    }
+    std::optional<Interval> all;
+    const auto add = [&all](float low, float high) {
+        all = all ? Interval{std::min(all->low, low), std::max(all->high, high)}
+                  : Interval{low, high};
+    };
+    if (negative && max_low == 0) {
+        add(0, 0);  // -0, for zeros
+    }
+    for (std::size_t c = 0; c < block.size(); ++c) {
+        const Interval x = negative ? block[c] : block[c].negated();  // where x* has a sign too
+        bool may_be_it = !x.is_nan() && x.high > 0 && x.high >= max_low;
+        for (std::size_t j = 0; j < c && may_be_it; ++j) {
+            may_be_it = block[j].is_nan() || x.high > block[j].least_magnitude();
+        }
+        if (may_be_it) {
+            add(quotient(std::max(x.low, max_low), divisor), quotient(x.high, divisor));
+        }
+    }
+    return all;
+}
+
+BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
+    Interval min, max;
+    bool any = false;
+    for (const Interval& x : block) {
+        if (x.is_nan()) {
+            continue;
+        }
+        // Of equal zeros the first.
+        min = {!any || x.low < min.low ? x.low : min.low,
+               !any || x.high < min.high ? x.high : min.high};
+        max = {!any || x.low > max.low ? x.low : max.low,
+               !any || x.high > max.high ? x.high : max.high};
+        any = true;
+    }
+    const auto d = [store](float largest_channel, float smallest_channel) {
+        const bool infinite = std::isinf(largest_channel) || std::isinf(smallest_channel);
+        const float range = infinite ? HUGE_VALF : sum(largest_channel, -smallest_channel);
+        return quotient(std::max(range, 0.f), static_cast<float>(max_code(store)));
+    };
+    return {{d(max.low, min.high), d(max.high, min.low)}, min};
+}
+
+/// Whether 1 / d is 0 or no number, so that all codes are the middle.
+bool is_singular(float d) {
+    return d == 0 || std::isinf(d) || std::isinf(quotient(1.f, d));
+}
+
+int code_at(const QuantisedStore& store, float from_middle) {
+    const auto most = static_cast<float>(max_code(store.type));
+    if (store.type == Store::q8_0) {
+        const float nearest = rounded(from_middle, store.rounding, Rounding::ties_away);
+        return static_cast<int>(std::clamp(nearest, -most - 1, most + 1));
+    }
+    const auto from_zero = static_cast<float>(middle(store.type));
+    float code = 0;
+    switch (store.rounding) {
+        case Rounding::as_defined: code = sum(from_middle, from_zero + 0.5f); break;
+        case Rounding::ties_to_even: code = std::nearbyint(sum(from_middle, from_zero)); break;
+        case Rounding::ties_away: code = std::round(from_middle) + from_zero; break;
+        case Rounding::toward_zero: code = sum(from_middle, from_zero); break;
+    }
+    return static_cast<int>(std::clamp(code, 0.f, most));
+}
+
+/// x / d, in f32.
+float over(const QuantisedStore& store, float x, float d) {
+    return store.other_division ? quotient(x, d) : product(x, quotient(1.f, d));
+}
+
+/// Codes of a channel, or of its distance from m, with the sign that a positive d gives it.
+Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d) {
+    const int zero = middle(store.type);
+    if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) {
+        return {zero, zero};
+    }
+    if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d may be anything
+        const int most = max_code(store.type);
+        return {store.type == Store::q8_0 ? -most : 0, most};
+    }
+    return {code_at(store, over(store, x.low, x.low < 0 ? d.low : d.high)),
+            code_at(store, over(store, x.high, x.high < 0 ? d.high : d.low))};
+}
+
+/// amax / divisor.
+Interval d_of_largest(std::span<const Interval> row, float divisor) {
+    Interval most;
+    for (const Interval& channel : row) {
+        if (!channel.is_nan()) {
+            most = {std::max(most.low, channel.least_magnitude()),
+                    std::max(most.high, channel.max_magnitude())};
+        }
+    }
+    return {quotient(most.low, divisor), quotient(most.high, divisor)};
+}
+
+Interval as_stored(const Interval& d) {
+    return {widen(Type::f16, narrow(Type::f16, d.low)),
+            widen(Type::f16, narrow(Type::f16, d.high))};
+}
+
+}  // namespace
+
+Interval interval_of(const Approximate& channel) {
+    const auto rounded = [](long double value) {
+        return widen(Type::f32, narrow(Type::f32, value));
+    };
+    // A sum would lose the sign of a zero, and an infinity has no neighbours to be close to.
+    if (channel.error == 0 || std::isinf(channel.value)) {
+        return {rounded(channel.value), rounded(channel.value)};
+    }
+    return {rounded(channel.value - channel.error), rounded(channel.value + channel.error)};
+}
+
+int rank(std::uint32_t bits, std::uint32_t sign) {
+    return bits < sign ? static_cast<int>(bits) : -1 - static_cast<int>(bits - sign);
+}
+
+int rank_of_code(Store store, std::uint8_t code) {
+    return store == Store::int8 ? static_cast<std::int8_t>(code) : rank(code, 0x80);
+}
+
+Interval possible_scale(const QuantisedStore& store, std::span<const Interval> row) {
+    const Interval scale = d_of_largest(row, largest(store.type));
+    const auto made = [&store](float quotient) {
+        const float least = std::max(quotient, store.floor);
+        return store.power_of_two ? power_of_two_from(least) : least;
+    };
+    return {made(scale.low), made(scale.high)};
+}
+
+Codes possible_codes(const QuantisedStore& store, const Interval& channel, float given,
+                     float scale) {
+    const Interval number = scaled(store, channel, given, scale);
+    return {rank_of_code(store.type, code_of(store, number.low)),
+            rank_of_code(store.type, code_of(store, number.high))};
+}
+
+BlockScales possible_scales(const QuantisedStore& store, std::span<const Interval> block,
+                            bool stored_negative) {
+    const auto from_zero = static_cast<float>(middle(store.type));
+    if (has_minimum(store.type)) {
+        return scales_with_minimum(store.type, block);
+    }
+    if (store.type == Store::q8_0) {
+        return {.d = d_of_largest(block, 127.f), .m = {}};
+    }
+    if (store.symmetric) {
+        return {.d = d_of_largest(block, from_zero - 1), .m = {}};
+    }
+    for (const bool negative : {stored_negative, !stored_negative}) {
+        const std::optional<Interval> d = magnitudes_of_d(block, from_zero, negative);
+        if (d) {
+            return {.d = *d, .m = {}, .negative_d = negative};
+        }
+    }
+    return {.d = {}, .m = {}, .negative_d = !stored_negative};
+}
+
+Codes possible_codes(const QuantisedStore& store, const Interval& channel,
+                     const BlockScales& scales) {
+    Interval x = scales.negative_d ? channel.negated() : channel;
+    if (has_minimum(store.type) && !channel.is_nan()) {
+        x = {std::max(sum(x.low, -scales.m.high), 0.f), sum(x.high, -scales.m.low)};
+    }
+    return codes_of(store, x, store.d_as_stored ? as_stored(scales.d) : scales.d);
+}
+
+}  // namespace vkrope::oracle

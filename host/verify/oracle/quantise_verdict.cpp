@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "verify/oracle/quantise_verdict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "verify/oracle/rows.hpp"
+
+namespace vkrope::oracle {
+namespace {
+
+/// The code of a rank, as text: a number, or the byte of an fp8.
+std::string text_of_code(Store store, int code) {
+    char text[20];
+    const bool is_float = store == Store::e4m3fn || store == Store::e5m2;
+    std::snprintf(text, sizeof text, is_float ? "0x%02x" : "%d",
+                  is_float && code < 0 ? 0x7f - code : code);
+    return text;
+}
+
+double relative_error(double got, const Interval& possible) {
+    if (possible.is_nan()) {
+        return std::numeric_limits<double>::infinity();
+    }
+    const double nearest = std::clamp(got, double{possible.low}, double{possible.high});
+    if (got == nearest) {  // a zero of the other sign
+        return 0;
+    }
+    const double error = std::fabs(got - nearest) / std::fabs(nearest);
+    return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+}
+
+/// Counts in a verdict, and describes what is wrong first.
+class Counter {
+   public:
+    Counter(CodesVerdict& verdict, Store store, const std::string& place)
+        : verdict_(verdict), store_(store), place_(place) {}
+
+    void code(std::size_t channel, int got, const Codes& possible) {
+        ++verdict_.codes;
+        verdict_.decided += possible.low == possible.high ? 1 : 0;
+        if (got < possible.low || got > possible.high) {
+            ++verdict_.wrong_codes;
+            verdict_.code_distance = std::max(verdict_.code_distance,
+                                              std::max(possible.low - got, got - possible.high));
+            describe("channel " + std::to_string(channel) + ": code " + text_of_code(store_, got) +
+                     ", must be " + text_of_code(store_, possible.low) + " to " +
+                     text_of_code(store_, possible.high));
+        }
+    }
+
+    /// what  "scale", "d of block 3"
+    void scale(bool right, const std::string& what, float got, const Interval& possible) {
+        ++verdict_.scales;
+        if (!right) {
+            ++verdict_.wrong_scales;
+            verdict_.scale_error = std::max(verdict_.scale_error, relative_error(got, possible));
+            char text[120];
+            std::snprintf(text, sizeof text, "%s: %.9g, must be %.9g to %.9g", what.c_str(),
+                          double{got}, double{possible.low}, double{possible.high});
+            describe(text);
+        }
+    }
+
+   private:
+    void describe(const std::string& text) {
+        if (verdict_.first_wrong.empty()) {
+            verdict_.first_wrong = place_ + text;
+        }
+    }
+
+    CodesVerdict& verdict_;
+    Store store_;
+    const std::string& place_;
+};
+
+/// Whether a stored f16 is one that a number of the interval is rounded to.
+bool rounds_to(const Interval& possible, std::uint32_t half) {
+    const auto rank_of = [](float value) { return rank(narrow(Type::f16, value), 0x8000); };
+    const int stored = rank(half, 0x8000);
+    return stored >= rank_of(possible.low) && stored <= rank_of(possible.high);
+}
+
+void compare_block(const QuantisedStore& store, std::span<const Interval> block,
+                   std::span<const std::uint8_t> bytes, std::size_t index, Counter& counter) {
+    const BlockFields fields = fields_of(store.type, bytes);
+    const BlockScales scales = possible_scales(store, block, fields.d >= 0x8000);
+    if (has_minimum(store.type)) {
+        counter.scale(rounds_to(scales.m, fields.m), "m of block " + std::to_string(index),
+                      widen(Type::f16, fields.m), scales.m);
+    }
+    const Interval d = scales.negative_d ? scales.d.negated() : scales.d;
+    counter.scale(rounds_to(d, fields.d), "d of block " + std::to_string(index),
+                  widen(Type::f16, fields.d), d);
+    for (std::size_t c = 0; c < block.size(); ++c) {
+        counter.code(index * block.size() + c, fields.codes[c],
+                     possible_codes(store, block[c], scales));
+    }
+}
+
+std::string text_of(const Place& place) {
+    using ull = unsigned long long;
+    char text[100];
+    std::snprintf(text, sizeof text, "batch %llu token %llu head %llu ", ull{place.batch},
+                  ull{place.token}, ull{place.head});
+    return text;
+}
+
+}  // namespace
+
+void compare_row(const QuantisedStore& store, float given, std::span<const Approximate> row,
+                 std::span<const std::uint8_t> bytes, float scale, const std::string& place,
+                 CodesVerdict& verdict) {
+    const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
+    require(row.size() % channels == 0 && bytes.size() == row.size() / channels * size,
+            "oracle: a row must have its bytes, whole blocks");
+    Counter counter(verdict, store.type, place);
+    std::vector<Interval> intervals;
+    for (const Approximate& channel : row) {
+        intervals.push_back(interval_of(channel));
+    }
+    if (channels != 1) {
+        for (std::size_t i = 0; i * channels < row.size(); ++i) {
+            compare_block(store, std::span(intervals).subspan(i * channels, channels),
+                          bytes.subspan(i * size, size), i, counter);
+        }
+        return;
+    }
+    if (store.made) {
+        const Interval possible = possible_scale(store, intervals);
+        counter.scale(scale >= possible.low && scale <= possible.high && !std::signbit(scale),
+                      "scale", scale, possible);
+    }
+    for (std::size_t c = 0; c < row.size(); ++c) {
+        const Codes possible = possible_codes(store, intervals[c], given, scale);
+        std::uint8_t code = bytes[c];
+        if (!store.saturates && store.type == Store::e4m3fn && (code & 0x7f) == 0x7f) {
+            code = possible.high < 0 ? 0xff : 0x7f;  // a NaN of any sign
+        }
+        counter.code(c, rank_of_code(store.type, code), possible);
+    }
+}
+
+CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation& operation,
+                           const Ops& steps, double bound_u, const void* input,
+                           const QuantisedStore& store, std::span<const std::uint8_t> codes,
+                           std::span<const float> scales,
+                           const std::function<void(double)>& progress) {
+    check_tensors(in, out);
+    require(in.head_dim % block_channels(store.type) == 0, "oracle: a row must be whole blocks");
+    require(!store.made || scales.size() == in.batch * in.tokens * in.heads,
+            "oracle: scales must be [batch, tokens, heads]");
+    require(store.given.size() <= 1 || store.given.size() == in.heads,
+            "oracle: given scales must be one, or one for each head");
+    // A device that flushes subnormal numbers does so to inputs that no step changes, too.
+    const long double flushed = std::max(operation.absolute_allowance - 0x1p-148, 0.0);
+    const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
+    const std::uint64_t row_bytes = in.head_dim / channels * size;
+    CodesVerdict verdict;
+    std::vector<Approximate> row;
+    std::vector<std::uint8_t> bytes;
+    apply_ops(
+        in, operation, steps, bound_u, input,
+        [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
+            const std::uint64_t index = batch * in.tokens + token;
+            // With one scale for a token, its heads are one row.
+            const std::uint64_t heads = store.one_of_token ? in.heads : 1;
+            for (std::uint64_t head = 0; head < in.heads; head += heads) {
+                const Place place = {batch, token, head, 0};
+                row.clear();
+                bytes.clear();
+                for (std::uint64_t h = head; h < head + heads; ++h) {
+                    const std::uint64_t first = row_of(out, {batch, token, h, 0});
+                    if (first == nowhere) {
+                        break;
+                    }
+                    const auto exact = all.subspan(h * in.head_dim, in.head_dim);
+                    row.insert(row.end(), exact.begin(), exact.end());
+                    const std::uint64_t at = first / channels * size;
+                    require(at + row_bytes <= codes.size(), "oracle: the codes end too early");
+                    const auto stored = codes.subspan(at, row_bytes);
+                    bytes.insert(bytes.end(), stored.begin(), stored.end());
+                }
+                for (Approximate& channel : row) {
+                    const long double magnitude = std::fabs(channel.value);
+                    if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
+                        channel.error = flushed;
+                    }
+                }
+                const bool second = !store.given_second.empty() && token >= store.second_from;
+                const std::vector<float>& factors = second ? store.given_second : store.given;
+                const float given = factors.empty()       ? 1.f
+                                    : factors.size() == 1 ? factors.front()
+                                                          : factors[static_cast<std::size_t>(head)];
+                if (row.empty()) {
+                    continue;
+                }
+                const auto scale = store.made ? scales.subspan(index * in.heads + head, heads)
+                                              : std::span<const float>();
+                compare_row(store, given, row, bytes, store.made ? scale.front() : 0,
+                            text_of(place), verdict);
+                for (std::size_t h = 1; h < scale.size(); ++h) {
+                    const std::string at = text_of({batch, token, head + h, 0});
+                    Counter(verdict, store.type, at)
+                        .scale(scale[h] == scale.front(), "scale", scale[h],
+                               {scale.front(), scale.front()});
+                }
+            }
+            if (progress) {
+                progress(double(index + 1) / double(in.batch * in.tokens));
+            }
+        });
+    return verdict;
+}
+
+}  // namespace vkrope::oracle

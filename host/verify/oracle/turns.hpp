@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Which channels of a row form pairs, and the turn of each pair.
+#pragma once
+
+#include <array>
+
+#include "verify/oracle/oracle.hpp"
+
+namespace vkrope::oracle {
+
+/// The channels of one pair in the input and in the output.
+struct Pair {
+    std::array<std::uint64_t, 2> in, out;
+};
+
+std::vector<Pair> pairs_of(const Operation& operation);
+
+/// The factor that `gain` leaves.
+long double factor_of(const Operation& operation);
+
+/// True if tokens with this position are rotated.
+bool is_covered(const Operation& operation, std::int64_t position);
+
+/// cos and sin of every pair, with factor and direction: [head_groups, pairs].
+void turn_to(const Operation& operation, std::int64_t position, std::vector<CosSin>& turns);
+
+/// Throws std::invalid_argument unless the windows ascend, lie inside head_dim and have the
+/// frequencies, and each token has a position.
+void check_operation(const Operation& operation, const Tensor& in);
+
+}  // namespace vkrope::oracle

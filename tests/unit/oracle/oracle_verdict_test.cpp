@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Verdicts of the oracle on one pair of given bits: the unit of its errors, rounding cells,
+// infinities and NaN.
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "verify/oracle/oracle.hpp"
+
+using namespace vkrope::oracle;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Judges (y0, y1) as the rotation of a pair (x0, x1) at position 0: cos is `gain`, sin 0.
+Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::uint32_t y0,
+              std::uint32_t y1, double allowance = 0) {
+    const Tensor tensor = {type, 1, 1, 1, 2, 2, 2, 2};
+    const auto stored = [&](std::uint32_t first,
+                            std::uint32_t second) -> std::vector<std::uint32_t> {
+        if (type == Type::f32) {
+            return {first, second};
+        }
+        return {first | second << 16};
+    };
+    Operation operation;
+    operation.inv_freq = {1};
+    operation.positions = {0};
+    operation.attention_factor = gain;
+    operation.absolute_allowance = allowance;
+    return compare(tensor, operation, stored(x0, x1).data(), stored(y0, y1).data());
+}
+
+}  // namespace
+
+TEST_CASE("errors are in units of u times the inputs") {
+    const std::uint32_t one = 0x3f800000;
+    CHECK(judge(Type::f32, 1, one, 0, one, 0).largest_error_u == 0);
+    CHECK(judge(Type::f32, 1, one, 0, one + 1, 0).largest_error_u == 2);  // an ulp of 1 is 2^-23
+    CHECK(judge(Type::f32, 1, one, one, one, one + 1).largest_error_u == 1);
+    CHECK(judge(Type::f32, 1, one, 0, one + 1, 0, 0x1p-24).largest_error_u == 1);
+    CHECK(judge(Type::f32, 1, one, 0, one + 1, 0, 0x1p-22).largest_error_u == 0);
+    CHECK(judge(Type::f32, 0.5, one, 0, 0x3f000001, 0).largest_error_u == 2);
+    CHECK(judge(Type::f32, 1, 0, 0, 0, 0).largest_error_u == 0);
+    CHECK(judge(Type::f32, 1, 0, 0, 0, one).largest_error_u == infinity);
+    CHECK(judge(Type::f32, 0.5, 1, 0, 0, 0).largest_error_u >
+          1e6);  // 2^-149 halved, to 0, without an allowance
+    CHECK(judge(Type::f32, 0.5, 1, 0, 0, 0, 0x1p-148).largest_error_u == 0);
+}
+
+TEST_CASE("16-bit results are judged by their rounding cells") {
+    const std::uint32_t one = 0x3c00;
+    const double tie = 1 + 0x1p-11;
+    CHECK(judge(Type::f16, tie, one, 0, one, 0).largest_error_u == 0);
+    CHECK(judge(Type::f16, tie, one, 0, one + 1, 0).largest_error_u == 0);
+    CHECK(judge(Type::f16, tie, one, 0, one + 2, 0).largest_error_u ==
+          doctest::Approx(16384 / tie));
+    CHECK(judge(Type::f16, 1, one, 0, one + 1, 0).largest_error_u == 8192);
+    CHECK(judge(Type::bf16, 1, 0x3f80, 0, 0x3f81, 0).largest_error_u == 65536);
+}
+
+TEST_CASE("infinities and NaN") {
+    const std::uint32_t max = 0x7f7fffff, inf = 0x7f800000, nan = 0x7fc00000, one = 0x3f800000;
+    CHECK(judge(Type::f32, 2, max, 0, inf, 0).largest_error_u == 0);
+    CHECK(judge(Type::f32, 2, max, 0, max, 0).largest_error_u > 1e6);
+    CHECK(judge(Type::f32, 2, max, 0, 0x80000000 | inf, 0).largest_error_u > 1e6);
+    CHECK(judge(Type::f32, 1, max, 0, inf, 0).largest_error_u > 0.4);
+    CHECK(judge(Type::f16, 2, 0x7bff, 0, 0x7c00, 0).largest_error_u == 0);
+    CHECK(judge(Type::f16, 2, 0x7bff, 0, 0x7bff, 0).largest_error_u > 1e6);
+    CHECK(judge(Type::f16, 2, 0x7bff, 0, 0xfc00, 0).largest_error_u > 1e6);
+
+    // Position 0: y0 = x0 - x1 * 0, y1 = x0 * 0 + x1.
+    CHECK(!judge(Type::f32, 1, inf, one, inf, nan).nan_mismatch);
+    CHECK(judge(Type::f32, 1, inf, one, inf, nan).largest_error_u == 0);
+    CHECK(judge(Type::f32, 1, inf, one, one, nan).largest_error_u == infinity);
+    CHECK(judge(Type::f32, 1, inf, one, inf, one).nan_mismatch);
+    CHECK(!judge(Type::f32, 1, nan, one, nan, 0xffc00001).nan_mismatch);
+    CHECK(judge(Type::f32, 1, nan, one, nan, one).nan_mismatch);
+    CHECK(judge(Type::f32, 1, one, 0, nan, 0).nan_mismatch);
+    CHECK(judge(Type::f16, 1, 0x3c00, 0, 0x7e00, 0).nan_mismatch);
+    CHECK(judge(Type::f32, 1, one, 0, nan, 0).worst.find("channel 0: got nan") !=
+          std::string::npos);
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+// The verdict on quantised outputs: what the definition gives for any row within the error is
+// right, and every mistake that changes more than that is found.
+#include "verify/oracle/quantise_verdict.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+#include "meaning.hpp"
+#include "quantised_rows.hpp"
+
+using namespace vkrope::oracle;
+using namespace vkrope::test;
+
+namespace {
+
+constexpr Store every_store[] = {Store::e4m3fn, Store::e5m2, Store::int8, Store::q8_0,
+                                 Store::q4_0,   Store::q4_1, Store::q5_0, Store::q5_1};
+
+struct Stored {
+    Bytes bytes;
+    float scale = 0;
+};
+
+Stored stored(const QuantisedStore& store, const Row& row) {
+    if (block_channels(store.type) != 1) {
+        return {quantise_blocks(store.type, row)};
+    }
+    if (store.made) {
+        const MadeRow made = quantise_made(store.type, row, store.floor);
+        return {made.codes, made.scale};
+    }
+    return {quantise_given(store.type, row, store.given.empty() ? 1 : store.given[0])};
+}
+
+/// The verdict on a row whose channels may be `error` off, relative to themselves.
+CodesVerdict judged(const QuantisedStore& store, const Row& exact, double error,
+                    const Stored& got) {
+    std::vector<Approximate> row;
+    for (const float x : exact) {
+        const bool finite = std::isfinite(x);
+        // As a rotation has it: an infinity has an infinite error, which says nothing.
+        row.push_back({x, finite          ? static_cast<long double>(error) * std::fabs(x)
+                          : std::isinf(x) ? INFINITY
+                                          : 0});
+    }
+    CodesVerdict verdict;
+    compare_row(store, store.given.empty() ? 1 : store.given[0], row, got.bytes, got.scale, "",
+                verdict);
+    return verdict;
+}
+
+/// All ways to store: with and without scales, given and made.
+std::vector<QuantisedStore> every_way() {
+    std::vector<QuantisedStore> ways;
+    for (const Store type : every_store) {
+        ways.push_back({.type = type});
+        if (block_channels(type) == 1) {
+            ways.push_back({.type = type, .given = {-3.7f}});
+            ways.push_back({.type = type, .made = true});
+            ways.push_back({.type = type, .made = true, .floor = 0.01f});
+        }
+    }
+    return ways;
+}
+
+/// Rows of 64 channels, from ordinary to awkward.
+std::vector<Row> rows() {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    std::vector<Row> made;
+    for (const float size : {1.f, 1e-3f, 40.f, 1e4f}) {
+        Row row(64);
+        for (float& x : row) {
+            x = size * normal(random);
+        }
+        made.push_back(row);
+    }
+    Row ties(64), zeros(64, 0.f), special = made[0];
+    for (int i = 0; i < 64; ++i) {
+        ties[static_cast<std::size_t>(i)] = float(i % 32 - 16) * 0.5f;
+        zeros[static_cast<std::size_t>(i)] = i % 3 == 0 ? -0.f : 0.f;
+    }
+    special[3] = not_a_number;
+    special[40] = -infinity;
+    made.insert(made.end(),
+                {ties, zeros, special, Row(64, not_a_number), Row(64, 1e-42f), Row(64, -2.f)});
+    return made;
+}
+
+}  // namespace
+
+TEST_CASE("verdict on codes: of exact rows one code and one scale is right, and every bit counts") {
+    for (const QuantisedStore& store : every_way()) {
+        CAPTURE(int(store.type));
+        CAPTURE(store.made);
+        for (const Row& row : rows()) {
+            const Stored right = stored(store, row);
+            const CodesVerdict verdict = judged(store, row, 0, right);
+            INFO(verdict.first_wrong);
+            CHECK(verdict.right());
+            CHECK(verdict.codes == row.size());
+            CHECK(verdict.decided == row.size());
+            std::size_t missed = 0;
+            // Elements that stand alone are alike: a share of them, with every bit.
+            const std::size_t step = block_channels(store.type) == 1 ? 7 : 1;
+            for (std::size_t bit = 0; bit < 8 * right.bytes.size(); bit += step) {
+                Stored wrong = right;
+                wrong.bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+                missed += judged(store, row, 0, wrong).right() ? 1 : 0;
+            }
+            CHECK(missed == 0);
+            if (store.made) {
+                Stored wrong = right;
+                wrong.scale = std::nextafter(right.scale, infinity);
+                CHECK(judged(store, row, 0, wrong).wrong_scales ==
+                      (std::isinf(right.scale) ? 0u : 1u));
+                wrong.scale = not_a_number;
+                CHECK(judged(store, row, 0, wrong).wrong_scales == 1);
+            }
+        }
+    }
+}
+
+TEST_CASE("verdict on codes: what any row within the error gives is right") {
+    std::mt19937 random(6);
+    std::uniform_real_distribution<double> share(-1, 1);
+    for (const double error : {1e-7, 1e-5, 1e-2}) {
+        for (const QuantisedStore& store : every_way()) {
+            CAPTURE(error);
+            CAPTURE(int(store.type));
+            for (const Row& row : rows()) {
+                for (int trial = 0; trial < 10; ++trial) {
+                    Row near = row;
+                    for (float& x : near) {
+                        // Half of them at an end.
+                        const double off = trial % 2 == 0 ? share(random)
+                                                          : std::copysign(1, share(random));
+                        x = static_cast<float>(x * (1 + 0.999 * error * off));
+                    }
+                    if (error < 1e-6) {  // no float may be as close
+                        near = row;
+                    }
+                    const CodesVerdict verdict = judged(store, row, error, stored(store, near));
+                    INFO(verdict.first_wrong);
+                    CHECK(verdict.right());
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("verdict on codes: a code one off is wrong unless the error reaches it") {
+    // 127 makes d and the scale 1; then channel c is as far from its neighbours as it can be.
+    Row row(32);
+    for (int c = 0; c < 32; ++c) {
+        row[static_cast<std::size_t>(c)] = float(4 * c - 60);
+    }
+    row[31] = 127;
+    row[7] = 20.4999f;
+    for (const QuantisedStore& store :
+         {QuantisedStore{.type = Store::q8_0}, QuantisedStore{.type = Store::int8, .made = true},
+          QuantisedStore{.type = Store::int8}}) {
+        const Stored right = stored(store, row);
+        CHECK(judged(store, row, 1e-3, right).decided == 31);
+        CHECK(judged(store, row, 1e-6, right).decided == 32);
+        const std::size_t header = store.type == Store::q8_0 ? 2 : 0;
+        for (std::size_t c = 0; c < 32; ++c) {
+            for (const int off : {-1, 1}) {
+                Stored wrong = right;
+                wrong.bytes[header + c] = static_cast<std::uint8_t>(right.bytes[header + c] + off);
+                const bool reached = c == 7 && off == 1;
+                CHECK(judged(store, row, 1e-3, wrong).wrong_codes == (reached ? 0 : 1));
+                CHECK(judged(store, row, 1e-6, wrong).wrong_codes == 1);
+            }
+        }
+    }
+    Stored wrong = stored({.type = Store::q8_0}, row);
+    wrong.bytes[2 + 7] = 22;
+    const CodesVerdict verdict = judged({.type = Store::q8_0}, row, 1e-3, wrong);
+    CHECK(verdict.first_wrong == "channel 7: code 22, must be 20 to 21");
+}
+
+TEST_CASE("verdict on codes: mistakes of engines are found within the error of f32") {
+    const Row row = rows()[0];
+    constexpr double error = 1e-5;
+    for (const Store type : {Store::q4_0, Store::q4_1, Store::q5_0, Store::q5_1}) {
+        const QuantisedStore store = {.type = type};
+        Stored swapped = stored(store, row);
+        for (std::size_t at = 0; at < swapped.bytes.size(); at += block_bytes(type)) {
+            for (std::size_t j = block_bytes(type) - 16; j < block_bytes(type); ++j) {
+                std::uint8_t& byte = swapped.bytes[at + j];
+                byte = static_cast<std::uint8_t>(byte << 4 | byte >> 4);
+            }
+        }
+        CHECK(judged(store, row, error, swapped).wrong_codes > 32);
+    }
+    for (const Store type : {Store::e4m3fn, Store::e5m2, Store::int8}) {
+        CAPTURE(int(type));
+        const QuantisedStore made = {.type = type, .made = true};
+        Stored reciprocal = stored(made, row);
+        reciprocal.scale = 1 / reciprocal.scale;
+        CHECK(judged(made, row, error, reciprocal).wrong_scales == 1);
+        // A scale that divides where one that multiplies is given.
+        const Stored divided = stored({.type = type, .given = {1 / 0.03f}}, row);
+        CHECK(judged({.type = type, .given = {0.03f}}, row, error, divided).wrong_codes > 32);
+        // The neighbour's largest value: a scale that fills half the codes.
+        Stored half = stored(made, row);
+        half.scale *= 2;
+        CHECK(judged(made, row, error, half).wrong_scales == 1);
+    }
+    // d as the largest magnitude without its sign.
+    for (const Store type : {Store::q4_0, Store::q5_0}) {
+        Row one_sign(32, 0.5f);
+        one_sign[9] = 3;
+        Row turned = one_sign;
+        for (float& x : turned) {
+            x = -x;
+        }
+        const CodesVerdict verdict = judged({.type = type}, one_sign, error,
+                                            stored({.type = type}, turned));
+        CHECK(verdict.wrong_scales == 1);
+    }
+}
+
+TEST_CASE(
+    "verdict on codes: of equal magnitudes the first gives the sign, unless either may be it") {
+    for (const Store type : {Store::q4_0, Store::q5_0}) {
+        Row row(32, 1.f), last(32, 1.f);
+        row[4] = last[20] = 3;
+        row[20] = last[4] = -3;
+        for (float& x : last) {  // d of the last of them: d of the first with the other sign
+            x = -x;
+        }
+        const Stored first = stored({.type = type}, row);
+        Stored other = first;
+        other.bytes[1] ^= 0x80;
+        CHECK(judged({.type = type}, row, 0, first).right());
+        CHECK(judged({.type = type}, row, 0, other).wrong_scales == 1);
+        Row near = row;
+        near[20] = -3.00001f;  // now it is the largest
+        const Stored of_near = stored({.type = type}, near);
+        CHECK((of_near.bytes[1] ^ first.bytes[1]) == 0x80);
+        CHECK(judged({.type = type}, row, 0, of_near).wrong_scales == 1);
+        CHECK(judged({.type = type}, row, 1e-5, of_near).right());
+        CHECK(judged({.type = type}, row, 1e-5, first).right());
+    }
+}
+
+TEST_CASE("verdict on codes: up to a d of 2^-128, whose reciprocal overflows, there is one code") {
+    const float end = float_at(-128), next = std::nextafter(end, 1.f);
+    for (const auto& [type, divisor] : {std::pair{Store::q8_0, 127.f},
+                                        {Store::q4_0, -8.f},
+                                        {Store::q4_1, 15.f},
+                                        {Store::q5_0, -16.f},
+                                        {Store::q5_1, 31.f}}) {
+        CAPTURE(int(type));
+        for (const float d : {end, next}) {
+            Row row(32);
+            row[3] = divisor * d;
+            const Stored right = stored({.type = type}, row);
+            CodesVerdict verdict = judged({.type = type}, row, 0, right);
+            INFO(verdict.first_wrong);
+            CHECK(verdict.right());
+            CHECK(verdict.decided == 32);
+            const auto code = [&](const Stored& of) { return fields_of(type, of.bytes).codes[3]; };
+            CHECK((code(right) == code(stored({.type = type}, Row(32)))) == (d == end));
+            // Where d may be on either side any code is right.
+            verdict = judged({.type = type}, row, 1e-6, right);
+            CHECK(verdict.right());
+            CHECK(verdict.decided < 32);
+        }
+    }
+}
+
+TEST_CASE("verdict on codes: a tensor in any layout, with steps, given scales and made ones") {
+    constexpr std::uint64_t B = 2, T = 3, H = 2, D = 64;
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    std::vector<float> input(B * T * H * D);
+    for (float& x : input) {
+        x = normal(random);
+    }
+    input[5] = 1e-42f;  // a device may flush it
+    Tensor in{.batch = B,
+              .tokens = T,
+              .heads = H,
+              .head_dim = D,
+              .batch_stride = T * H * D,
+              .token_stride = H * D,
+              .head_stride = D};
+    Tensor out = in;  // [batch, heads, tokens, head_dim]
+    out.token_stride = D;
+    out.head_stride = T * D;
+    Operation operation;
+    operation.positions.assign(B * T, 0);
+    operation.absolute_allowance = 0x1p-148 + 0x1p-123;
+    for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{32}, D}) {
+        Ops steps;
+        steps.hadamard = block;
+        for (QuantisedStore store : every_way()) {
+            if (!store.given.empty()) {
+                store.given = {0.5f, 30.f};
+            }
+            CAPTURE(block);
+            CAPTURE(int(store.type));
+            const std::uint64_t row_bytes = D / block_channels(store.type) *
+                                            block_bytes(store.type);
+            Bytes codes(B * T * H * row_bytes), forgotten = codes;
+            std::vector<float> scales, forgotten_scales;
+            for (std::uint64_t row = 0; row < B * T * H; ++row) {
+                const std::uint64_t batch = row / (T * H), token = row / H % T, head = row % H;
+                const Row of(input.begin() + std::ptrdiff_t(row * D),
+                             input.begin() + std::ptrdiff_t((row + 1) * D));
+                std::vector<Approximate> channels;
+                for (const float x : of) {
+                    channels.push_back({x, 0});
+                }
+                if (block != 0) {
+                    hadamard(channels, block, 0);
+                }
+                Row transformed;
+                for (const Approximate& channel : channels) {
+                    transformed.push_back(static_cast<float>(channel.value));
+                }
+                QuantisedStore of_head = store;
+                if (!store.given.empty()) {
+                    of_head.given = {store.given[head]};
+                }
+                const auto at = std::ptrdiff_t(((batch * H + head) * T + token) * row_bytes);
+                const Stored right = stored(of_head, transformed), plain = stored(of_head, of);
+                std::copy(right.bytes.begin(), right.bytes.end(), codes.begin() + at);
+                std::copy(plain.bytes.begin(), plain.bytes.end(), forgotten.begin() + at);
+                scales.push_back(right.scale);
+                forgotten_scales.push_back(plain.scale);
+            }
+            const auto compared = [&](const Tensor& as, const Bytes& bytes,
+                                      const std::vector<float>& of) {
+                return compare_codes(in, as, operation, steps, 3, input.data(), store, bytes, of);
+            };
+            const CodesVerdict verdict = compared(out, codes, scales);
+            INFO(verdict.first_wrong);
+            CHECK(verdict.right());
+            CHECK(verdict.codes == B * T * H * D);
+            CHECK(double(verdict.decided) > 0.99 * double(verdict.codes));
+            if (store.made) {
+                CHECK(verdict.scales == B * T * H);
+                CHECK_THROWS(compared(out, codes, {}));
+            }
+            if (block != 0) {
+                CHECK(compared(out, forgotten, forgotten_scales).wrong_codes > verdict.codes / 4);
+            }
+            CHECK(compared(in, codes, scales).wrong_codes > 0);
+            CHECK_THROWS(compared(out, Bytes(codes.begin(), codes.end() - 1), scales));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// The verdict on an operation: what the definition gives is right, and any other byte is not.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "meaning.hpp"
+#include "verify/compare.hpp"
+#include "verify/oracle/quantise.hpp"
+
+using namespace vkrope;
+using verify::Bytes, verify::Operation;
+
+namespace {
+
+constexpr std::uint32_t head_dim = 4, heads = 2, tokens = 3;
+constexpr std::size_t in_at = 16, out_at = 160, slots_at = 320, scales_at = 352, counter_at = 480;
+
+template <class Number>
+void put(Bytes& memory, std::size_t at, const std::vector<Number>& numbers) {
+    std::memcpy(&memory[at], numbers.data(), numbers.size() * sizeof(Number));
+}
+
+/// Q, or K if it goes to pages, of one sequence at the positions 0, 1 and one that is not covered.
+Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
+    Operation operation;
+    operation.info.pairing = VKROPE_HALF_SPLIT;
+    operation.info.rotary_dim = head_dim;
+    operation.info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
+    operation.info.tensor[which].out = out;
+    operation.info.tensor[which].head_dim = head_dim;
+    operation.inv_freq = {1, 0.25};
+    operation.max_position = 2;
+    operation.memory.resize(512, std::byte{0x5a});
+    std::vector<float> rows;
+    for (std::uint32_t i = 0; i < tokens * heads * head_dim; ++i) {
+        rows.push_back(1 + static_cast<float>(i % 7) - 0.3f * static_cast<float>(i));
+    }
+    put(operation.memory, in_at, rows);
+    put<std::uint32_t>(operation.memory, counter_at, {7});
+    vkrope_call& call = operation.call;
+    call.tokens = tokens;
+    call.in[which] = {.where = {{}, in_at, rows.size() * sizeof(float)}, .heads = heads};
+    call.out[which] = {.where = {{}, out_at, verify::stored_bytes(out, rows.size())},
+                       .heads = heads};
+    call.positions.batch_stride = VKROPE_BROADCAST;
+    call.out_of_range = {{}, counter_at, 4};
+    return operation;
+}
+
+/// The memory after the call, by the definition.
+Bytes done(const Operation& operation, vkrope_tensor_index which) {
+    const verify::Definition of = verify::definition_of(operation, which, false);
+    Bytes after = operation.memory;
+    oracle::apply_ops(
+        of.in, of.rotation, of.steps, 0, &operation.memory[in_at],
+        [&](std::uint64_t, std::uint64_t token, std::span<const oracle::Approximate> channels) {
+            for (std::uint32_t head = 0; head < heads; ++head) {
+                std::vector<float> row;
+                for (const auto& channel : channels.subspan(head * head_dim, head_dim)) {
+                    row.push_back(static_cast<float>(channel.value));
+                }
+                verify::each_stored_row(operation, which, [&](std::uint64_t at, std::size_t byte) {
+                    if (at != token * heads + head) {
+                        return;
+                    }
+                    if (!of.store) {
+                        put(after, byte, row);
+                        return;
+                    }
+                    const oracle::MadeRow made = oracle::quantise_made(of.store->type, row, 0);
+                    put(after, byte, made.codes);
+                    const auto place = verify::scale_of(operation, which, of.out, at);
+                    put<float>(after, scales_at + *place * sizeof(float), {made.scale});
+                });
+            }
+        });
+    put<std::uint32_t>(after, counter_at, {7 + verify::tokens_out_of_range(operation)});
+    return after;
+}
+
+/// Fails unless a change of any byte is noticed.
+void check_bytes(const Operation& operation, const Bytes& after) {
+    for (std::size_t at = 0; at < after.size(); ++at) {
+        Bytes changed = after;
+        changed[at] ^= std::byte{0x80};
+        CAPTURE(at);
+        CHECK(!verify::compare(operation, changed, false).problem.empty());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("verdict on an operation: a change of any byte is found") {
+    const Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
+    CHECK(verify::tokens_out_of_range(operation) == 1);
+    const Bytes after = done(operation, VKROPE_Q);
+    CHECK(verify::compare(operation, after, false).problem.empty());
+    check_bytes(operation, after);
+    Operation other = operation;
+    other.call.direction = VKROPE_INVERSE;
+    CHECK(!verify::compare(other, after, false).problem.empty());
+    other = operation;
+    other.inv_freq[1] = 0.2501;
+    CHECK(!verify::compare(other, after, false).problem.empty());
+}
+
+TEST_CASE("verdict on an operation: made scales and codes in pages") {
+    Operation operation = operation_of(VKROPE_K, VKROPE_INT8);
+    operation.info.scatter_kv = true;
+    operation.info.tensor[VKROPE_K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
+    operation.info.tensor[VKROPE_K].ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+    put<std::int32_t>(operation.memory, slots_at, {3, 4, -1});
+    vkrope_call& call = operation.call;
+    // Two pages of two rows, [pages, heads, page_size, head_dim].
+    call.out[VKROPE_K].where.range = 2 * 2 * heads * head_dim;
+    call.out[VKROPE_K].head_stride = 2 * head_dim;
+    call.paged_cache = {.slot_mapping = {{}, slots_at, 12}, .page_size = 2};
+    call.paged_cache.page_stride = 2 * heads * head_dim;
+    call.paged_cache.row_stride = head_dim;
+    call.scales_out[VKROPE_K] = {{}, scales_at, 4 * heads * sizeof(float)};
+    // Slot 4 is outside; the position of the token that has none is not covered.
+    CHECK(verify::tokens_out_of_range(operation) == 2);
+    const Bytes after = done(operation, VKROPE_K);
+    CHECK(verify::compare(operation, after, false).problem.empty());
+    check_bytes(operation, after);
+    const std::vector<float> scales = verify::made_scales(operation, VKROPE_K, after);
+    float of_second_head = 0;
+    std::memcpy(&of_second_head, &after[scales_at + 7 * sizeof(float)], sizeof of_second_head);
+    CHECK(scales == std::vector<float>{scales[0], of_second_head, 0, 0, 0, 0});
+}
+
+TEST_CASE("verdict on an operation: calls one after another, each with a token of its own") {
+    Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
+    const Bytes after = done(operation, VKROPE_Q);
+    constexpr std::size_t bytes = heads * head_dim * sizeof(float);
+    std::vector<vkrope_call> calls(tokens, operation.call);
+    for (std::uint32_t token = 0; token < tokens; ++token) {
+        vkrope_call& call = calls[token];
+        call.tokens = 1;
+        call.positions.first = static_cast<std::int32_t>(token);
+        call.in[VKROPE_Q].where.offset += token * bytes;
+        call.out[VKROPE_Q].where.offset += token * bytes;
+    }
+    CHECK(verify::compare(operation, after, false, calls).problem.empty());
+    for (std::size_t at = 0; at < after.size(); ++at) {
+        Bytes changed = after;
+        changed[at] ^= std::byte{0x80};
+        CAPTURE(at);
+        CHECK(!verify::compare(operation, changed, false, calls).problem.empty());
+    }
+    calls.pop_back();  // nobody writes the last token
+    CHECK(!verify::compare(operation, after, false, calls).problem.empty());
+}
+
+TEST_CASE("verdict on an operation: with cos and sin of any values, what does not rotate") {
+    Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
+    operation.info.rotary_dim = 2;
+    operation.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
+    operation.inv_freq.clear();
+    const Bytes after = done(operation, VKROPE_Q);
+    for (std::size_t at = 0; at < after.size(); ++at) {
+        Bytes changed = after;
+        changed[at] ^= std::byte{0x80};
+        const bool rows = at >= out_at && at < out_at + tokens * heads * head_dim * sizeof(float),
+                   rotated = rows && (at - out_at) / sizeof(float) % head_dim < 2;
+        CAPTURE(at);
+        // The last token is not covered: it passes through.
+        const bool covered = at < out_at + (tokens - 1) * heads * head_dim * sizeof(float);
+        CHECK(verify::compare(operation, changed, false).problem.empty() == (rotated && covered));
+    }
+}
