@@ -186,6 +186,26 @@ Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
     return {made.status, Owned<Object>(made.value)};
 }
 
+/// Base of the classes below that own an object of the runtime; an empty one has none.
+template <class Object>
+class Owner {
+   public:
+    Owner() noexcept = default;
+    explicit Owner(Object* object) noexcept : object_(object) {}
+    Object* get() const noexcept { return object_.get(); }
+
+   protected:
+    /// `make` is a function of vkrope.h that makes an Object.
+    template <class Class, class Function, class... Arguments>
+    static Result<Class> made(Function* make, Arguments... arguments) noexcept {
+        const Result<Object*> result = result_of<Object*>(make, arguments...);
+        return {result.status, Class(result.value)};
+    }
+
+   private:
+    Owned<Object> object_;
+};
+
 // ---- Frequencies ----
 
 /// vkrope_rope_params that owns its arrays: the vectors and strings here stand in for the pointers
@@ -423,10 +443,12 @@ inline Result<RopeParams> from_gguf(const void* data, std::size_t bytes,
         std::memcpy(to, static_cast<const char*>(from) + offset, count);
         return count;
     };
-    Result<RopeParams> none;
-    none.status.code = VKROPE_ERROR_INVALID_ARGUMENT;
-    std::strcpy(none.status.what, "data is null");
-    if (!data) return none;
+    if (!data) {
+        Result<RopeParams> none;
+        none.status.code = VKROPE_ERROR_INVALID_ARGUMENT;
+        std::strcpy(none.status.what, "data is null");
+        return none;
+    }
     return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, bytes, read,
                                               const_cast<void*>(data), &query));
 }
@@ -437,27 +459,19 @@ inline Result<RopeParams> from_gguf_file(const std::string& path, const ModelQue
 // ---- Runtime ----
 
 /// The devices of the machine, best first.
-class DeviceList {
+class DeviceList : public Owner<vkrope_device_list> {
    public:
+    using Owner::Owner;
     static Result<DeviceList> make(const DeviceOptions& options = {}) noexcept {
-        auto list = own(result_of<vkrope_device_list*>(vkrope_device_list_create, &options));
-        return {list.status, DeviceList(std::move(list.value))};
+        return made<DeviceList>(vkrope_device_list_create, &options);
     }
-    DeviceList() noexcept = default;
-    explicit DeviceList(Owned<vkrope_device_list> list) noexcept : list_(std::move(list)) {}
-
-    const DeviceInfo* begin() const noexcept {
-        return vkrope_device_list_get(list_.get(), nullptr);
-    }
+    const DeviceInfo* begin() const noexcept { return vkrope_device_list_get(get(), nullptr); }
     const DeviceInfo* end() const noexcept { return begin() + size(); }
     std::size_t size() const noexcept {
         std::uint32_t count = 0;
-        vkrope_device_list_get(list_.get(), &count);
+        vkrope_device_list_get(get(), &count);
         return count;
     }
-
-   private:
-    Owned<vkrope_device_list> list_;
 };
 
 /// Nanoseconds of device time, if they are known.
@@ -471,16 +485,12 @@ Elapsed elapsed_of(Function* function, Arguments... arguments) noexcept {
 }
 
 /// Owner of a vkrope_device. Info and ref of an empty one may not be used.
-class Device {
+class Device : public Owner<vkrope_device> {
    public:
+    using Owner::Owner;
     static Result<Device> open(const DeviceOptions& options = {}) noexcept {
-        auto device = own(result_of<vkrope_device*>(vkrope_device_open, &options));
-        return {device.status, Device(std::move(device.value))};
+        return made<Device>(vkrope_device_open, &options);
     }
-    Device() noexcept = default;
-    explicit Device(Owned<vkrope_device> device) noexcept : device_(std::move(device)) {}
-
-    vkrope_device* get() const noexcept { return device_.get(); }
     const DeviceInfo& info() const noexcept { return *vkrope_device_get_info(get()); }
     const DeviceRef& ref() const noexcept { return *vkrope_device_get_ref(get()); }
     VkQueue queue() const noexcept { return vkrope_device_get_queue(get(), nullptr); }
@@ -504,93 +514,71 @@ class Device {
     Status save_pipeline_cache() noexcept {
         return status_of(vkrope_device_save_pipeline_cache, get());
     }
-
-   private:
-    Owned<vkrope_device> device_;
 };
 
 /// Owner of a vkrope_buffer.
-class Buffer {
+class Buffer : public Owner<vkrope_buffer> {
    public:
+    using Owner::Owner;
     static Result<Buffer> make(Device& device, VkDeviceSize bytes) noexcept {
-        auto buffer = own(result_of<vkrope_buffer*>(vkrope_buffer_create, device.get(), bytes));
-        return {buffer.status, Buffer(std::move(buffer.value))};
+        return made<Buffer>(vkrope_buffer_create, device.get(), bytes);
     }
-    Buffer() noexcept = default;
-    explicit Buffer(Owned<vkrope_buffer> buffer) noexcept : buffer_(std::move(buffer)) {}
-
     Status upload(const void* source, std::size_t bytes, VkDeviceSize offset = 0) noexcept {
-        return status_of(vkrope_buffer_upload, buffer_.get(), source, bytes, offset);
+        return status_of(vkrope_buffer_upload, get(), source, bytes, offset);
     }
     Status download(void* target, std::size_t bytes, VkDeviceSize offset = 0) noexcept {
-        return status_of(vkrope_buffer_download, buffer_.get(), target, bytes, offset);
+        return status_of(vkrope_buffer_download, get(), target, bytes, offset);
     }
-    VkDescriptorBufferInfo whole() const noexcept { return vkrope_buffer_whole(buffer_.get()); }
+    VkDescriptorBufferInfo whole() const noexcept { return vkrope_buffer_whole(get()); }
     VkBuffer handle() const noexcept { return whole().buffer; }
-
-   private:
-    Owned<vkrope_buffer> buffer_;
 };
 
 /// Owner of a vkrope_angle_table.
-class AngleTable {
+class AngleTable : public Owner<vkrope_angle_table> {
    public:
+    using Owner::Owner;
     static Result<AngleTable> make(Device& device, const RopeParams& rotation, AngleSource source,
                                    std::uint64_t max_position) noexcept {
         const vkrope_rope_params params = rotation.view();
-        auto table = own(result_of<vkrope_angle_table*>(vkrope_angle_table_create, device.get(),
-                                                        &params, source, max_position));
-        return {table.status, AngleTable(std::move(table.value))};
+        return made<AngleTable>(vkrope_angle_table_create, device.get(), &params, source,
+                                max_position);
     }
-    AngleTable() noexcept = default;
-    explicit AngleTable(Owned<vkrope_angle_table> table) noexcept : table_(std::move(table)) {}
-
     Status reach(const RopeParams& rotation, std::uint64_t max_position) noexcept {
         const vkrope_rope_params params = rotation.view();
-        return status_of(vkrope_angle_table_reach, table_.get(), &params, max_position);
+        return status_of(vkrope_angle_table_reach, get(), &params, max_position);
     }
     /// Zeros if there is no table, as layout().
     Angles angles() const noexcept {
-        const Angles* of = vkrope_angle_table_get(table_.get());
+        const Angles* of = vkrope_angle_table_get(get());
         return of ? *of : Angles{};
     }
     AngleTableLayout layout() const noexcept {
         const Angles of = angles();
         return of.layout ? *of.layout : AngleTableLayout{};
     }
-
-   private:
-    Owned<vkrope_angle_table> table_;
 };
 
 /// Owner of a vkrope_host_rotation.
-class HostRotation {
+class HostRotation : public Owner<vkrope_host_rotation> {
    public:
+    using Owner::Owner;
     static Result<HostRotation> make(Device& device, const RopeParams& rotation,
                                      const HostShape& shape) noexcept {
         const vkrope_rope_params params = rotation.view();
-        auto work = own(result_of<vkrope_host_rotation*>(vkrope_host_rotation_create, device.get(),
-                                                         &params, &shape));
-        return {work.status, HostRotation(std::move(work.value))};
+        return made<HostRotation>(vkrope_host_rotation_create, device.get(), &params, &shape);
     }
-    HostRotation() noexcept = default;
-    explicit HostRotation(Owned<vkrope_host_rotation> work) noexcept : work_(std::move(work)) {}
-
     std::size_t bytes(TensorIndex tensor) const noexcept {
-        return vkrope_host_rotation_bytes(work_.get(), tensor);
+        return vkrope_host_rotation_bytes(get(), tensor);
     }
     Status upload(const void* q, const void* k, const void* v = nullptr) noexcept {
-        return status_of(vkrope_host_rotation_upload, work_.get(), q, k, v);
+        return status_of(vkrope_host_rotation_upload, get(), q, k, v);
     }
     Elapsed run(const HostRun& run = {}) noexcept {
-        return elapsed_of(vkrope_host_rotation_run, work_.get(), &run);
+        return elapsed_of(vkrope_host_rotation_run, get(), &run);
     }
     Status download(void* q, void* k, void* v = nullptr) noexcept {
-        return status_of(vkrope_host_rotation_download, work_.get(), q, k, v);
+        return status_of(vkrope_host_rotation_download, get(), q, k, v);
     }
-
-   private:
-    Owned<vkrope_host_rotation> work_;
 };
 
 }  // namespace vkrope
