@@ -14,27 +14,28 @@ using uint = std::uint32_t;
 #define VKROPE_CONSTANT const uint
 #endif
 
-// Bindings of descriptor set 0. A kernel has only the bindings that its code uses.
+// Bindings of descriptor set 0, in the order Q, K, V; those that are written come last among the
+// storage buffers. A kernel has only the bindings that its code uses.
 VKROPE_CONSTANT binding_q_in = 0;
-VKROPE_CONSTANT binding_q_out = 1;  // in place: the same buffer as q_in
-VKROPE_CONSTANT binding_k_in = 2;
-VKROPE_CONSTANT binding_k_out = 3;
-VKROPE_CONSTANT binding_ids = 4;           // positions
-VKROPE_CONSTANT binding_slot_mapping = 5;  // destination rows of K and V
-VKROPE_CONSTANT binding_table = 6;         // (cos, sin) pairs, or cos alone
-VKROPE_CONSTANT binding_table_sin = 7;     // sin, if separate from cos
-VKROPE_CONSTANT binding_status = 8;    // counter of tokens whose position or slot is out of range
-VKROPE_CONSTANT binding_turns = 9;     // uniforms: constants for computed angles
-VKROPE_CONSTANT binding_texture = 10;  // rows of the angle table
-VKROPE_CONSTANT binding_v_in = 11;
-VKROPE_CONSTANT binding_v_out = 12;
-VKROPE_CONSTANT binding_parameters = 13;  // weights, biases, given scales
-VKROPE_CONSTANT binding_q_scales = 14;    // a factor for each token
-VKROPE_CONSTANT binding_k_scales = 15;
-VKROPE_CONSTANT binding_v_scales = 16;
-VKROPE_CONSTANT binding_q_scales_out = 17;  // scales made for rows
-VKROPE_CONSTANT binding_k_scales_out = 18;
-VKROPE_CONSTANT binding_v_scales_out = 19;
+VKROPE_CONSTANT binding_k_in = 1;
+VKROPE_CONSTANT binding_v_in = 2;
+VKROPE_CONSTANT binding_q_scales = 3;     // a factor for each token
+VKROPE_CONSTANT binding_k_scales = 4;
+VKROPE_CONSTANT binding_v_scales = 5;
+VKROPE_CONSTANT binding_ids = 6;          // positions
+VKROPE_CONSTANT binding_slot_mapping = 7;  // destination rows of K and V
+VKROPE_CONSTANT binding_table = 8;        // (cos, sin) pairs, or cos alone
+VKROPE_CONSTANT binding_table_sin = 9;    // sin, if separate from cos
+VKROPE_CONSTANT binding_parameters = 10;  // weights, biases, given scales
+VKROPE_CONSTANT binding_q_out = 11;       // in place: the same buffer as q_in
+VKROPE_CONSTANT binding_k_out = 12;
+VKROPE_CONSTANT binding_v_out = 13;
+VKROPE_CONSTANT binding_q_scales_out = 14;  // scales made for rows
+VKROPE_CONSTANT binding_k_scales_out = 15;
+VKROPE_CONSTANT binding_v_scales_out = 16;
+VKROPE_CONSTANT binding_status = 17;      // counter of tokens out of range: position or slot
+VKROPE_CONSTANT binding_turns = 18;       // uniforms: constants for computed angles
+VKROPE_CONSTANT binding_texture = 19;     // rows of the angle table
 VKROPE_CONSTANT binding_count = 20;
 
 // Bindings of positions.comp.
@@ -245,21 +246,21 @@ VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: V's of
 VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
 // Bytes of Push::offsets: the start of each item in its binding, in elements or words; of a
-// quantised output, in bytes.
+// quantised output, in bytes. Items of tensors are in the order Q, K, V.
 VKROPE_CONSTANT offset_q_in = 0;
-VKROPE_CONSTANT offset_q_out = 1;
-VKROPE_CONSTANT offset_k_in = 2;
-VKROPE_CONSTANT offset_k_out = 3;
-VKROPE_CONSTANT offset_v_in = 4;
+VKROPE_CONSTANT offset_k_in = 1;
+VKROPE_CONSTANT offset_v_in = 2;
+VKROPE_CONSTANT offset_q_out = 3;
+VKROPE_CONSTANT offset_k_out = 4;
 VKROPE_CONSTANT offset_v_out = 5;
-VKROPE_CONSTANT offset_ids = 6;
-VKROPE_CONSTANT offset_slots = 7;
-VKROPE_CONSTANT offset_status = 8;
-VKROPE_CONSTANT offset_table = 9;
-VKROPE_CONSTANT offset_parameters = 10;
-VKROPE_CONSTANT offset_q_scales = 11;
-VKROPE_CONSTANT offset_k_scales = 12;
-VKROPE_CONSTANT offset_v_scales = 13;
+VKROPE_CONSTANT offset_q_scales = 6;
+VKROPE_CONSTANT offset_k_scales = 7;
+VKROPE_CONSTANT offset_v_scales = 8;
+VKROPE_CONSTANT offset_ids = 9;
+VKROPE_CONSTANT offset_slots = 10;
+VKROPE_CONSTANT offset_status = 11;
+VKROPE_CONSTANT offset_table = 12;
+VKROPE_CONSTANT offset_parameters = 13;
 VKROPE_CONSTANT offset_q_scales_out = 14;
 VKROPE_CONSTANT offset_k_scales_out = 15;  // V's: flag_v_scales_out
 

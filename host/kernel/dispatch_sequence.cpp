@@ -36,11 +36,9 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
-constexpr std::uint32_t offset_v_scales_out = 16;  // an offset that Push::offsets has no byte for
-
-// Push::offsets before packing.
+// Push::offsets before packing, and the offset of V's made scales, which is in Push::flags.
 struct Offsets {
-    std::uint32_t of[17] = {};  // the last one is in flags
+    std::uint32_t of[shader::offset_q_scales_out + tensor_count] = {};
 
     void pack(std::uint32_t (&words)[4]) const noexcept {
         for (std::uint32_t i = 0; i < 4; ++i)
@@ -64,14 +62,10 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     const struct {
         std::uint32_t& heads;
         shader::RowLayout &in, &out;
-        std::uint32_t in_offset, out_offset, in_place_flag, scales_offset, scales_out_offset;
-    } seen_as[tensor_count] = {
-        {work.q_heads, push.q_in, push.q_out, shader::offset_q_in, shader::offset_q_out,
-         shader::flag_q_in_place, shader::offset_q_scales, shader::offset_q_scales_out},
-        {work.k_heads, push.k_in, push.k_out, shader::offset_k_in, shader::offset_k_out,
-         shader::flag_k_in_place, shader::offset_k_scales, shader::offset_k_scales_out},
-        {work.k_heads, push.k_in, push.k_out, shader::offset_v_in, shader::offset_v_out, 0,
-         shader::offset_v_scales, offset_v_scales_out}};
+        std::uint32_t in_place_flag;
+    } seen_as[tensor_count] = {{work.q_heads, push.q_in, push.q_out, shader::flag_q_in_place},
+                               {work.k_heads, push.k_in, push.k_out, shader::flag_k_in_place},
+                               {work.k_heads, push.k_in, push.k_out, 0}};
     for (const TensorIndex t : every_tensor) {
         if (!job.has[t]) continue;
         const ResolvedTensor& of = resolved.tensor[t];
@@ -83,25 +77,25 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
             own.count.heads =
                 group_heads;  // they share a tiling only if it does not split the heads of a group
         seen.heads = own.count.heads;
-        bindings.read[read_in + t] = place(of.in, group_heads, own, z_is_group,
-                                           kernel.storage_limits, seen.in,
-                                           offsets.of[seen.in_offset]);
-        bindings.written[written_out + t] = place(of.out, group_heads, own, z_is_group,
-                                                  kernel.storage_limits, seen.out,
-                                                  offsets.of[seen.out_offset]);
+        bindings.of[shader::binding_q_in + t] = place(of.in, group_heads, own, z_is_group,
+                                                      kernel.storage_limits, seen.in,
+                                                      offsets.of[shader::offset_q_in + index]);
+        bindings.of[shader::binding_q_out + t] = place(of.out, group_heads, own, z_is_group,
+                                                       kernel.storage_limits, seen.out,
+                                                       offsets.of[shader::offset_q_out + index]);
         if (of.in_place) in_place |= seen.in_place_flag;
         shader::RowLayout packed;  // the shader knows it
         if (of.scales)
-            bindings.read[read_scales + index] = place(*of.scales, 1, box, z_is_group,
-                                                       kernel.storage_limits, packed,
-                                                       offsets.of[seen.scales_offset]);
+            bindings.of[shader::binding_q_scales + index] = place(
+                *of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
+                offsets.of[shader::offset_q_scales + index]);
         if (!of.scales_out) continue;
         Box tokens = box;  // of all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
-        bindings.written[written_scales + index] = place(*of.scales_out, 1, tokens, false,
-                                                         kernel.storage_limits, packed,
-                                                         offsets.of[seen.scales_out_offset]);
+        bindings.of[shader::binding_q_scales_out + index] = place(
+            *of.scales_out, 1, tokens, false, kernel.storage_limits, packed,
+            offsets.of[shader::offset_q_scales_out + index]);
     }
     dispatch.shape = shape_of(job.pipeline->geometry, work);
 
@@ -116,7 +110,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                                          : 0;
     push.tokens = work.tokens;
     push.heads = work.q_heads | work.k_heads << 16;
-    push.flags = in_place | offsets.of[offset_v_scales_out] * shader::flag_v_scales_out |
+    push.flags = in_place |
+                 offsets.of[shader::offset_q_scales_out + V] * shader::flag_v_scales_out |
                  (job.has[K] && job.has[V] ? shader::flag_v : 0) |
                  (call.direction == VKROPE_INVERSE ? shader::flag_inverse : 0) |
                  (counts && job.counts_positions ? shader::flag_count_positions : 0) |
@@ -126,20 +121,21 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                  (call.positions.int64 ? shader::flag_ids_64 : 0) |
                  first_head * shader::flag_first_head;
     push.q_scale = bits_of(resolved.q_scale);
-    bindings.read[read_parameters] = resolved.parameters;
+    bindings.of[shader::binding_parameters] = resolved.parameters;
     offsets.of[shader::offset_parameters] = resolved.parameters_offset;
     push.gain = bits_of(resolved.gain);
     push.first_position = std::uint32_t(call.positions.first) + box.first.tokens +
                           box.first.batch * resolved.position_step;
     shader::RowLayout ids = {}, slots = {};
     if (resolved.ids.buffer) {
-        bindings.read[read_ids] = place(resolved.ids, 1, box, z_is_group, kernel.storage_limits,
-                                        ids, offsets.of[shader::offset_ids]);
+        bindings.of[shader::binding_ids] = place(resolved.ids, 1, box, z_is_group,
+                                                 kernel.storage_limits, ids,
+                                                 offsets.of[shader::offset_ids]);
     }
     if ((job.has[K] || job.has[V]) && resolved.slot_mapping.buffer) {
-        bindings.read[read_slot_mapping] = place(resolved.slot_mapping, 1, box, z_is_group,
-                                                 kernel.storage_limits, slots,
-                                                 offsets.of[shader::offset_slots]);
+        bindings.of[shader::binding_slot_mapping] = place(resolved.slot_mapping, 1, box, z_is_group,
+                                                          kernel.storage_limits, slots,
+                                                          offsets.of[shader::offset_slots]);
     }
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
@@ -153,9 +149,9 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.slot_first = box.first.pages * resolved.page_size + box.first.rows;
     push.slot_rows = (box.count.pages - 1) * resolved.page_size + box.count.rows;
     if (push.flags & (shader::flag_count_positions | shader::flag_count_slots))
-        bindings.written[written_status] = resolved.status;
-    bindings.read[read_table] = resolved.table;
-    bindings.read[read_table_sin] = resolved.table_sin;
+        bindings.of[shader::binding_status] = resolved.status;
+    bindings.of[shader::binding_table] = resolved.table;
+    bindings.of[shader::binding_table_sin] = resolved.table_sin;
     offsets.of[shader::offset_status] = resolved.status_offset;
     offsets.of[shader::offset_table] = resolved.table_offset;
     offsets.pack(push.offsets);
@@ -184,33 +180,30 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
 // may still lie in overlapping ranges, as in packed QKV, or because a binding starts below its
 // first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
-    for (std::uint32_t i = 0; i < written_places; ++i) {
-        const VkDescriptorBufferInfo &before = earlier.written[i], &after = later.written[i];
+    for (std::uint32_t w = shader::binding_q_out; w < shader::binding_turns; ++w) {
+        const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];
         if (!before.buffer && !after.buffer) continue;
-        for (std::uint32_t r = 0; r < read_places; ++r) {
-            if (overlap(before, later.read[r]) || overlap(earlier.read[r], after)) return true;
-        }
-        for (const VkDescriptorBufferInfo& other : later.written) {
-            if (overlap(before, other)) return true;
+        for (std::uint32_t i = 0; i < shader::binding_turns; ++i) {
+            if (overlap(before, later.of[i]) || overlap(earlier.of[i], after)) return true;
         }
     }
     return false;
 }
 
-// Extends `hull` to contain `bindings`, place by place: a call has one buffer for each place.
+// Extends `hull` to contain `bindings`: a call has one buffer for each binding.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
-    const auto one = [](VkDescriptorBufferInfo& all, const VkDescriptorBufferInfo& next) {
-        if (!next.buffer) return;
+    for (std::uint32_t i = 0; i < shader::binding_turns; ++i) {
+        VkDescriptorBufferInfo& all = hull.of[i];
+        const VkDescriptorBufferInfo& next = bindings.of[i];
+        if (!next.buffer) continue;
         if (!all.buffer) {
             all = next;
-            return;
+            continue;
         }
         const VkDeviceSize end = std::max(all.offset + all.range, next.offset + next.range);
         all.offset = std::min(all.offset, next.offset);
         all.range = end - all.offset;
-    };
-    for (std::uint32_t i = 0; i < read_places; ++i) one(hull.read[i], bindings.read[i]);
-    for (std::uint32_t i = 0; i < written_places; ++i) one(hull.written[i], bindings.written[i]);
+    }
 }
 
 }  // namespace

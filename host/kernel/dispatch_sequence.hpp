@@ -7,16 +7,10 @@
 
 namespace vkrope {
 
-/// Places in Bindings::read and Bindings::written; each of the first two is for Q, K and V.
-inline constexpr std::uint32_t read_in = 0, read_scales = 3, read_ids = 6, read_slot_mapping = 7,
-                               read_table = 8, read_table_sin = 9, read_parameters = 10,
-                               read_places = 11;
-inline constexpr std::uint32_t written_out = 0, written_scales = 3, written_status = 6,
-                               written_places = 7;
-
-/// Buffers that a dispatch binds; unused ones are null.
+/// Buffers that a dispatch binds, by binding; unused ones are null. Constants for computed angles
+/// are at binding_table. Those from binding_q_out on are written.
 struct Bindings {
-    VkDescriptorBufferInfo read[read_places] = {}, written[written_places] = {};
+    VkDescriptorBufferInfo of[shader::binding_turns] = {};
 };
 
 /// One box of a job.

@@ -12,42 +12,14 @@ namespace {
 
 // A binding that the call leaves unused gets a buffer that the call already reads, or writes if the
 // binding is written, so that the caller synchronises only what the call really touches.
-const VkDescriptorBufferInfo& buffer_for(const Bindings& of, std::uint32_t binding) noexcept {
-    const auto read = [&](std::uint32_t place) -> const VkDescriptorBufferInfo& {
-        if (of.read[place].buffer) return of.read[place];
-        std::uint32_t t = Q;
-        while (t != V && !of.read[read_in + t].buffer) ++t;
-        return of.read[read_in + t];
-    };
-    const auto written = [&](std::uint32_t place) -> const VkDescriptorBufferInfo& {
-        if (of.written[place].buffer) return of.written[place];
-        std::uint32_t t = Q;
-        while (t != V && !of.written[written_out + t].buffer) ++t;
-        return of.written[written_out + t];
-    };
-    switch (binding) {
-        case shader::binding_q_in: return read(read_in + Q);
-        case shader::binding_q_out: return written(written_out + Q);
-        case shader::binding_k_in: return read(read_in + K);
-        case shader::binding_k_out: return written(written_out + K);
-        case shader::binding_v_in: return read(read_in + V);
-        case shader::binding_v_out: return written(written_out + V);
-        case shader::binding_ids: return read(read_ids);
-        case shader::binding_slot_mapping: return read(read_slot_mapping);
-        case shader::binding_table:
-        case shader::binding_turns: return read(read_table);
-        case shader::binding_table_sin: return read(read_table_sin);
-        case shader::binding_parameters: return read(read_parameters);
-        case shader::binding_q_scales:
-        case shader::binding_k_scales:
-        case shader::binding_v_scales:
-            return read(read_scales + binding - shader::binding_q_scales);
-        case shader::binding_q_scales_out:
-        case shader::binding_k_scales_out:
-        case shader::binding_v_scales_out:
-            return written(written_scales + binding - shader::binding_q_scales_out);
-        default: return written(written_status);
-    }
+const VkDescriptorBufferInfo& buffer_for(const Bindings& bindings, std::uint32_t number) noexcept {
+    if (number >= shader::binding_turns) number = shader::binding_table;
+    if (bindings.of[number].buffer) return bindings.of[number];
+    const std::uint32_t first = number < shader::binding_q_out ? shader::binding_q_in
+                                                               : shader::binding_q_out;
+    std::uint32_t t = Q;
+    while (t != V && !bindings.of[first + t].buffer) ++t;
+    return bindings.of[first + t];
 }
 
 Descriptors descriptors_of(const Program& program, const Bindings& bindings,
