@@ -19,30 +19,30 @@ using uint = std::uint32_t;
 VKROPE_CONSTANT binding_q_in = 0;
 VKROPE_CONSTANT binding_k_in = 1;
 VKROPE_CONSTANT binding_v_in = 2;
-VKROPE_CONSTANT binding_q_scales = 3;     // a factor for each token
+VKROPE_CONSTANT binding_q_scales = 3;  // a factor for each token
 VKROPE_CONSTANT binding_k_scales = 4;
 VKROPE_CONSTANT binding_v_scales = 5;
-VKROPE_CONSTANT binding_ids = 6;          // positions
+VKROPE_CONSTANT binding_ids = 6;           // positions
 VKROPE_CONSTANT binding_slot_mapping = 7;  // destination rows of K and V
-VKROPE_CONSTANT binding_table = 8;        // (cos, sin) pairs, or cos alone
-VKROPE_CONSTANT binding_table_sin = 9;    // sin, if separate from cos
-VKROPE_CONSTANT binding_parameters = 10;  // weights, biases, given scales
-VKROPE_CONSTANT binding_q_out = 11;       // in place: the same buffer as q_in
+VKROPE_CONSTANT binding_table = 8;         // (cos, sin) pairs, or cos alone
+VKROPE_CONSTANT binding_table_sin = 9;     // sin, if separate from cos
+VKROPE_CONSTANT binding_parameters = 10;   // weights, biases, given scales
+VKROPE_CONSTANT binding_q_out = 11;        // in place: the same buffer as q_in
 VKROPE_CONSTANT binding_k_out = 12;
 VKROPE_CONSTANT binding_v_out = 13;
 VKROPE_CONSTANT binding_q_scales_out = 14;  // scales made for rows
 VKROPE_CONSTANT binding_k_scales_out = 15;
 VKROPE_CONSTANT binding_v_scales_out = 16;
-VKROPE_CONSTANT binding_status = 17;      // counter of tokens out of range: position or slot
-VKROPE_CONSTANT binding_turns = 18;       // uniforms: constants for computed angles
-VKROPE_CONSTANT binding_texture = 19;     // rows of the angle table
+VKROPE_CONSTANT binding_status = 17;   // counter of tokens out of range: position or slot
+VKROPE_CONSTANT binding_turns = 18;    // uniforms: constants for computed angles
+VKROPE_CONSTANT binding_texture = 19;  // rows of the angle table
 VKROPE_CONSTANT binding_count = 20;
 
-// Bindings of positions.comp.
-VKROPE_CONSTANT position_binding_out = 0;
-VKROPE_CONSTANT position_binding_status = 1;
-VKROPE_CONSTANT position_binding_source = 2;  // 64-bit ids, or cu_seqlens
-VKROPE_CONSTANT position_binding_offsets = 3;
+// Bindings of positions.comp: numbers that every layout above has, so that arenas serve it, too.
+VKROPE_CONSTANT position_binding_source = binding_q_in;  // 64-bit ids, or cu_seqlens
+VKROPE_CONSTANT position_binding_offsets = binding_ids;
+VKROPE_CONSTANT position_binding_out = binding_q_out;
+VKROPE_CONSTANT position_binding_status = binding_status;
 
 // Specialisation constants. They differ between kernels, or between the pipelines of a kernel.
 // Tables expand to X(id, name, default), in the order of ids. Id 0 is the workgroup size:
