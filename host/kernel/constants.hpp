@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The specialisation constants of a pipeline: VKROPE_CONSTANTS of shaders/interface.h, by name.
+// Computes the specialisation constants of a pipeline, VKROPE_CONSTANTS of shaders/interface.h.
 #pragma once
 
 #include "kernel/kernel_object.hpp"
 
 namespace vkrope {
 
-/// `counts`: whether the kernel counts tokens that are out of range, if a call asks for it.
+/// Returns the constants. `counts`: true if the kernel can count tokens that are out of range.
 shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geometry& geometry,
                                bool counts);
 

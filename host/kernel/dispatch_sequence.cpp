@@ -58,7 +58,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     work.tokens = box.count.tokens;
     Offsets offsets;
     std::uint32_t in_place = 0;
-    // What the shader sees as Q, as K, or as a V beside a K, whose strides V has.
+    // Tensors as the shader sees them: Q, K, or a V beside K that has K's strides.
     const struct {
         std::uint32_t& heads;
         shader::RowLayout &in, &out;
@@ -73,9 +73,8 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
         const auto& seen = seen_as[index];
         const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
         Box own = box;
-        if (job.together())
-            own.count.heads =
-                group_heads;  // they share a tiling only if it does not split the heads of a group
+        // Tensors share a tiling only if it does not split the heads of a group.
+        if (job.together()) own.count.heads = group_heads;
         seen.heads = own.count.heads;
         bindings.of[shader::binding_q_in + t] = place(of.in, group_heads, own, z_is_group,
                                                       kernel.storage_limits, seen.in,
@@ -84,13 +83,13 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                                                        kernel.storage_limits, seen.out,
                                                        offsets.of[shader::offset_q_out + index]);
         if (of.in_place) in_place |= seen.in_place_flag;
-        shader::RowLayout packed;  // the shader knows it
+        shader::RowLayout packed;  // packed: the shader computes these strides
         if (of.scales)
             bindings.of[shader::binding_q_scales + index] = place(
                 *of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
                 offsets.of[shader::offset_q_scales + index]);
         if (!of.scales_out) continue;
-        Box tokens = box;  // of all heads
+        Box tokens = box;  // the scales of a token cover all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
         bindings.of[shader::binding_q_scales_out + index] = place(
@@ -140,7 +139,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
     push.index_axis = resolved.ids_axis;
-    // In the field that these positions leave free.
+    // These positions do not use this field, so it can take the number of tokens of the first set.
     if (kernel.info.two_parameter_sets)
         (resolved.ids.buffer ? push.first_position : push.index_token) =
             call.first_set_tokens - std::min(call.first_set_tokens, box.first.tokens);
@@ -176,9 +175,9 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
            b.offset < a.offset + a.range;
 }
 
-// Whether `later` touches a range that `earlier` writes, or writes one that it reads. Disjoint rows
-// may still lie in overlapping ranges, as in packed QKV, or because a binding starts below its
-// first row.
+// Returns whether `later` touches a range that `earlier` writes, or writes one that it reads.
+// Disjoint rows may still lie in overlapping ranges, as in packed QKV, or because a binding starts
+// below its first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     for (std::uint32_t w = shader::binding_q_out; w < shader::binding_turns; ++w) {
         const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];

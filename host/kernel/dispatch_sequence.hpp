@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The dispatches of a planned call, each with its bindings, push constants and shape, and the
-// barriers between them. Reads the kernel; makes no Vulkan call.
+// Produces the dispatches of a planned call, each with its bindings, push constants and shape, and
+// the barriers between them. Reads the kernel; makes no Vulkan call.
 #pragma once
 
 #include "kernel/plan.hpp"
@@ -21,7 +21,7 @@ struct Dispatch {
     DispatchShape shape;
 };
 
-/// The dispatches of a call, in order. Borrows its arguments.
+/// Iterates over the dispatches of a call. Borrows its arguments.
 class DispatchSequence {
    public:
     DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
@@ -30,8 +30,8 @@ class DispatchSequence {
 
     Dispatch at(std::uint64_t index) const noexcept;
 
-    /// Whether `next` has to wait for an earlier dispatch, since their bound ranges overlap and one
-    /// of the two writes. Call it once for each dispatch, in order.
+    /// Returns whether `next` has to wait for an earlier dispatch, since their bound ranges overlap
+    /// and one of the two writes. Call it once for each dispatch, in order.
     bool needs_barrier(const Bindings& next) noexcept;
 
    private:

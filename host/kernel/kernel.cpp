@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// create(): chooses the pipelines of a kernel and makes them.
+// Implements create(): chooses the pipelines of a kernel and creates them.
 #include <new>
 #include <utility>
 
@@ -21,13 +21,13 @@ const char* access_name(std::uint32_t access) {
                                            : "vkrope, narrow access";
 }
 
-// The pipelines that record() may choose for one part: every load for every kind of access that the
-// formats allow. V alone and tensors in dispatches of their own have only the load of few tokens:
-// they share their angles with no other tensor, and max_pipelines is small.
+// Chooses the pipelines that record() may use for one part: every load for every kind of access
+// that the formats allow. V alone and tensors in separate dispatches have only the load of few
+// tokens: they do not share angles with another tensor, and max_pipelines is small.
 void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) ==
-                                    1;  // f32 throughout: narrow access is not narrower
+                                    1;  // all f32: narrow access is the same as wide access
     for (const std::uint32_t access :
          {shader::access_wide, shader::access_word, shader::access_narrow}) {
         if (!formats_allow(part.info, access) ||
@@ -46,7 +46,7 @@ void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
 }
 
-// Whether V can have K's strides in a call.
+// Returns whether V can have K's strides in a call.
 bool v_may_join(const KernelInfo& info) {
     const bool heads_differ = info.tensor[K].heads != 0 && info.tensor[V].heads != 0 &&
                               info.tensor[K].heads != info.tensor[V].heads;
@@ -54,7 +54,7 @@ bool v_may_join(const KernelInfo& info) {
            !heads_differ;
 }
 
-// V alone is a K that does not rotate, or a Q with `separate_dispatches`.
+// Makes V's part: V alone is a K that does not rotate, or a Q with `separate_dispatches`.
 void make_part_of_v(Kernel& kernel, bool processor) {
     Part& part = kernel.part[V];
     const TensorIndex seen = kernel.separate_dispatches ? Q : K;
@@ -66,8 +66,8 @@ void make_part_of_v(Kernel& kernel, bool processor) {
     choose_geometries(kernel, part, processor);
 }
 
-// Q, K and V in one part, or each in its own; K shares Q's part if their formats and heads are the
-// same.
+// Puts Q, K and V in one part, or each in its own; K shares Q's part if their formats and heads are
+// the same.
 void make_parts(Kernel& kernel, bool processor) {
     const TensorInfo(&tensor)[tensor_count] = kernel.info.tensor;
     Part &q = kernel.part[Q], &k = kernel.part[K];
@@ -90,7 +90,7 @@ void make_parts(Kernel& kernel, bool processor) {
     }
 }
 
-// Makes the words of every pipeline and sets kernel.binds to what they bind.
+// Makes the SPIR-V of every pipeline and sets kernel.binds to its bindings.
 Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
     kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
@@ -147,7 +147,7 @@ Status check_limits(const Kernel& kernel) {
     return {};
 }
 
-// Rows that lanes store together need a workgroup that holds them.
+// Checks that a workgroup can hold the rows that its lanes store together.
 Status check_shared_memory(const Kernel& kernel) {
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
@@ -172,7 +172,7 @@ Status build(Kernel& kernel) {
     if (!module) return module.status;
     Spirv words[max_pipelines];
     // If the device binds too few storage buffers, V gets its own dispatch, then Q and K do too,
-    // and then nothing is counted.
+    // and finally counting is left out.
     struct Attempt {
         bool v_joins, separate_dispatches, counts;
     };

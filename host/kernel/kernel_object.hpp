@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What create() makes and record() reads; immutable in between.
+// Defines vkrope_kernel, which create() fills and record() reads.
 #pragma once
 
 #include "kernel/resolve/resolve.hpp"
@@ -7,7 +7,8 @@
 
 namespace vkrope {
 
-/// Three kinds of access times two loads or two tensors, and three for V.
+/// Maximum pipelines of a kernel: three kinds of access times two loads or two tensors, and three
+/// for V.
 inline constexpr std::uint32_t max_pipelines = 9;
 
 struct Part;
@@ -22,7 +23,7 @@ struct Pipeline {
 /// sees each tensor as Q; otherwise it sees a V without K as a K that does not rotate.
 struct Part {
     KernelInfo info;             ///< as the shader sees it
-    ParameterLayout parameters;  ///< parameters as the shader sees them
+    ParameterLayout parameters;  ///< layout of the parameters, as the shader sees it
     std::uint32_t first_pipeline =
         0;  ///< of Kernel::pipelines; widest access first; per access, many tokens before few
     std::uint32_t pipeline_count = 0;
@@ -33,7 +34,7 @@ struct Part {
 struct vkrope_kernel : vkrope::Program {
     vkrope::KernelInfo info;
     vkrope::OpsNeeds needs;
-    bool separate_dispatches = false;  ///< each tensor has a part of its own
+    bool separate_dispatches = false;  ///< each tensor has its own part
     bool v_joins = false;              ///< K's part also takes V, in calls where V has K's strides
     std::uint32_t conversion = 0;      ///< shader::conversion_*
     /// Without `separate_dispatches`, the part of Q is K's too, and a V's that joins; the part of V

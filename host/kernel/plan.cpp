@@ -15,7 +15,8 @@ std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
 }
 
-// Quantised outputs are stored word by word, wherever they are.
+// Returns whether a tensor allows this access. Quantised outputs allow every access: they are
+// stored word by word.
 bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept {
     const bool quantised = tensor.out.offset_bytes == 1;
     return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
@@ -23,7 +24,8 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
             strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access));
 }
 
-// The work as the shader sees it: with `separate_dispatches`, each tensor is a Q; V has K's heads.
+// Returns the work as the shader sees it: with `separate_dispatches`, each tensor is a Q; V has K's
+// heads.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
     const std::uint32_t k_heads = job.has[K]   ? call.tensor[K].heads
                                   : job.has[V] ? call.tensor[V].heads
@@ -36,13 +38,15 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
     return work;
 }
 
-// 16-byte access also reads angles from a buffer 16 bytes at a time.
+// Returns whether the angles allow this access: 16-byte access also reads angles from a buffer 16
+// bytes at a time.
 bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
     return kernel.info.angles != VKROPE_ANGLES_DIRECT_BUFFER || access != shader::access_wide ||
            call.table_offset % 4 == 0;
 }
 
-// The widest access that the tensors allow. The last pipeline of a part fits every call.
+// Chooses the pipeline with the widest access that the tensors allow. The last pipeline of a part
+// fits every call.
 const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
                                 const Job& job) noexcept {
     const Pipeline* pipelines = kernel.pipelines + job.part->first_pipeline;
@@ -65,7 +69,7 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     return pipelines[job.part->pipeline_count - 1];
 }
 
-// Whether the parameters or the made scales of a tensor depend on the head.
+// Returns whether the parameters or the made scales of a tensor depend on the head.
 bool differs_by_head(const Ops& ops) noexcept {
     return ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
@@ -73,8 +77,8 @@ bool differs_by_head(const Ops& ops) noexcept {
            ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD || is_made(ops.store_scale);
 }
 
-// A norm over a token needs all of its heads in one dispatch. Parameters of heads need heads that
-// are counted from one number in a dispatch.
+// Checks the heads of a tiling. A norm over a token needs all of its heads in one dispatch.
+// Parameters per head need a common first head for all tensors of a dispatch.
 Status check_heads(const Job& job, TensorIndex index, const Ops& ops,
                    const Tiling& tiling) noexcept {
     const char* const name = names_of[index].in;
@@ -137,7 +141,7 @@ bool same_rows(const View& a, const View& b) noexcept {
            a.channels == b.channels;
 }
 
-// Whether V has K's heads, pages and strides, which a dispatch has only once for both.
+// Returns whether V has K's heads, pages and strides; a dispatch stores them once for both.
 bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
     return v.heads == k.heads && v.pages == k.pages && same_rows(v.in, k.in) &&
            same_rows(v.out, k.out);
@@ -162,7 +166,7 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
         const Counts &box = tiling->box, &whole = tiling->whole;
         if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows)
             return false;
-        // A dispatch has one number for the first head of all of its tensors.
+        // A dispatch stores one index of the first head for all of its tensors.
         if (differs_by_head(kernel.info.tensor[t].ops) && box.groups != whole.groups) return false;
         Counts& shared = job.tiling.box;
         if (first) job.tiling = tiling.value;
@@ -198,7 +202,7 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     // The first tensor with slots counts those outside the cache.
     const TensorIndex counts_slots = left[K] ? K : V;
     const auto add = [&](Job job) {
-        job.counts_positions = counts && jobs.count == 0;  // a token counts once
+        job.counts_positions = counts && jobs.count == 0;  // each token counts once
         job.counts_slots = counts && call.slot_mapping.buffer && job.has[counts_slots];
         for (const TensorIndex t : every_tensor) left[t] = left[t] && !job.has[t];
         jobs.of[jobs.count++] = job;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Divides a call into jobs: which tensors share dispatches, which pipeline takes them, and how they
-// are tiled. Reads the kernel; makes no Vulkan call.
+// Divides a call into jobs: groups the tensors that share dispatches, chooses their pipeline, and
+// tiles them. Reads the kernel; makes no Vulkan call.
 #pragma once
 
 #include "kernel/geometry/tiling.hpp"
@@ -9,7 +9,7 @@
 
 namespace vkrope {
 
-/// The tensors that share one tiling of a call: Q, K and V, or some of them.
+/// Tensors that share one tiling of a call: Q, K and V, or some of them.
 struct Job {
     const Part* part = nullptr;
     const Pipeline* pipeline = nullptr;
@@ -31,7 +31,7 @@ struct Jobs {
     }
 };
 
-/// Returns limit_exceeded if the call does not fit the limits of the device.
+/// Plans a call. Returns limit_exceeded if it does not fit the limits of the device.
 Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
 }  // namespace vkrope

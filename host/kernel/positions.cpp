@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// create_positions() and record_positions(): convert positions to int32 ids once per step.
+// Implements create_positions() and record_positions(), which convert positions to int32 ids once
+// per step.
 #include <algorithm>
 #include <cinttypes>
 #include <new>
@@ -172,7 +173,7 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
     return push;
 }
 
-// Absent buffers are bound to `out`.
+// Returns the descriptors; absent buffers are bound to `out`.
 Descriptors descriptors_of(const Buffers& buffers) noexcept {
     const auto or_out = [&](const Numbers& numbers) {
         return numbers.given() ? numbers.bound : buffers.out.bound;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record(): resolve -> plan -> descriptors and push constants -> dispatch. No step goes back to an
-// earlier one.
+// Implements record(): resolve -> plan -> descriptors and push constants -> dispatch. No step
+// returns to an earlier one.
 #include "defaults.hpp"
 #include "kernel/dispatch_sequence.hpp"
 #include "kernel/vulkan/program.hpp"
@@ -41,7 +41,7 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
                                    nullptr);
 }
 
-// An angle plan of null is an error of resolve, if the call does anything.
+// Checks the call and its layout. resolve() reports a null layout if the call has anything to do.
 Status check_call(const Call* call) noexcept {
     if (Status s = not_null(call, "call"); !s) return s;
     return call->angles.layout ? check_plan(call->angles.layout, "call.angles.layout") : Status{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// requirements(): what a device has to offer, and what an engine should enable on it.
+// Implements requirements(): checks a device and lists the extensions that an engine should enable.
 #include <cstring>
 #include <memory>
 #include <new>

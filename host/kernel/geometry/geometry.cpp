@@ -10,7 +10,8 @@ namespace vkrope {
 
 namespace {
 
-// Quantised outputs are not stored by units.
+// Returns whether all tensors are f32. Quantised outputs do not count: they are not stored in
+// units.
 bool all_f32(const TensorInfo& format) {
     return format.head_dim == 0 ||
            (format.in == VKROPE_F32 && (format.out == VKROPE_F32 || is_quantised(format.out)));
@@ -74,7 +75,7 @@ std::uint32_t rotating_chunks(const KernelInfo& info, std::uint32_t unit) {
     return info.rotary_dim / (2 * unit);
 }
 
-// Copied chunks of the row with the most pass-through channels.
+// Counts the copied chunks in the row with the most pass-through channels.
 std::uint64_t copying_chunks(const KernelInfo& info, std::uint32_t unit) {
     std::uint32_t channels = info.tensor[V].head_dim;
     for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]}) {
@@ -83,8 +84,8 @@ std::uint64_t copying_chunks(const KernelInfo& info, std::uint32_t unit) {
     return divide_up(channels, 2 * std::uint64_t{unit});
 }
 
-// Lanes for a row if each rotates `together` chunks and copies at most 64, since llvmpipe counts
-// iterations. If nothing rotates, each copies `together` chunks.
+// Computes the lanes for a row if each rotates `together` chunks. Each copies at most 64, because
+// llvmpipe limits loop iterations. If nothing rotates, each copies `together` chunks.
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
     constexpr std::uint32_t max_copies = 64;
     const std::uint64_t rotating = rotating_chunks(info, unit);
@@ -100,11 +101,11 @@ std::uint32_t power_of_two_up_to(std::uint32_t value) {
 }
 
 // Gives each lane 64 adjacent bytes: a software device runs a lane on one core, and a core fetches
-// whole cache lines. It runs 4 or 8 neighbouring lanes in step, so all of them rotate at one time
-// and copy at another, and each has the same share.
+// whole cache lines. It runs 4 or 8 neighbouring lanes in lockstep, so all lanes rotate first and
+// then copy, with equal shares.
 Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
-    // The overhead of a chunk is the same for several words as for one, but several compile more
-    // slowly. So this is for windows that rule out wide access, not for the odd call whose strides
+    // A chunk of several words has the same overhead as one of a single word, but takes longer to
+    // compile. Only windows that rule out wide access justify this, not rare calls whose strides
     // do.
     std::uint32_t& unit = geometry.unit_elements;
     if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide)) {
@@ -119,16 +120,16 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
     return geometry;
 }
 
-// Heads per lane of a tensor with `heads` heads; 0: unknown.
+// Computes the heads per lane of a tensor with `heads` heads; 0: unknown.
 std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint32_t otherwise,
                        std::uint32_t most) {
     return heads == 0 ? otherwise
                       : std::uint32_t(std::min<std::uint64_t>(divide_up(heads, head_lanes), most));
 }
 
-// One token per workgroup, with its chunks and heads side by side, or several tokens if these do
-// not fill it. 64 lanes are one or two subgroups of most GPUs; 128 move more bytes at a time, if
-// each still has several heads, as many as it may.
+// Gives each workgroup one token, with its chunks and heads side by side, or several tokens if one
+// does not fill it. 64 lanes are one or two subgroups on most GPUs. 128 lanes move more bytes at a
+// time, if each lane still has its maximum number of heads, and that is more than one.
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                 const DispatchLimits& limits) {
     const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
@@ -162,7 +163,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
 
 // ---- Kernels with ops ----
 
-// Chunks of the row with most of them.
+// Counts the chunks of the longest row.
 std::uint64_t row_chunks(const KernelInfo& info, std::uint32_t unit) {
     std::uint64_t chunks = divide_up(info.tensor[V].head_dim, 2 * std::uint64_t{unit});
     for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]}) {
@@ -180,7 +181,8 @@ bool has_norm_of_token(const KernelInfo& info) {
     });
 }
 
-// A lane owns the rows of a token: it holds their norms, then takes each chunk in all heads.
+// Gives each lane all rows of a token: it computes their norms, then processes each chunk in all
+// heads.
 Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
     constexpr std::uint32_t max_held = 64;
     geometry.ops = shader::ops_owned;
@@ -195,9 +197,9 @@ Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& 
     return geometry;
 }
 
-// Neighbouring lanes share a row, and a workgroup has all heads that a norm takes as one row. A
-// lane of a processor has a row for itself, so that it waits for no other one. On a GPU, if tokens
-// are many, lanes take several heads one after the other, which share angles and parameters.
+// Lets neighbouring lanes share a row; a workgroup has all heads that a norm treats as one row. On
+// a CPU, a lane has a whole row, so that it waits for no other lane. On a GPU with many tokens, a
+// lane processes several heads in turn, which share angles and parameters.
 Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
                 const DispatchLimits& limits) {
     const bool whole_token = has_norm_of_token(info);
@@ -215,15 +217,15 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     const std::uint32_t taken = geometry.chunk_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     if (whole_token) geometry.heads_together = std::uint32_t(divide_up(heads, geometry.head_lanes));
-    // Fewer tokens, then more rounds of exchange, then fewer heads at a time.
+    // To fit shared memory: fewer tokens, then more rounds of exchange, then fewer heads at a time.
     const auto too_many = [&] { return shared_bytes(info, geometry) > max_shared_bytes; };
     while (geometry.group_tokens > 1 && too_many()) geometry.group_tokens /= 2;
     while (geometry.heads_together > 1 && too_many()) --geometry.heads_together;
     while (geometry.head_lanes > 1 && too_many()) geometry.head_lanes /= 2;
-    const bool may_own = !stores_together(info);  // else create() returns an error
+    const bool may_own = !stores_together(info);  // if false, create() returns an error
     if (too_many() && may_own) return owned(info, geometry, limits);
     if (!processor && !whole_token) geometry.rounds = limits.batch;
-    // Gaps are for lanes that read a row together, if there is room for them.
+    // Gaps help lanes that read a row together, if shared memory suffices.
     geometry.staged_gaps = geometry.chunk_lanes > 1 && !may_own;
     geometry.staged_gaps = geometry.staged_gaps && !too_many();
     return geometry;
@@ -285,7 +287,7 @@ DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
 }
 
 std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept {
-    // The idle invocations of the last row of workgroups are counted, too.
+    // The idle invocations of the last row of workgroups count, too.
     constexpr std::uint64_t counted = std::uint64_t{1} << 32;
     const std::uint64_t groups = counted / workgroup_size, columns = limits.workgroup_count[0];
     const std::uint64_t rows = std::min<std::uint64_t>(limits.workgroup_count[1], groups / columns);

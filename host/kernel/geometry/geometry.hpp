@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a call maps to workgroups and lanes: pure arithmetic, no Vulkan call.
+// Maps a call to workgroups and lanes: pure arithmetic, no Vulkan call.
 #pragma once
 
 #include <algorithm>
@@ -20,19 +20,20 @@ inline constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 struct DispatchLimits {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     std::uint32_t workgroup_invocations = 128;  ///< maximum per workgroup, along x
-    std::uint32_t batch = max_batch;            ///< most heads of a lane; 1: it has few registers
+    /// Most heads of a lane; 1 for devices with few registers.
+    std::uint32_t batch = max_batch;
 };
 
-/// The kind of work that a pipeline is for. It never changes a bit of the result.
+/// Workload that a pipeline is optimised for. It does not change the result bits.
 enum class Load : std::uint32_t {
     many_tokens,  ///< GPU: a lane has several heads, which share their angles
     few_tokens,   ///< GPU: a lane has one head, so there are more workgroups
-    processor,    ///< CPU: a lane has a share of a row, in all heads of its token
+    processor,    ///< CPU: a lane has part of a row, in all heads of its token
 };
 
-/// What one pipeline is specialised to: the units that it moves, and how the chunks, heads and
-/// tokens of a call map to a workgroup. Lane chunk + chunk_lanes * (head + head_lanes * token) has
-/// chunks of one row; a chunk is two units.
+/// Shape that a pipeline is specialised to: the size of its units, and the mapping of the chunks,
+/// heads and tokens of a call to a workgroup. Lane chunk + chunk_lanes * (head + head_lanes *
+/// token) processes chunks of one row; a chunk is two units.
 struct Geometry {
     std::uint32_t access = shader::access_wide;
     std::uint32_t unit_elements = 1;
@@ -42,8 +43,9 @@ struct Geometry {
                   k_batch = 0;  ///< heads of each tensor per lane, head_lanes apart; 0: all
     bool units_apart = false;   ///< neighbouring lanes have neighbouring units
     bool k_after_q = false;     ///< for lack of registers, a lane loads K after storing Q
-    std::uint32_t ops = shader::ops_none;  ///< who applies the ops of a row
-    std::uint32_t norms_held = 1;          ///< ops_owned: rows whose norms a lane holds
+    std::uint32_t ops = shader::ops_none;  ///< shader::ops_*: the lanes that apply the ops of a row
+    /// ops_owned: rows whose norms a lane keeps in registers.
+    std::uint32_t norms_held = 1;
     std::uint32_t heads_together = 1;  ///< ops_shared: heads whose units a lane exchanges at once
     std::uint32_t rounds = 1;          ///< ops_shared: most rounds of heads, if tokens are many
     bool staged_gaps = false;  ///< rows that lanes store together have gaps in shared memory
@@ -62,8 +64,8 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.staged_gaps == b.staged_gaps;
 }
 
-/// The size of a dispatch. z counts sequences or groups of heads; with groups, heads are those of
-/// one group.
+/// Size of a dispatch. z counts sequences or groups of heads; with groups, `heads` counts one
+/// group.
 struct Work {
     std::uint32_t z = 0, tokens = 0, q_heads = 0, k_heads = 0;
 };
@@ -72,13 +74,13 @@ struct DispatchShape {
     std::uint32_t groups[3] = {0, 0, 0};
 };
 
-/// Whether `is` is true of a tensor of a kernel.
+/// Returns whether `is` is true of a tensor of a kernel.
 template <class Is>
 bool any_tensor(const KernelInfo& info, const Is& is) noexcept {
     return std::any_of(std::begin(info.tensor), std::end(info.tensor), is);
 }
 
-/// Elements per unit for this kind of access.
+/// Returns the elements per unit for this kind of access.
 std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept;
 
 /// The windows of a kernel, at least one; absent ones have rotary_dim 0.
@@ -87,36 +89,38 @@ struct Windows {
 };
 Windows windows_of(const KernelInfo& info) noexcept;
 
-/// Whether the formats and windows allow this access at all; strides and offsets decide per call.
+/// Returns whether the formats and windows allow this access at all; strides and offsets decide per
+/// call.
 bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
-/// Whether this access is possible. `offset_and_strides`: the first offset and all strides, in
-/// elements, combined by or.
+/// Returns whether this access is possible. `offset_and_strides`: the first offset and all strides,
+/// in elements, combined by or.
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides,
                    std::uint32_t access) noexcept;
 
-/// The geometry of a pipeline for this access and load.
+/// Computes the geometry of a pipeline for this access and load.
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept;
 
 /// Maximum loop iterations of a lane for one tensor: llvmpipe silently ends a shader after 65 535.
 inline constexpr std::uint64_t max_iterations = 16384;
 
-/// Maximum heads of a tensor in one dispatch. A lane that has all heads loops over them, and
-/// llvmpipe silently ends a shader after 65 535 iterations of all its loops together.
+/// Returns the maximum heads of a tensor in one dispatch. A lane that has all heads loops over
+/// them, and llvmpipe silently ends a shader after 65 535 iterations of all its loops together.
 std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                         const DispatchLimits& limits) noexcept;
 
-/// Maximum tokens in one dispatch.
+/// Returns the maximum tokens in one dispatch.
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept;
 
-/// Workgroups along x, y and z: blocks of tokens, groups of heads, and z.
+/// Returns the workgroups along x, y and z: blocks of tokens, groups of heads, and Work::z.
 DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept;
 
-/// Most invocations of positions.comp: dispatched along x and then y, and counted in 32 bits.
+/// Returns the maximum invocations of positions.comp: dispatched along x and then y, and counted in
+/// 32 bits.
 std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept;
 
-/// Workgroups for 1 to max_in_a_row() invocations.
+/// Returns the workgroups for 1 to max_in_a_row() invocations.
 DispatchShape shape_in_a_row(std::uint64_t invocations, std::uint32_t workgroup_size,
                              const DispatchLimits& limits) noexcept;
 

@@ -67,7 +67,8 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
     for_tensors(info, [&](const TensorInfo& tensor) {
         if (!stores_together(tensor)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
-        // What each lane tells the others of its row: its part of a scale, or of a block's.
+        // Each lane shares its part of the row's scale, or of a block's scale, with the other
+        // lanes.
         using namespace shader;
         const auto type = uint(tensor.out);
         const bool in_blocks = type >= element_q8_0;
@@ -96,7 +97,7 @@ Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) no
         const std::uint64_t rounds = norm.kind == VKROPE_NORM_NONE    ? 0
                                      : norm.kind == VKROPE_NORM_LAYER ? 3
                                                                       : 1;
-        // Twice if a sum overflows.
+        // A sum that may overflow is computed twice.
         const std::uint64_t sums = 2 * rounds *
                                    (power_at_least(units) + 1 +
                                     (norm.place == VKROPE_NORM_PLACE_AFTER ? chunks : 0));

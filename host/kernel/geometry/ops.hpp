@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What norms, biases, clip, scale, Hadamard transforms and quantised stores ask of the lanes of a
-// workgroup: pure arithmetic.
+// Computes the lanes, shared memory and loop iterations that norms, biases, clip, scale, Hadamard
+// transforms and quantised stores need: pure arithmetic.
 #pragma once
 
 #include "kernel/geometry/geometry.hpp"
@@ -9,7 +9,7 @@
 
 namespace vkrope {
 
-/// Whether the lanes of a row store it together.
+/// Returns whether the lanes of a row store it together.
 inline bool stores_together(const TensorInfo& tensor) noexcept {
     return tensor.head_dim != 0 && (tensor.ops.hadamard != 0 || is_quantised(tensor.out));
 }
@@ -17,31 +17,33 @@ inline bool stores_together(const KernelInfo& info) noexcept {
     return any_tensor(info, [](const TensorInfo& tensor) { return stores_together(tensor); });
 }
 
-/// Whether a tensor of a kernel has ops or a quantised output.
+/// Returns whether a tensor of a kernel has ops or a quantised output.
 inline bool has_ops(const KernelInfo& info) noexcept {
     return any_tensor(info, [](const TensorInfo& tensor) {
         return has_ops(tensor.ops) || stores_together(tensor);
     });
 }
 
-/// shader::op_* of a tensor.
+/// Returns the bits shader::op_* of a tensor.
 std::uint32_t op_bits(const TensorInfo& tensor) noexcept;
 
-/// Heads that a norm takes as one row: 1, or all.
+/// Returns the number of heads that a norm treats as one row: 1, or all.
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept;
 
-/// Floats of sums that the lanes of a workgroup exchange for one tensor at a time.
+/// Returns the floats that the lanes of a workgroup exchange to compute sums, for one tensor at a
+/// time.
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept;
 
-/// Words of the rows that the lanes of a workgroup store together, for one tensor at a time.
+/// Returns the words of the rows that the lanes of a workgroup store together, for one tensor at a
+/// time.
 std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept;
 
-/// Bytes of shared memory for both, and how many of them every device has.
+/// Bytes of shared memory for both, and the number that every device has.
 inline constexpr std::uint64_t max_shared_bytes = 4 * VKROPE_SHARED_WORDS;
 std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept;
 
-/// Loop iterations of a lane that owns its rows, for the rows of one norm, and for each of its
-/// heads: of the tensor that takes most.
+/// Loop iterations of a lane that owns its rows, for the rows of one norm and for each head, of the
+/// tensor that needs the most.
 struct Iterations {
     std::uint64_t row = 0, head = 0;
 };

@@ -47,8 +47,7 @@ const Axis* longest_axis(const Axes& axes) noexcept {
 
 namespace {
 
-// Byte ranges that repeat along axes, sorted as axes_of() sorts. Offsets and strides in
-// bytes.
+// Byte ranges that repeat along axes, in the order of axes_of(). Offsets and strides are in bytes.
 struct Pattern {
     std::uint64_t first, length;
     Axes axes;
@@ -60,8 +59,9 @@ struct Pattern {
         return bytes;
     }
 
-    // Sets `part` to what one period of `period` bytes contains, placed at `at`: without the axes
-    // that step by multiples of the period. Returns false if the pattern does not repeat with it.
+    // Sets `part` to the ranges in one period of `period` bytes, placed at `at`, without the axes
+    // that step by multiples of the period. Returns false if the pattern does not repeat with that
+    // period.
     bool within(std::uint64_t period, std::uint64_t at, Pattern& part) const {
         part = {at, length, {}};
         for (std::uint32_t i = 0; i < axes.count; ++i) {
@@ -82,11 +82,11 @@ Pattern pattern_of(const TensorRows& rows) noexcept {
     return pattern;
 }
 
-// Whether two patterns share no byte: they are disjoint, or they alternate within a common period
-// (packed QKV, planes, groups).
+// Returns whether two patterns share no byte: they are disjoint, or they alternate within a common
+// period (packed QKV, planes, groups).
 bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     if (a.first + a.extent() <= b.first || b.first + b.extent() <= a.first) return true;
-    std::uint64_t period = 0;  // the longest common one
+    std::uint64_t period = 0;  // longest common period
     Pattern inner_a, inner_b;
     for (const Axes* axes : {&a.axes, &b.axes}) {
         for (std::uint32_t i = 0; i < axes->count; ++i) {
@@ -104,9 +104,10 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     return disjoint(inner_a, inner_b);
 }
 
-// `covered`: elements that the axes after `at` cover. If a shorter stride was left at 0 although
-// its axis should be the slower one, the error names it rather than the given stride.
-// `channels`: of an element, since errors count strides in channels.
+// Checks the axes from `at` on. `covered`: elements that the axes after `at` cover. If a shorter
+// stride was left at 0 although its axis should be slower, the error names it rather than the
+// stride that the caller set. `channels`: channels per element, because errors count strides in
+// channels.
 Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered,
                     std::uint32_t channels) noexcept {
     covered *= channels;

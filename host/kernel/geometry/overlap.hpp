@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Overlap between the tensors of a call, and between the rows of one tensor: pure arithmetic, no
-// Vulkan call.
+// Finds overlap between the tensors of a call, and between the rows of one tensor: pure arithmetic,
+// no Vulkan call.
 #pragma once
 
 #include <limits>
@@ -28,7 +28,7 @@ struct TensorRows {
     const char* cache_name = "paged_cache";  ///< name of the page strides in errors
     std::uint32_t pages = 1;                 ///< of the cache, if rows are scattered
     std::uint64_t span = 0;                  ///< elements from the first to one past the last
-    /// Strides that the caller left at 0, so that errors name them rather than given ones.
+    /// Strides that the caller left at 0: errors name these first.
     bool packed_head = false, packed_group = false, packed_token = false, packed_batch = false;
 
     std::uint64_t first_byte() const { return tensor.where.offset; }
@@ -36,7 +36,7 @@ struct TensorRows {
     std::uint32_t groups() const { return view.heads / view.heads_per_group; }
 };
 
-/// One direction in which the rows of a tensor repeat.
+/// Direction in which the rows of a tensor repeat.
 struct Axis {
     const char* owner = "";
     const char* field = "";
@@ -52,17 +52,17 @@ struct Axes {
 };
 Axes axes_of(const TensorRows& rows) noexcept;
 
-/// The axis whose stride most likely makes a tensor too long: one left at 0 although a faster axis
-/// has a given stride that is no shorter; else the given axis that reaches furthest; else, if none
-/// was given, the axis that reaches furthest. Null for a tensor of one row.
+/// Returns the axis whose stride most likely makes a tensor too long: one left at 0 although a
+/// faster axis has a set stride that is no shorter; else, of the axes with a set stride, the one
+/// that reaches furthest; else the axis that reaches furthest. Null for a tensor of one row.
 const Axis* longest_axis(const Axes& axes) noexcept;
 
 /// Checks that the rows of an output do not overlap: each stride must step over all that the faster
 /// ones cover.
 Status check_no_self_overlap(const TensorRows& rows) noexcept;
 
-/// Whether the rows of two resolved tensors share no byte: their ranges are disjoint, or they
-/// alternate within a common period (packed QKV, planes, groups). Also false if this cannot be
+/// Returns whether the rows of two resolved tensors share no byte: their ranges are disjoint, or
+/// they alternate within a common period (packed QKV, planes, groups). Also false if this cannot be
 /// decided.
 bool disjoint(const TensorRows& a, const TensorRows& b) noexcept;
 

@@ -10,7 +10,7 @@ namespace vkrope {
 
 namespace {
 
-// The members of Counts, in the order in which boxes are counted, slowest first.
+// Members of Counts in the order of the boxes, slowest first.
 using Along = std::uint32_t Counts::*;
 constexpr Along tokens_first[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
                                   &Counts::groups, &Counts::tokens, &Counts::heads};
@@ -18,7 +18,7 @@ constexpr Along heads_first[] = {&Counts::pages,  &Counts::rows,  &Counts::batch
                                  &Counts::groups, &Counts::heads, &Counts::tokens};
 constexpr std::uint32_t directions = 6;
 
-// Elements from one step of a direction to the next.
+// Returns the elements from one step of a direction to the next.
 std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along direction) {
     if (direction == &Counts::heads) return view.head;
     if (direction == &Counts::groups) return view.group_step(group_heads);
@@ -29,13 +29,13 @@ std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along directi
     return direction == &Counts::tokens ? view.token : direction == &Counts::batch ? view.batch : 0;
 }
 
-// Bytes lost to alignment: a box in the middle may start anywhere between two offsets that the
-// device can bind, and end anywhere in a word.
+// Returns the maximum bytes lost to alignment: a box in the middle may start anywhere between two
+// offsets that the device can bind, and end anywhere in a word.
 std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
-// Whether the span of `view` in any box of this size fits a binding.
+// Returns whether the span of `view` in any box of this size fits a binding.
 bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
                 const Counts& whole, const Counts& box) {
     const std::uint64_t bytes = span_of(view, group_heads, box) * view.element_bytes;
@@ -134,7 +134,7 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
         return result;
     }
 
-    // The shader takes the tokens of a dispatch for the stride of sequences.
+    // The shader uses the tokens of the dispatch as the stride of sequences.
     if (bound.packed_tokens && box.tokens != whole.tokens) box.batch = 1;
 
     const View& out = *bound.views[1];

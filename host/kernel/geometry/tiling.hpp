@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a call is split into boxes that the device can bind and dispatch: pure arithmetic, no Vulkan
-// call. A head row is never split.
+// Splits a call into boxes that the device can bind and dispatch: pure arithmetic, no Vulkan call.
+// A head row is never split.
 #pragma once
 
 #include "kernel/geometry/geometry.hpp"
@@ -19,8 +19,8 @@ struct Tiling {
     Box at(std::uint64_t index) const noexcept;
 };
 
-/// The views bound for a tensor, each of which must fit maxStorageBufferRange: input and output,
-/// and ids, slots, factors of tokens and made scales if present.
+/// Views bound for a tensor, each of which must fit maxStorageBufferRange: input and output, and if
+/// present ids, slots, factors of tokens and made scales.
 struct Bound {
     static constexpr std::uint32_t most = 6;
     const char* names[most] = {};

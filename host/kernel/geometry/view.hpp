@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the rows of a tensor are, in 64 bits: pure arithmetic, no Vulkan call.
+// Describes the location of the rows of a tensor, in 64 bits: pure arithmetic, no Vulkan call.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -14,7 +14,7 @@ struct Counts {
     std::uint32_t batch = 1, groups = 1, heads = 1, tokens = 1, pages = 1, rows = 1;
 };
 
-/// A part of a call: in every direction, `count` from `first` on.
+/// Part of a call: in every direction, `count` steps from `first` on.
 struct Box {
     Counts first = {0, 0, 0, 0, 0, 0}, count;
 };
@@ -26,7 +26,7 @@ struct View {
     VkBuffer buffer = VK_NULL_HANDLE;
     std::uint64_t first_byte = 0;  ///< in the buffer
     std::uint32_t element_bytes = 4;
-    std::uint32_t offset_bytes = 4;     ///< unit in which a dispatch counts where its part starts
+    std::uint32_t offset_bytes = 4;     ///< unit of the offset of a dispatch's part
     std::uint32_t channels = 1;         ///< of an element: a number, or a block
     std::uint32_t head_dim = 1;         ///< elements of a row
     std::uint32_t heads = 1;            ///< of all groups
@@ -35,14 +35,14 @@ struct View {
     std::uint32_t page_size = 0;  ///< rows per page; if above 0, `batch` is the stride of pages and
                                   ///< `token` the stride of rows in a page
 
-    /// Elements from the first row to the row of head `index`, counted over all groups.
+    /// Returns the elements from the first row to the row of head `index`, counted over all groups.
     std::uint64_t head_offset(std::uint64_t index) const noexcept {
         return index / heads_per_group * group + index % heads_per_group * head;
     }
 
-    /// Whether groups of `group_heads` heads, which divide heads_per_group or equal it, have a
-    /// constant stride, so that z of a dispatch can count them. False for a scattered tensor, where
-    /// z steps by page.
+    /// Returns whether groups of `group_heads` heads, which divide heads_per_group or equal it,
+    /// have a constant stride, so that z of a dispatch can count them. False for a scattered
+    /// tensor, where z steps by page.
     bool steps_evenly(std::uint32_t group_heads) const noexcept {
         return page_size == 0 && (group_heads == heads_per_group || heads_per_group == heads);
     }
@@ -51,11 +51,11 @@ struct View {
     }
 };
 
-/// Elements from the tensor's first row to the first row of a part.
+/// Returns the elements from the tensor's first row to the first row of a part.
 std::uint64_t offset_of(const View& view, std::uint32_t group_heads, const Counts& first) noexcept;
 
-/// Elements from the first channel of such a part to one past its last. Several groups must have a
-/// constant stride.
+/// Returns the elements from the first channel of a part to one past its last. Several groups must
+/// have a constant stride.
 std::uint64_t span_of(const View& view, std::uint32_t group_heads, const Counts& count) noexcept;
 
 /// Device limits for bindings.
@@ -67,8 +67,8 @@ struct StorageLimits {
     VkDeviceSize uniform_range = 1u << 14;  ///< maxUniformBufferRange, bytes
 };
 
-/// The binding for `bytes` bytes from byte `first` on: whole words, from the next lower offset that
-/// the device allows and 16 divides.
+/// Returns the binding for `bytes` bytes from byte `first` on: whole words, from the next lower
+/// offset that the device allows and that is a multiple of 16.
 VkDescriptorBufferInfo binding_of(VkBuffer buffer, std::uint64_t first, std::uint64_t bytes,
                                   const StorageLimits& limits) noexcept;
 

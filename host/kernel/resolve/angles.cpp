@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The angle table of a call, and its attention factor.
+// Resolves the angle table of a call, and its attention factor.
 #include <algorithm>
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace vkrope {
 
 namespace {
 
-// Whether every row that the shader reads by these numbers is inside the table.
+// Returns whether every row that the shader reads by these numbers is inside the table.
 bool holds_its_rows(const AngleTableLayout& plan) noexcept {
     if (plan.rows == 0) return false;
     if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rules for what is fixed when a kernel is created.
+// Checks the properties that are fixed when a kernel is created.
 #include "kernel/resolve/rules.hpp"
 #include "kernel/vulkan/program.hpp"
 #include "status.hpp"
@@ -65,7 +65,7 @@ Status check_sections(const KernelInfo& info) noexcept {
     for (std::uint32_t i = 0; i < max_axes; ++i) {
         if (summed && sections.pairs[i] != 0)
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "sections.pairs[%u] is %u: in a sum every axis turns every pair, so it "
+                         "sections.pairs[%u] is %u: in a sum every axis rotates every pair, so it "
                          "must be 0",
                          i, sections.pairs[i]);
         if (sections.pairs[i] > 32767 || (i >= sections.axes && sections.pairs[i] != 0)) {
@@ -90,12 +90,12 @@ Status check_sections(const KernelInfo& info) noexcept {
                  sections.leftover_axis, sections.axes);
 }
 
-// Phases, head groups and angles of channels; only some sources have each.
+// Checks phases, head groups and angles of channels, which only some sources have.
 Status check_angles(const KernelInfo& info) noexcept {
     const bool caller = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     if (info.phase && caller)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "phase is VK_TRUE: a VKROPE_ANGLES_COS_SIN_CACHE holds whole angles, so it "
+                     "phase is VK_TRUE: a VKROPE_ANGLES_COS_SIN_CACHE contains whole angles, so it "
                      "must be VK_FALSE");
     if (info.channel_angles && !caller)
         return error(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rules for norms, biases, clip, scale, Hadamard transforms and the scales of quantised outputs.
+// Checks norms, biases, clip, scale, Hadamard transforms and the scales of quantised outputs.
 #include "kernel/geometry/ops.hpp"
 
 #include <cinttypes>
@@ -191,7 +191,7 @@ Status resolve_scale_tokens(const char* name, const Ops& ops, const VkDescriptor
     return check_words(name, where, std::uint64_t{sequences_of(call)} * call.tokens * 4);
 }
 
-// Rows of scales: of a token, or of a slot; with pages_heads, of a page.
+// Resolves the rows of scales: one for each token, slot, or with pages_heads each page.
 Status resolve_scales_out(const char* name, const Ops& ops, const VkDescriptorBufferInfo& where,
                           const Call& call, ResolvedTensor& tensor) noexcept {
     if (!is_made(ops.store_scale)) return {};

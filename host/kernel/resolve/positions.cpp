@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Positions of tokens, and slots of their rows in a cache.
+// Resolves the positions of tokens, and the slots of their rows in a cache.
 #include <cinttypes>
 #include <limits>
 
@@ -18,7 +18,7 @@ Status stride_error(const char* field, std::int64_t stride, const char* rule) no
                  rule);
 }
 
-// Sets `stride`, which 0 stands for as `packed`, and `broadcast` for rows that are shared.
+// Sets `stride` to the given stride, `packed` for 0, and 0 for broadcast rows.
 Status resolve_stride(const char* field, std::int64_t given, std::uint64_t packed,
                       std::uint64_t& stride) noexcept {
     stride = given == 0 ? packed : given == broadcast ? 0 : std::uint64_t(given);
@@ -48,7 +48,7 @@ Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
                  double(last) + double(steps) * double(stride));
 }
 
-// A range that is too small for a stride that was left at 0: says what it stands for.
+// Checks the range of ids. If the batch stride was left at 0, the error states its packed value.
 Status check_ids(const Positions& positions, const Call& call, const View& view,
                  std::uint64_t axis) noexcept {
     const std::uint64_t bytes = multiply_add(words_of(view, call), 4, 0);
@@ -76,7 +76,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
                             "0 (packed) or 1 to 2^31 - 1");
     const std::uint64_t token = positions.token_stride == 0 ? 1
                                                             : std::uint64_t(positions.token_stride);
-    const std::uint64_t sequence = token * call.tokens;  // of ids that are packed
+    const std::uint64_t sequence = token * call.tokens;  // packed stride of sequences
     std::uint64_t batch = 0, axis = 0;
     if (Status s = resolve_stride("positions.batch_stride", positions.batch_stride, sequence,
                                   batch);

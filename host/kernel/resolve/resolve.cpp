@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// resolve(): checks a Call and turns it into a ResolvedCall.
+// Implements resolve(): checks a Call and converts it to a ResolvedCall.
 #include "kernel/resolve/resolve.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace vkrope {
 
 namespace {
 
-// Input and output of a tensor are both present, or neither is.
+// Checks that input and output of a tensor are both present or both absent.
 Status check_present(const TensorNames& names, const TensorInfo& info, const Tensor& in,
                      const Tensor& out) noexcept {
     if (in.heads != out.heads)
@@ -32,8 +32,8 @@ Status check_present(const TensorNames& names, const TensorInfo& info, const Ten
     return {};
 }
 
-// The error for tensors that overlap. Names a stride that was left at 0, token_stride first, since
-// packed QKV is the likely case.
+// Returns the error for tensors that overlap. Names a stride that was left at 0, token_stride
+// first, because packed QKV is the likely case.
 Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
     constexpr std::uint32_t ranks[] = {2, 3, 1, 0};  // of Axis: token, batch, group, head
     for (const std::uint32_t rank : ranks) {
@@ -91,8 +91,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
                         rows_of(names_of[t].out, call.out[t], of.out, of.head_dim, to.out)};
     };
     InAndOut rows[tensor_count] = {both(Q), both(K), both(V)};
-    rows[V].out.cache_name =
-        "out[2]: paged_cache";  // its strides may suit K and be too short for V
+    rows[V].out.cache_name = "out[2]: paged_cache";  // the strides may fit K and be too short for V
     if (Status s = resolve_slots(info, call, resolved); !s) return {s, {}};
     const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
     for (const TensorIndex t : every_tensor) {

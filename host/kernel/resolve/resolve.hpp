@@ -18,10 +18,10 @@ struct ResolvedTensor {
     std::uint32_t group_heads = 1;
     std::uint32_t pages = 1;         ///< of the cache, if scattered
     std::optional<View> scales;      ///< a factor for each token
-    std::optional<View> scales_out;  ///< scales that are made for its rows
+    std::optional<View> scales_out;  ///< scales that the kernel computes for its rows
 };
 
-/// A call that breaks no rule.
+/// A valid call.
 struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  ///< tokens 0: there is nothing to do
     ResolvedTensor tensor[tensor_count];
@@ -42,13 +42,13 @@ struct ResolvedCall {
 /// Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
-/// What each call of a kernel needs for its ops, found out once.
+/// Requirements of a kernel's ops for each call, computed once.
 struct OpsNeeds {
     bool any = false;                 ///< a tensor has ops or a quantised output
     std::size_t parameter_bytes = 0;  ///< of Call::parameters
 };
 
-/// `info`: checked.
+/// Returns the requirements of `info`, which must be valid.
 OpsNeeds ops_needs(const KernelInfo& info) noexcept;
 
 /// Checks and resolves the arguments of record(). `needs`: ops_needs(info).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules of a call, by subject; resolve() applies one after the other.
+// Declares the rules of a call, by subject; resolve() applies them in order.
 #pragma once
 
 #include "interface.h"
@@ -15,7 +15,7 @@ struct InAndOut {
 
 /// Resolves a tensor that is present: sets the buffer and strides of both views.
 ///
-/// cache  the cache that the output is; null: the output has a row per token
+/// cache  the cache if the output is one; null: the output has a row per token
 Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
                       InAndOut& rows, ResolvedTensor& resolved) noexcept;
 
@@ -27,7 +27,7 @@ Status check_enumerator(const char* tensor, const char* field, std::uint32_t val
 
 Status check_ops(const KernelInfo& info) noexcept;
 
-/// Fields that are given and that a kernel, or a call of it, would not use.
+/// Checks for fields that are set but that the kernel, or a call of it, would not use.
 Status check_unused(const KernelInfo& info) noexcept;
 Status check_unused(const KernelInfo& info, std::size_t parameter_bytes, const Call& call) noexcept;
 
@@ -52,7 +52,7 @@ Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::ui
 Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits,
                      VkDescriptorBufferInfo& bound) noexcept;
 
-/// Words from the first id or slot of a call to one past its last.
+/// Returns the words from the first id or slot of a call to one past its last.
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept;
 
 /// Checks that ids, slots and table do not overlap the outputs, and that the counter overlaps no

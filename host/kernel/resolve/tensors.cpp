@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layout of a tensor: strides left at 0, caches, and in-place rows.
+// Resolves the layout of a tensor: strides left at 0, caches, and in-place rows.
 #include <algorithm>
 #include <cinttypes>
 #include <numeric>
@@ -116,8 +116,8 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     return resolve_span(rows);
 }
 
-// Finds a forgotten page_size, which would send rows to wrong pages: it is 1, and the given stride
-// does not fit single rows.
+// Reports a forgotten page_size, which would send rows to wrong pages: it is 1, and the stride that
+// the caller set does not fit single rows.
 Status check_single_rows(const char* name, const PagedCache& cache,
                          std::uint64_t packed_row) noexcept {
     const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
@@ -224,8 +224,8 @@ Status check_where(const TensorRows& rows) noexcept {
     return {};
 }
 
-// The error for rows of input and output that overlap but are not the same. Names a stride that was
-// left at 0 on one side only.
+// Returns the error for rows of input and output that overlap but are not the same. Names a stride
+// that was left at 0 on one side only.
 Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
     const struct {
         const char* field;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one rule for fields that only some kernels use: such a field is an error where it is given
-// and would have no effect. One row for each; a test goes through all fields of all structs.
+// Checks fields that only some kernels use: setting such a field is an error if it would have no
+// effect. Each field has one row; a test goes through all fields of all structs.
 #include <cstring>
 
 #include "defaults.hpp"
@@ -15,11 +15,11 @@ bool is_given(const VkDescriptorBufferInfo& of) noexcept {
     return of.buffer || (of.offset | of.range) != 0;
 }
 
-// The first field that is given and not used. Every call goes through these rows: one costs a
-// comparison, and nothing is made of it but an error.
+// Finds the first field that is set but not used. Every call goes through these rows, so that a row
+// costs only a comparison; only an error formats text.
 class Unused {
    public:
-    // A field with the value `value`, which is `otherwise` if it is not given.
+    // Checks a field with the value `value`, which is `otherwise` if it is not set.
     template <class Number>
     void number(const char* owner, const char* field, Number value, bool used, const char* why,
                 Number otherwise = {}) noexcept {
@@ -96,7 +96,7 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
     const char* const no_texture = "the kernel was created for angles that are not in a texture";
     const char* const no_buffer = "the kernel was created for angles in a texture";
     const char* const no_cache = "the kernel was not created for cos and sin of the caller";
-    if (!of.layout || of.layout->source != info.angles) return;  // an error of its own
+    if (!of.layout || of.layout->source != info.angles) return;  // another rule reports it
     rows.given("angles", "view", of.view, texture, no_texture);
     rows.buffer("angles", "buffer", of.buffer, !texture, no_buffer);
     rows.buffer("angles", "sin", of.sin, cache, no_cache);

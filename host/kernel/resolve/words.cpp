@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Buffers of words beside the tensors: ids, slots, tables and the counter.
+// Checks the buffers of words other than tensors: ids, slots, tables and the counter.
 #include <cinttypes>
 
 #include "defaults.hpp"
@@ -55,7 +55,7 @@ std::uint64_t words_of(const View& numbers, const Call& call) noexcept {
 
 namespace {
 
-// A buffer that a call reads or counts in, other than a tensor.
+// A buffer that a call reads or increments, other than a tensor.
 struct Words {
     const char* name;
     VkBuffer buffer;
@@ -80,7 +80,7 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
                      b);
     };
     Words read[8];
-    std::size_t count = 0;  // of those that the call has
+    std::size_t count = 0;  // number of buffers that the call has
     const auto read_view = [&](const char* name, const View& view) {
         const std::uint64_t bytes = words_of(view, call) * 4;
         read[count++] = {name, view.buffer, view.first_byte, view.first_byte + bytes};

@@ -47,7 +47,7 @@ Status add_bindings(const Spirv& module, BindingList& list) noexcept {
                      "not enough memory for the ids of a SPIR-V module of %zu words", module.count);
     for (std::size_t at = header_words; at < module.count; at += length_of(words + at)) {
         const std::uint32_t* i = words + at;
-        if (op_of(i) == spv::OpFunction) break;  // what is bound is declared before
+        if (op_of(i) == spv::OpFunction) break;  // bindings are declared before functions
         if (op_of(i) == spv::OpDecorate && spv::Decoration(i[2]) == spv::DecorationBinding)
             binding_of[i[1]] = i[3] + 1;
         if (op_of(i) != spv::OpVariable || binding_of[i[2]] == 0) continue;

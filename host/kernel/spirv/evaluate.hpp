@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Results of operations on known 32-bit or Boolean scalars: SPIR-V 1.3, section 3.32. Operations on
-// constants and operations in functions use the same opcodes.
+// Computes the results of operations on known 32-bit or Boolean scalars: SPIR-V 1.3, section 3.32.
+// Operations on constants and operations in functions use the same opcodes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Scalar {
     std::uint32_t value = 0;
 };
 
-/// Number of operands of an operation that evaluate() knows; 0 for others.
+/// Returns the number of operands of an operation that evaluate() supports; 0 for others.
 inline std::uint32_t operands_of(spv::Op op) noexcept {
     using namespace spv;
     switch (op) {
@@ -42,7 +42,7 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
     }
 }
 
-/// The result; unknown if an operand that matters is unknown, or a divisor is 0.
+/// Returns the result; unknown if an operand that affects it is unknown, or a divisor is 0.
 inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
     using namespace spv;
     const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value,

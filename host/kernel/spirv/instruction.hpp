@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layout of SPIR-V: a header, then instructions, each with its opcode and length in the first word.
+// Describes the layout of SPIR-V: a header, then instructions, each with its opcode and length in
+// the first word.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ inline std::uint32_t length_of(const std::uint32_t* instruction) noexcept {
     return instruction[0] >> spv::WordCountShift;
 }
 
-/// The first word of an instruction of `length` words.
+/// Returns the first word of an instruction of `length` words.
 constexpr std::uint32_t first_word(spv::Op op, std::uint32_t length) noexcept {
     return length << spv::WordCountShift | std::uint32_t(op);
 }

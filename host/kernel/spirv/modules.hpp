@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The packed shaders of the library, for unpack(). No other file knows where their words come from.
+// Declares the packed shaders of the library, for unpack(). No other file depends on the source of
+// their words.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ namespace {
 
 using namespace spv;
 
-// Whether an instruction in a function has a result and its type. (HasResultAndType() of SPIR-V's
-// header knows all instructions, but is 18 KB of code.)
+// Returns whether an instruction in a function has a result and its type. (HasResultAndType() of
+// SPIR-V's header knows all instructions, but is 18 KB of code.)
 bool has_typed_result(spv::Op op) noexcept {
     switch (op) {
         case OpLine:
@@ -26,23 +26,24 @@ bool has_typed_result(spv::Op op) noexcept {
         case OpControlBarrier:
         case OpMemoryBarrier:
         case OpAtomicStore: return false;
-        default: return op < OpLoopMerge || op > OpUnreachable;  // those end a block
+        default: return op < OpLoopMerge || op > OpUnreachable;  // these opcodes end a block
     }
 }
 
-// What is known of an id of any kind.
+// Facts about an id of any kind.
 struct Known {
     Scalar scalar;                  // a value
     std::uint32_t at = 0, end = 0;  // a function: where it starts, and its OpFunctionEnd
-    std::uint32_t next = 0;         // a function: the next one that was reached
+    std::uint32_t next = 0;         // a function: the next reached function
     std::uint32_t order = 0;        // a block: its number in its function, from 1
-    std::uint32_t loop_header = 0;  // a block that continues such a loop: its header; it stays too
+    // The continue target of a loop that stays: the loop's header; the block stays too.
+    std::uint32_t loop_header = 0;
     std::uint32_t only_target = 0;  // a block with a known condition: its successor
     bool reached = false;           // a block or function
-    // It is defined outside functions or in reached code, and if it is a variable of the module,
-    // reached code uses it.
+    // True if the id is defined outside functions or in reached code and, if it is a variable of
+    // the module, reached code uses it.
     bool stays = false;
-    bool is_merge = false;    // a block that ends a construct that stays: it stays too
+    bool is_merge = false;    // the merge block of a construct that stays; it stays too
     bool is_float16 = false;  // the 16-bit float type, or a vector of it
 };
 
@@ -52,8 +53,8 @@ struct Instruction {
     spv::Op op;
 };
 
-// Visits reached functions in program order: a value is computed before its uses, except those that
-// come around a loop.
+// Visits reached functions in program order: a value is computed before its uses, except across the
+// back edge of a loop.
 class Pruner {
    public:
     Pruner(const std::uint32_t* words, std::size_t count, Known* of_id, std::uint32_t* out) noexcept
@@ -127,17 +128,17 @@ class Pruner {
                (of_id_[from].only_target == 0 || of_id_[from].only_target == to);
     }
 
-    // Target of the OpBranchConditional of a selection; 0: either one.
+    // Returns the target of the OpBranchConditional of a selection; 0: either target.
     std::uint32_t target_of(const Instruction& branch) const noexcept {
         const Scalar condition = of_id_[branch.words[1]].scalar;
         return condition.known ? branch.words[condition.value ? 2 : 3] : 0;
     }
 
-    // ---- What is reached, and what is known ----
+    // ---- Reachability and known values ----
 
     // Learns from the module-level instructions.
     void learn(const Instruction& i) noexcept {
-        if (in_function_) return;  // the entry point's
+        if (in_function_) return;  // instructions of the entry point
         if (i.op >= OpTypeVoid && i.op <= OpVariable)
             of_id_[i.words[i.op <= OpTypeForwardPointer ? 1 : 2]].stays = true;
         switch (i.op) {
@@ -154,7 +155,8 @@ class Pruner {
         }
     }
 
-    // Learns from a reached function and marks what its reached blocks reach.
+    // Learns from a reached function and marks the blocks and functions that its reached blocks
+    // reach.
     void reach(const Instruction& i) noexcept {
         if (i.op == OpLabel) of_id_[i.words[1]].order = ++blocks_;
         if (block_ == 0 || !is_reached()) return;
@@ -192,7 +194,7 @@ class Pruner {
         for (std::uint32_t w = 3; w + 1 < i.length; w += 2) {
             const std::uint32_t from = i.words[w + 1];
             if (of_id_[from].order == 0 || of_id_[from].order >= of_id_[block_].order)
-                return {};  // around a loop
+                return {};  // the value comes from a back edge
             if (!leads(from, block_)) continue;
             const Scalar brought = of_id_[i.words[w]].scalar;
             if (!brought.known || (value.known && value.value != brought.value)) return {};
@@ -201,7 +203,7 @@ class Pruner {
         return value;
     }
 
-    // ---- What the remaining code refers to ----
+    // ---- References of the remaining code ----
 
     void survey(const Instruction& i) noexcept {
         if (!in_function_) return;
@@ -295,7 +297,8 @@ class Pruner {
             put({first_word(OpLabel, 2), i.words[1], first_word(OpUnreachable, 1)});
     }
 
-    // An entry point lists the inputs that are left, behind its name, which ends with a byte of 0.
+    // Writes an entry point with the inputs that remain, after its name, which ends with a zero
+    // byte.
     void write_entry_point(const Instruction& i) noexcept {
         const std::size_t start = written_;
         bool in_name = true;
@@ -333,7 +336,8 @@ Result<Spirv> prune(const Spirv& module) noexcept {
     Result<Spirv> result;
     const std::uint32_t* words = module.words.get();
     const std::unique_ptr<Known[]> of_id(new (std::nothrow) Known[words[3]]);
-    result->words.reset(new (std::nothrow) std::uint32_t[module.count]);  // nothing gets longer
+    // Pruning never makes a module longer.
+    result->words.reset(new (std::nothrow) std::uint32_t[module.count]);
     if (!of_id || !result->words) {
         result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                               "not enough memory for a SPIR-V module of %zu words", module.count);

@@ -16,8 +16,8 @@ namespace {
 
 using namespace spv;
 
-// One pass over the instructions: SPIR-V declares decorations before constants, and constants
-// before their uses.
+// Specialises in one pass over the instructions: SPIR-V declares decorations before constants, and
+// constants before their uses.
 class Specializer {
    public:
     Specializer(Scalar* of_id, std::uint32_t* spec_id, const std::uint32_t* values,
@@ -92,7 +92,7 @@ class Specializer {
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     Result<Spirv> result;
     const std::uint8_t* const end = bytes + size;
-    std::uint32_t digits = 0;  // the next ones, the lowest first; above them a 1
+    std::uint32_t digits = 0;  // the next digits, lowest first, with a 1 above the highest
     const auto number = [&] {
         std::uint64_t value = 0;
         for (std::uint32_t shift = 0;; shift += 3) {
@@ -118,7 +118,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
 
     struct Kind {
         std::uint32_t first;   // word
-        std::uint32_t result;  // its operand that is a result id; 0: none
+        std::uint32_t result;  // index of the operand that is the result id; 0: none
         std::uint32_t near;    // bit i: operand i is coded as its distance from the latest result
         std::size_t latest;    // index of the latest instruction of this kind; 0: none yet
     };
@@ -172,7 +172,7 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     for (; at < count && op_of(words + at) != OpFunction; at += length_of(words + at))
         specializer.instruction(words + at, length_of(words + at));
     result->count = header_words + specializer.written();
-    // Functions hold no constants.
+    // Functions contain no constants.
     std::memcpy(result->words.get() + result->count, words + at, (count - at) * sizeof *words);
     result->count += count - at;
     return result;
@@ -219,7 +219,7 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         copy(words.begin(), words.size());
     };
     copy(module.words.get(), header_words);
-    bool capabilities = modes != 0;  // still to be written
+    bool capabilities = modes != 0;  // true while capabilities remain to be written
     std::size_t at = header_words;
     bool entered = false;  // past the entry point
     for (; at < module.count && !entered; at += length_of(module.words.get() + at)) {

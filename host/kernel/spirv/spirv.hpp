@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// SPIR-V from this library to the driver: unpacked, specialised, pruned.
+// Unpacks, specialises and prunes the SPIR-V that goes to the driver.
 //
 // The library specialises modules because a driver may optimise a module before it applies
-// specialisation constants: SwiftShader does, takes 16 times as long to compile and runs every
+// specialisation constants: SwiftShader does so, takes 16 times as long to compile, and runs every
 // branch. The result is an ordinary module.
 #pragma once
 
@@ -19,21 +19,21 @@ struct Spirv {
     std::size_t count = 0;
 };
 
-/// The words that shaders/embed.cmake packed into `size` bytes.
+/// Returns the words that shaders/embed.cmake packed into `size` bytes.
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept;
 
-/// `words` with every specialisation constant replaced by values[SpecId], or by the result of its
-/// operation on such values. Operations other than integer or Boolean arithmetic on scalars are
-/// left to the driver.
+/// Returns `words` with every specialisation constant replaced by values[SpecId], or by the result
+/// of its operation on such values. Operations other than integer or Boolean arithmetic on scalars
+/// are left to the driver.
 ///
 /// words   a valid SPIR-V module of `count` words, whose SpecIds are below `value_count` and whose
 /// constants are 32 bits or Boolean
 Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
                          std::uint32_t value_count) noexcept;
 
-/// Removes what constant conditions make unreachable: branches never taken, functions no longer
-/// called, variables used only there, and the decorations of all of them. Loops keep their
-/// conditions. If no 16-bit float is left, its capability is removed too.
+/// Removes code that constant conditions make unreachable: branches never taken, functions no
+/// longer called, variables used only there, and their decorations. Loops keep their conditions. If
+/// no 16-bit float is left, its capability is removed too.
 ///
 /// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed
 /// before their uses
@@ -67,7 +67,7 @@ class BindingList {
 
 /// Adds the bindings that a module declares: storage buffers, uniform buffers and sampled images.
 ///
-/// module  valid SPIR-V, 1.3 or newer; after prune() it declares what it uses
+/// module  valid SPIR-V, 1.3 or newer; after prune() it declares only the bindings that it uses
 Status add_bindings(const Spirv& module, BindingList& list) noexcept;
 
 /// Float execution modes, for 16- and 32-bit floats. Declared here because glslang keeps only one

@@ -7,7 +7,7 @@
 #include "kernel/vulkan/program.hpp"
 #include "status.hpp"
 
-// Has a layout of its own, so that it outlives every kernel: sets must not be updated after their
+// Has its own set layout, so that it outlives every kernel: sets must not be updated after their
 // layout is destroyed.
 struct vkrope_arena {
     vkrope::DeviceRef device;
@@ -37,7 +37,7 @@ Status create_pool(DescriptorArena& arena) {
     return created(result, arena.pool, "vkCreateDescriptorPool");
 }
 
-// Allocates all sets at once: record() only takes the next one.
+// Allocates all sets at once; record() only takes the next set.
 Status allocate_sets(DescriptorArena& arena,
                      const std::unique_ptr<VkDescriptorSetLayout[]>& layouts) {
     for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = arena.layout;
@@ -92,7 +92,7 @@ Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t c
 
 namespace {
 
-// One write for each binding of the program.
+// Descriptor writes, one for each binding of the program.
 struct Writes {
     VkWriteDescriptorSet writes[BindingList::most];
     VkDescriptorImageInfo image;

@@ -7,7 +7,7 @@ namespace vkrope {
 
 namespace {
 
-// Looks up entry points by name; the first one that is missing decides the status.
+// Looks up entry points by name; the status names the first missing one.
 struct Loader {
     VkInstance instance;
     PFN_vkGetInstanceProcAddr of_instance;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The Vulkan entry points that the kernel tier calls, in a private table filled through the
-// caller's vkGetInstanceProcAddr: no vk* symbol is linked or exported, so the library works with
-// any loader.
+// Declares the Vulkan entry points that the kernel tier calls, in a private table filled through
+// the caller's vkGetInstanceProcAddr: no vk* symbol is linked or exported, so the library works
+// with any loader.
 #pragma once
 
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope {
 
-/// The barrier contract of vkrope_record.
+/// Result of vkrope_get_boundary.
 inline constexpr Boundary call_boundary = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
                                            VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_WRITE_BIT,

@@ -34,7 +34,7 @@ Status create_module(const Program& program, const Spirv& words, VkShaderModule&
     return result == VK_SUCCESS ? Status{} : vulkan_error(result, "vkCreateShaderModule");
 }
 
-// Reads the float modes that the device has, for each width and for both together.
+// Reads the float modes that the device supports, for each width and for both together.
 void read_modes(Program& program, const InstanceFunctions& instance) {
     VkPhysicalDeviceFloatControlsProperties offered = {};
     offered.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
@@ -69,8 +69,9 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
         program.float16_modes = round | denorm | keep;
 }
 
-// Most heads of a lane. If several, it holds the words of two at a time, which spilled on Mali,
-// whose 64 registers VideoCore and PowerVR have too. These are PCI vendor ids.
+// Returns the maximum heads of a lane. A lane with several heads keeps the words of two at a time
+// in registers, which spilled on Mali; VideoCore and PowerVR have 64 registers, too. The numbers
+// are PCI vendor ids.
 std::uint32_t batch_of(std::uint32_t vendor) {
     constexpr std::uint32_t arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
     return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : max_batch;
@@ -128,7 +129,7 @@ BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept 
     return list;
 }
 
-// Bindings except angles, for Q, K and V; for Q and K; for one tensor.
+// Bindings without angles: for Q, K and V; for Q and K; for one tensor.
 BindingList bindings_of_three() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
                          shader::binding_k_out, shader::binding_v_in, shader::binding_v_out,
@@ -145,7 +146,7 @@ BindingList bindings_of_one() noexcept {
         {shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
 }
 
-// All bindings of all kernels without ops.
+// Returns all bindings of all kernels without ops.
 BindingList bindings_of_rotations() noexcept {
     BindingList list = bindings_of_three();
     for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin})
@@ -155,7 +156,7 @@ BindingList bindings_of_rotations() noexcept {
     return list;
 }
 
-// All bindings of all kernels that store no scales.
+// Returns all bindings of all kernels that store no scales.
 BindingList bindings_without_scales() noexcept {
     BindingList list = bindings_of_rotations();
     for (const std::uint32_t number : {shader::binding_parameters, shader::binding_q_scales,

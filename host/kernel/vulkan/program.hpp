@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A module on a borrowed device: its entry points, limits, layouts, pipelines, and how its bindings
-// reach a command buffer. Kernel and PositionKernel derive from it.
+// Represents a shader module on a borrowed device: entry points, limits, layouts, pipelines, and
+// the binding of descriptors. Kernel and PositionKernel derive from it.
 #pragma once
 
 #include "kernel/geometry/geometry.hpp"
@@ -21,8 +21,8 @@ struct Program {
     std::uint32_t modes = 0;  ///< FloatModes of modules without 16-bit floats
     std::uint32_t float16_modes =
         0;  ///< of modules with them; 0: the device cannot round 16-bit floats as needed
-    BindingList binds;         ///< of all its pipelines
-    BindingList layout_binds;  ///< of set_layout: at least `binds`
+    BindingList binds;         ///< bindings of all its pipelines
+    BindingList layout_binds;  ///< bindings of set_layout: at least `binds`
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
 };
@@ -33,7 +33,7 @@ Status check(const DeviceRef& device) noexcept;
 /// Loads the entry points and the limits.
 Status borrow(Program& program, const DeviceRef& device);
 
-/// All bindings of all kernels, for a layout that all kernels of a device can share.
+/// Returns all bindings of all kernels, for a layout that all kernels of a device can share.
 BindingList every_binding() noexcept;
 
 /// Specialises and prunes a module and adds FloatModes to it. Adds its bindings to program.binds.
@@ -61,10 +61,11 @@ struct Descriptors {
     VkImageView view = VK_NULL_HANDLE;
 };
 
-/// create_arena() for any program.
+/// Implements create_arena() for any program.
 Result<DescriptorArena*> create_arena_of(const Program* program, std::uint32_t calls);
 
-/// Checks that there is an arena if one is needed, of this program, with `sets` sets left.
+/// Checks that there is an arena if the program needs one, that it fits the program, and that it
+/// has `sets` sets left.
 Status check_arena(const Program& program, const DescriptorArena* arena,
                    std::uint64_t sets) noexcept;
 
@@ -72,7 +73,7 @@ Status check_arena(const Program& program, const DescriptorArena* arena,
 void bind(VkCommandBuffer commands, const Program& program, const Descriptors& descriptors,
           DescriptorArena* arena) noexcept;
 
-/// A label around the recorded commands, if debug_utils is enabled.
+/// Begins or ends a label around the recorded commands, if debug_utils is enabled.
 void begin_label(VkCommandBuffer commands, const Program& program) noexcept;
 void end_label(VkCommandBuffer commands, const Program& program) noexcept;
 
