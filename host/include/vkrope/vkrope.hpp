@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// vkrope.h for C++17: short names, owners, values with a status, vectors. vkrope.h documents every
-// type, field and function; each function here calls the one of the same name there. Nothing
-// throws but the vectors, for lack of memory.
+// Wrappers of vkrope.h for C++17: short names, owners, values with a status, vectors. vkrope.h
+// documents every type, field and function; each function here calls the function of the same name
+// there. Only the vectors throw, if memory runs out.
 #pragma once
 
 #include <cstddef>
@@ -100,13 +100,13 @@ inline constexpr std::int64_t broadcast = VKROPE_BROADCAST;
 
 // ---- Status and result ----
 
-/// The outcome of a call. Has a fixed size, so reporting an error allocates nothing.
+/// Outcome of a call. It has a fixed size, so that reporting an error allocates nothing.
 struct [[nodiscard]] Status : vkrope_error {
     Status(ErrorCode of = VKROPE_SUCCESS) noexcept {
         code = of;
         what[0] = 0;
     }
-    /// Of an error that may be the caller's: `what` is cut where it does not end.
+    /// Copies an error that the caller may have filled: terminates `what`.
     Status(const vkrope_error& error) noexcept : vkrope_error(error) { what[sizeof what - 1] = 0; }
     Status(const Status& other) noexcept { copy(other); }
     Status& operator=(const Status& other) noexcept {
@@ -116,7 +116,8 @@ struct [[nodiscard]] Status : vkrope_error {
     explicit operator bool() const noexcept { return code == VKROPE_SUCCESS; }
 
    private:
-    // Copies no more than there is: a call, and not 248 bytes, at each of many places.
+    // Copies only the text in use. A call is smaller than an inline copy of 248 bytes at every
+    // place.
     void copy(const Status& from) noexcept {
         code = from.code;
         vk_result = from.vk_result;
@@ -124,7 +125,7 @@ struct [[nodiscard]] Status : vkrope_error {
     }
 };
 
-/// A value, or the status that says why there is none (`value` is then value-initialised).
+/// A value, or the status of a failure, whose `value` is value-initialised.
 template <class T>
 struct [[nodiscard]] Result {
     Status status;
@@ -151,7 +152,7 @@ Result<T> result_of(Function* function, Arguments... arguments) noexcept {
     return result;
 }
 
-/// Refers to a callable, for the `void* user_data` of a callback.
+/// Reference to a callable, for the `void* user_data` of a callback.
 template <class Callable>
 struct Reference {
     std::remove_reference_t<Callable>* to;
@@ -161,7 +162,7 @@ struct Reference {
 
 // ---- Owners ----
 
-/// Deleter for the objects that functions of vkrope.h make.
+/// Deleter for the objects that functions of vkrope.h create.
 struct Destroyer {
     void operator()(vkrope_angle_table* table) const noexcept { vkrope_angle_table_destroy(table); }
     void operator()(vkrope_arena* arena) const noexcept { vkrope_arena_destroy(arena); }
@@ -208,8 +209,8 @@ class Owner {
 
 // ---- Frequencies ----
 
-/// vkrope_rope_params that owns its arrays: the vectors and strings here stand in for the pointers
-/// of the same name. Fields that are 0 by default have the number that 0 stands for.
+/// vkrope_rope_params that owns its arrays: the vectors and strings here replace the pointers of
+/// the same name. Where 0 stands for a default, the field has that default.
 struct RopeParams : vkrope_rope_params {
     std::vector<double> inv_freq, phase;
     std::string rope_type = "default";
@@ -229,7 +230,7 @@ struct RopeParams : vkrope_rope_params {
         if (attention_factor == 0) attention_factor = 1;
         if (softmax_scale == 0) softmax_scale = 1;
         if (head_groups == 0) head_groups = 1;
-        // The base has no arrays: view() has them.
+        // The pointers of the base stay null; view() sets them in a copy.
         vkrope_rope_params& bare = *this;
         bare.inv_freq = bare.phase = nullptr;
         bare.rope_type = nullptr;
@@ -237,7 +238,7 @@ struct RopeParams : vkrope_rope_params {
         inv_freq_count = phase_count = warning_count = 0;
     }
 
-    /// The same without the warnings, valid until this changes.
+    /// Returns a view without the warnings, valid until this object changes.
     vkrope_rope_params view() const noexcept {
         vkrope_rope_params of = *this;
         of.inv_freq = inv_freq.empty() ? nullptr : inv_freq.data();
@@ -311,7 +312,7 @@ inline Result<RopeParams> rope_params_from_ggml(const GgmlRope& rope) {
     return {status, status ? RopeParams(made) : RopeParams()};
 }
 
-/// Unchanged on error.
+/// Leaves `rotation` unchanged on error.
 inline Status fold_grid(const GridAxis* axes, std::uint32_t count, RopeParams& rotation) {
     std::vector<double> inv_freq(rotation.inv_freq.size());
     std::vector<double> phase(std::size_t{rotation.head_groups == 0 ? 1 : rotation.head_groups} *
@@ -416,7 +417,7 @@ inline Status record_positions(VkCommandBuffer commands, const PositionKernel* k
 
 // ---- Model ----
 
-/// A copy of what was read.
+/// Copies the parameters and destroys the model.
 inline Result<RopeParams> params_of(Result<vkrope_model*>&& read) {
     const Owned<vkrope_model> model(read.value);
     return {read.status, model ? RopeParams(*vkrope_model_get_params(model.get())) : RopeParams()};
@@ -425,7 +426,7 @@ inline Result<RopeParams> from_hf_config(std::string_view json, const ModelQuery
     return params_of(result_of<vkrope_model*>(vkrope_model_from_hf_config,
                                               json.data() ? json.data() : "", json.size(), &query));
 }
-/// `read` is called as a vkrope_read_at without `user`.
+/// Calls `read` as a vkrope_read_at without `user`.
 template <class Read>
 Result<RopeParams> from_gguf(std::uint64_t file_bytes, Read&& read, const ModelQuery& query = {}) {
     const vkrope_read_at call = [](void* user, std::uint64_t offset, void* to, std::size_t bytes) {
@@ -435,8 +436,8 @@ Result<RopeParams> from_gguf(std::uint64_t file_bytes, Read&& read, const ModelQ
     return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, file_bytes, call,
                                               static_cast<void*>(&user), &query));
 }
-/// For a file in memory. Its beginning is enough if it has the metadata, the tensor infos and the
-/// data that is read.
+/// Reads a file in memory. Its beginning is enough if it contains the metadata, the tensor infos
+/// and the tensor data that is used.
 inline Result<RopeParams> from_gguf(const void* data, std::size_t bytes,
                                     const ModelQuery& query = {}) {
     const vkrope_read_at read = [](void* from, std::uint64_t offset, void* to, std::size_t count) {
@@ -474,7 +475,7 @@ class DeviceList : public Owner<vkrope_device_list> {
     }
 };
 
-/// Nanoseconds of device time, if they are known.
+/// Device time in nanoseconds, if known.
 using Elapsed = Result<std::optional<double>>;
 
 template <class Function, class... Arguments>
@@ -499,7 +500,7 @@ class Device : public Owner<vkrope_device> {
         vkrope_device_get_queue(get(), &family);
         return family;
     }
-    /// `record` gets the command buffer and returns a Status.
+    /// Calls `record` with the command buffer; it returns a Status.
     template <class Record>
     Elapsed submit(Record&& record) noexcept {
         const vkrope_record_callback call = [](void* user, VkCommandBuffer commands,
@@ -547,7 +548,7 @@ class AngleTable : public Owner<vkrope_angle_table> {
         const vkrope_rope_params params = rotation.view();
         return status_of(vkrope_angle_table_reach, get(), &params, max_position);
     }
-    /// Zeros if there is no table, as layout().
+    /// Returns zeros if there is no table, as layout() does.
     Angles angles() const noexcept {
         const Angles* of = vkrope_angle_table_get(get());
         return of ? *of : Angles{};
