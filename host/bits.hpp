@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bits of numbers, which C++17 has no functions for.
+// Bit operations that C++17 lacks.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace vkrope {
 
-/// The representation of a float.
+/// Returns the bits of a float.
 inline std::uint32_t bits_of(float number) noexcept {
     std::uint32_t bits;
     std::memcpy(&bits, &number, sizeof bits);
     return bits;
 }
 
-/// The float that has this representation.
+/// Returns the float with these bits.
 inline float float_of(std::uint32_t bits) noexcept {
     float number;
     std::memcpy(&number, &bits, sizeof number);

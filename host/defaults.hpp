@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a field that is 0 stands for. vkrope.h says it for each field.
+// Replaces fields that are 0 by their defaults, which vkrope.h documents.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace vkrope {
 
-/// 0 asks for the default.
+/// Returns the default for 0, else the number.
 template <class Number>
 constexpr Number value_or(Number value, Number otherwise) noexcept {
     return value == 0 ? otherwise : value;
@@ -24,7 +24,8 @@ inline float q_scale_of(const vkrope_call& call) noexcept {
     return value_or(call.q_scale, 1.0f);
 }
 
-/// The info with its defaults filled in, and with 1 for what is true: constants are made of it.
+/// Returns the info with defaults filled in and every true VkBool32 set to 1, because fields become
+/// specialisation constants.
 inline KernelInfo completed(KernelInfo info) noexcept {
     info.head_groups = head_groups_of(info);
     info.pairing_out = output_pairing(info);
@@ -35,15 +36,15 @@ inline KernelInfo completed(KernelInfo info) noexcept {
     return info;
 }
 
-/// The rotation with its defaults filled in.
+/// Returns the rotation with defaults filled in.
 inline vkrope_rope_params completed(vkrope_rope_params rotation) noexcept {
     rotation.attention_factor = value_or(rotation.attention_factor, 1.0);
     rotation.head_groups = value_or(rotation.head_groups, 1u);
     return rotation;
 }
 
-/// Checks a plan that the caller may have filled. Its format, which may be any number, is not read
-/// as a VkFormat before.
+/// Checks a layout that the caller may have filled. Call it before reading the format, which may be
+/// any number, as a VkFormat.
 inline Status check_plan(const AngleTableLayout* plan, const char* name) noexcept {
     if (Status s = not_null(plan, name); !s) return s;
     std::uint32_t format;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Boundary of the functions of vkrope.h in tiers that use containers, which may throw.
+// Turns exceptions of containers into statuses, for the functions of vkrope.h in tiers that use
+// containers.
 #pragma once
 
 #include <exception>
@@ -17,7 +18,8 @@ Status no_throw(const Body& body) noexcept {
         return body();
     } catch (const std::bad_alloc&) {
         return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "there is not enough host memory");
-    } catch (const std::length_error&) {  // from a container: exceeds the memory of any host
+        // Thrown by a container whose size exceeds any host's memory.
+    } catch (const std::length_error&) {
         return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                      "a size is too large for the memory of any host");
     } catch (const std::exception& exception) {

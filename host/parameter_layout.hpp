@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Tells which ops a tensor has, and where its weights, biases and scales are in a parameter buffer.
-// The frequencies tier plans and fills it, the kernel tier reads it.
+// Finds the ops of a tensor, and places weights, biases and scales in a parameter buffer. The
+// frequencies tier plans and fills the buffer, the kernel tier reads it.
 #pragma once
 
 #include "defaults.hpp"
 
 namespace vkrope {
 
-/// Whether a tensor has a bias, norm, clip, scale or Hadamard transform.
+/// Returns whether a tensor has a bias, norm, clip, scale or Hadamard transform.
 constexpr bool has_ops(const Ops& ops) noexcept {
     return ops.norm.kind != VKROPE_NORM_NONE || ops.bias != VKROPE_PARAMETER_NONE ||
            ops.clip != 0 || scale_of(ops) != 1 || ops.scale_call || ops.scale_tokens ||
            ops.hadamard != 0;
 }
 
-/// Shape of a scale that the caller gives.
+/// Returns the shape of a scale that the caller provides.
 constexpr ParameterShape shape_of(StoreScale scale) noexcept {
     return scale == VKROPE_STORE_SCALE_GIVEN        ? VKROPE_PARAMETER_TENSOR
            : scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? VKROPE_PARAMETER_HEAD
                                                     : VKROPE_PARAMETER_NONE;
 }
 
-/// Places the items of `info`, whose shapes keep their rules, and returns how many floats they
-/// take. If these are more than 32 bits can count, the plan is not valid.
+/// Places the items of `info`, whose shapes must be valid, and returns their total number of
+/// floats. If that exceeds 32 bits, the plan is not valid.
 constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterLayout& plan) noexcept {
     std::uint64_t floats = 0;
     const auto place = [&floats](ParameterItem& item, ParameterShape shape, std::uint32_t head_dim,

@@ -11,12 +11,12 @@
 
 namespace vkrope {
 
-// Cold: what leads to an error is compiled for size, and away from what does not.
+// Marked cold: code that leads to an error is optimised for size and placed away from other code.
 #if defined(__MINGW32__) && !defined(__clang__)
 __attribute__((
     cold,
     format(gnu_printf, 2,
-           3)))  // libstdc++ chooses the standard vsnprintf there; "printf" would mean Microsoft's
+           3)))  // libstdc++ uses the standard vsnprintf here; "printf" would mean Microsoft's
 #elif defined(__GNUC__)
 __attribute__((cold, format(printf, 2, 3)))
 #endif
@@ -31,12 +31,12 @@ error(ErrorCode code, const char* format, ...) noexcept {
     return status;
 }
 
-/// Check of a pointer that is not optional.
+/// Checks a pointer that is not optional.
 inline Status not_null(const void* pointer, const char* name) noexcept {
     return pointer ? Status{} : error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", name);
 }
 
-/// Writes what was made to the caller.
+/// Writes the result to the caller's pointer.
 template <class Value>
 Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept {
     if (Status s = not_null(to, name); !s) return s;
@@ -44,8 +44,8 @@ Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept
     return made.status;
 }
 
-/// Body of a function of vkrope.h that can fail: hands the status that `body` returns to the
-/// caller, whose `failure` may be null. Nothing in `body` throws.
+/// Runs the body of a function of vkrope.h that can fail: passes the status that `body` returns to
+/// the caller, whose `failure` may be null. `body` must not throw.
 template <class Body>
 vkrope_result answer(vkrope_error* failure, Body&& body) noexcept {
     const Status status = body();
@@ -57,7 +57,7 @@ vkrope_result answer(vkrope_error* failure, Body&& body) noexcept {
     return status.code;
 }
 
-/// As answer(), for a function that makes an object: sets `*made` to null first.
+/// As answer(), for a function that creates an object: sets `*made` to null first.
 template <class Object, class Body>
 vkrope_result make(Object** made, const char* name, vkrope_error* failure, Body&& body) noexcept {
     if (made) *made = nullptr;
@@ -67,7 +67,7 @@ vkrope_result make(Object** made, const char* name, vkrope_error* failure, Body&
     });
 }
 
-/// The names of a tensor in errors, and of its fields of a KernelInfo and a Call.
+/// Names of a tensor in errors, and of its fields in a KernelInfo and a Call.
 struct TensorNames {
     const char *name, *heads, *in, *out, *scale_tokens, *scales_out;
 };
@@ -76,7 +76,7 @@ inline constexpr TensorNames names_of[tensor_count] = {
     {"tensor[1]", "tensor[1].heads", "in[1]", "out[1]", "scale_tokens[1]", "scales_out[1]"},
     {"tensor[2]", "tensor[2].heads", "in[2]", "out[2]", "scale_tokens[2]", "scales_out[2]"}};
 
-/// Name of a VkResult that creating, submitting or waiting may return; null for others.
+/// Returns the name of a VkResult that creating, submitting or waiting may return; null for others.
 constexpr const char* result_name(VkResult result) noexcept {
     switch (result) {
         case VK_TIMEOUT: return "VK_TIMEOUT";
@@ -96,7 +96,7 @@ constexpr const char* result_name(VkResult result) noexcept {
     }
 }
 
-/// The status for a VkResult that `call` returned.
+/// Returns the status for a VkResult that `call` returned.
 inline Status vulkan_error(VkResult result, const char* call) noexcept {
     const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY ? VKROPE_ERROR_OUT_OF_HOST_MEMORY
                            : result == VK_ERROR_OUT_OF_DEVICE_MEMORY
@@ -111,8 +111,8 @@ inline Status vulkan_error(VkResult result, const char* call) noexcept {
     return status;
 }
 
-/// Status of a call that creates `handle`. On failure sets it to null: what the call wrote is
-/// undefined and must not be destroyed.
+/// Returns the status of a call that creates `handle`. On failure sets the handle to null, because
+/// its value is then undefined and must not be destroyed.
 template <class Handle>
 Status created(VkResult result, Handle& handle, const char* call) noexcept {
     if (result == VK_SUCCESS) return {};

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What the windows of a row must be. The frequencies tier checks those of a rotation, the kernel
-// tier those of a kernel.
+// Checks the windows of a row: the frequencies tier those of a rotation, the kernel tier those of a
+// kernel.
 #pragma once
 
 #include "status.hpp"
 
 namespace vkrope {
 
-/// Windows must be even, ascending and disjoint, and make up rotary_dim; all zero is one window.
+/// Checks that windows are even, ascending and disjoint, and add up to rotary_dim; all zero is one
+/// window.
 ///
 /// of  what stands before the names of fields in errors: "" or "rotation."
 inline Status check_windows(const char* of, const Window (&windows)[max_windows],
                             std::uint32_t rotary_dim) noexcept {
-    using ull = unsigned long long;  // what printf's %llu takes everywhere
+    using ull = unsigned long long;  // the type of %llu on every platform
     std::uint64_t end = 0, sum = 0;
     for (std::uint32_t i = 0; i < max_windows; ++i) {
         const Window& window = windows[i];
