@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of angles: from a table, by position or by its digits, or computed. Needs
+// Computes cos and sin of angles: from a table, by position or by its digits, or without one. Needs
 // interface.h, element.glsl and turns.glsl. Declares no binding, push constant or workgroup size.
 // Define at least one of VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD and VKROPE_TURN_WORDS:
 //
@@ -53,7 +53,7 @@ void vkrope_texture_angles(const uint row, const uint pair, const uint n, const 
     s = Unit(vec4(t0.yw, t1.yw), vec4(t2.yw, t3.yw));
 }
 
-// cos and sin from two rows of a factored table: of the sum of two angles, that of row `coarse`,
+// cos and sin from two rows of a factored table: the angle is the sum of that of row `coarse`,
 // negated if coarse_sign is 0x80000000, and that of row `fine`.
 void vkrope_summed_angles(const uint coarse, const uint coarse_sign, const uint fine,
                           const uint pair, const uint n, const uint fold_log2,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ggml's blocks of 32 channels: their scales, codes and bytes, with the steps of quantise.glsl.
+// Quantises ggml's blocks of 32 channels: scales, codes and bytes, in the steps of quantise.glsl.
 // Needs interface.h, element.glsl and quantise.glsl. Declares no binding, push constant or
 // workgroup size. `type` is element_q8_0, ...
 //
@@ -21,7 +21,7 @@
 #error "blocks.glsl: include interface.h, element.glsl and quantise.glsl first"
 #endif
 
-// x * 2^64 for |x| < 2^-40: no subnormal then takes part in arithmetic.
+// x * 2^64 for |x| < 2^-40, so that no subnormal takes part in arithmetic.
 vec4 vkrope_lift(const vec4 x) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -34,10 +34,10 @@ vec4 vkrope_lift(const vec4 x) {
 // ---- Scales and codes ----
 
 struct VkropeBlock {
-    uint scales;    // to be stored: d as f16, and m in the upper half
+    uint scales;    // stored scales: d as f16, and m in the upper half
     bool lifted;    // vkrope_lift comes first
-    float inverse;  // 1/d of channels that may be lifted; 0 where all have the same code
-    float least;    // subtracted from such channels
+    float inverse;  // 1/d for channels after vkrope_lift, if lifted; 0 if all have the same code
+    float least;    // minimum, subtracted from these channels
 };
 
 VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
@@ -102,7 +102,7 @@ uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock
     return codes;
 }
 
-// The codes of any four channels. A NaN gets the code of 0, or of the smallest channel.
+// The codes of any four channels. A NaN has the code of 0, or of the smallest channel.
 uvec4 vkrope_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
     const uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
     vec4 y = x;

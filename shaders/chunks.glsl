@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotated chunks of a row: their pairs, channels and angles. Needs interface.h,
+// Finds the pairs, channels and angles of the rotated chunks of a row. Needs interface.h,
 // pairing.glsl, angles.glsl, sections.glsl, token.glsl, and the constants of VKROPE_CONSTANTS.
 // Declares no binding, push constant or workgroup size.
 #ifndef VKROPE_CHUNKS_GLSL
@@ -20,8 +20,8 @@ uint chunk_of(const uint lane, const uint n) {
     return (n / chunks_together * chunk_lanes + lane) * chunks_together + n % chunks_together;
 }
 
-// True if each of the two units of a chunk holds whole pairs; the units are then `rotating` units
-// apart.
+// True if each of the two units of a chunk contains whole pairs; the units are then `rotating`
+// units apart.
 const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
                         pairing_out == pairing_interleaved && unit_elements > 1;
 
@@ -47,7 +47,7 @@ uvec3 window_of(const uint pair) {
     return window;
 }
 
-// First channels of the two units that hold these pairs, under the pairing `order`.
+// First channels of the two units that contain these pairs, with the pairing `order`.
 uvec2 channels_of(const uint order, const uvec2 pairs) {
     uvec3 window = window_of(pairs.x);
     uvec2 channels = vkrope_pair_channels(order, window.y, unit_elements, window.x) + window.z;
@@ -58,7 +58,7 @@ uvec2 channels_of(const uint order, const uvec2 pairs) {
     return channels;
 }
 
-// Axes whose products are added, and the vec4s with fractions of one axis.
+// Number of axes whose products are summed, and of vec4s with fractions of one axis.
 const uint summed_axes = section_order == sections_sum ? axes : 1;
 const uint fractions_vec4s = (rotary_dim / 2 + 1) / 2;
 

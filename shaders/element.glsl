@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Storage of elements: f32, f16 and bf16 in 32-bit words, so that no 16-bit storage feature is
-// needed.
+// Loads and stores f32, f16 and bf16 in 32-bit words, so that no 16-bit storage feature is needed.
 //
 // A unit is up to 8 adjacent elements. Needs interface.h. Declares no binding, push constant or
 // workgroup size. Two macros are optional:
@@ -65,7 +64,7 @@ uvec4 vkrope_round_bf16(const vec4 f) {
     return bits + 0x7fffu + ((bits >> 16) & 1u);
 }
 
-// The same, but a NaN stays a NaN.
+// As vkrope_round_bf16, but a NaN stays a NaN.
 uvec4 vkrope_round_bf16_or_nan(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return mix(vkrope_round_bf16(f), bits | 0x400000u,
@@ -114,7 +113,7 @@ uvec4 vkrope_convert_unit(const Unit u) {
                  packFloat2x16(f16vec2(u.b.xy)), packFloat2x16(f16vec2(u.b.zw)));
 }
 
-// Whether a component lies strictly between 0 and `end`.
+// True if a component is strictly between 0 and `end`.
 bool vkrope_any_between(const uvec4 a, const uvec4 b, const uint end) {
     const uvec4 below = min(a - 1u, b - 1u);
     return min(min(below.x, below.y), min(below.z, below.w)) < end - 1u;
@@ -137,7 +136,7 @@ uvec4 vkrope_narrow_words(const uint element, const Unit u) {
     return w;
 }
 
-// Decodes a stored unit. Words beyond the unit give values that are not used.
+// Decodes a stored unit. Words beyond the unit produce values that are not used.
 Unit vkrope_decode(const uint element, const Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));
 #ifdef VKROPE_CONVERSION

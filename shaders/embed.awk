@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Packs the words of a SPIR-V file, given as decimal numbers, as embed.cmake says, which calls this.
+# Packs the words of a SPIR-V file, read as decimal numbers, in the format of embed.cmake, which
+# runs this program.
 
-# Which operand of an opcode is its result id, in SPIR-V's numbers; a wrong one costs bytes only.
+# Returns the operand of an opcode that is its result id, in SPIR-V's numbers; a wrong one only
+# costs bytes.
 function result_operand(opcode) {
     if (opcode ~ /^(11|19|2[0-9]|3[0-3]|248)$/) return 1
     if (opcode ~ /^([3-6]|1[04567]|56|6[23]|7[12]|22[458]|24[679]|25[0-5])$/) return 0
@@ -32,7 +34,7 @@ function put(number,   digit) {
 { for (i = 1; i <= NF; i++) word[++count] = $i }
 
 END {
-    # Each instruction's first word and operands, an operand as both differences.
+    # Splits instructions into their first words and operands, each operand as both differences.
     for (at = 6; at <= count; at = end) {
         first = word[at]
         end = at + int(first / 65536)
@@ -52,7 +54,7 @@ END {
             if (operand == result[first]) latest = value
         }
     }
-    # The most frequent first.
+    # Sorts the first words, most frequent first.
     for (i = 2; i <= kinds; i++) {
         first = found[i]
         for (j = i - 1; j > 0; j--) {

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-# Turns the SPIR-V file INPUT into OUTPUT, bytes for a C array, which host/kernel/spirv/spirv.cpp
+# Packs the SPIR-V file INPUT into OUTPUT, bytes of a C array, which host/kernel/spirv/spirv.cpp
 # reads. Every number is a sequence of octal digits, the lowest first, two to a byte, the lower half
 # first; a digit has 8 added if more follow. First comes the number of words, then the five words of
 # the header, then the number of distinct first words (a first word is the opcode and length of an
-# instruction), then these words, the most frequent first, each with two more numbers: its operand
-# that is a result id, 0 for none, and a mask of operands. Each instruction follows: the index of
-# its first word, from 0 on, and its operands, each as a difference d, 2 d or -2 d - 1: from the
-# latest result id if bit i of the mask is set for operand i, else from the same operand of the
-# previous instruction with this first word. OUTPUT has a fifth of the bytes of INPUT.
+# instruction), then these words, the most frequent first, each with two more numbers: the index of
+# the operand that is the result id, 0 for none, and a mask of operands. Each instruction follows:
+# the index of its first word, from 0 on, and its operands, each as a difference d, 2 d or -2 d - 1:
+# from the latest result id if bit i of the mask is set for operand i, else from the same operand of
+# the previous instruction with this first word. OUTPUT has a fifth of the bytes of INPUT.
 #
-# Where od and awk are, embed.awk does it, in a hundredth of the time; -DWITHOUT_AWK=ON does not.
+# If od and awk are available, embed.awk does the work in a hundredth of the time, unless
+# -DWITHOUT_AWK=ON is set.
 if(NOT WITHOUT_AWK)
     find_program(OD od)
     find_program(AWK awk)
@@ -30,7 +31,8 @@ file(READ ${INPUT} hex HEX)
 string(REGEX MATCHALL "........" words "${hex}")
 list(TRANSFORM words REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1")
 
-# Which operand of an opcode is its result id, in SPIR-V's numbers; a wrong one costs bytes only.
+# Finds the operand of an opcode that is its result id, in SPIR-V's numbers; a wrong one only costs
+# bytes.
 function(find_result first)
     math(EXPR opcode "${first} & 0xffff")
     set(result 2)  # operand 1 is its type
@@ -44,10 +46,10 @@ endfunction()
 
 set(found "")    # distinct first words
 set(header "")
-set(coded "")    # of each instruction its first word, then of each operand both differences
-set(left 5)      # words of the header, then of the instruction
+set(coded "")    # for each instruction its first word, then for each operand both differences
+set(left 5)      # words left of the header, then of the instruction
 set(first 0)
-set(latest 0)    # result id
+set(latest 0)    # latest result id
 foreach(word IN LISTS words)
     math(EXPR word "${word}")
     if(left EQUAL 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Hadamard transform of blocks of 2^levels channels, in Sylvester's order and orthonormal.
+// Computes the orthonormal Hadamard transform of blocks of 2^levels channels, in Sylvester's order.
 // Needs element.glsl. Declares no binding, push constant or workgroup size.
 //
 // Level i, i ascending, replaces each channel a whose number has bit i = 0, and b = a + 2^i, by a +

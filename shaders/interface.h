@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The interface between shaders and host: bindings, constant ids, enum values, push constants. GLSL
-// and C++ include it.
+// Defines the interface between shaders and host: bindings, constant ids, enum values, push
+// constants. GLSL and C++ include it.
 #ifndef VKROPE_INTERFACE_H
 #define VKROPE_INTERFACE_H
 
@@ -30,7 +30,7 @@ VKROPE_CONSTANT binding_parameters = 10;   // weights, biases, given scales
 VKROPE_CONSTANT binding_q_out = 11;        // in place: the same buffer as q_in
 VKROPE_CONSTANT binding_k_out = 12;
 VKROPE_CONSTANT binding_v_out = 13;
-VKROPE_CONSTANT binding_q_scales_out = 14;  // scales made for rows
+VKROPE_CONSTANT binding_q_scales_out = 14;  // computed scales of rows
 VKROPE_CONSTANT binding_k_scales_out = 15;
 VKROPE_CONSTANT binding_v_scales_out = 16;
 VKROPE_CONSTANT binding_status = 17;   // counter of tokens out of range: position or slot
@@ -86,13 +86,13 @@ VKROPE_CONSTANT position_binding_status = binding_status;
     X(34, section_7, 0)                                                                           \
     X(35, counter, 0)           /* 1: may count tokens whose position or slot is out of range */  \
     X(36, k_after_q, 0)         /* 1: loads K after storing Q, for lack of registers */           \
-    X(37, ops, 0)               /* ops_*: who applies q_ops, k_ops, v_ops */                      \
-    X(38, norms_held, 1)        /* rows of a tensor whose norms a lane holds */                   \
+    X(37, ops, 0)               /* ops_*: lanes that apply q_ops, k_ops, v_ops */                 \
+    X(38, norms_held, 1)        /* rows of a tensor whose norms a lane keeps in registers */      \
     X(39, exchanged, 1)         /* floats of sums that the lanes of a workgroup share */          \
     X(40, heads_together, 1)    /* ops_shared: heads whose units a lane exchanges at once */      \
     X(41, staged, 1)            /* words of rows that the lanes of a workgroup store together */  \
     X(42, phase, 0)             /* 1: a phase is added to the angle of each pair */               \
-    X(43, head_groups, 1)       /* groups of heads with frequencies of their own; computed */     \
+    X(43, head_groups, 1)       /* computed: groups of heads, each with its frequencies */        \
     X(44, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
     X(45, second_parameters, 0) /* floats from a set of parameters to the second; 0: no second */ \
     X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
@@ -104,9 +104,9 @@ VKROPE_CONSTANT position_binding_status = binding_status;
     X(first + 1, t##rotary_offset, 0) /* channel from which window_at_* count */      \
     X(first + 2, t##element_in, 0)    /* element_* */                                 \
     X(first + 3, t##element_out, 0)                                                   \
-    X(first + 4, t##batch, 0)     /* most heads that a lane takes; 0: all of them */  \
+    X(first + 4, t##batch, 0)     /* most heads per lane; 0: all heads */             \
     X(first + 5, t##ops, 0)       /* op_* */                                          \
-    X(first + 6, t##row_heads, 1) /* heads that a norm takes as one row */            \
+    X(first + 6, t##row_heads, 1) /* heads that a norm treats as one row */           \
     X(first + 7, t##inverse_n, 0) /* f32 bits: 1 / channels of such a row */          \
     X(first + 8, t##eps, 0)       /* f32 bits */                                      \
     X(first + 9, t##clip, 0)      /* f32 bits */                                      \
@@ -204,7 +204,7 @@ VKROPE_CONSTANT shape_channel = 1;
 VKROPE_CONSTANT shape_head_channel = 2;
 
 VKROPE_CONSTANT positions_implicit = 0;
-VKROPE_CONSTANT positions_ids = 1;  // one id a token, or one a token and axis
+VKROPE_CONSTANT positions_ids = 1;  // one id per token, or one per token and axis
 
 VKROPE_CONSTANT sections_sequential = 0;
 VKROPE_CONSTANT sections_interleaved = 1;
@@ -241,8 +241,8 @@ VKROPE_CONSTANT flag_count_slots = 16;      // count slots outside the cache, at
 VKROPE_CONSTANT flag_z_is_group = 32;       // z counts groups of heads, which share ids and slots
 VKROPE_CONSTANT flag_slot_mapping_64 = 64;  // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;          // ids are int64
-VKROPE_CONSTANT flag_v = 256;               // V is copied along with K; it is not in place
-VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: V's offset_*_scales_out
+VKROPE_CONSTANT flag_v = 256;               // V is copied together with K; not in place
+VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: offset of v_scales_out
 VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
 // Bytes of Push::offsets: the start of each item in its binding, in elements or words; of a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of norms: sums over a row, 1/sqrt, bias, clip and scale. It uses only add,
-// subtract, multiply and integers, so that every device computes the same bits. Needs element.glsl
-// and pairing.glsl. Declares no binding, push constant or workgroup size.
+// Computes norms: sums over a row, 1/sqrt, bias, clip and scale. Uses only additions, subtractions,
+// multiplications and integers, so that every device computes the same bits. Needs element.glsl and
+// pairing.glsl. Declares no binding, push constant or workgroup size.
 //
 // A sum over a row is a tree over the channel number: level i adds channels c and c + 2^i; channels
 // beyond the row are +0. A unit is a complete subtree, so that the sum depends neither on the unit
@@ -9,9 +9,9 @@
 #ifndef VKROPE_NORM_GLSL
 #define VKROPE_NORM_GLSL
 
-// Each sum is formed twice, of values and of values times 2^-80. The second one is used where the
-// first is not finite; it is finite, since 2^28 squares of numbers below 2^48 are. Numbers that the
-// scaling makes 0 are too small to matter there.
+// Each sum is computed twice, of values and of values times 2^-80. The second one replaces a first
+// one that is not finite; it is finite, since the sum of 2^28 squares of numbers below 2^48 is.
+// Numbers that the scaling flushes to 0 are too small to affect that sum.
 const float vkrope_small = 8.271806125530277e-25f;  // 2^-80
 
 // Terms of the sums over a row. An RMS norm sums squares; a layer norm sums values, differences

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The ops of one tensor: bias, norm before, clip, (rotation), norm after, scale, Hadamard
-// transform, quantised store. tensor.glsl includes it for each tensor, with its macros and these:
+// Applies the ops of one tensor: bias, norm before, clip, (rotation), norm after, scale, Hadamard
+// transform, quantised store. tensor.glsl includes this file for each tensor, with its own macros
+// and these:
 //
 //   T(ops), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
@@ -12,8 +13,8 @@
 //   VKROPE_TENSOR_SCALES_OUT_AT              their first word in the binding
 //
 // A row has T(row_chunks) chunks of two units: the rotated ones, then the copied ones. This file
-// has the ops on the units of a chunk, and the terms of a norm's sums. The files included at the
-// end have the two ways through a row: ops_owned.glsl and ops_shared.glsl.
+// contains the ops on the units of a chunk, and the terms of a norm's sums. The files included at
+// the end process a row in two ways: ops_owned.glsl and ops_shared.glsl.
 
 const uint T(norm) = T(ops) & (op_rms | op_layer);
 const uint T(units) = T(head_dim) / unit_elements;
@@ -223,7 +224,7 @@ uvec2 T(row_channels)(uint index) {
     return channels;
 }
 
-// Two units of a row as terms of a norm, and their numbers in the row.
+// Two units of a row as terms of a norm, and their indices in the row.
 struct T(Summed) {
     uvec2 units;
     Unit a, b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The work of a lane in kernels with ops: whole rows of tokens, or a share of them. Needs
-// chunks.glsl, norm.glsl, and tensor.glsl of tensors named q_, k_ and v_, with all that those need.
+// Does the work of a lane in kernels with ops: whole rows of tokens, or a share of them. Needs
+// chunks.glsl, norm.glsl, tensor.glsl for the tensors q_, k_ and v_, and the files that those need.
 // Declares no binding, push constant or workgroup size. Define this macro first:
 //
 //   VKROPE_STATUS_WORD(index)  the counter of tokens outside a table or cache: uint
@@ -58,7 +58,8 @@ void separate_tensors(const uint dim_a, const uint dim_b, const uint parts_a, co
     }
 }
 
-// A lane's share of the rows of a token. Lanes without a token take the last one and store nothing.
+// Processes a lane's share of the rows of a token. Lanes without a token process the last one and
+// store nothing.
 void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_lane) {
     const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
     const bool in_call = wanted < VKROPE_PUSH.tokens;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A lane that owns its rows: it sums them first, and then applies the ops chunk by chunk, each
-// chunk in all of its heads, so that it reads angles once. Part of ops.glsl, which includes it.
+// Applies the ops in a lane that owns its rows: it sums them first, and then processes chunk by
+// chunk, each chunk in all heads, so that it reads angles once. Part of ops.glsl, which includes
+// it.
 
-// Sums to be added later: of units, if they do not come in order, and of heads.
+// Number of sums that are added later: of units, if they do not come in order, and of heads.
 const uint T(owned_units) = T(norm_after) ? T(units) : 1;
 float T(unit_sums)[T(owned_units)];
 float T(head_sums)[T(row_heads)];
@@ -53,7 +54,7 @@ float T(owned_sum)(uint what, const Token token, const uint from, const uint hea
     return sum;
 }
 
-// The sum, and if it is not finite the sum of scaled values too. It is a loop, not a branch:
+// The sum and, if it is not finite, the sum of scaled values too. The code is a loop, not a branch:
 // software devices run both sides of a branch, but a loop only while a lane needs it.
 vec2 T(owned_sums)(uint what, const Token token, const uint from, const uint head,
                    const VkropeNorm norm) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lanes that share a row: they exchange the sums of their units through VKROPE_EXCHANGED. Part of
-// ops.glsl, which includes it. Longer than other files, since tensor.glsl repeats it whole for
-// each tensor.
+// Applies the ops in lanes that share a row: they exchange the sums of their units through
+// VKROPE_EXCHANGED. Part of ops.glsl, which includes it. Longer than other files, because
+// tensor.glsl includes all of it for each tensor.
 
 const uint T(lane_heads) = T(whole_token) ? (T(row_heads) + head_lanes - 1) / head_lanes : 1;
 // The number of heads of a lane, and of rows of a token, whose units are exchanged together.
@@ -13,14 +13,16 @@ const uint T(lane_row_chunks) = (T(row_chunks) + chunk_lanes - 1) / chunk_lanes;
 // 0 if a lane has one chunk of one head, which it keeps in registers; else it loads its words
 // again.
 const uint T(many_chunks) = (T(lane_heads) - 1) | (T(lane_row_chunks) - 1);
-const uint T(parts) = (T(ops) & op_one_sum) != 0 ? 1 : 2;  // of a sum
+// Parts of a sum: of values, and of scaled values unless they cannot overflow.
+const uint T(parts) = (T(ops) & op_one_sum) != 0 ? 1 : 2;
 
-// True if a row has chunk `index`; constant where all lanes have the same number of chunks.
+// True if a row has chunk `index`; constant if all lanes have the same number of chunks.
 bool T(in_row)(const uint index) {
     return T(row_chunks) % chunk_lanes == 0 || index < T(row_chunks);
 }
 
-// One lane's share of a tensor. Every lane of a workgroup has one, since all take the barriers.
+// One lane's share of a tensor. Every lane of a workgroup has one, since all lanes must reach the
+// barriers.
 struct T(Share) {
     Token token;
     uint index;  // of the token, counted over all sequences
@@ -47,8 +49,8 @@ void T(load_shared_chunk)(T(Share) share, const uint index, const uint head, out
     b = T(load)(at.y);
 }
 
-// 0 if each lane owns its rows. The same for all tensors, which use shared memory one after the
-// other.
+// 0 if each lane owns its rows. It has one value for all tensors, because they use shared memory in
+// turn.
 const uint T(waits) = (chunk_lanes - 1) | ((q_ops | k_ops | v_ops) & op_token);
 
 // Separates writes of a lane from reads of the other lanes of its row, or of its token.
@@ -151,7 +153,8 @@ T(begin_share)
     return share;
 }
 
-// True if this workgroup has heads of the tensor: all of them, if a norm takes them as one row.
+// True if this workgroup has heads of the tensor. If a norm treats all heads as one row, it has all
+// of them.
 bool T(has_share)() {
     bool has = VKROPE_TENSOR_HEADS > gl_WorkGroupID.y * head_lanes;
     if (T(whole_token)) has = VKROPE_TENSOR_HEADS != 0 && gl_WorkGroupID.y == 0;
@@ -326,10 +329,10 @@ void T(hadamard_pass)(const VkropeRow row, const uint level) {
     T(row_barrier)();
 }
 
-// Stores the staged row of a head. All lanes take the barriers.
+// Stores the staged row of a head. All lanes must call it, because of its barriers.
 void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     T(row_barrier)();
-    // Written out, since compilers do not unroll a loop over passes.
+    // Not a loop, since compilers would not unroll it.
     if (T(passes) >= 1) T(hadamard_pass)(row, T(unit_levels));
     if (T(passes) >= 2) T(hadamard_pass)(row, T(unit_levels) + T(pass_levels));
     if (T(passes) >= 3) T(hadamard_pass)(row, T(unit_levels) + 2 * T(pass_levels));
@@ -383,7 +386,7 @@ void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
     }
 }
 
-// ---- Rows of which each lane stores its share ----
+// ---- Rows that are not staged: each lane stores its share ----
 
 void T(ops_direct)(T(Share) share, const VkropeNorm norm) {
     for (uint n = 0; n < T(lane_row_chunks); ++n) {
@@ -425,9 +428,9 @@ void T(ops_share)(T(Share) share) {
     }
 }
 
-// The heads of a workgroup, in rounds: the words of a round are loaded before those of the previous
-// one are stored. All lanes take the same number of rounds: one, if the heads of the call fit side
-// by side, or if there are workgroups for all of them.
+// Processes the heads of a workgroup in rounds: the words of a round are loaded before those of the
+// previous round are stored. All lanes take the same number of rounds: one, if the heads of the
+// call fit side by side, or if there are workgroups for all of them.
 const bool T(one_round) = T(scale_heads) - 1 < head_lanes;  // 0: unknown
 void T(ops_rounds)(T(Share) share) {
     T(load_share_parameters)(share);

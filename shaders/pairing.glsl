@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pairs of channels, and the rotation of a pair. Needs interface.h and element.glsl.
-// Declares no binding, push constant or workgroup size.
+// Forms and rotates pairs of channels. Needs interface.h and element.glsl. Declares no binding,
+// push constant or workgroup size.
 //
 // `n` is the number of elements in a unit: 1, 2, 4 or 8. Two units of the row, A and B, hold the n
 // pairs from `pair` on.
@@ -35,7 +35,7 @@ void vkrope_to_pairs(const uint pairing, const uint n, const Unit A, const Unit 
     }
 }
 
-// The inverse of vkrope_to_pairs.
+// Inverts vkrope_to_pairs.
 void vkrope_from_pairs(const uint pairing, const uint n, const Unit y0, const Unit y1, out Unit A,
                        out Unit B) {
     if (pairing == pairing_half_split || n == 1) {
@@ -97,8 +97,8 @@ const uint copies_together = 4;
 struct Chunk {
     uvec2 from, to;  // first channels in input and output, from rotary_offset on
     bool rotates;    // false: copied, bit for bit unless element type or pairing changes
-    Unit c, s;       // cos and sin of their pairs, or of the first channels of these
-    Unit c1, s1;     // of the second channels; the same without channel_angles
+    Unit c, s;       // cos and sin of the pairs, or of their first channels
+    Unit c1, s1;     // cos and sin of the second channels; equal to c, s without channel_angles
 };
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes an int32 position id for each token, from 64-bit or f32 ids, sequence offsets, ragged
 // batches or zig-zag shards of sequences. It runs once for each step of all layers, with one
-// invocation a token, and never accesses memory outside the buffers, whatever they contain.
+// invocation per token, and never accesses memory outside the buffers, whatever they contain.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -13,7 +13,7 @@ layout(push_constant, std430) uniform PushBlock {
     PositionPush push;
 };
 
-// clang-format off: a line for each binding
+// clang-format off: one line per binding
 layout(set = 0, binding = position_binding_out, std430) writeonly buffer Out {
     uint out_ids[];
 };
@@ -62,8 +62,8 @@ uvec2 offset_of(const uint sequence) {
     return value;
 }
 
-// value * 2^fraction_bits if that is a whole number in int32; everything else, infinities and NaN
-// included, becomes 2^32.
+// value * 2^fraction_bits if that is an integer in int32; everything else, including infinities and
+// NaN, becomes 2^32.
 uvec2 fixed_point(const uint bits) {
     const uint exponent = (bits >> 23) & 255u;
     const uint mantissa = (bits & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The codes of quantised stores: 8-bit floats and int8, and the functions that they share with
-// ggml's blocks of 32 channels (blocks.glsl). Needs interface.h and element.glsl. Declares no
+// Computes the codes of quantised stores: 8-bit floats and int8, and the functions that they share
+// with ggml's blocks of 32 channels (blocks.glsl). Needs interface.h and element.glsl. Declares no
 // binding, push constant or workgroup size. `type` is element_e4m3fn, ...; `n` is the number of
 // elements in a unit.
 //
 // Every device computes the same bytes. Divisions are integer divisions of mantissas, by constants,
 // or are corrected by an exact remainder. Integers and exact factors avoid f32 subnormals where
-// they would matter, so that no device can flush one.
+// flushing would change a result.
 //
 // A block, or a row whose scale is computed, takes three steps:
 //
 //   1. vkrope_extremes of each unit, joined in the order of channels by vkrope_join_extremes.
 //   2. vkrope_block, or vkrope_made_scale.
 //   3. vkrope_block_codes of every 4 channels, or vkrope_codes of vkrope_quotient;
-//      vkrope_codes_by_product mostly avoids the quotient. A given scale has only this step, with
-//      vkrope_times.
+//      vkrope_codes_by_product usually avoids the quotient. A scale from the parameters needs
+//      only this step, with vkrope_times.
 //
 // vkrope_pack_codes packs 4 codes into a word. Codes of 8-bit types are stored unchanged.
 #ifndef VKROPE_QUANTISE_GLSL
@@ -24,11 +24,11 @@
 #error "quantise.glsl: include interface.h and element.glsl first"
 #endif
 
-// Types whose codes count from the smallest channel, and types whose codes count from the channel
-// of the largest magnitude, with its sign.
+// True for types whose codes count from the smallest channel.
 bool vkrope_has_minimum(const uint type) {
     return type == element_q4_1 || type == element_q5_1;
 }
+// True for types whose codes count from the channel of the largest magnitude, with its sign.
 bool vkrope_is_signed_block(const uint type) {
     return type == element_q4_0 || type == element_q5_0;
 }
@@ -45,7 +45,7 @@ uvec4 vkrope_mantissa(const uvec4 magnitude, out ivec4 exponent) {
 }
 
 // Assembles a float from 24 bits of mantissa (or 2^24), an exponent as above, and a sign. Exponents
-// far from any code are limited: numbers below 2^-40 become 0, numbers above 2^41 stay above.
+// far from any code are clamped: numbers below 2^-40 become 0, numbers above 2^41 stay above it.
 uvec4 vkrope_assemble(const uvec4 mantissa, const ivec4 exponent, const uvec4 sign) {
     const ivec4 most = ivec4(168);
     const ivec4 limited = mix(exponent, most, greaterThan(exponent, most));
@@ -56,7 +56,7 @@ uvec4 vkrope_assemble(const uvec4 mantissa, const ivec4 exponent, const uvec4 si
 // ---- Divisions ----
 
 // magnitude * 2^-lift over the divisor of a type (127, 448, 57344; 8, 16, 15, 31), as f32 bits,
-// rounded to nearest even; the result may be subnormal. Infinity stays, and 0.
+// rounded to nearest even; the result may be subnormal. Infinity and 0 are unchanged.
 uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
     ivec4 exponents;
     const uint n = vkrope_mantissa(uvec4(magnitude), exponents).x << 8;
@@ -129,7 +129,7 @@ struct VkropeExtremes {
 // Bits that rank above every number; with the sign bit, below every number.
 const uint vkrope_nothing = 0x7fffffffu;
 
-// The extremes of no channel.
+// The extremes of an empty set of channels.
 VkropeExtremes vkrope_no_extremes(const uint type) {
     VkropeExtremes extremes;
     extremes.most = vkrope_has_minimum(type) ? vkrope_nothing | 0x80000000u : 0u;
@@ -137,7 +137,7 @@ VkropeExtremes vkrope_no_extremes(const uint type) {
     return extremes;
 }
 
-// A rank that ascends with the number; both zeros have the same.
+// A rank that ascends with the number; both zeros have the same rank.
 uint vkrope_rank(const uint bits) {
     return (bits & 0x80000000u) == 0 ? bits : 0u - (bits & 0x7fffffffu);
 }

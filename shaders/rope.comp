@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Rotates Q and K and copies V: index -> load -> rotate -> store. All kernels come from this
-// module: host/kernel specialises it and prunes the code that constants exclude. A branch on a
-// constant thus decides which buffers are bound; put such a condition in a separate `if`.
+// Rotates Q and K and copies V: index -> load -> rotate -> store. Every kernel uses this module:
+// host/kernel specialises it and prunes the code that constants exclude. A branch on a constant
+// thus decides which buffers are bound; put such a condition in a separate `if`.
 //
 // A workgroup has one or more tokens; its lanes are chunks times heads. A lane reads the angles of
 // its chunk once for all its heads of a tensor, or of Q and K. It loads each word once, before it
-// stores it, so in-place calls need nothing else. x counts blocks of tokens, y groups of heads of a
-// token, z sequences or groups of heads.
+// stores it, so that in-place calls need no special code. x counts blocks of tokens, y groups of
+// heads of a token, z sequences or groups of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -94,7 +94,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #include "blocks.glsl"
 #include "staging.glsl"
 
-// Functions have one exit and few callers, since compilers inline all of them.
+// Functions have one return and few callers, since compilers inline all of them.
 
 #define VKROPE_TENSOR(name) q_##name
 #define VKROPE_TENSOR_ROTATES 1
@@ -135,7 +135,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #include "tensor.glsl"
 
-// ---- The share of a lane in a token ----
+// ---- A lane's share of a token ----
 
 const uint q_heads_group = head_lanes * q_batch, k_heads_group = head_lanes * k_batch;
 const bool in_batches = q_batch + k_batch != 0;
@@ -213,9 +213,9 @@ Token rotate_in_batches(const Lane lane, const uint index, const uint z) {
     return token;
 }
 
-// Processes all channels of Q before those of K, although K needs the same angles: the lines of all
-// heads of one tensor stay in a processor's cache from chunk to chunk, those of two tensors may
-// not.
+// Processes all channels of Q before those of K, although K needs the same angles: the cache lines
+// of all heads of one tensor stay in a CPU's cache from chunk to chunk, but those of two tensors
+// may not.
 Token take_all_heads(const Lane lane, const uint index, const uint z) {
     const Token token = vkrope_token(index, z);
     if (q_head_dim != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The axis of a pair, where a token has positions on several axes. Needs interface.h, and the
+// Finds the axis of a pair if tokens have positions on several axes. Needs interface.h, and the
 // constants section_order, leftover_axis and section_0 to section_7 (VKROPE_CONSTANTS). Declares no
 // binding, push constant or workgroup size.
 #ifndef VKROPE_SECTIONS_GLSL

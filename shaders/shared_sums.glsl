@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The tree of norm.glsl over sums that the lanes of a workgroup share. Each sum has two parts, of
-// values and of scaled ones, or one if values cannot overflow. Declares no binding, push constant
-// or workgroup size. Define one macro:
+// Adds sums that the lanes of a workgroup share, in the tree order of norm.glsl. Each sum has two
+// parts, of values and of scaled values, or only the first if values cannot overflow. Declares no
+// binding, push constant or workgroup size. Define one macro:
 //
 //   VKROPE_EXCHANGED(index)    the parts of the shared sums: float
 //
-// Lanes add sums by eights, in stages with a barrier after each, until at most sixteen are left;
-// then every lane adds all of them. So no lane reads many sums, and none keeps sums that wait for
+// Lanes add groups of eight sums, in stages with a barrier after each, until at most sixteen are
+// left; then every lane adds all of them. Thus no lane reads many sums, or keeps sums that wait for
 // others.
 #ifndef VKROPE_SHARED_SUMS_GLSL
 #define VKROPE_SHARED_SUMS_GLSL
@@ -49,7 +49,8 @@ vec2 vkrope_shared_eight(const SharedSums sums, const uint first) {
     return sum;
 }
 
-// The tree over the sums that the stages have left. `levels`, a constant, counts the whole tree's.
+// Adds the sums that the stages have left. `levels`, a constant, counts the levels of the whole
+// tree.
 vec2 vkrope_shared_rest(const uint levels, const SharedSums sums) {
     const uint rest = levels - 3 * VKROPE_STAGES(levels);
     vec2 sum;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows that several lanes store together: Hadamard transform, extremes, codes and bytes. Longer
-// than other files, since all of these functions use the layout of a staged row. Needs interface.h,
+// Stages rows that several lanes store together: Hadamard transform, extremes, codes and bytes.
+// Longer than other files, since all functions use the layout of a staged row. Needs interface.h,
 // element.glsl, norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl. Declares no binding, push
 // constant or workgroup size. Define these macros first:
 //
@@ -22,7 +22,7 @@
 #error "staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl first"
 #endif
 
-// A row and a lane's share of it: lane `lane` of `lanes`.
+// A row, and the lane that processes a share of it: lane `lane` of `lanes`.
 struct VkropeRow {
     uint at, channels, lane, lanes;
 };
@@ -33,8 +33,8 @@ uint vkrope_place(const uint channel) {
     return channel + VKROPE_STAGED_GAPS * (channel / 32 * 4);
 }
 
-// The n channels from `at` on, `stride` apart, as a unit. `stride` is a power of two, and the
-// channel at `at` has none of the n - 1 multiples of it.
+// The n channels from `at` on, `stride` apart, as a unit. `stride` is a power of two, and `at` has
+// none of the bits of (n - 1) * stride.
 Unit vkrope_staged_unit(const uint n, const uint at, const uint stride) {
     uvec4 a = uvec4(VKROPE_STAGED(at), 0, 0, 0), b = uvec4(0);
     if (n >= 2) a.y = VKROPE_STAGED(at + vkrope_place(stride));
@@ -91,8 +91,8 @@ bool vkrope_has_item(const uint count, const VkropeRow row, const uint round) {
 
 // ---- Hadamard ----
 
-// Applies to a unit of n elements those of the `all` levels that stay inside it, and the product if
-// there are no others.
+// Applies to a unit of n elements those of the `all` levels that stay inside it, and the final
+// factor if there are no other levels.
 Unit vkrope_hadamard_inside(const uint n, const uint all, const Unit u) {
     Unit after = vkrope_butterflies(n, all, u);
     if (all != 0 && all <= VKROPE_UNIT_LEVELS(n))
@@ -135,8 +135,8 @@ void vkrope_hadamard_pass(const uint all, const uint level, const uint levels,
 // ---- Types without blocks ----
 
 // The largest magnitude of the lane's channels, as f32 bits. The bits of a NaN are above those of
-// all numbers; a second round then leaves NaNs out. It is a loop, since software devices run both
-// sides of a branch.
+// all numbers; a second round then leaves NaNs out. The code is a loop, since software devices run
+// both sides of a branch.
 uint vkrope_staged_most(const uint type, const VkropeRow row) {
     const uint count = vkrope_quads(row);
     uint most = 0;
@@ -348,7 +348,7 @@ void vkrope_end_blocks(const uint type, const VkropeRow row, const uint shown, c
     }
 }
 
-// Quantises the blocks that a lane has alone.
+// Quantises the blocks that belong to one lane.
 void vkrope_stage_blocks(const uint type, const VkropeRow row) {
     for (uint i = row.lane; i < row.channels / 32; i += row.lanes) {
         VkropeExtremes extremes = vkrope_no_extremes(type);
@@ -417,7 +417,7 @@ uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) 
     } else if (halves % 2 == 0) {
         word = VKROPE_STAGED(row.at + index);
     } else {
-        // Each block has one half more here than in memory. The half after its last one is d, too.
+        // Each block has one more half here than in memory. The half after its last one is d, too.
         const uint at = 2 * index + 2 * index / halves + 1;
         const uint own = VKROPE_STAGED(row.at + at / 2), next = VKROPE_STAGED(row.at + at / 2 + 1);
         word = mix(own, (own >> 16) | (next << 16), at % 2 != 0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One tensor: loads and stores of its units, the addresses of its rows, and the work of a lane on
-// them. Include it once for each tensor. Needs interface.h, element.glsl, pairing.glsl and
-// token.glsl, and the constants of VKROPE_CONSTANTS. With norm.glsl included before it, ops.glsl
-// is part of it. Declares no binding, push constant or workgroup size. Define these macros before
-// each include, which undefines them:
+// Implements one tensor: loads and stores of units, addresses of rows, and the work of a lane.
+// Include it once for each tensor. Needs interface.h, element.glsl, pairing.glsl and token.glsl,
+// and the constants of VKROPE_CONSTANTS. If norm.glsl is included before it, it includes ops.glsl.
+// Declares no binding, push constant or workgroup size. Define these macros before each include,
+// which undefines them:
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
 //                            element_out and batch, and rotary_offset if it rotates; the buffers
@@ -16,7 +16,7 @@
 //   VKROPE_TENSOR_IN_PLACE   its in-place flag, or 0
 //   VKROPE_TENSOR_SCATTERS   a constant: its rows go to the slots of slot_mapping
 //
-// With norm.glsl it includes ops.glsl, which names further macros.
+// ops.glsl documents the macros that it needs in addition.
 #ifndef VKROPE_TENSOR
 #error "tensor.glsl: define VKROPE_TENSOR(name)"
 #endif
@@ -74,7 +74,7 @@ uint T(to)(uint index, const uint z, const Token token) {
 
 // ---- Load and store: a unit that starts at element `at` ----
 
-// Reads a word whose other half another invocation may be merging. In place it reads the output
+// Reads a word whose other half another invocation may be merging. In-place calls read the output
 // binding.
 uint T(load_shared)(uint at) {
     uint w;
@@ -143,7 +143,7 @@ Words T(converted)(Words w) {
 
 #if VKROPE_TENSOR_ROTATES
 // Elements that do not rotate keep their bits if element type and pairing do not change. With
-// rare_branches, only chunks that rotate get here.
+// rare_branches, only chunks that rotate call this function.
 void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
     Unit x0, x1, y0, y1, p, q;
@@ -191,7 +191,7 @@ const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_ROTATES * rotary_dim) 
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
 const uint T(lane_copies) = (T(copying) + chunk_lanes - 1) / chunk_lanes;
 
-// Maps the n-th pass-through channel to its index in the row.
+// Maps the index of a pass-through channel to its channel in the row.
 uint T(around_windows)(uint channel) {
     uint at = channel;
 #if VKROPE_TENSOR_ROTATES
@@ -205,7 +205,7 @@ uint T(around_windows)(uint channel) {
 }
 
 // First channels of the two units of a copied chunk. With an odd number of units, the last chunk
-// has the last unit twice.
+// contains the last unit twice.
 uvec2 T(copied_channels)(uint index) {
     uint a = 2 * index, b = 2 * index + 1;
     if (units_apart != 0) {
@@ -271,9 +271,9 @@ void T(rotate_or_pass)(const Chunk chunk, const uint row, const ChunkWords words
         T(pass)(chunk, row, words.a, words.b);
 }
 
-// Rotates the heads of a batch in a loop: straight code for each head is several times as long, and
-// a GPU waits for instructions that its cache does not hold. `words` are those of the first head;
-// each head is loaded before the previous one is stored.
+// Rotates the heads of a batch in a loop: unrolled code is several times as long, and a GPU waits
+// for instructions that are not in its cache. `words` are those of the first head; each head is
+// loaded before the previous one is stored.
 void T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
                      const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,

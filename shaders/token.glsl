@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A token: its angles, the cache rows of its K and V, and the counter of tokens out of range. Needs
-// interface.h, angles.glsl, and the constants rotary_dim, axes, section_order, angles, phase,
+// Finds the angles of a token and the cache rows of its K and V, and counts tokens out of range.
+// Needs interface.h, angles.glsl, and the constants rotary_dim, axes, section_order, angles, phase,
 // head_groups, positions, scatter, counter and second_parameters (VKROPE_CONSTANTS). Declares no
 // binding, push constant or workgroup size. Define three macros:
 //
@@ -43,7 +43,7 @@ struct Angle {
 struct Token {
     bool covered;     // the angle table covers its position on every axis
     Angle angle;      // with one axis
-    uint head_group;  // the frequencies of its heads
+    uint head_group;  // group of heads that share frequencies
     uint page, line;  // of the cache rows of K and V
     bool stored;      // this dispatch stores its K and V
     bool slot_outside;
@@ -107,7 +107,7 @@ Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout boo
     return angle;
 }
 
-// Finds the cache rows of K and V. Without K and V there may be no slots, and it is not called.
+// Finds the cache rows of K and V. Not called without K and V, when there may be no slots.
 void vkrope_scatter(const uint index, const uint z, inout Token token) {
     const bool wide_slots = vkrope_has(flag_slot_mapping_64);
     const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of a fixed-point fraction of a turn, or of a sum of two angles, with add, subtract
-// and multiply only. Declares only functions and a struct, and needs no other file.
+// Computes cos and sin of a fixed-point fraction of a turn, or of a sum of two angles, with
+// additions, subtractions and multiplications only. Declares only functions and a struct, and needs
+// no other file.
 #ifndef VKROPE_TURNS_GLSL
 #define VKROPE_TURNS_GLSL
 
@@ -16,10 +17,10 @@ struct VkropeTurnFactor {
 //
 // The nearest quarter turn is subtracted in integers. The remaining 30 bits become floats as 18 and
 // 12 bits, both exactly, so that no rounding mode of a conversion matters. x is the angle, within
-// an eighth of a turn, and ax = a * x; each is rounded once, since the first product is exact.
-// sin = x + x^3 P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2) are minimax polynomials of degree 7 and 8;
-// the rounding error of 1 - x^2/2 is added back. Multiplying a inside, and not with the result,
-// saves one rounding.
+// an eighth of a turn, and ax = a * x; each is rounded once, since the first product is exact. sin
+// = x + x^3 P(x^2) and cos = 1 - x^2/2 + x^4 Q(x^2) are minimax polynomials of degree 7 and 8; the
+// rounding error of 1 - x^2/2 is added back. Multiplying by a inside, instead of multiplying the
+// result, saves one rounding.
 void vkrope_cos_sin(const uvec4 turns, const VkropeTurnFactor a, out vec4 c, out vec4 s) {
     const uvec4 quadrant = (turns + 0x20000000u) >> 30;
     const ivec4 rest = ivec4(turns - (quadrant << 30));
@@ -46,7 +47,7 @@ void vkrope_cos_sin(const uvec4 turns, const VkropeTurnFactor a, out vec4 c, out
 }
 
 // a * cos and a * sin of magnitude * fraction; `fraction` is in units of 2^-64 turn, as low and
-// high words. The product wraps like turns; f32 can represent no more than its high word.
+// high words. The product wraps at a whole turn; only its high word matters in f32.
 void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const VkropeTurnFactor a,
                  out vec4 c, out vec4 s) {
     uvec4 carry, lowest;
