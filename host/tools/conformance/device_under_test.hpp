@@ -58,7 +58,7 @@ class DeviceUnderTest {
         Call call;
         ReportedLimits limits = {};
     };
-    /// Called before rotate() records a call; for tests of the coverage of the checks.
+    /// Called before rotate() records a call, and dropped as the device is closed; for tests.
     std::function<void(const Kernel*, const Call&)> on_rotate = {};
     /// Records one call, submits it and waits. Returns its number of dispatches. Throws Refusal.
     std::uint64_t rotate(const KernelCall& call);

@@ -2,8 +2,7 @@
 // The shader variants of create(): steps of 16 bytes, of words and of single elements, with one
 // angle for all pairs of a unit or one for each, from every source, with windows, sections and
 // pages, for one tensor or two, mapped for CPUs and for GPUs. A kernel here runs three calls, whose
-// strides select how it accesses memory. tests/tools/conformance/variant_coverage.cpp lists the
-// variants that are reached.
+// strides select how it accesses memory.
 #include <algorithm>
 
 #include "conformance/builtin/variant_trials.hpp"
