@@ -146,7 +146,7 @@ void add_explain(CommandLine& vkrope) {
     const auto options = std::make_shared<ExplainOptions>();
     add_model_options(command, options->model);
     command.add_text("--svg", "FILE", options->svg,
-                     "Draw it as well: wavelengths, clock hands, decay with distance.");
+                     "Draw it as well: wavelengths, and decay with distance.");
     command.add_flag("--all", options->all,
                      "Print a line for every pair, even if there are more than 64.");
     command.add_flag("--json", options->json, "Write JSON.");

@@ -54,8 +54,7 @@ std::string text_of(const Explanation& explanation, bool all);
 
 nlohmann::ordered_json json_of(const Explanation& explanation);
 
-/// Panels: wavelengths before and after scaling, by axis; the pairs as clock hands; with several
-/// axes the hands over a grid; and how q.k decays with distance.
+/// Two panels: wavelengths before and after scaling, by axis, and how q.k decays with distance.
 std::string svg_of(const Explanation& explanation);
 
 /// (1 / n) sum over j = 1 to n of |S_j|, where S_j is the sum of e^(i m inv_freq[k]) over k < j:

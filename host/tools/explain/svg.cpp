@@ -18,7 +18,6 @@ namespace {
 // Narrow, so that the text is large enough on a phone.
 constexpr double width = 480, margin = 12, panel_width = width - 2 * margin;
 constexpr double plot_height = 300, head_height = 44, gap = 22;
-constexpr double cell = 60, clock_radius = 24, clock_left = 112;
 
 /// Evenly spaced numbers below `count`, including the first and the last, each once.
 std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
@@ -144,143 +143,11 @@ svg::Plot decay(const Explanation& explanation) {
             .bounds = {}};
 }
 
-std::vector<std::uint64_t> clock_positions(double length) {
-    std::vector<std::uint64_t> positions = {0};
-    const auto last = static_cast<std::uint64_t>(std::max(1.0, length - 1));
-    const double decades = std::log10(double(last));
-    for (int i = 0; i < 5; ++i) {
-        const auto position = i == 4 ? last
-                                     : static_cast<std::uint64_t>(
-                                           std::pow(10, std::floor(decades * i / 4 + 1e-9)));
-        if (position > positions.back()) {
-            positions.push_back(position);
-        }
-    }
-    return positions;
-}
-
-double three_digits(double value) {
-    const double step = std::pow(10, std::floor(std::log10(value)) - 2);
-    return std::round(value / step) * step;
-}
-
-/// At position 0 a hand points to the right, or to its phase; it turns counterclockwise.
-void draw_clock(svg::Drawing& drawing, svg::Point centre, const ExplainedPair& pair,
-                double unscaled, std::uint64_t position) {
-    const double inv_freq = pair.inv_freq;
-    const auto tip = [&](double frequency, double length) -> svg::Point {
-        const long double angle = static_cast<long double>(position) * frequency + pair.phase;
-        return {centre.x + length * double(std::cos(angle)),
-                centre.y - length * double(std::sin(angle))};
-    };
-    drawing.circle(centre, clock_radius, "axis");
-    if (unscaled != inv_freq && unscaled != 0) {
-        drawing.line(centre, tip(unscaled, clock_radius - 4), "s1");
-    }
-    drawing.line(centre, tip(inv_freq, clock_radius - 4), "s0");
-}
-
-double clocks_height(const Explanation& explanation) {
-    return head_height + 26 + cell * double(spread(explanation.pairs.size(), 6).size());
-}
-
-void draw_clocks(svg::Drawing& drawing, const Explanation& explanation, double top) {
-    drawing.text({margin, top + 14}, "The pairs as clock hands", "title");
-    drawing.text({margin, top + 32},
-                 scaled(explanation) ? "solid: as the model scales them; dashed: unscaled"
-                                     : "from left to right: later positions",
-                 "quiet");
-    const std::vector<std::uint64_t> positions = clock_positions(explanation.length);
-    for (std::size_t column = 0; column < positions.size(); ++column) {
-        drawing.text({clock_left + cell * (double(column) + 0.5), top + head_height + 14},
-                     fmt::format("{}", positions[column]), "tick", svg::Anchor::middle);
-    }
-    drawing.text({margin, top + head_height + 14}, "position", "tick");
-    double y = top + head_height + 26 + cell / 2;
-    const bool with_unscaled = scaled(explanation);
-    const std::uint32_t axes = explanation.rotation.sections.axes;
-    for (const std::size_t j : spread(explanation.pairs.size(), 6)) {
-        const ExplainedPair& pair = explanation.pairs[j];
-        const bool grouped = explanation.rotation.head_groups > 1;
-        drawing.text({margin, y}, (grouped ? fmt::format("group {}, ", pair.group) : "") +
-                                      fmt::format("pair {}", pair.pair) +
-                                      (axes == 0 ? "" : fmt::format(", axis {}", pair.axis)));
-        drawing.text({margin, y + 15},
-                     std::isinf(pair.wavelength)
-                         ? "never turns"
-                         : "turn in " + svg::number_text(three_digits(pair.wavelength)),
-                     "tick");
-        for (std::size_t column = 0; column < positions.size(); ++column) {
-            draw_clock(drawing, {clock_left + cell * (double(column) + 0.5), y}, pair,
-                       with_unscaled && pair.slower != 1 ? pair.unscaled : 0, positions[column]);
-        }
-        y += cell;
-    }
-}
-
-constexpr std::uint32_t grid_side = 6;
-
-bool has_grid(const Explanation& explanation) {
-    return explanation.rotation.sections.axes >= 2;
-}
-
-double grid_height(const Explanation& explanation) {
-    return has_grid(explanation) ? head_height + grid_side * cell + gap : 0;
-}
-
-/// The pair of an axis in the middle of those that it turns; null if it turns none.
-const ExplainedPair* middle_of(const Explanation& explanation, std::uint32_t axis) {
-    std::vector<const ExplainedPair*> turned;
-    for (const ExplainedPair& pair : explanation.pairs) {
-        if (pair.axis == axis && pair.group == 0) turned.push_back(&pair);
-    }
-    return turned.empty() ? nullptr : turned[turned.size() / 2];
-}
-
-/// One hand for a pair of each of the last two axes, at the first positions of both: where an axis
-/// does not move, its hand stands. Of a sum over axes both frequencies move one hand.
-void draw_grid(svg::Drawing& drawing, const Explanation& explanation, double top) {
-    const std::uint32_t axes = explanation.rotation.sections.axes;
-    const ExplainedPair *down = middle_of(explanation, axes - 2),
-                        *across = middle_of(explanation, axes - 1);
-    const bool sum = explanation.rotation.sections.order == VKROPE_SECTIONS_SUM;
-    drawing.text({margin, top + 14},
-                 fmt::format("A grid: axis {} down, axis {} across", axes - 2, axes - 1), "title");
-    drawing.text(
-        {margin, top + 32},
-        sum ? "both axes turn each pair"
-            : fmt::format("solid: a pair of axis {}; dashed: of axis {}", axes - 2, axes - 1),
-        "quiet");
-    for (std::uint32_t row = 0; row < grid_side; ++row) {
-        for (std::uint32_t column = 0; column < grid_side; ++column) {
-            const svg::Point centre = {clock_left + cell * (column + 0.5),
-                                       top + head_height + cell * (row + 0.5)};
-            const auto hand = [&](double angle, const char* look) {
-                drawing.line(centre,
-                             {centre.x + (clock_radius - 4) * std::cos(angle),
-                              centre.y - (clock_radius - 4) * std::sin(angle)},
-                             look);
-            };
-            drawing.circle(centre, clock_radius, "axis");
-            const double by_row = down ? row * down->inv_freq : 0,
-                         by_column = across ? column * across->inv_freq : 0;
-            if (sum) {
-                hand(by_row + by_column + (down ? down->phase : 0), "s0");
-                continue;
-            }
-            if (across) hand(by_column + across->phase, "s1");
-            if (down) hand(by_row + down->phase, "s0");
-        }
-    }
-}
-
 }  // namespace
 
 std::string svg_of(const Explanation& explanation) {
     const RopeParams& rotation = explanation.rotation;
-    const double clocks_top = margin + head_height + plot_height + gap;
-    const double grid_top = clocks_top + clocks_height(explanation) + gap;
-    const double decay_top = grid_top + grid_height(explanation);
+    const double decay_top = margin + head_height + plot_height + gap;
     // For latent attention, head_dim counts only the rotated channels.
     const bool latent = rotation.q_rotary_offset + rotation.rotary_dim > rotation.head_dim;
     const std::string channels = latent ? fmt::format("{} channels", rotation.rotary_dim)
@@ -292,8 +159,6 @@ std::string svg_of(const Explanation& explanation) {
     drawing.text({margin, margin + 16}, title, "title");
     svg::draw(drawing, wavelengths(explanation),
               {margin, margin + head_height, panel_width, plot_height});
-    draw_clocks(drawing, explanation, clocks_top);
-    if (has_grid(explanation)) draw_grid(drawing, explanation, grid_top);
     svg::draw(drawing, decay(explanation), {margin, decay_top, panel_width, plot_height});
     return drawing.file();
 }

@@ -150,7 +150,6 @@ TEST_CASE("a picture has a curve for what there is to compare, and the same byte
     const std::string scaled = svg_of(explain(rotation));
     CHECK(count_of(scaled, "<polyline class=\"s0\"") == 2);
     CHECK(count_of(scaled, "<polyline class=\"s1\"") == 2);
-    CHECK(count_of(scaled, "<line class=\"s1\"") > 2);  // hands of unscaled pairs
     rotation.inv_freq.assign(16, 0);
     const std::string still = svg_of(explain(rotation));
     CHECK(still.find("nan") == std::string::npos);
@@ -221,7 +220,7 @@ TEST_CASE("phases and head groups: a line for each pair of each group") {
     CHECK(json_of(explanation)["pairs"][7]["head_group"] == 1);
 }
 
-TEST_CASE("a sum over axes: a line for each axis that turns a pair, and a grid") {
+TEST_CASE("a sum over axes: a line for each axis that turns a pair") {
     RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.sections.axes = 3;
@@ -238,14 +237,10 @@ TEST_CASE("a sum over axes: a line for each axis that turns a pair, and a grid")
     const std::string text = text_of(explanation, false);
     CHECK(test::names(text, "3 a token"));
     CHECK(test::names(text, "2 of 3 frequencies"));
-    CHECK(test::names(svg_of(explanation), "grid axis 1 axis 2"));
 }
 
-TEST_CASE("the picture of several axes: frequencies by axis, and the hands over a grid") {
+TEST_CASE("the picture of several axes: frequencies by axis") {
     RopeParams rotation = rotation_of(8, 10000);
-    const std::size_t circles = count_of(svg_of(explain(rotation)), "<circle");
     rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 2, {4, 4}, 0};
-    const std::string picture = svg_of(explain(rotation));
-    CHECK(test::names(picture, "axis 0 axis 1"));
-    CHECK(count_of(picture, "<circle") >= circles + 36);
+    CHECK(test::names(svg_of(explain(rotation)), "axis 0 axis 1"));
 }
