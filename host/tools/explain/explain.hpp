@@ -41,8 +41,8 @@ inline bool one_each(const Explanation& explanation) {
     return explanation.pairs.size() == explanation.rotation.rotary_dim / 2;
 }
 
-/// The windows of a rotation as JSON, [{offset, rotary_dim}, ...], offsets from the rotary offset.
-nlohmann::ordered_json windows_json(const RopeParams& rotation);
+/// The fields of a rotation that every command prints, and the warnings of its reader.
+nlohmann::ordered_json rotation_json(const RopeParams& rotation);
 
 /// The frequencies by which the pairs of the first head group turn if all axes move by one.
 std::vector<double> joint_frequencies(const RopeParams& rotation);

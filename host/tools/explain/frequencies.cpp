@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 // vkrope frequencies: prints a model's RoPE as numbers, or writes its rotary matrix: the sines and
 // cosines of consecutive positions.
-#include <fmt/ranges.h>
-
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <span>
 #include <vector>
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
-#include "cli/ops_text.hpp"
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
 #include "explain/explain.hpp"
@@ -105,70 +101,11 @@ nlohmann::ordered_json json_of(const Sections& sections) {
 }
 
 nlohmann::ordered_json frequencies_json(const RopeParams& rotation) {
-    return {{"head_dim", rotation.head_dim},
-            {"rotary_dim", rotation.rotary_dim},
-            {"q_rotary_offset", rotation.q_rotary_offset},
-            {"k_rotary_offset", rotation.k_rotary_offset},
-            {"windows", windows_json(rotation)},
-            {"pairing", word_for(pairings, rotation.pairing)},
-            {"rope_type", rotation.rope_type},
-            {"rotates", !rotation.no_rope},
-            {"attention_factor", rotation.attention_factor},
-            {"softmax_scale", rotation.softmax_scale},
-            {"sections", json_of(rotation.sections)},
-            {"ops", ops_json(rotation.ops)},
-            {"head_groups", rotation.head_groups},
-            {"inv_freq", rotation.inv_freq},
-            {"phase", rotation.phase},
-            {"warnings", rotation.warnings}};
-}
-
-/// Empty if there is one.
-std::string windows_text(const RopeParams& rotation) {
-    const std::vector<Window> windows = windows_of(rotation);
-    std::string text;
-    for (const Window& window : windows) {
-        text += fmt::format("{}{} channels from {}", text.empty() ? "" : ", ", window.rotary_dim,
-                            window.offset);
-    }
-    return windows.size() == 1 ? "" : fmt::format("windows           {}\n", text);
-}
-
-std::string text_of(const Sections& sections) {
-    if (sections.axes == 0) {
-        return "one position a token";
-    }
-    if (sections.order == VKROPE_SECTIONS_SUM) {
-        return fmt::format("{} axes, whose angles are added in every pair", sections.axes);
-    }
-    return fmt::format("{} axes, {} sections of {} pairs", sections.axes,
-                       sections.order == VKROPE_SECTIONS_INTERLEAVED ? "interleaved" : "sequential",
-                       fmt::join(sections.pairs, sections.pairs + sections.axes, ", "));
-}
-
-std::string table_of(const RopeParams& rotation) {
-    std::string steps = model_steps_text(rotation);
-    if (!steps.empty()) {
-        steps = fmt::format("steps             {}\n", steps);
-    }
-    if (rotation.no_rope) {
-        return fmt::format("head_dim          {}\n{}This layer has no RoPE.\n", rotation.head_dim,
-                           steps);
-    }
-    std::string table = fmt::format(
-        "rope type         {}\nhead_dim          {}\nrotary_dim        {}, from channel {} of Q "
-        "and {} of K, {}\n{}"
-        "positions         {}\nattention factor  {:.17g}\nsoftmax scale     {:.17g}\n{}\n{:>5}  "
-        "{:<24}  wavelength (positions)\n",
-        rotation.rope_type, rotation.head_dim, rotation.rotary_dim, rotation.q_rotary_offset,
-        rotation.k_rotary_offset, word_for(pairings, rotation.pairing), windows_text(rotation),
-        text_of(rotation.sections), rotation.attention_factor, rotation.softmax_scale, steps, "j",
-        "inv_freq (radians)");
-    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
-        table += fmt::format("{:>5}  {:<24.17g}  {:.8g}\n", j, rotation.inv_freq[j],
-                             2 * std::numbers::pi / rotation.inv_freq[j]);
-    }
-    return table;
+    nlohmann::ordered_json json = rotation_json(rotation);
+    json.update({{"sections", json_of(rotation.sections)},
+                 {"inv_freq", rotation.inv_freq},
+                 {"phase", rotation.phase}});
+    return json;
 }
 
 ExitCode print_frequencies(const FrequenciesOptions& options) {
@@ -182,7 +119,7 @@ ExitCode print_frequencies(const FrequenciesOptions& options) {
     if (options.json) {
         write_json_of_17_digits(frequencies_json(rotation));
     } else if (!options.matrix) {
-        write_output(table_of(rotation));
+        write_output(text_of(explain(rotation), true));
     }
     return ExitCode::success;
 }

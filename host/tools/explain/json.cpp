@@ -17,8 +17,7 @@ nlohmann::ordered_json known(double value) {
                                                : nlohmann::ordered_json(value);
 }
 
-}  // namespace
-
+/// Offsets from the rotary offset.
 nlohmann::ordered_json windows_json(const RopeParams& rotation) {
     nlohmann::ordered_json windows = nlohmann::ordered_json::array();
     for (const Window& window : windows_of(rotation)) {
@@ -26,6 +25,24 @@ nlohmann::ordered_json windows_json(const RopeParams& rotation) {
         windows.push_back({{"offset", window.offset}, {"rotary_dim", window.rotary_dim}});
     }
     return windows;
+}
+
+}  // namespace
+
+nlohmann::ordered_json rotation_json(const RopeParams& rotation) {
+    return {{"rope_type", rotation.rope_type},
+            {"rotates", !rotation.no_rope},
+            {"head_dim", rotation.head_dim},
+            {"rotary_dim", rotation.rotary_dim},
+            {"q_rotary_offset", rotation.q_rotary_offset},
+            {"k_rotary_offset", rotation.k_rotary_offset},
+            {"windows", windows_json(rotation)},
+            {"pairing", word_for(pairings, rotation.pairing)},
+            {"attention_factor", rotation.attention_factor},
+            {"softmax_scale", rotation.softmax_scale},
+            {"head_groups", rotation.head_groups},
+            {"ops", ops_json(rotation.ops)},
+            {"warnings", rotation.warnings}};
 }
 
 nlohmann::ordered_json json_of(const Explanation& explanation) {
@@ -47,27 +64,17 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
             never.push_back(j);
         }
     }
-    return {{"rope_type", rotation.rope_type},
-            {"rotates", !rotation.no_rope},
-            {"head_dim", rotation.head_dim},
-            {"rotary_dim", rotation.rotary_dim},
-            {"q_rotary_offset", rotation.q_rotary_offset},
-            {"k_rotary_offset", rotation.k_rotary_offset},
-            {"windows", windows_json(rotation)},
-            {"pairing", word_for(pairings, rotation.pairing)},
-            {"base", known(rotation.base)},
-            {"length", rotation.max_position > 0 ? nlohmann::ordered_json(rotation.max_position)
-                                                 : nlohmann::ordered_json(nullptr)},
-            {"turns_within", explanation.length},
-            {"attention_factor", rotation.attention_factor},
-            {"q_dot_k_factor", rotation.attention_factor * rotation.attention_factor},
-            {"softmax_scale", rotation.softmax_scale},
-            {"position_axes", std::max(rotation.sections.axes, 1u)},
-            {"head_groups", rotation.head_groups},
-            {"ops", ops_json(rotation.ops)},
-            {"pairs", pairs},
-            {"pairs_without_a_turn", never},
-            {"warnings", rotation.warnings}};
+    nlohmann::ordered_json json = rotation_json(rotation);
+    json.update(
+        {{"base", known(rotation.base)},
+         {"length", rotation.max_position > 0 ? nlohmann::ordered_json(rotation.max_position)
+                                              : nlohmann::ordered_json(nullptr)},
+         {"turns_within", explanation.length},
+         {"q_dot_k_factor", rotation.attention_factor * rotation.attention_factor},
+         {"position_axes", std::max(rotation.sections.axes, 1u)},
+         {"pairs", pairs},
+         {"pairs_without_a_turn", never}});
+    return json;
 }
 
 }  // namespace vkrope::tools
