@@ -33,7 +33,7 @@ VKROPE_CONSTANT binding_v_out = 13;
 VKROPE_CONSTANT binding_q_scales_out = 14;  // computed scales of rows
 VKROPE_CONSTANT binding_k_scales_out = 15;
 VKROPE_CONSTANT binding_v_scales_out = 16;
-VKROPE_CONSTANT binding_status = 17;   // counter of tokens out of range: position or slot
+VKROPE_CONSTANT binding_out_of_range = 17;   // counter of tokens out of range: position or slot
 VKROPE_CONSTANT binding_turns = 18;    // uniforms: constants for computed angles
 VKROPE_CONSTANT binding_texture = 19;  // rows of the angle table
 VKROPE_CONSTANT binding_count = 20;
@@ -42,7 +42,7 @@ VKROPE_CONSTANT binding_count = 20;
 VKROPE_CONSTANT position_binding_source = binding_q_in;  // 64-bit ids, or cu_seqlens
 VKROPE_CONSTANT position_binding_offsets = binding_ids;
 VKROPE_CONSTANT position_binding_out = binding_q_out;
-VKROPE_CONSTANT position_binding_status = binding_status;
+VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
 
 // Specialisation constants. They differ between kernels, or between the pipelines of a kernel.
 // Tables expand to X(id, name, default), in the order of ids. Id 0 is the workgroup size:
@@ -258,7 +258,7 @@ VKROPE_CONSTANT offset_k_scales = 7;
 VKROPE_CONSTANT offset_v_scales = 8;
 VKROPE_CONSTANT offset_ids = 9;
 VKROPE_CONSTANT offset_slots = 10;
-VKROPE_CONSTANT offset_status = 11;
+VKROPE_CONSTANT offset_out_of_range = 11;
 VKROPE_CONSTANT offset_table = 12;
 VKROPE_CONSTANT offset_parameters = 13;
 VKROPE_CONSTANT offset_q_scales_out = 14;

@@ -3,12 +3,12 @@
 // chunks.glsl, norm.glsl, tensor.glsl for the tensors q_, k_ and v_, and the files that those need.
 // Declares no binding, push constant or workgroup size. Define this macro first:
 //
-//   VKROPE_STATUS_WORD(index)  the counter of tokens outside a table or cache: uint
+//   VKROPE_OUT_OF_RANGE_WORD(index)  the counter of tokens outside a table or cache: uint
 #ifndef VKROPE_OPS_LANES_GLSL
 #define VKROPE_OPS_LANES_GLSL
 
-#ifndef VKROPE_STATUS_WORD
-#error "ops_lanes.glsl: define VKROPE_STATUS_WORD(index)"
+#ifndef VKROPE_OUT_OF_RANGE_WORD
+#error "ops_lanes.glsl: define VKROPE_OUT_OF_RANGE_WORD(index)"
 #endif
 #if !defined(VKROPE_CHUNKS_GLSL) || !defined(VKROPE_NORM_GLSL)
 #error "ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first"
@@ -46,7 +46,7 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
     }
     if (counter != 0) {
         if (head_lane == 0 && vkrope_counts(token, z))
-            atomicAdd(VKROPE_STATUS_WORD(VKROPE_OFFSET(offset_status)), 1);
+            atomicAdd(VKROPE_OUT_OF_RANGE_WORD(VKROPE_OFFSET(offset_out_of_range)), 1);
     }
 }
 
@@ -95,7 +95,7 @@ void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_la
     if (counter != 0) {
         if (gl_WorkGroupID.y == 0 && chunk_lane == 0 && head_lane == 0 && in_call &&
             vkrope_counts(token, z))
-            atomicAdd(VKROPE_STATUS_WORD(VKROPE_OFFSET(offset_status)), 1);
+            atomicAdd(VKROPE_OUT_OF_RANGE_WORD(VKROPE_OFFSET(offset_out_of_range)), 1);
     }
 }
 

@@ -23,8 +23,8 @@ layout(set = 0, binding = position_binding_source, std430) readonly buffer Sourc
 layout(set = 0, binding = position_binding_offsets, std430) readonly buffer Offsets {
     uint offsets[];
 };
-layout(set = 0, binding = position_binding_status, std430) buffer Status {
-    uint status[];
+layout(set = 0, binding = position_binding_out_of_range, std430) buffer OutOfRange {
+    uint out_of_range[];
 };
 // clang-format on
 
@@ -115,7 +115,7 @@ void main() {
             position = fixed_point(source[(push.offsets & 0xffu) + index]);
         const bool inside = position.y == 0u - (position.x >> 31);
         if (!inside && member && has(position_flag_count))
-            atomicAdd(status[(push.offsets >> 16) & 0xffu], 1);
+            atomicAdd(out_of_range[(push.offsets >> 16) & 0xffu], 1);
         out_ids[(push.offsets >> 24) + index] = !member ? 0u : inside ? position.x : 0x80000000u;
     }
 }

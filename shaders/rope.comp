@@ -52,7 +52,7 @@ VKROPE_BUFFER(readonly, binding_slot_mapping, uint, slot_mapping)
 VKROPE_BUFFER(readonly, binding_table, uvec4, table_wide)
 VKROPE_BUFFER(readonly, binding_table, uint, table_word)
 VKROPE_BUFFER(readonly, binding_table_sin, uint, table_sin)
-VKROPE_BUFFER(, binding_status, uint, status)
+VKROPE_BUFFER(, binding_out_of_range, uint, out_of_range)
 layout(set = 0, binding = binding_turns, std140) uniform Turns {
     uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2 * head_groups *
                                         (phase + (section_order == sections_sum ? axes : 1))];
@@ -73,7 +73,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TURN_WORDS(index) turns[index]
 #define VKROPE_ID_WORD(index) ids[index]
 #define VKROPE_SLOT_WORD(index) slot_mapping[index]
-#define VKROPE_STATUS_WORD(index) status[index]
+#define VKROPE_OUT_OF_RANGE_WORD(index) out_of_range[index]
 #define VKROPE_PARAMETER_WORD(index) parameters_word[index]
 #define VKROPE_PARAMETER_QUAD(index) parameters_wide[index]
 #define VKROPE_EXCHANGED(index) exchange[index]
@@ -303,7 +303,7 @@ void serve(const uint index, const uint z, const uint chunk_lane, const uint hea
     }
     if (counter != 0) {
         if (gl_WorkGroupID.y == 0 && chunk_lane == 0 && head_lane == 0 && vkrope_counts(token, z))
-            atomicAdd(VKROPE_STATUS_WORD(VKROPE_OFFSET(offset_status)), 1);
+            atomicAdd(VKROPE_OUT_OF_RANGE_WORD(VKROPE_OFFSET(offset_out_of_range)), 1);
     }
 }
 

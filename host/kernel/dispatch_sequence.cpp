@@ -148,10 +148,10 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.slot_first = box.first.pages * resolved.page_size + box.first.rows;
     push.slot_rows = (box.count.pages - 1) * resolved.page_size + box.count.rows;
     if (push.flags & (shader::flag_count_positions | shader::flag_count_slots))
-        bindings.of[shader::binding_status] = resolved.status;
+        bindings.of[shader::binding_out_of_range] = resolved.out_of_range;
     bindings.of[shader::binding_table] = resolved.table;
     bindings.of[shader::binding_table_sin] = resolved.table_sin;
-    offsets.of[shader::offset_status] = resolved.status_offset;
+    offsets.of[shader::offset_out_of_range] = resolved.out_of_range_offset;
     offsets.of[shader::offset_table] = resolved.table_offset;
     offsets.pack(push.offsets);
     const AngleTableLayout& plan = *call.angles.layout;

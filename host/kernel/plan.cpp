@@ -186,14 +186,14 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
 Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     Result<Jobs> result;
     Jobs& jobs = result.value;
-    if (!kernel.binds.has(shader::binding_status) && call.status.buffer) {
+    if (!kernel.binds.has(shader::binding_out_of_range) && call.out_of_range.buffer) {
         result.status = error(VKROPE_ERROR_LIMIT_EXCEEDED,
                               "out_of_range: the kernel then binds %u storage buffers, but the "
                               "device allows %u (maxPerStageDescriptorStorageBuffers)",
                               kernel.storage_buffers_to_count, kernel.max_storage_buffers);
         return result;
     }
-    const bool counts = call.status.buffer != VK_NULL_HANDLE;
+    const bool counts = call.out_of_range.buffer != VK_NULL_HANDLE;
     bool left[tensor_count];  // tensors without a job
     for (const TensorIndex t : every_tensor) left[t] = call.tensor[t].heads != 0;
     // A V in place without ops needs no copy; alone, its tokens are still counted.

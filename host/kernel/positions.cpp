@@ -182,7 +182,7 @@ Descriptors descriptors_of(const Buffers& buffers) noexcept {
     descriptors.buffers[shader::position_binding_out] = buffers.out.bound;
     descriptors.buffers[shader::position_binding_source] = or_out(buffers.source);
     descriptors.buffers[shader::position_binding_offsets] = or_out(buffers.offsets);
-    descriptors.buffers[shader::position_binding_status] = or_out(buffers.counter);
+    descriptors.buffers[shader::position_binding_out_of_range] = or_out(buffers.counter);
     return descriptors;
 }
 

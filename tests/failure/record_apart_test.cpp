@@ -72,10 +72,10 @@ TEST_CASE(
     REQUIRE(two.size() == 2);
     check_bound(two[0], shader::binding_q_in, host.q, 0, 7 * 8 * 256);
     check_bound(two[0], shader::binding_q_out, host.q_out, 0, 7 * 8 * 256);
-    check_bound(two[0], shader::binding_status, host.words, 0, 4);
+    check_bound(two[0], shader::binding_out_of_range, host.words, 0, 4);
     check_bound(two[1], shader::binding_q_in, host.k, 0, 7 * 2 * 256);
     check_bound(two[1], shader::binding_q_out, host.k_out, 0, 7 * 2 * 256);
-    check_bound(two[1], shader::binding_status, host.k_out, 0, 7 * 2 * 256);
+    check_bound(two[1], shader::binding_out_of_range, host.k_out, 0, 7 * 2 * 256);
     CHECK(pushed(two[0]).heads == 8);
     CHECK(pushed(two[1]).heads == 2);
     CHECK(pushed(two[0]).flags == shader::flag_count_positions);

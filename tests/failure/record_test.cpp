@@ -81,7 +81,8 @@ TEST_CASE(
         check_bound(dispatch, shader::binding_k_in, host.k, 0, k_bytes);
         check_bound(dispatch, shader::binding_k_out, host.k_out, 0, k_bytes);
         check_bound(dispatch, shader::binding_ids, host.words, ids_at, 1036 + 4 * 15 - ids_at);
-        check_bound(dispatch, shader::binding_status, host.words, status_at, 2056 - status_at);
+        check_bound(dispatch, shader::binding_out_of_range, host.words, status_at,
+                    2056 - status_at);
         const VkDescriptorImageInfo& image = dispatch.descriptors.at(shader::binding_texture).image;
         CHECK(image.imageView == host.view);
         CHECK(image.imageLayout == VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
@@ -100,7 +101,7 @@ TEST_CASE(
             {shader::offset_q_in, (200 - q_at) / 2},
             {shader::offset_q_out, (200 - q_at) / 2},
             {shader::offset_ids, (1036 - ids_at) / 4},
-            {shader::offset_status, (2052 - status_at) / 4}};
+            {shader::offset_out_of_range, (2052 - status_at) / 4}};
         for (std::uint32_t which = 0; which < 16; ++which)
             CHECK(offset_of(push, which) == offsets[which]);
         CHECK(push.index_z == 10);
@@ -126,7 +127,7 @@ TEST_CASE(
          {shader::binding_q_in, shader::binding_k_in, shader::binding_slot_mapping})
         check_bound(dispatch, read, host.q, 0, bytes);
     for (const auto written :
-         {shader::binding_q_out, shader::binding_k_out, shader::binding_status})
+         {shader::binding_q_out, shader::binding_k_out, shader::binding_out_of_range})
         check_bound(dispatch, written, host.q_out, 0, bytes);
     check_bound(dispatch, shader::binding_table, host.words, 4096,
                 angle_plan(VKROPE_ANGLES_DIRECT_BUFFER).bytes);

@@ -244,7 +244,8 @@ void Model::count(const Row& token, std::uint32_t z, bool slot_outside) {
     if (!(positions && position_outside) &&
         !(slots && slot_outside && (positions || !position_outside)))
         return;
-    const Byte counter = byte(shader::binding_status, offset(shader::offset_status) * 4, 4);
+    const Byte counter = byte(shader::binding_out_of_range, offset(shader::offset_out_of_range) * 4,
+                              4);
     REQUIRE(counter ==
             Byte{scenario_.call.out_of_range.buffer, scenario_.call.out_of_range.offset});
     ++counts_[scenario_.at(token)];

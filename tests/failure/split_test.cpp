@@ -15,7 +15,7 @@ namespace {
 
 bool writes(std::uint32_t binding) {
     return binding == shader::binding_q_out || binding == shader::binding_k_out ||
-           binding == shader::binding_v_out || binding == shader::binding_status;
+           binding == shader::binding_v_out || binding == shader::binding_out_of_range;
 }
 
 bool must_wait(const Command& later, const Command& earlier) {

@@ -266,9 +266,9 @@ cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
     "$SCRATCH/whole.comp" >"$SCRATCH/whole.log" 2>&1 ||
     { wrong 'rope.comp does not compile with the installed files:' && cat "$SCRATCH/whole.log"; }
 
-status='#define VKROPE_STATUS_WORD(index) their_cos[index]'
+status='#define VKROPE_OUT_OF_RANGE_WORD(index) their_cos[index]'
 files='interface.h ops_lanes.glsl'
-refuses 'ops_lanes.glsl: define VKROPE_STATUS_WORD(index)' no_status_word '' ''
+refuses 'ops_lanes.glsl: define VKROPE_OUT_OF_RANGE_WORD(index)' no_status_word '' ''
 refuses 'ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first' \
     no_tensors "$status" ''
 

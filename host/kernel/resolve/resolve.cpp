@@ -124,8 +124,8 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
             return {s, {}};
     }
     if (call.out_of_range.buffer != VK_NULL_HANDLE) {
-        if (Status s = bind_words("out_of_range", call.out_of_range, 4, limits, resolved.status,
-                                  resolved.status_offset);
+        if (Status s = bind_words("out_of_range", call.out_of_range, 4, limits,
+                                  resolved.out_of_range, resolved.out_of_range_offset);
             !s)
             return {s, {}};
     }

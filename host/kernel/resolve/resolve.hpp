@@ -27,11 +27,11 @@ struct ResolvedCall {
     ResolvedTensor tensor[tensor_count];
     View ids, slot_mapping;  ///< unused ones have no buffer
     VkDescriptorBufferInfo table = {}, table_sin = {},
-                           status = {};  ///< as bound; unused ones are null
+                           out_of_range = {};  ///< as bound; unused ones are null
     std::uint32_t table_offset = 0, table_sin_offset = 0,
-                  status_offset = 0;  ///< words from the start of the binding
-    std::uint32_t ids_axis = 0;       ///< stride of axes, in words
-    std::uint32_t position_step = 0;  ///< implicit: from one sequence to the next
+                  out_of_range_offset = 0;  ///< words from the start of the binding
+    std::uint32_t ids_axis = 0;             ///< stride of axes, in words
+    std::uint32_t position_step = 0;        ///< implicit: from one sequence to the next
     std::uint32_t page_size = 1;
     float gain = 1;                          ///< multiplies cos and sin
     VkDescriptorBufferInfo parameters = {};  ///< as bound; without any, null

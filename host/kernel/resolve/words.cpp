@@ -100,8 +100,9 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     }
     Words written[4];
     std::size_t written_count = 0;
-    if (resolved.status.buffer)
-        written[written_count++] = words_of("out_of_range", call.out_of_range, resolved.status);
+    if (resolved.out_of_range.buffer)
+        written[written_count++] = words_of("out_of_range", call.out_of_range,
+                                            resolved.out_of_range);
     for (const TensorIndex t : every_tensor) {
         const VkDescriptorBufferInfo& where = call.scales_out[t];
         if (resolved.tensor[t].scales_out)

@@ -134,16 +134,16 @@ BindingList bindings_of_three() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
                          shader::binding_k_out, shader::binding_v_in, shader::binding_v_out,
                          shader::binding_ids, shader::binding_slot_mapping,
-                         shader::binding_status});
+                         shader::binding_out_of_range});
 }
 BindingList bindings_of_two() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
                          shader::binding_k_out, shader::binding_ids, shader::binding_slot_mapping,
-                         shader::binding_status});
+                         shader::binding_out_of_range});
 }
 BindingList bindings_of_one() noexcept {
-    return storage_list(
-        {shader::binding_q_in, shader::binding_q_out, shader::binding_ids, shader::binding_status});
+    return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_ids,
+                         shader::binding_out_of_range});
 }
 
 // Returns all bindings of all kernels without ops.

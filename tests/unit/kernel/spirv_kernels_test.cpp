@@ -104,7 +104,7 @@ TEST_CASE("a kernel binds what its constants ask for") {
                 expect(kind.has_k && v.scatter != 0, shader::binding_slot_mapping);
                 expect(kind.turns && !turns && !textured, shader::binding_table);
                 expect(kind.angles >= shader::angles_cos_sin_cache, shader::binding_table_sin);
-                expect(counts, shader::binding_status);
+                expect(counts, shader::binding_out_of_range);
                 expect(turns, shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
                 expect(textured, shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE);
                 std::map<std::uint32_t, VkDescriptorType> found;
