@@ -70,7 +70,7 @@ class DeviceRun {
                 return;
             }
             if (line->contains("traits")) {
-                report_.traits = traits_of(line->at("traits"));
+                line->at("traits").get_to(report_.traits);
                 job_.traits = report_.traits;
             } else if (line->contains("begun")) {
                 if (begun == group.checks.size() ||
@@ -80,7 +80,7 @@ class DeviceRun {
                 }
                 ++begun;
             } else if (line->contains("outcome") && done < begun) {
-                Outcome outcome = outcome_of(line->at("outcome"));
+                auto outcome = line->at("outcome").get<Outcome>();
                 lost = outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed;
                 judged_ += lost ? 0 : 1;
                 if (lost) {

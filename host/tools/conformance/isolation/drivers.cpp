@@ -83,8 +83,8 @@ Listing list_devices(const std::vector<std::string>& command, const std::string&
                                     line->at("failure").get<std::string>());
         } else if (line->contains("devices")) {
             for (const Json& device : line->at("devices")) {
-                listing.devices.push_back(
-                    {device_of(device), std::to_string(listing.devices.size()), manifest});
+                listing.devices.push_back({device.get<tools::KnownDevice>(),
+                                           std::to_string(listing.devices.size()), manifest});
             }
         }
     }

@@ -14,11 +14,15 @@
 #include <cstdlib>
 
 #include "cli/signals.hpp"
+#include "cli/terminal.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
 #include "conformance/isolation/messages.hpp"
 
 namespace vkrope::conformance {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, device, manifest, group, traits)
+
 namespace {
 
 using Json = nlohmann::json;
@@ -79,8 +83,10 @@ Outcome run_check(Check& check, DeviceUnderTest& device) {
 void list_devices(const DeviceOptions& options) {
     Json found = Json::array();
     const DeviceList devices = tools::value_of(DeviceList::make(options), tools::Subject::device);
-    for (const DeviceInfo& device : devices) {
-        found.push_back(message_of(device));
+    for (tools::KnownDevice device : devices) {
+        device.name = tools::printable(device.name);
+        device.driver = tools::printable(device.driver);
+        found.push_back(device);
     }
     send({{"devices", std::move(found)}});
 }
@@ -88,7 +94,7 @@ void list_devices(const DeviceOptions& options) {
 void run_group(DeviceOptions options, const Group& group, const std::optional<Traits>& known) {
     DeviceUnderTest device(std::move(options), known);
     if (!known) {
-        send({{"traits", message_of(device.traits())}});
+        send({{"traits", device.traits()}});
     }
     for (const std::unique_ptr<Check>& check : group.checks) {
         send({{"begun", check->id()}});
@@ -100,7 +106,7 @@ void run_group(DeviceOptions options, const Group& group, const std::optional<Tr
             send({{"interrupted", interrupted_by()}});
             return;
         }
-        send({{"outcome", message_of(outcome)}});
+        send({{"outcome", outcome}});
         if (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed) {
             finish();  // to close a device that is lost or busy may never end
         }
@@ -117,10 +123,8 @@ std::map<std::string, std::string> with_driver(const std::string& manifest) {
 }
 
 std::map<std::string, std::string> environment_of(const Job& job) {
-    const Json json = {{"parent", ::getpid()},
-                       {"device", job.device},
-                       {"group", job.group},
-                       {"traits", job.traits ? message_of(*job.traits) : Json()}};
+    Json json = job;
+    json["parent"] = ::getpid();
     std::map<std::string, std::string> environment = with_driver(job.manifest);
     environment[job_variable] = json.dump(-1, ' ', true, Json::error_handler_t::replace);
     return environment;
@@ -140,12 +144,7 @@ std::optional<Job> job_of_this_process() {
     if (::getppid() != json.at("parent").get<pid_t>()) {  // which has ended before
         ::_exit(static_cast<int>(ExitCode::bad_file));
     }
-    Job job = {.device = json.at("device").get<std::string>(),
-               .group = json.at("group").get<std::string>()};
-    if (const Json& traits = json.at("traits"); !traits.is_null()) {
-        job.traits = traits_of(traits);
-    }
-    return job;
+    return json.get<Job>();
 }
 
 void work(const Job& job, DeviceOptions options, const std::function<Group()>& find_group) {
