@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The content of angle tables.
+// Computes the content of angle tables.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,9 +14,9 @@
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;  // what printf's %llu takes everywhere
+using ull = unsigned long long;  // the type of %llu on every platform
 
-/// Writes table rows one after another; never reads what it wrote.
+/// Writes table rows in order; never reads them back.
 class RowWriter {
    public:
     RowWriter(const vkrope_rope_params& rotation, void* memory) noexcept
@@ -27,7 +27,7 @@ class RowWriter {
         }
     }
 
-    /// cos and sin of position * inv_freq + phase, times the attention factor.
+    /// Writes cos and sin of position * inv_freq + phase, times the attention factor.
     void row(std::int64_t position) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq_count; ++j) {
             write(rotation_.precision == VKROPE_ANGLE_PRECISION_EXACT
@@ -38,7 +38,7 @@ class RowWriter {
         }
     }
 
-    /// cos and sin of position * inv_freq.
+    /// Writes cos and sin of position * inv_freq.
     void plain_row(std::uint64_t position) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq_count; ++j)
             write(table_entry(position * fraction(j), 1));
@@ -64,11 +64,11 @@ class RowWriter {
 
     const vkrope_rope_params& rotation_;
     float* next_;
-    // Fractions of the first pairs: enough for head_dim 512, small enough for any stack.
+    // Cached fractions of the first pairs: enough for head_dim 512, small enough for any stack.
     std::array<std::uint64_t, 256> fractions_ = {}, phases_ = {};
 };
 
-/// Rows beyond those of positions from 0 on are for -1 and below.
+/// Returns the position of a row. The rows after those of positions 0 and up are for -1 and down.
 std::int64_t direct_position(const AngleTableLayout& plan, std::uint64_t row) noexcept {
     const auto position = std::int64_t(row);
     return row < plan.rows ? position : std::int64_t(plan.rows) - 1 - position;
@@ -102,9 +102,9 @@ void fill_texture_line(const AngleTableLayout& plan, std::uint32_t line,
     }
 }
 
-/// Writes what vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from radians_high on, the
-/// two parts of the attention factor, then the fractions of a turn, with those of phases after
-/// those of each head group.
+/// Writes the constants that vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from
+/// radians_high on, the two parts of the attention factor, then the fractions of a turn, with those
+/// of phases after those of each head group.
 void write_turns(const vkrope_rope_params& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
     const double factor = rotation.attention_factor,

@@ -19,7 +19,7 @@ constexpr std::uint64_t max_buffer_bytes =
 constexpr std::uint64_t texel_bytes = 4 * sizeof(float);
 constexpr std::uint64_t pair_bytes = 2 * sizeof(float);
 
-using ull = unsigned long long;  // what printf's %llu takes everywhere
+using ull = unsigned long long;  // the type of %llu on every platform
 
 struct TextureShape {
     std::uint64_t width = 0;
@@ -115,15 +115,16 @@ Status check_sum(const Sections& sections) noexcept {
                      max_axes);
     for (std::uint32_t i = 0; i < max_axes; ++i) {
         if (sections.pairs[i] != 0)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "rotation.sections.pairs[%u] is %u: in a sum every axis turns every pair, "
-                         "so it must be 0",
-                         i, sections.pairs[i]);
+            return error(
+                VKROPE_ERROR_INVALID_ARGUMENT,
+                "rotation.sections.pairs[%u] is %u: in a sum every axis rotates every pair, "
+                "so it must be 0",
+                i, sections.pairs[i]);
     }
     return {};
 }
 
-// Frequencies, or phases: numbers that become fractions of a turn.
+// Checks frequencies or phases, which become fractions of a turn.
 Status check_radians(const char* name, const double* radians, std::size_t given,
                      std::uint64_t count, const char* shape) noexcept {
     if (given != count)
@@ -173,7 +174,7 @@ Status check(const vkrope_rope_params& rotation) noexcept {
             !s)
             return s;
     }
-    // Outside this range, products with it could overflow or lose precision.
+    // Outside this range, products with the factor could overflow or lose precision.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.attention_factor is %g: it must be 2^-64 to 2^64",

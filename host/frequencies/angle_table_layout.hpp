@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the layout of an angle table and its content rest on: the rules for a rotation and a plan.
+// Declares the rules for a rotation and an angle layout that planning and filling share.
 #pragma once
 
 #include "vkrope/vkrope.hpp"
@@ -8,18 +8,19 @@ namespace vkrope {
 
 Status check(const vkrope_rope_params& rotation) noexcept;
 
-/// Whether tables of this source can have the rotation's precision, head groups and summed axes.
+/// Checks that tables of this source support the rotation's precision, head groups and summed axes.
 Status check_source(const vkrope_rope_params& rotation, AngleSource source) noexcept;
 
-/// Whether only computed angles can have the rotation's head groups or summed axes.
+/// Returns whether only computed angles support the rotation's head groups or summed axes.
 inline bool needs_computed(const vkrope_rope_params& rotation) noexcept {
     return rotation.head_groups != 1 || rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
 
-/// Rows of a texture: positions, or the coarse rows and then the fine ones of a factored table.
+/// Returns the rows of a texture: positions, or for a factored table the coarse and the fine rows.
 std::uint64_t texture_rows(const AngleTableLayout& plan) noexcept;
 
-/// True if the fields of a plan are consistent, so that filling the table stays within plan.bytes.
+/// Returns whether the fields of a layout are consistent, so that filling the table stays within
+/// plan.bytes.
 bool consistent(const AngleTableLayout& plan) noexcept;
 
 }  // namespace vkrope

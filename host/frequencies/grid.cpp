@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Grids of rational coordinates as whole ids, scaled frequencies and phases.
+// Represents grids of rational coordinates by integer ids, scaled frequencies and phases.
 #include <cmath>
 
 #include "defaults.hpp"
@@ -10,10 +10,10 @@
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;  // what printf's %llu takes everywhere
+using ull = unsigned long long;  // the type of %llu on every platform
 
-constexpr double fastest = 0x1p11;                        // turn_fraction's range
-constexpr std::int64_t max_step = std::int64_t{1} << 32;  // its product with a count fits in int64
+constexpr double fastest = 0x1p11;                        // the range of turn_fraction
+constexpr std::int64_t max_step = std::int64_t{1} << 32;  // a product with a count fits in int64
 constexpr std::int64_t max_first = std::int64_t{1} << 62;
 
 Status require_elements(std::uint32_t count, const char* name) noexcept {
@@ -37,7 +37,7 @@ double unit_of(const GridAxis& axis) noexcept {
     return value_or(axis.unit, 1.0);
 }
 
-/// `factor` in the message: the axis of each frequency, and the unit of that axis.
+/// Checks the unit and origin of an axis.
 Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
     if (!(std::isfinite(axis.unit) && unit_of(axis) > 0)) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -50,7 +50,8 @@ Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
     return {};
 }
 
-/// Frequencies by head group, axis and pair; without a sum over axes there is one row a group.
+/// Order of the frequencies: by head group, axis and pair; without a sum over axes, one row per
+/// group.
 struct AxisLayout {
     std::size_t groups, rows, pairs;
     bool sum;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The range of ids, and the error of what leaves it.
+// Defines the range of ids, and the error for an id outside it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline Status id_out_of_range(const char* list, unsigned long long index, const 
                  list, index, field, static_cast<long long>(id));
 }
 
-/// As above, for an id of its own.
+/// As above, for an element of `ids`.
 inline Status id_out_of_range(unsigned long long index, double id) noexcept {
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "ids[%llu] would be %.17g: an id must fit in int32, -2147483648 to 2147483647",

@@ -91,7 +91,7 @@ Status check_source(const Filled& of, std::uint64_t end) noexcept {
                  source.count, item.count);
 }
 
-// Exact. A subnormal half is an integer times 2^-24.
+// Converts an element exactly. A subnormal half is an integer times 2^-24.
 float widened(Element element, const unsigned char* at) noexcept {
     if (element == VKROPE_F32) {
         float value;
@@ -114,7 +114,7 @@ float number(const Filled& of, std::uint32_t index) noexcept {
                    source + std::size_t{index} * element_bytes(of.source->element));
 }
 
-// A scale must be finite and not 0.
+// Checks that scales are finite and not 0.
 Status check_scales(const Filled& of) noexcept {
     for (std::uint32_t i = 0; i < of.item->count; ++i) {
         const float scale = number(of, i);
@@ -127,7 +127,7 @@ Status check_scales(const Filled& of) noexcept {
 }
 
 void fill(const Filled& of, unsigned char* memory) noexcept {
-    for (std::uint32_t i = 0; i < (of.item->count + 3) / 4 * 4; ++i) {  // with the gap behind it
+    for (std::uint32_t i = 0; i < (of.item->count + 3) / 4 * 4; ++i) {  // with the padding after it
         float value = i < of.item->count ? number(of, i) : 0;
         if (of.item->added != 0) value += float(of.item->added);
         std::memcpy(memory + 4 * (std::size_t{of.item->offset} + i), &value, sizeof value);
@@ -191,7 +191,7 @@ vkrope_result vkrope_fill_parameters(const vkrope_parameter_layout* planned,
         if (bytes < plan.bytes)
             return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the layout has %zu", bytes,
                          plan.bytes);
-        constexpr std::uint32_t item_count = 4;  // of a tensor
+        constexpr std::uint32_t item_count = 4;  // items per tensor
         std::array<Filled, tensor_count * item_count> items;
         for (const TensorIndex t : every_tensor) {
             const TensorParameters& of = plan.tensor[t];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ids of videos by time, of ragged batches and of dual-chunk attention.
+// Computes the ids of videos by time, of ragged batches and of dual-chunk attention.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;  // what printf's %llu takes everywhere
+using ull = unsigned long long;  // the type of %llu on every platform
 
 constexpr std::uint32_t max_chunk = std::uint32_t{1} << 30;
 
@@ -51,7 +51,7 @@ vkrope_result vkrope_timed_ids(float seconds, float ids_per_second, int32_t* ids
         }
         if (count == 0) return {};
         if (ids == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids is null");
-        // Ids ascend, so the last is the largest; 2^31 is a float, the largest id is not.
+        // Ids ascend, so that the last is the largest. 2^31 is a float, but the largest id is not.
         const float last = time_of(count - 1, seconds, ids_per_second);
         if (!(last < 0x1p31f)) return id_out_of_range(ull{count - 1}, double(last));
         for (std::size_t i = 0; i < count; ++i) {

@@ -47,7 +47,7 @@ vkrope_result vkrope_query_scales(const vkrope_query_scale* given, const int32_t
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(given, "scale"); !s) return s;
         const QueryScale& scale = *given;
-        using ull = unsigned long long;  // what printf's %llu takes everywhere
+        using ull = unsigned long long;  // the type of %llu on every platform
         if (Status status = check(scale); !status) {
             return status;
         }

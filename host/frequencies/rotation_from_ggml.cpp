@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A rotation from ggml's arguments.
+// Converts ggml's arguments to a rotation.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ Status check_sections(const GgmlRope& rope) noexcept {
     for (const std::uint32_t pairs : rope.sections) sum += pairs;
     const bool several = rope.mode != normal && rope.mode != neox;
     if (!several && sum != 0) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "sections are given: mode %u has none",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "sections are set: mode %u has none",
                      rope.mode);
     }
     if (several && (sum == rope.sections[3] || sum > rope.head_dim)) {
@@ -30,13 +30,13 @@ Status check_sections(const GgmlRope& rope) noexcept {
     return {};
 }
 
-/// Sets the sections that turn a pair; the others must not be there.
+/// Sets the sections that rotate a pair and removes the others.
 void set_sections(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     Sections& sections = rotation.sections;
     const std::uint32_t pairs = rotation.rotary_dim / 2;
     std::copy(std::begin(rope.sections), std::end(rope.sections), sections.pairs);
     if (rope.mode == imrope) {
-        // A pair beyond the section of its axis turns with the fourth id.
+        // The fourth id rotates a pair beyond the section of its axis.
         sections.order = VKROPE_SECTIONS_INTERLEAVED;
         sections.leftover_axis = 3;
         sections.axes = 3;
@@ -57,7 +57,8 @@ void set_sections(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     while (sections.axes > 2 && sections.pairs[sections.axes - 1] == 0) --sections.axes;
 }
 
-/// Vision: frequencies are spaced as for n_dims channels, and start again in each section.
+/// Sets the frequencies of vision mode: spaced as for n_dims channels, and starting again in each
+/// section.
 Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
     std::uint32_t j = 0;
     for (const std::uint32_t pairs : rope.sections) {
@@ -69,13 +70,13 @@ Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
     }
     if (j == rope.n_dims) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "sections are %u, %u, %u, %u: in vision mode those that are reached must be above "
+                 "sections are %u, %u, %u, %u: in vision mode the sections in use must be above "
                  "0, and cover n_dims pairs, %u",
                  rope.sections[0], rope.sections[1], rope.sections[2], rope.sections[3],
                  rope.n_dims);
 }
 
-/// The rotation without its frequencies. In vision mode all channels rotate.
+/// Sets the rotation without its frequencies. In vision mode all channels rotate.
 Status plain_rotation(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     const bool whole = rope.mode == vision;
     const std::uint32_t rotary_dim = whole ? rope.head_dim : rope.n_dims;

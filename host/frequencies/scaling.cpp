@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inverse frequencies from a base, and the scalings that need one line of arithmetic.
+// Computes inverse frequencies from a base, and the scalings that need one line of arithmetic.
 #include <algorithm>
 
 #include "defaults.hpp"

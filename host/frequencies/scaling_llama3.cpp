@@ -50,7 +50,8 @@ vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count,
             }
             const double scaled = frequency / scaling.factor;
             if (wavelength > shortest_scaled ||
-                longest_kept == shortest_scaled) {  // equal factors, as in Llama 4, make a step
+                // Equal factors, as in Llama 4, result in a step.
+                longest_kept == shortest_scaled) {
                 frequency = scaled;
                 continue;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks of scaling parameters, with their error messages.
+// Checks scaling parameters and returns their errors.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ inline Status require_positive(double value, const char* name) noexcept {
                  value);
 }
 
-/// For parameters where 0 means "not given".
+/// For parameters where 0 means "not set".
 inline Status require_not_negative(double value, const char* name) noexcept {
     if (std::isfinite(value) && value >= 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %g: it must be finite and at least 0", name,
@@ -44,7 +44,7 @@ inline Status require_frequencies(const double* inv_freq, std::size_t count) noe
 /// Checks the count and the values of divisors for `pairs` frequencies.
 inline Status require_divisors(const double* divisors, std::size_t count, std::size_t pairs,
                                const char* name) noexcept {
-    using ull = unsigned long long;  // what printf's %llu takes everywhere
+    using ull = unsigned long long;  // the type of %llu on every platform
     if (count != pairs) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s has %llu elements: it must have rotary_dim / 2 = %llu", name, ull{count},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The three variants of YaRN: transformers', DeepSeek's and ggml's.
+// Implements three variants of YaRN: transformers', DeepSeek's and ggml's.
 #include <algorithm>
 
 #include "defaults.hpp"
@@ -8,7 +8,7 @@
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;  // what printf's %llu takes everywhere
+using ull = unsigned long long;  // the type of %llu on every platform
 
 constexpr double narrowest_ramp = 0.001;  // pairs; every variant uses it to avoid a division by 0
 
@@ -17,13 +17,14 @@ struct Range {
     double low = 0, high = 0;
 };
 
-/// Fractional index of the pair that makes `turns` turns within the original length.
+/// Returns the fractional index of the pair that completes `turns` turns within the original
+/// length.
 double pair_of(double turns, double rotary_dim, double base, double original) noexcept {
     return rotary_dim * std::log(original / (turns * two_pi)) / (2 * std::log(base));
 }
 
-/// The bounds are channel numbers although `range` counts pairs; all references compute it this
-/// way.
+/// Clamps a range. The bounds are channel numbers although `range` counts pairs; all reference
+/// implementations do this.
 Range clamped(Range range, double rotary_dim) noexcept {
     return {std::max(range.low, 0.0), std::min(range.high, rotary_dim - 1)};
 }
@@ -32,12 +33,12 @@ Range widened(Range range) noexcept {
     return {std::floor(range.low), std::ceil(range.high)};
 }
 
-/// Position of pair j in the blend, from 0 (fast pairs) to 1 (slow pairs).
+/// Returns the weight of pair j in the blend, from 0 (fast pairs) to 1 (slow pairs).
 double ramp(double j, Range range, double width) noexcept {
     return std::clamp((j - range.low) / width, 0.0, 1.0);
 }
 
-/// m(mscale): YaRN's magnitude for `factor`, arXiv:2309.00071, section 3.4.
+/// Returns m(mscale), YaRN's magnitude for `factor`: arXiv:2309.00071, section 3.4.
 double magnitude(double factor, double mscale) noexcept {
     return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
@@ -82,7 +83,7 @@ Status check(double base, const YarnScaling& scaling) noexcept {
     return require_not_negative(scaling.mscale_all_dim, "mscale_all_dim");
 }
 
-/// Gives fields that are not set their defaults.
+/// Sets fields that are not set to their defaults.
 GgmlScaling completed(GgmlScaling scaling) noexcept {
     const auto complete = [](double& number, double otherwise) {
         number = std::isfinite(number) && number <= 0 ? otherwise : number;
@@ -184,8 +185,8 @@ vkrope_result vkrope_scale_deepseek_yarn(double* inv_freq, size_t count, double 
         if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
         if (Status s = not_null(softmax_scale, "softmax_scale"); !s) return s;
         const DeepseekYarnScaling& scaling = *given;
-        // Here 0 is a valid mscale, not "not given": mscale and mscale_all_dim are checked as in
-        // blend_yarn but not passed to it.
+        // Here 0 is a valid mscale and does not mean "not set": mscale and mscale_all_dim are
+        // checked as in blend_yarn but not passed to it.
         if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
             return status;
         }

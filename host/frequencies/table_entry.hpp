@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One entry of an angle table. In a header because fill_angles calls it for every pair of every
-// position.
+// Computes one entry of an angle table. In a header because fill_angles calls it for every pair of
+// every position.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct CosSin {
     float sin = 0;
 };
 
-/// attention_factor * cos and sin of the angle, each rounded once.
+/// Returns attention_factor * cos and sin of the angle, each rounded once.
 ///
 /// phase  the angle in units of 2^-64 turn
 inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept {

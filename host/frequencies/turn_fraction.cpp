@@ -9,8 +9,8 @@
 namespace vkrope {
 namespace {
 
-// 2^192 / (2 pi), truncated; 32-bit limbs, least significant first, because every compiler has
-// their product.
+// 2^192 / (2 pi), truncated, in 32-bit limbs, least significant first: every compiler can multiply
+// these exactly.
 constexpr std::array<std::uint32_t, 6> inverse_two_pi = {0x4f10e410, 0x36d8a566, 0x7d4d3770,
                                                          0x7f09d5f4, 0x9391054a, 0x28be60db};
 
@@ -34,7 +34,7 @@ Product times_inverse_two_pi(std::uint64_t mantissa) noexcept {
     return product;
 }
 
-/// Bits [first, first + 64) of `product`; bits beyond its end are 0.
+/// Returns bits [first, first + 64) of `product`; bits beyond its end are 0.
 std::uint64_t bits_from(const Product& product, std::size_t first) noexcept {
     const auto limb = [&](std::size_t index) -> std::uint64_t {
         return index < product.size() ? product[index] : 0;

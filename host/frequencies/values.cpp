@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The version, the names of results, and what types and fields mean.
+// Implements the queries of vkrope.h: the version, the names of results, and properties of types
+// and fields.
 #include "defaults.hpp"
 #include "status.hpp"
 #include "vkrope/version.h"
@@ -42,7 +43,7 @@ uint32_t vkrope_element_bytes(vkrope_element element) {
 
 uint32_t vkrope_row_channels(const vkrope_rope_params* rotation, uint32_t rotary_offset) {
     if (!rotation) return 0;
-    std::uint32_t end = rotary_offset + rotation->rotary_dim;  // of the last window
+    std::uint32_t end = rotary_offset + rotation->rotary_dim;  // end of the last window
     for (const Window& window : rotation->windows) {
         if (window.rotary_dim != 0) end = rotary_offset + window.offset + window.rotary_dim;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// XPos: cos and sin with a scale for each position and pair.
+// Implements XPos: cos and sin with a scale for each position and pair.
 #include <limits>
 
 #include "defaults.hpp"
@@ -9,7 +9,7 @@
 namespace vkrope {
 namespace {
 
-using ull = unsigned long long;  // what printf's %llu takes everywhere
+using ull = unsigned long long;  // the type of %llu on every platform
 
 constexpr std::int64_t farthest = std::int64_t{1} << 31;
 
@@ -51,7 +51,7 @@ Status check(const vkrope_rope_params& rotation, const XposScaling& scaling, std
     return {};
 }
 
-/// The exponent of zeta at a position.
+/// Returns the exponent of zeta at a position.
 double exponent(const XposScaling& scaling, bool keys, std::int64_t position) noexcept {
     const double distance = double(position - scaling.centre) / scaling.scale_base;
     return keys ? -distance : distance;
@@ -62,8 +62,9 @@ double zeta(const vkrope_rope_params& rotation, const XposScaling& scaling,
     return (2.0 * double(pair) / rotation.rotary_dim + scaling.gamma) / (1 + scaling.gamma);
 }
 
-/// Factors are monotonic in the position, and those of pair 0 vary most: zeta_0 is the smallest,
-/// and all are below 1.
+/// Checks the factor of pair 0 at a position. Checking the first and last position is enough:
+/// factors are monotonic in the position, and those of pair 0 vary most, because zeta_0 is the
+/// smallest and all zeta are below 1.
 Status check_range(const vkrope_rope_params& rotation, const XposScaling& scaling, bool keys,
                    std::int64_t position) noexcept {
     const double factor = rotation.attention_factor *

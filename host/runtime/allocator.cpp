@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device memory from Vulkan Memory Allocator; no other file includes it.
+// Allocates device memory with Vulkan Memory Allocator; no other file includes it.
 #include <algorithm>
 #include <cinttypes>
 

@@ -44,8 +44,8 @@ Status upload(DeviceState& device, const vkrope_rope_params& rotation, const Ang
     return {};
 }
 
-// Checked before anything is allocated: the table grows with the largest position and may exceed
-// the device's memory.
+// Checks the size of a table before it is allocated, because it grows with the largest position and
+// may exceed the device's memory.
 Status check_memory(const DeviceState& device, const AngleTableLayout& plan) {
     const std::uint64_t memory = device.candidate.memory_bytes;
     const std::uint64_t largest = device.candidate.largest_allocation

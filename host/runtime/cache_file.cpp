@@ -25,14 +25,15 @@ namespace fs = std::filesystem;
 constexpr char prefix[] = "vkrope-", suffix[] = ".pipelines", temporary[] = ".tmp";
 constexpr auto abandoned_after = std::chrono::hours(1);
 
-// In the byte order of the machine: another machine reads another magic, and ignores the file.
+// Header of a file, in the byte order of the machine. A machine with another byte order reads a
+// different magic number and ignores the file.
 struct Header {
     std::uint64_t magic = 0x0a0d65706f726b76;  ///< "vkrope\r\n"
     std::uint32_t version = 1;
     CacheIdentity identity;
     std::uint32_t reserved = 0;
     std::uint64_t data_bytes = 0;
-    std::uint64_t checksum = 0;  ///< of what precedes it, and of the data
+    std::uint64_t checksum = 0;  ///< of the fields before it, and of the data
 };
 static_assert(sizeof(Header) == cache_header_bytes);
 static_assert(std::is_trivially_copyable_v<Header>);
@@ -61,7 +62,7 @@ Status damaged(const fs::path& file, const char* what) {
 Status not_kept(const fs::path& file, const char* step) {
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "pipeline_cache_folder: %s could not be %s: the folder must exist, be writable "
-                 "and have room; the pipelines are not kept",
+                 "and have free space; the pipelines are not kept",
                  name_of(file).c_str(), step);
 }
 
@@ -89,7 +90,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return all;
 }
 #else
-// libstdc++'s iterator ends the program if it has no memory for a name.
+// Lists the names in a folder. libstdc++'s iterator ends the program if it has no memory for a
+// name.
 std::vector<std::string> names_in(const fs::path& folder) {
     const auto close = [](DIR* opened) { closedir(opened); };
     const std::unique_ptr<DIR, decltype(close)> opened(opendir(folder.c_str()), close);
@@ -100,7 +102,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }
 #endif
 
-// Another process may remove or replace a file at any time, so that errors mean: not there.
+// Lists the cache files in a folder. Another process may remove or replace a file at any time, so
+// that an error means that it is missing.
 std::vector<Kept> kept_files(const fs::path& folder) {
     std::vector<Kept> all;
     for (const std::string& name : names_in(folder)) {
@@ -114,7 +117,8 @@ std::vector<Kept> kept_files(const fs::path& folder) {
     return all;
 }
 
-// Files of old drivers would stay for ever, and temporary files of processes that were killed.
+// Removes the oldest files, because those of old drivers, and temporary files of killed processes,
+// would stay for ever.
 void make_room(const fs::path& newest, std::uint64_t most) {
     std::vector<Kept> all = kept_files(newest.parent_path());
     std::sort(all.begin(), all.end(),
@@ -133,7 +137,7 @@ void make_room(const fs::path& newest, std::uint64_t most) {
     }
 }
 
-// Removed at the end, unless it was renamed.
+// A file that is removed at the end unless it was renamed.
 class TemporaryFile {
    public:
     explicit TemporaryFile(fs::path path) : path_(std::move(path)) {}
@@ -182,7 +186,7 @@ Result<std::optional<CacheData>> read_cache_file(const fs::path& file,
                                                  std::uint64_t most) {
     std::error_code missing;
     if (!fs::is_regular_file(file, missing)) return {};
-    // Another process may replace the file meanwhile: what is opened is asked for its size.
+    // Another process may replace the file meanwhile, so the size is that of the opened stream.
     std::ifstream in(file, std::ios::binary | std::ios::ate);
     if (!in) return {damaged(file, "it cannot be opened"), {}};
     const auto bytes = std::uint64_t(in.tellg());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Creation and destruction of vkrope's own device.
+// Creates and destroys vkrope's own device.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -12,7 +12,7 @@ namespace vkrope {
 
 namespace {
 
-// Compares the fields that this tier sets; table, head counts and ops keep their defaults.
+// Compares the fields that this tier sets; the other fields have their defaults.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim &&
            std::equal(std::begin(a.tensor), std::end(a.tensor), std::begin(b.tensor),
@@ -69,7 +69,7 @@ Status DeviceState::create_device(const OwnedOptions& options) {
     half.shaderFloat16 = VK_TRUE;
     if (needs.offers_shader_float16) ref.enabled |= VKROPE_DEVICE_FEATURE_SHADER_FLOAT16;
     if (options.validation)
-        ref.enabled |= VKROPE_DEVICE_FEATURE_DEBUG_UTILS;  // the instance then has the extension
+        ref.enabled |= VKROPE_DEVICE_FEATURE_DEBUG_UTILS;  // the instance has the extension
     if (candidate.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
     const float priority = 1.0f;
@@ -104,7 +104,7 @@ void DeviceState::abandon(const Abandoned& object) noexcept {
     try {
         abandoned.push_back(object);
     } catch (const std::bad_alloc&) {
-        // The object is leaked; freeing it could be worse.
+        // The object is leaked, because freeing it could crash.
     }
 }
 
@@ -151,8 +151,8 @@ Status DeviceState::create_commands() {
 DeviceState::~DeviceState() {
     if (pending) static_cast<void>(wait());  // the result is in `pending`
     if (pending) {
-        // The queue never answered. Its objects are leaked on purpose: freeing them while it may
-        // use them could crash the process.
+        // The queue did not answer in time. Its objects are leaked on purpose: freeing them while
+        // it may use them could crash the process.
         static_cast<void>(instance.release());
         for (auto& [made_for, kernel] : kernels) static_cast<void>(kernel.release());
         return;
@@ -209,7 +209,7 @@ vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback
         if (!record) return error(VKROPE_ERROR_INVALID_ARGUMENT, "record is null");
         const auto spent = device->submit([&](VkCommandBuffer commands) -> Status {
             try {
-                vkrope_error refused = {};  // its code may be any number
+                vkrope_error refused = {};  // the code from the callback may be any number
                 refused.code = record(user_data, commands, &refused);
                 return refused.code == VKROPE_SUCCESS ? Status{} : Status(refused);
             } catch (const std::bad_alloc&) {

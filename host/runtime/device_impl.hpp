@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// State of a vkrope_device, and the runtime's functions for it.
+// Defines the state of a vkrope_device, and the runtime's functions for it.
 #pragma once
 
 #include <functional>
@@ -59,7 +59,7 @@ struct Abandoned {
     VkBuffer buffer = VK_NULL_HANDLE;
     VkImage image = VK_NULL_HANDLE;
     VkImageView view = VK_NULL_HANDLE;
-    void* allocation = nullptr;  ///< of the buffer or the image
+    void* allocation = nullptr;  ///< allocation of the buffer or the image
     DescriptorArena* arena = nullptr;
 };
 
@@ -75,7 +75,7 @@ struct DeviceState {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkFence fence = VK_NULL_HANDLE;
     VkQueryPool timestamps = VK_NULL_HANDLE;  ///< null if the queue has none
-    bool timestamps_run_backwards = false;    ///< of a submission so far
+    bool timestamps_run_backwards = false;    ///< seen in a submission
     std::uint64_t timeout_ns = 0;
     Staging staging;
     PipelineCache pipeline_cache;
@@ -95,14 +95,14 @@ struct DeviceState {
     /// Returns an error if a callback is recording into the command buffer.
     Status check_not_recording() const;
 
-    /// Waits for what an earlier wait left behind; call it before reusing staging memory or the
-    /// command buffer.
+    /// Waits for work that an earlier wait left unfinished. Call it before reusing staging memory
+    /// or the command buffer.
     Status ready();
 
     /// Frees `object` once the queue has answered.
     void abandon(const Abandoned& object) noexcept;
 
-    /// The kernel for `info`, created on first use.
+    /// Returns the kernel for `info`, created on first use.
     Result<const Kernel*> kernel_for(const KernelInfo& info);
 
    private:
@@ -120,8 +120,8 @@ struct DeviceState {
 Status create_allocator(DeviceState& device);
 void destroy_allocator(DeviceState& device) noexcept;
 
-/// Creates a buffer with `usage`: device-local, or mapped for transfers if `mapped` is given.
-/// Nothing is left behind on failure.
+/// Creates a buffer with `usage`: device-local, or mapped for transfers if `mapped` is given. On
+/// failure nothing stays allocated.
 Status make_buffer(DeviceState& device, VkDeviceSize bytes, VkBufferUsageFlags usage,
                    VkBuffer& buffer, void*& allocation, std::byte** mapped = nullptr);
 Status make_image(DeviceState& device, const VkImageCreateInfo& info, VkImage& image,
@@ -131,7 +131,7 @@ void free_image(DeviceState& device, VkImage image, void* allocation) noexcept;
 
 /// Provides at least `wanted` bytes of staging memory, or its maximum size if that is less.
 Status prepare_staging(DeviceState& device, VkDeviceSize wanted);
-/// Needed between host and device accesses if staging memory is not coherent.
+/// Synchronise host and device accesses if staging memory is not coherent.
 Status flush_staging(DeviceState& device, VkDeviceSize bytes);
 Status invalidate_staging(DeviceState& device, VkDeviceSize bytes);
 
@@ -162,7 +162,7 @@ struct vkrope_angle_table {
     void* allocation = nullptr;
     VkImageView view = VK_NULL_HANDLE;
     vkrope::Owned<vkrope_buffer> buffer;
-    vkrope::Angles angles = {};  ///< of the layout, and of the view or the buffer
+    vkrope::Angles angles = {};  ///< refers to the layout, and to the view or the buffer
 
     explicit vkrope_angle_table(vkrope::DeviceState& on) : device(&on) {}
     ~vkrope_angle_table();
@@ -178,7 +178,7 @@ struct vkrope_angle_table {
 
 namespace vkrope {
 
-/// Both may throw for lack of memory.
+/// Both may throw if memory runs out.
 Result<Owned<vkrope_buffer>> make_buffer(DeviceState& device, VkDeviceSize bytes);
 Result<Owned<vkrope_angle_table>> make_angle_table(DeviceState& device,
                                                    const vkrope_rope_params& rotation,

@@ -15,7 +15,7 @@ namespace vkrope {
 
 namespace {
 
-// Lower is better; unsuitable devices come after all suitable ones.
+// Returns the rank of a device: lower is better; unsuitable devices come after all suitable ones.
 int rank(const Candidate& candidate) {
     const int unsuitable = candidate.suitable() ? 0 : 10;
     switch (candidate.type) {
@@ -107,8 +107,8 @@ void read_memory(const Instance& instance, Candidate& candidate) {
     if (memory.memoryTypeCount == 0) candidate.reason = "it has no memory types";
 }
 
-// A device that cannot be described is unsuitable, with a reason; only lack of host memory is an
-// error.
+// Describes a device. One that cannot be described is unsuitable, with a reason; only lack of host
+// memory is an error.
 Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     Result<Candidate> described;
     Candidate& candidate = described.value;
@@ -194,7 +194,7 @@ Result<std::vector<Candidate>> list_candidates(const Instance& instance) {
 
 namespace {
 
-// Index of the one device that `select` names.
+// Returns the index of the one device that `select` names.
 Result<std::uint32_t> select_device(const std::vector<DeviceInfo>& found,
                                     const std::string& select) {
     std::vector<std::size_t> all, matches;
@@ -256,7 +256,7 @@ Result<std::uint32_t> select_device(const std::vector<Candidate>& candidates,
 
 struct vkrope_device_list {
     std::vector<vkrope::Candidate> candidates;
-    std::vector<vkrope_device_info> infos;  // of the candidates
+    std::vector<vkrope_device_info> infos;  // infos of the candidates
 };
 
 using namespace vkrope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Enumeration of devices.
+// Enumerates devices.
 #pragma once
 
 #include "runtime/instance.hpp"
@@ -17,20 +17,21 @@ struct Candidate {
     VkPhysicalDeviceLimits limits = {};
     Requirements requirements;
     std::uint32_t queue_family =
-        no_queue_family;               ///< has compute; without graphics if there is such a family
-    std::uint32_t timestamp_bits = 0;  ///< of the queue family
+        /// A family with compute, without graphics if there is such a family.
+        no_queue_family;
+    std::uint32_t timestamp_bits = 0;     ///< valid timestamp bits of the queue family
     VkDeviceSize largest_allocation = 0;  ///< bytes
     bool portability_subset = false;      ///< must be enabled if the device offers it
 
     bool suitable() const noexcept { return reason.empty(); }
-    /// Refers to the strings and limits here.
+    /// Returns a view of the strings and limits of this candidate.
     DeviceInfo info() const noexcept;
 };
 
-/// Every device of the instance, best first.
+/// Lists every device of the instance, best first.
 Result<std::vector<Candidate>> list_candidates(const Instance& instance);
 
-/// Index of the one device that vkrope_device_options::select names.
+/// Returns the index of the one device that vkrope_device_options::select names.
 Result<std::uint32_t> select_device(const std::vector<Candidate>& candidates,
                                     const std::string& select);
 

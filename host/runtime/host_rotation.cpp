@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rotation of tensors in host memory: from a model's rotation to the rotated bytes.
+// Rotates tensors in host memory.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -27,14 +27,14 @@ struct HostTensor {
     }
 };
 
-// vkrope_host_shape with its defaults, and with the positions of the last run.
+// vkrope_host_shape with defaults filled in, and with the positions of the last run.
 struct Shape : HostShape {
     std::vector<std::int32_t> positions;
 
     explicit Shape(const HostShape& of)
         : HostShape(of), positions(of.positions, of.positions + of.position_count) {
         batch = value_or(batch, 1u);
-        HostShape::positions = nullptr;  // the caller's
+        HostShape::positions = nullptr;  // that array belongs to the caller
     }
 };
 
@@ -79,7 +79,7 @@ Status check(const HostShape* given) {
                  ids, tokens, batch * tokens);
 }
 
-// Element strides of a layout; see vkrope_layout.
+// Returns the element strides of a layout; see vkrope_layout.
 Tensor strides_of(const Shape& shape, std::uint32_t heads, std::uint32_t head_dim) {
     const std::int64_t row = head_dim, H = heads, S = shape.tokens, B = shape.batch;
     Tensor tensor{.heads = heads};
@@ -99,7 +99,7 @@ Tensor strides_of(const Shape& shape, std::uint32_t heads, std::uint32_t head_di
     return tensor;
 }
 
-// One past the largest |position| in use: the table need not cover more.
+// Returns one past the largest |position| in use: the table need not cover more.
 std::uint64_t table_length(std::int32_t first, std::uint32_t tokens, const std::int32_t* positions,
                            std::size_t count) {
     std::uint64_t largest = 0;
@@ -183,7 +183,7 @@ struct vkrope_host_rotation {
         shape.angles = table->layout.source;
         of.rope_type = nullptr;
         of.warnings = nullptr;
-        rotation = RopeParams(of);  // after its counts were checked
+        rotation = RopeParams(of);  // copied after its counts were checked
         if (shape.head_dim[Q] == 0)
             shape.head_dim[Q] = vkrope_row_channels(&of, of.q_rotary_offset);
         if (shape.head_dim[K] == 0)
@@ -202,7 +202,7 @@ struct vkrope_host_rotation {
                                  stored(K), nullptr, &info);
             !s)
             return s;
-        for (const TensorIndex t : every_tensor) {  // rotates, and does nothing else
+        for (const TensorIndex t : every_tensor) {  // no ops: it only rotates
             if (!shape.heads[t]) continue;
             info.tensor[t].in = info.tensor[t].out = shape.element;
             info.tensor[t].head_dim = shape.head_dim[t];
@@ -222,12 +222,13 @@ struct vkrope_host_rotation {
         const std::uint32_t heads = shape.heads[t], head_dim = shape.head_dim[t];
         tensor.shape = strides_of(shape, heads, head_dim);
         constexpr std::uint64_t max_rows =
-            std::uint64_t{1} << 44;  // rows of up to 2^16 channels: more than any device holds
+            // With rows of up to 2^16 channels, more than fits in any device.
+            std::uint64_t{1} << 44;
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
         if (shape.tokens != 0 && sequences > max_rows / shape.tokens)
             return error(
                 VKROPE_ERROR_LIMIT_EXCEEDED,
-                "batch %u x tokens %u x heads %u: these are more rows than any device can hold",
+                "batch %u x tokens %u x heads %u: these are more rows than fit in any device",
                 shape.batch, shape.tokens, heads);
         const std::uint64_t rows = sequences * shape.tokens;
         tensor.bytes = rows * head_dim * element_bytes(shape.element);
@@ -309,7 +310,7 @@ struct vkrope_host_rotation {
         return c;
     }
 
-    // Of a tensor that the shape has, but the caller has not given.
+    // Checks that the caller provides every tensor of the shape.
     Status check_given(const void* const (&given)[tensor_count]) const {
         static constexpr const char* names[] = {"q", "k", "v"};
         for (const TensorIndex t : every_tensor) {
@@ -363,7 +364,7 @@ vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation,
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
         vkrope_host_rotation& work = *host_rotation;
         const HostRun wanted = run ? *run : HostRun{};
-        // Before positions change.
+        // Checked before positions change.
         if (Status s = work.device->check_not_recording(); !s) return s;
         if (Status s = work.apply(wanted); !s) return s;
         vkrope_arena_reset(work.arena.get());

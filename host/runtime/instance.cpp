@@ -31,7 +31,7 @@ bool has(const std::vector<VkExtensionProperties>& offered, const char* name) {
     return false;
 }
 
-// Extensions of the loader or of a layer; none if the layer is not installed.
+// Lists the extensions of the loader or of a layer; none if the layer is not installed.
 Result<std::vector<VkExtensionProperties>> extensions_of(
     PFN_vkEnumerateInstanceExtensionProperties enumerate, const char* layer) {
     std::uint32_t count = 0;
@@ -99,7 +99,7 @@ Status Instance::create() {
         info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
     }
 
-    // Validation: the layer's own extensions, and the checks to enable.
+    // Validation: the layer's extensions, and the checks to enable.
     VkDebugUtilsMessengerCreateInfoEXT messenger = {};
     messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
     messenger.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |

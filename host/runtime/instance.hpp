@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Vulkan loader and an instance: extensions, layers, messages.
+// Loads Vulkan and creates an instance: extensions, layers, messages.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace vkrope {
     X(vkGetPhysicalDeviceProperties2)        \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
-/// vkrope_device_options with its defaults, and with strings that live as long as the device.
+/// vkrope_device_options with defaults filled in, and with copies of the strings.
 struct OwnedOptions {
     std::string select, pipeline_cache_folder;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
@@ -36,8 +36,8 @@ struct OwnedOptions {
     }
 };
 
-/// One VkInstance, with a messenger if validation is on. Must not move: drivers keep a pointer to
-/// its options.
+/// One VkInstance, with a messenger if validation is on. It must not move: drivers keep a pointer
+/// to its options.
 class Instance {
    public:
     static Result<std::unique_ptr<Instance>> make(const OwnedOptions& options);

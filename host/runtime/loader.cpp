@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The only file that opens a shared library. The loader is never closed: drivers leave threads and
-// thread-local data behind that need its code.
+// Opens the Vulkan loader; no other file opens a shared library. The loader is never closed,
+// because threads and thread-local data of drivers may still need its code.
 #include "runtime/loader.hpp"
 
 #if defined(_WIN32)

@@ -5,7 +5,8 @@
 
 namespace vkrope {
 
-/// vkGetInstanceProcAddr of the system's Vulkan loader, found at run time; null if there is none.
+/// Returns vkGetInstanceProcAddr of the system's Vulkan loader, found at run time; null if there is
+/// none.
 PFN_vkGetInstanceProcAddr find_vulkan_loader() noexcept;
 
 }  // namespace vkrope

@@ -11,7 +11,7 @@ namespace vkrope {
 
 namespace {
 
-// A driver that keeps nothing returns its header alone (VkPipelineCacheHeaderVersionOne).
+// Size of VkPipelineCacheHeaderVersionOne. A driver without data to keep returns only this header.
 constexpr std::size_t driver_header_bytes = 16 + VK_UUID_SIZE;
 
 CacheIdentity identity_of(const Instance& instance, VkPhysicalDevice physical) {
@@ -99,7 +99,7 @@ void PipelineCache::close() noexcept {
         if (Status saved = save(); !saved) warn(saved);
         return {};
     });
-    static_cast<void>(closed);  // there is nobody left to tell
+    static_cast<void>(closed);  // there is no caller to report it to
     if (handle_) vk_->vkDestroyPipelineCache(device_, handle_, nullptr);
     handle_ = VK_NULL_HANDLE;
 }

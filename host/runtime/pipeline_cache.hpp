@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pipeline cache of a Device, filled from a file and kept in it.
+// Reads the pipeline cache of a device from a file and writes it back.
 #pragma once
 
 #include "runtime/cache_file.hpp"
@@ -11,23 +11,23 @@ class Instance;
 struct OwnedOptions;
 struct DeviceTable;
 
-/// Without a folder it is off, and does nothing. What fails is a message to the application, never
-/// an error of another call: pipelines are then compiled as without it.
+/// Pipeline cache of a device. Without a folder it is off, and does nothing. Failures are messages
+/// to the application, never errors of another call: pipelines are then compiled without the cache.
 class PipelineCache {
    public:
     PipelineCache() = default;
     PipelineCache(const PipelineCache&) = delete;
     PipelineCache& operator=(const PipelineCache&) = delete;
 
-    /// Makes the cache from the file of the device, if there is one that is whole. The device and
-    /// the table must outlive close().
+    /// Creates the cache from the file of the device, if there is an undamaged one. The device and
+    /// the function table must outlive close().
     void open(const OwnedOptions& options, const Instance& instance, const DeviceRef& device,
               const DeviceTable& functions);
 
-    /// Null if it is off.
+    /// Returns null if the cache is off.
     VkPipelineCache handle() const noexcept { return handle_; }
 
-    /// Writes what the driver has compiled, if that has changed since it was read or written.
+    /// Writes the driver's data, if it has changed since it was read or written.
     Status save();
 
     /// Saves, and destroys the cache; failures are messages.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One command buffer at a time: records, submits, waits up to the timeout, reads the elapsed time.
+// Records one command buffer at a time, submits it, waits up to the timeout, and reads the elapsed
+// time.
 #include <cinttypes>
 
 #include "runtime/device_impl.hpp"
@@ -58,7 +59,7 @@ Status DeviceState::wait() {
     return status;
 }
 
-// A lost device, or one that does not answer, stays unusable.
+// Remembers a fatal error: a lost device, or one that does not answer, stays unusable.
 Status DeviceState::keep(const Status& status) {
     if (status.code == VKROPE_ERROR_DEVICE_LOST || status.code == VKROPE_ERROR_TIMEOUT)
         lost = status;
@@ -70,8 +71,8 @@ Status DeviceState::ready() {
     return pending ? keep(wait()) : Status{};
 }
 
-// Returns nothing if there are no timestamps, they cannot be read or make no sense; only a lost
-// device is an error.
+// Returns nothing if there are no timestamps, or they cannot be read or are implausible; only a
+// lost device is an error.
 Result<std::optional<double>> DeviceState::elapsed_ns() {
     std::uint64_t ticks[2] = {};
     if (!timestamps) return {};
@@ -82,7 +83,7 @@ Result<std::optional<double>> DeviceState::elapsed_ns() {
     const std::uint64_t valid = candidate.timestamp_bits >= 64
                                     ? ~std::uint64_t{0}
                                     : (std::uint64_t{1} << candidate.timestamp_bits) - 1;
-    // Counters wrap; what would have taken more than half of their range has run backwards.
+    // Counters wrap; a difference above half of their range means that they ran backwards.
     const std::uint64_t passed = (ticks[1] - ticks[0]) & valid;
     if (passed > valid / 2) {
         timestamps_run_backwards = true;
@@ -91,7 +92,7 @@ Result<std::optional<double>> DeviceState::elapsed_ns() {
     return {{}, double(passed) * double(candidate.limits.timestampPeriod)};
 }
 
-// There is only one command buffer, and a callback may be recording it: beginning it again would
+// Fails while a callback is recording into the only command buffer: beginning it again would
 // discard its commands.
 Status DeviceState::check_not_recording() const {
     if (!recording) return {};
