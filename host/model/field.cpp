@@ -16,7 +16,7 @@ std::string range(std::uint64_t low, std::uint64_t high) {
     return "from " + std::to_string(low) + " to " + std::to_string(high);
 }
 
-/// A boolean is not a number.
+/// Returns the number of a value, or NaN. A boolean is not a number.
 double number_or_nan(const json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -87,7 +87,7 @@ Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const ch
         for (const char* name : names) {
             const Field each = find_first({scope}, {name});
             if (!each || of_others(each)) continue;
-            if (found && *found.value != *each.value) return find(scopes, names);  // it fails
+            if (found && *found.value != *each.value) return find(scopes, names);  // fails
             if (!found) found = each;
         }
     }
@@ -116,7 +116,7 @@ double positive_number(const Field& field) {
 
 std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t high) {
     const double number = number_or_nan(*field.value);
-    if (!in_range(number, low, high)) {  // exact up to 2^53; no caller gives a higher bound
+    if (!in_range(number, low, high)) {  // exact up to 2^53, and no caller passes a higher bound
         refuse(field, "a whole number " + range(low, high));
     }
     return std::uint64_t(number);

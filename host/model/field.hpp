@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads and checks one field of a file: of a JSON document, under any of its names, in any of the
-// objects that may hold it, or of the metadata of a GGUF file. An error names field, value and
-// rule.
+// Reads and checks one field of a file: of a JSON document, under any of its names and in any of
+// the objects that may contain it, or of the metadata of a GGUF file. An error names field, value
+// and rule.
 #pragma once
 
 #include <initializer_list>
@@ -14,12 +14,12 @@
 
 namespace vkrope {
 
-// Limits for the numbers in a model file. A file that exceeds them is damaged, or made to harm.
+// Limits for the numbers in a model file. A file that exceeds them is damaged or malicious.
 inline constexpr std::uint64_t max_heads = 65536;
 inline constexpr std::uint64_t max_hidden_size = max_head_dim * max_heads;
 inline constexpr std::size_t max_layer_types = 64;
 inline constexpr std::uint64_t max_whole = std::uint64_t{1}
-                                           << 53;  // a double holds whole numbers up to this
+                                           << 53;  // a double represents every integer up to this
 
 using nlohmann::json;
 
@@ -36,67 +36,68 @@ using Scopes = std::vector<Scope>;
 struct Field {
     std::string name;
     const json* value = nullptr;
-    const char* type = nullptr;  ///< of a GGUF file: the type as in messages
+    const char* type = nullptr;  ///< for a GGUF file: name of the type in messages
 
     explicit operator bool() const { return value != nullptr; }
     bool is_list() const;
 };
 
-/// Stands for a value of a GGUF file that is too long to be kept, or a list of other values than
+/// Placeholder for a value of a GGUF file that is too long to keep, or a list of values other than
 /// numbers: no rule accepts it.
 json not_kept();
 
-/// The field with one of `names` in one of `scopes`; empty if there is none. Fails if it is found
-/// more than once with different values, since it is unknown which one the model means.
+/// Returns the field with one of `names` in one of `scopes`; empty if there is none. Fails if it is
+/// found more than once with different values, because it is unknown which of them applies.
 Field find(const Scopes& scopes, std::initializer_list<const char*> names);
 
-/// Like find(), but where they differ, values that `others` have too are of other layers.
+/// Like find(), but ignores values that `others` have too if values differ, because those belong to
+/// other layers.
 Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
                      const Scopes& scopes, std::initializer_list<const char*> names);
 
-/// Like find(), but the first one found counts, whatever the others say.
+/// Like find(), but returns the first field and ignores the values of others.
 Field find_first(const Scopes& scopes, std::initializer_list<const char*> names);
 
 /// Like find() for one name, but fails if it is missing; `because` is the rest of the sentence.
 Field find_required(const Scopes& scopes, const char* name, const char* because);
 
-/// Fails: the field must be what the rule says.
+/// Fails with an error that states the rule for the field.
 [[noreturn]] void refuse(const Field& field, const std::string& rule);
 
-/// Fails: the two must agree.
+/// Fails with an error that the two fields must agree.
 [[noreturn]] void disagree(const Field& one, const Field& other);
 
 double finite_number(const Field& field);
 double positive_number(const Field& field);  ///< finite and above 0
 
-/// A whole number in [low, high]; 8.0 is one.
+/// Returns an integer in [low, high]; 8.0 counts as an integer.
 std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t high);
 
-/// true or false.
+/// Returns a boolean.
 bool truth(const Field& field);
 
 std::string text(const Field& field);
 
-/// One whole number, or a list of at least one.
+/// Returns one integer, or a list of at least one.
 std::vector<std::uint64_t> whole_numbers(const Field& field, std::uint64_t low, std::uint64_t high);
 
-/// A list of at least one number, each finite and at least 0.
+/// Returns a list of at least one number, each finite and at least 0.
 std::vector<double> list_of_numbers(const Field& field);
 
-/// The number; as a whole one, if it is.
+/// Returns a JSON number, stored as an integer if it is one.
 json json_number(double number);
 
-/// An element of a list, with its index in the name.
+/// Returns an element of a list, with its index in the name.
 Field element(const Field& list, std::size_t index);
 
-/// The elements of a list of `low` to `high` numbers.
+/// Returns the elements of a list of `low` to `high` numbers.
 std::vector<Field> elements(const Field& list, std::size_t low, std::size_t high);
 
-/// The value, and the key with its value, for messages.
+/// Returns the value, or the key with its value, for messages.
 std::string shown(const Field& field);
 std::string stated(const Field& field);
 
-/// The beginning of a warning, for a key whose value is not read.
+/// Returns the beginning of a warning about a key whose value is not read.
 std::string ignored(const Field& field);
 
 }  // namespace vkrope

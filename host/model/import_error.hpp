@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The exception by which importers fail from any depth, and the one place that catches it: it never
-// leaves the tier. Sentences of errors and warnings.
+// Defines the exception with which importers fail from any depth, and the only function that
+// catches it: it never leaves the tier. Formats errors and warnings.
 #pragma once
 
 #include <cstdio>
@@ -21,7 +21,7 @@ struct ImportError {
     Status status;
 };
 
-/// A sentence with {} in the place of each value.
+/// Returns a sentence with each {} replaced by a value.
 template <class... Values>
 struct Sentence {
     consteval Sentence(const char* sentence) : text(sentence) {
@@ -35,7 +35,7 @@ struct Sentence {
 template <class... Values>
 using SentenceFor = Sentence<std::type_identity_t<Values>...>;
 
-/// A number that is not quoted from a file.
+/// Returns a number that is not quoted from a file.
 inline std::string shown_number(double value, int digits = 9) {
     char text[32];
     std::snprintf(text, sizeof text, "%.*g", digits, value);
@@ -82,13 +82,13 @@ template <class... Values>
     fail(VKROPE_ERROR_NOT_SUPPORTED, sentence<Values...>(of, values...));
 }
 
-/// The query asks for what the model does not have.
+/// Fails because the query selects something that the model does not have.
 template <class... Values>
 [[noreturn]] void invalid_argument(SentenceFor<Values...> of, const Values&... values) {
     fail(VKROPE_ERROR_INVALID_ARGUMENT, sentence<Values...>(of, values...));
 }
 
-/// What was assumed or ignored, for RopeParams::warnings.
+/// Assumptions and ignored values, for RopeParams::warnings.
 using Warnings = std::vector<std::string>;
 
 template <class... Values>
@@ -101,7 +101,7 @@ void warn(RopeParams& rotation, SentenceFor<Values...> of, const Values&... valu
     rotation.warnings.push_back(sentence<Values...>(of, values...));
 }
 
-/// Fails with the message of a formula that refuses what `name` says.
+/// Fails with the message of a formula that rejects the value of `name`.
 inline void require(const Status& status, const std::string& name) {
     if (!status) {
         invalid_data("{}: {}", name, status.what);

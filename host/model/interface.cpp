@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of vkrope.h that read a model. Compiled once more for the shared library.
+// Implements the functions of vkrope.h that read a model. The shared library compiles this file
+// separately.
 #include <memory>
 #include <string>
 #include <vector>

@@ -80,11 +80,11 @@ class StrictReader : public json::json_sax_t {
         return true;
     }
 
-    std::vector<std::set<std::string>> keys_;  // of each object that is open; empty for arrays
+    std::vector<std::set<std::string>> keys_;  // keys of each open object; empty for arrays
     std::size_t values_ = 0;
 };
 
-/// A text with null in place of floats that are not finite, and the index and value of each such
+/// Text with null in place of floats that are not finite, and the index and value of each such
 /// null.
 struct WithoutLiterals {
     std::string text;
@@ -128,7 +128,7 @@ WithoutLiterals without_literals(std::string_view text) {
     return result;
 }
 
-/// The document, with the floats in place of these nulls.
+/// Returns the document with the floats in place of these nulls.
 json with_floats(const WithoutLiterals& source) {
     std::size_t nulls = 0, next = 0;
     return json::parse(source.text, [&](int, json::parse_event_t event, json& value) {
@@ -149,7 +149,7 @@ json parse_json(std::string_view text) {
         invalid_data("not usable JSON: it has {} bytes, but may have at most {}", text.size(),
                      max_json_bytes);
     }
-    if (text.find('\0') != text.npos) {  // the parser would stop there, whatever follows
+    if (text.find('\0') != text.npos) {  // the parser would stop there and ignore the rest
         invalid_data("not valid JSON: there is a byte of value 0 at {}", text.find('\0'));
     }
     StrictReader reader;
@@ -176,7 +176,7 @@ std::string shown(const json& value) {
         const double number = value.get<double>();
         return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
     }
-    // A long string is cut before it is escaped, which may make six bytes of each byte.
+    // A long string is cut before it is escaped, which may turn each byte into six.
     const std::string* text = value.get_ptr<const json::string_t*>();
     const json beginning = text != nullptr && text->size() > 2 * longest_shown
                                ? json(text->substr(0, 2 * longest_shown))

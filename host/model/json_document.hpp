@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Parses JSON text, more strictly than the underlying parser: a key given twice is an error, and
-// size, number of values and nesting are bounded. The only extension is NaN and Infinity, as
-// Python's json module writes them. They become floats that are not finite, which no field accepts.
+// Parses JSON text more strictly than the underlying parser: a duplicate key is an error, and size,
+// number of values and nesting are bounded. The only extension is NaN and Infinity, as Python's
+// json module writes them. They become floats that are not finite, which no field accepts.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,14 +16,15 @@ inline constexpr std::size_t max_json_bytes = std::size_t{16} << 20;
 inline constexpr std::size_t max_json_values = std::size_t{1} << 19;
 inline constexpr std::size_t max_json_depth = 64;
 
-/// Throws ImportError (invalid_data).
+/// Returns the document. Throws ImportError (invalid_data).
 nlohmann::json parse_json(std::string_view text);
 
-/// False for null, false, 0 and empty values, by which a configuration turns a feature off.
+/// Returns false for null, false, 0 and empty values, with which a configuration turns a feature
+/// off.
 bool is_set(const nlohmann::json& value);
 
-/// A value, and a key, for messages: printable ASCII, shortened, so that a hostile file cannot
-/// control the reader's terminal.
+/// Return a value, and a key, for messages: printable ASCII, shortened, so that a hostile file
+/// cannot control the reader's terminal.
 std::string shown(const nlohmann::json& value);
 std::string shown_key(const std::string& key);
 

@@ -10,14 +10,14 @@
 namespace vkrope {
 namespace {
 
-/// Parts of keys that say the same.
+/// Parts of keys with the same meaning.
 struct Letters {
     Says says;
     bool begins_a_word;
     std::initializer_list<std::string_view> parts;
 };
 
-// The first row that matches counts.
+// The first matching row applies.
 const Letters letters[] = {
     {Says::scaled_layers, false, {"_only_types"}},
     {Says::nothing, false, {"nope_head", "qk_nope"}},
@@ -53,7 +53,8 @@ const Letters letters[] = {
     {Says::scaling, true, {"logn", "mscale"}},
 };
 
-/// What else is scaled, and the windows of Qwen 2, whose layers all have the same RoPE.
+/// Parts of keys that scale something else, and the windows of Qwen 2, whose layers all have the
+/// same RoPE.
 constexpr auto others = names("embed", "expert", "layer_scaling", "logits", "lora", "loss", "moe",
                               "max_window_layers", "quant", "residual", "rout", "weight");
 
@@ -67,7 +68,7 @@ bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
 }
 
 Says what_says(const std::string& name) {
-    std::string key = name;  // YaRN, QKNorm
+    std::string key = name;  // names in mixed case: YaRN, QKNorm
     for (char& letter : key) {
         if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
     }

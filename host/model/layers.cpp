@@ -63,7 +63,7 @@ std::string Layers::type_of(std::uint64_t layer) const {
     return {};
 }
 
-/// The kinds of layers of the model, full attention first.
+/// Returns the kinds of layers of the model, full attention first.
 std::vector<std::string> Layers::types() const {
     std::vector<std::string> found;
     if (!list.empty()) {
@@ -109,7 +109,7 @@ LayerKind Layers::choose(const Query& query, Warnings& warnings) const {
     LayerKind chosen = chosen_of(all, query, warnings);
     const bool any = query.layer < 0 && query.layer_type.empty();
     for (const std::string& type : all) {
-        // A type with parameters of its own needs no warning.
+        // A type with its own parameters needs no warning.
         if (!contains(rotating_kinds, type) && !contains(other_kinds, type) &&
             !contains(named, type) && (any || type == chosen.type)) {
             warn(warnings, "layer type {} is unknown: assuming that it rotates as {} does",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kinds of layers of a model, whatever its file: which of them have RoPE, and the choice of one
-// for a query.
+// Represents the kinds of layers of a model, from any kind of file: finds those with RoPE, and
+// chooses one for a query.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ inline constexpr const char* sliding_attention = "sliding_attention";
 inline constexpr const char* chunked_attention = "chunked_attention";
 inline constexpr const char* windowed_attention = "windowed_attention";
 
-/// The type of a layer of DeepSeek V4 that keeps one key of `ratio`; empty for an unknown ratio.
+/// Returns the type of a DeepSeek V4 layer that keeps one of every `ratio` keys; empty for an
+/// unknown ratio.
 constexpr const char* compressed_attention(std::uint64_t ratio) {
     return ratio == 0     ? sliding_attention
            : ratio == 4   ? "compressed_sparse_attention"
@@ -27,25 +28,25 @@ constexpr const char* compressed_attention(std::uint64_t ratio) {
                           : "";
 }
 
-/// How the RoPE of a model differs between its layers.
+/// Differences of RoPE between the layers of a model.
 enum class LayerRule {
-    same,        ///< all layers have the same RoPE
-    local_base,  ///< sliding layers have a base of their own and no scaling: Gemma 3, ModernBERT
-    scaled_on_full,           ///< sliding layers have no scaling: OLMo 3
-    none_on_full,             ///< full-attention layers have no RoPE: Cohere 2
-    none_on_full_of_sliding,  ///< the same, if `sliding_window` is set: EXAONE 4
+    same,            ///< all layers have the same RoPE
+    local_base,      ///< sliding layers have their own base and no scaling: Gemma 3, ModernBERT
+    scaled_on_full,  ///< sliding layers have no scaling: OLMo 3
+    none_on_full,    ///< full-attention layers have no RoPE: Cohere 2
+    none_on_full_of_sliding,  ///< as none_on_full, if `sliding_window` is set: EXAONE 4
     scaled_on_listed,  ///< types that yarn_only_types does not list have no scaling: Step 3.5
     compressed,  ///< sliding layers have no scaling, the others compress_rope_theta: DeepSeek V4
 };
 
-/// What a class of models says of its layers, if the file does not.
+/// Pattern of layers in a class of models, if the file has none.
 struct LayerPattern {
     LayerRule rule = LayerRule::same;
     std::uint32_t period = 0;  ///< of full-attention layers among sliding ones; 0: no pattern
     bool full_first = false;   ///< the full-attention layer is the first of a period, not the last
 };
 
-/// A kind of layer, to choose its RoPE.
+/// Kind of layer, which determines its RoPE.
 struct LayerKind {
     std::string
         type;  ///< "full_attention", "sliding_attention", ...; empty if the model has one kind
@@ -54,46 +55,49 @@ struct LayerKind {
     bool is_full() const { return type.empty() || type == "full_attention"; }
 };
 
-/// A list of one number a layer.
+/// List of one number per layer.
 struct LayerNumbers {
-    std::string name;            ///< in messages
+    std::string name;            ///< name in messages
     std::vector<double> values;  ///< empty: not listed
 };
 
 /// Fails unless a list has an element for each layer.
 void require_one_a_layer(const Field& list, std::size_t length, std::uint64_t layers);
 
-/// What a file says of its layers, or the class of its model.
+/// Layers of a model, from its file or its class.
 struct Layers {
-    std::string prefix;              ///< of keys, in messages
-    std::vector<std::string> named;  ///< layer types that have parameters of their own
+    std::string prefix;              ///< prefix of keys in messages
+    std::vector<std::string> named;  ///< layer types that have their own parameters
     LayerRule rule = LayerRule::same;
-    std::uint64_t count = 0;             ///< 0: unknown
-    std::vector<std::string> list;       ///< types by layer, repeated; empty: by pattern
-    std::uint64_t period = 0;            ///< 0: no pattern
-    std::uint64_t full_in_period = 0;    ///< the layer of a period that is full attention
-    std::vector<bool> rotating;          ///< by layer; empty: by interval
-    std::vector<bool> crossing;          ///< by layer, which attend to an image; no layer beyond
+    std::uint64_t count = 0;           ///< 0: unknown
+    std::vector<std::string> list;     ///< types by layer, repeated; empty: by pattern
+    std::uint64_t period = 0;          ///< 0: no pattern
+    std::uint64_t full_in_period = 0;  ///< the layer of a period that is full attention
+    std::vector<bool> rotating;        ///< by layer; empty: by interval
+    /// By layer: true if it attends to an image; false beyond the end.
+    std::vector<bool> crossing;
     std::uint64_t no_rope_interval = 0;  ///< 0: none
     LayerNumbers bases;                  ///< 0: no RoPE
     LayerNumbers shares;                 ///< rotated shares of the head
     std::vector<std::string> still;      ///< layer types without a rotating layer
-    std::vector<std::string> beside;     ///< types that a query may have beside those of layers
-    std::vector<std::string> ignored;    ///< warnings of keys that contradict what overrides them
-    bool without_rope_is_full = false;   ///< layers without RoPE are full attention: Llama 4
+    /// Types that a query may select in addition to those of layers.
+    std::vector<std::string> beside;
+    std::vector<std::string> ignored;   ///< warnings of keys that contradict what overrides them
+    bool without_rope_is_full = false;  ///< layers without RoPE are full attention: Llama 4
 
-    /// The kind that the query asks for; if it asks for none, the one that a reader most likely
-    /// means, with a warning that names it.
+    /// Returns the kind that the query selects; if it selects none, the most likely one, with a
+    /// warning that names it.
     LayerKind choose(const Query& query, Warnings& warnings) const;
 
-    /// The number that the layers of the query have; nothing without a list. Of a kind that rotates
-    /// only those above 0 count. Fails if they differ, unless they may: then nothing too.
+    /// Returns the number that the layers of the query share; nothing without a list. For a kind
+    /// that rotates only numbers above 0 count. If they differ, returns nothing if `may_differ`,
+    /// else fails.
     ///
     /// kind  as chosen
     std::optional<double> common(const LayerNumbers& numbers, const Query& query,
                                  const LayerKind& kind, bool may_differ = false) const;
 
-    /// Whether the model has layers of another type than `kind`.
+    /// Returns whether the model has layers of another type than `kind`.
     bool has_other_types(const LayerKind& kind) const;
 
     /// Fills `still`: layer types without a rotating layer, if the model lists rotating layers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lists of names, and tables whose rows have one.
+// Defines lists of names, and searches tables whose rows have names.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace vkrope {
 
-/// The names of a row that holds for several.
+/// Names of a row that applies to several.
 using Names = std::initializer_list<std::string_view>;
 
-/// A list of names.
+/// Returns a list of names.
 template <class... Name>
 constexpr std::array<std::string_view, sizeof...(Name)> names(Name... name) {
     return {name...};
@@ -24,7 +24,7 @@ bool contains(const Names& names, std::string_view name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// The first row of that name, or that has it among its names; null if there is none.
+/// Returns the first row with that name or with it among its names; null if there is none.
 template <class Rows>
 auto find_row(const Rows& rows, std::string_view name) -> decltype(&*std::begin(rows)) {
     const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const auto& each) {
@@ -37,20 +37,20 @@ auto find_row(const Rows& rows, std::string_view name) -> decltype(&*std::begin(
     return row == std::end(rows) ? nullptr : &*row;
 }
 
-/// A name that is not read, and why.
+/// A name that is not supported, and the reason.
 struct Refusal {
     const char* name;
     const char* reason;
 };
 
-/// The reason of a row; null if the table does not have it.
+/// Returns the reason of a row; null if the table does not have it.
 template <class Rows>
 const char* reason_of(const Rows& rows, std::string_view name) {
     const auto* row = find_row(rows, name);
     return row == nullptr ? nullptr : row->reason;
 }
 
-/// Why a model without a rotary embedding is not read.
+/// Reason why a model without a rotary embedding is not read.
 inline constexpr const char* no_rotary_embedding = "the model has no rotary embedding";
 
 }  // namespace vkrope

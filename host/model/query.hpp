@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The RoPE that is asked for.
+// Declares the query for one RoPE of a model.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace vkrope {
 
-/// vkrope_model_query, checked, with its defaults.
+/// vkrope_model_query, checked, with defaults filled in.
 struct Query {
-    std::string_view layer_type = {};  ///< empty: not given
+    std::string_view layer_type = {};  ///< empty: not set
     std::string_view tower = "text";
     std::uint64_t seq_len = 0;
-    int layer = -1;  ///< -1: not given
+    int layer = -1;  ///< -1: not set
     Pairing pairing = VKROPE_PAIRING_NONE;
 };
 
-/// Fails for a query that contradicts itself, whatever the model.
+/// Checks a query. Fails if it contradicts itself, whatever the model.
 Query checked(const ModelQuery& query);
 
 }  // namespace vkrope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rules for every kind of model file: for the query and for the result.
+// Declares the rules for every kind of model file: for the query and for the result.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,14 @@
 
 namespace vkrope {
 
-/// Why no rotation is read from some models, and what serves them.
+/// Reason why no rotation is read from some models, and the alternative.
 inline constexpr const char* two_angles_a_pair =
-    "the two channels of a pair turn by different angles, which no rotation says; give cos and sin "
+    "the two channels of a pair rotate by different angles, which no rotation can represent; give "
+    "cos and sin "
     "of each channel to plan_cos_sin_cache, with channel_angles";
 
-/// Fails if numbers that are valid one by one make frequencies or factors that no table can hold.
+/// Fails if numbers that are valid separately result in frequencies or factors that no table can
+/// contain.
 ///
 /// turning    number of leading pairs that have a frequency; the others do not rotate
 /// base       base of the frequencies, and its name in the file
@@ -26,26 +28,26 @@ void require_usable(const RopeParams& rotation, std::size_t turning, double base
 
 /// Sets the base and the unscaled frequencies of the rotated channels.
 ///
-/// base_name  in the file
+/// base_name  name of the base in the file
 void set_base(RopeParams& rotation, double base, const char* base_name);
 
 /// Adds the frequencies of one more axis, base^(-2j / width) times `factor`, and its section.
 void add_axis(RopeParams& rotation, std::uint32_t width, double base, double factor = 1);
 
-/// Warns of a sequence that is longer than the model was made for.
+/// Warns of a sequence that is longer than the model was trained for.
 void warn_of_length(RopeParams& rotation, std::uint64_t seq_len);
 
-/// The eps of a norm: the number of a field, or else that of the class.
+/// Returns the eps of a norm: the number of a field, or else that of the class.
 float norm_eps(const Field& field, double otherwise);
 
 /// Limits the number of warnings, and adds one that counts those dropped.
 void shorten(Warnings& warnings);
 
-/// The warning for a class whose norms of Q and K nobody has read from its code.
+/// Warning for a class whose code has not been checked for norms of Q and K.
 inline constexpr const char* of_unknown_norms =
     "whether Q and K have norms is not known for this class: none is read";
 
-/// The warning for Mistral 4. The factor is that of Mistral4Attention in transformers
+/// Warning for Mistral 4. The factor is that of Mistral4Attention in transformers
 /// (huggingface/transformers#47435) and of llama.cpp; sgl-project/sglang#26203 has Mistral's own
 /// file.
 inline constexpr const char* of_readers_that_differ =

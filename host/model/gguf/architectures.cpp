@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Source: llama.cpp. The names are from LLM_ARCH_NAMES in src/llama-arch.cpp; pairing and
-// sections are llama_model_rope_type() of src/llama-model.cpp, where NORM is interleaved and NEOX,
-// MROPE and IMROPE are half_split; what differs between layers is in load_arch_hparams() and the
-// graph of src/models/*.cpp.
+// Source: llama.cpp. The names are from LLM_ARCH_NAMES in src/llama-arch.cpp; pairing and sections
+// are llama_model_rope_type() of src/llama-model.cpp, where NORM is interleaved and NEOX, MROPE and
+// IMROPE are half_split; differences between layers are in load_arch_hparams() and the graph of
+// src/models/*.cpp.
 //
-// The converters of some architectures permute the Q and K weights, so the pairing is not always
-// the one of the config.json that a file was made from: Llama's is half_split there and interleaved
-// here.
+// The converters of some architectures permute the Q and K weights, so the pairing may differ from
+// that of the config.json from which a file was converted: Llama's is half_split there and
+// interleaved here.
 #include "model/gguf/architectures.hpp"
 
 #include "model/names.hpp"
@@ -132,12 +132,14 @@ constexpr const char* no_language_model = "it is not a language model";
 constexpr const char* draft = "it is a draft of another model, whose rotation it follows";
 
 constexpr const char* learned =
-    "half of its channels turn by a sum over axes of learned frequencies for each head, which are "
+    "half of its channels rotate by a sum over axes of learned frequencies for each head, which "
+    "are "
     "weights";
 
 constexpr Refusal unsupported[] = {
     {"clip", no_language_model},
-    {"cohere2moe", "its first dense layers turn whatever their type, which no layer type says"},
+    {"cohere2moe",
+     "its first dense layers rotate whatever their type, which no layer type selects"},
     {"deepseek41", "llama.cpp does not run it yet, so which layers have which base is not known"},
     {"dflash", draft},
     {"dots3note", "its sliding layers have latent rows of their own width, which are not read"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Properties of a `general.architecture` that the keys of a GGUF file do not state.
+// Defines properties of a `general.architecture` that the keys of a GGUF file do not state.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace vkrope {
 
-/// Whether tokens have a position on each of several axes.
+/// Use of positions on several axes.
 enum class GgufSections {
     none,
     if_given,  ///< if the file has rope.dimension_sections
     required,
 };
 
-/// How the norms of an architecture differ from RMS norms of Q and K before the rotation.
+/// Differences of an architecture's norms from RMS norms of Q and K before the rotation.
 struct GgufNorms {
     NormKind kind = VKROPE_NORM_RMS;
     NormPlace place = VKROPE_NORM_PLACE_BEFORE;
@@ -28,7 +28,7 @@ struct GgufNorms {
                                   ///< 128 experts: Llama 4
 };
 
-/// One row of the table. A row says what differs from Llama.
+/// One row of the table: differences from Llama.
 struct GgufArchitecture {
     Names names = {};  ///< empty: the architecture is not known
     Pairing pairing = VKROPE_INTERLEAVED;
@@ -39,31 +39,33 @@ struct GgufArchitecture {
     bool yarn_in_softmax = false;  ///< that multiplier also scales the softmax
     bool rounds_yarn = false;  ///< llama.cpp rounds the range of YaRN, the model's code does not
     bool softmax_differs = false;    ///< readers disagree on what YaRN does to its softmax
-    double yarn_beta_fast = 32;      ///< default if the file does not give it
+    double yarn_beta_fast = 32;      ///< default if the file does not have it
     bool finetuned_is_rope = false;  ///< rope.scaling.finetuned says whether there is RoPE at all
     LayerPattern layers = {};
-    bool window_decides = false;     ///< sliding layers only if attention.sliding_window is above 0
-    bool window_by_default = false;  ///< with window_decides: also if the key is missing
-    std::uint32_t sliding_layer_count = 0;      ///< the same, for a model with this many layers
+    /// Has sliding layers only if attention.sliding_window is above 0.
+    bool window_decides = false;
+    bool window_by_default = false;             ///< with window_decides: also if the key is missing
+    std::uint32_t sliding_layer_count = 0;      ///< has sliding layers if it has this many layers
     const char* sliding = "sliding_attention";  ///< layer type of sliding layers
     std::uint32_t linear_period =
         0;  ///< all but the last layer of a period are not softmax attention; 0: all layers are
-    std::uint32_t no_rope_interval = 0;  ///< every n-th layer has no RoPE; 0: all have
+    std::uint32_t no_rope_interval = 0;  ///< every n-th layer has no RoPE; 0: all layers have RoPE
     bool rope_pattern = false;  ///< attention.rope_pattern, if given, says which layers have RoPE
-    bool half_on_full = false;  ///< full-attention layers turn half of rope.dimension_count
+    bool half_on_full = false;  ///< full-attention layers rotate half of rope.dimension_count
     std::uint32_t alibi_layer_count =
         0;  ///< a model with this many layers has ALiBi instead; 0: none has
     GgufNorms norms = {};
     bool clips = false;                                    ///< attention.clamp_kqv clamps Q, K, V
-    QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;  ///< by position, as its graph does
+    QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;  ///< scale by position in its graph
 
     bool known() const { return names.size() != 0; }
 };
 
-/// The row of an architecture; null if the table does not have it.
+/// Returns the row of an architecture; null if the table does not have it.
 const GgufArchitecture* find_gguf_architecture(const std::string& name);
 
-/// Why the RoPE of an architecture cannot be imported, even if its keys look plain; null if it can.
+/// Returns the reason why the RoPE of an architecture cannot be imported, even if its keys look
+/// plain; null if it can.
 const char* unsupported_gguf_architecture(const std::string& name);
 
 }  // namespace vkrope

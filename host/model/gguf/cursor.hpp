@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the head of a GGUF file value by value: whole numbers are little-endian.
+// Reads the head of a GGUF file value by value: integers are little-endian.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,9 @@ inline constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
 
 struct GgufTypeRow {
     const char* name;
-    std::uint64_t bytes;  ///< of a value; 0 for a type whose length is in the file
+    std::uint64_t bytes;  ///< bytes of a value; 0 for a type whose length is in the file
 
-    /// A boolean included.
+    /// Returns true for numbers and booleans.
     bool is_number() const noexcept { return bytes != 0; }
 };
 inline constexpr GgufTypeRow gguf_types[] = {
@@ -42,7 +42,8 @@ inline std::uint64_t little_endian(const unsigned char* bytes, std::size_t count
     return value;
 }
 
-/// The number with these bits. Whole numbers above 2^53 are rounded; no rule accepts such a number.
+/// Returns the number with these bits. Integers above 2^53 are rounded; no rule accepts such a
+/// number.
 inline double gguf_number(GgufType type, std::uint64_t bits) noexcept {
     switch (type) {
         case GgufType::int8: return double(std::int8_t(bits));
@@ -65,7 +66,7 @@ class GgufCursor {
     std::uint64_t at() const noexcept { return at_; }
     std::uint64_t left() const noexcept { return end_ - at_; }
 
-    /// Sets what errors about missing bytes name.
+    /// Sets the name of the part that errors about missing bytes mention.
     void inside(std::string what) { what_ = std::move(what); }
     const std::string& what() const noexcept { return what_; }
 

@@ -19,10 +19,9 @@ namespace {
 constexpr std::uint64_t max_values = 16384;
 constexpr std::uint64_t max_tensors = std::uint64_t{1} << 17;
 constexpr std::uint64_t max_steps_together = std::uint64_t{1}
-                                             << 22;  // elements that are skipped one by one
+                                             << 22;  // elements that must be skipped one by one
 constexpr std::uint64_t max_name_bytes = 65535;      // the format's own limit
-constexpr std::uint64_t max_key_bytes_together =
-    1 << 20;  // keys are kept, to find one that is given twice
+constexpr std::uint64_t max_key_bytes_together = 1 << 20;  // keys are kept to detect duplicates
 constexpr std::uint64_t longest_text = 256;
 constexpr std::uint64_t longest_list = 65536;  // one number per layer
 constexpr std::uint64_t max_list_numbers_together = 1 << 20;
@@ -31,15 +30,16 @@ constexpr std::uint64_t longest_factors = 32767;  // pairs of the widest head ro
 constexpr std::uint32_t deepest_list = 8;
 constexpr std::uint32_t float32_tensor = 0;
 
-// Least bytes of a metadata value and of a tensor info.
+// Minimum bytes of a metadata value and of a tensor info.
 constexpr std::uint64_t least_value_bytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 
 constexpr auto frequency_tensors = names("rope_freqs.weight", "rope_factors_long.weight",
                                          "rope_factors_short.weight");
 
-/// The layer of a tensor named "blk.<layer>....", and where the rest of its name begins; no layer
-/// for other names, and for layers of more than four digits, so that few are kept of any file.
+/// Layer of a tensor named "blk.<layer>....", and the start of the rest of its name. Other names,
+/// and layers of more than four digits, have no layer, so that the number of stored layers is
+/// bounded.
 struct TensorName {
     int layer = -1;
     std::string_view rest = {};
@@ -65,10 +65,11 @@ bool is_norm(const TensorName& name) {
     return std::find(std::begin(norms), std::end(norms), name.rest) != std::end(norms);
 }
 
-/// What all lists of a file may still use.
+/// Remaining limits for all lists of a file.
 struct Room {
-    std::uint64_t numbers = max_list_numbers_together;  // that are kept
-    std::uint64_t steps = max_steps_together;           // elements whose length is in the file
+    std::uint64_t numbers = max_list_numbers_together;  // numbers that may still be stored
+    // Elements with a length in the file that may still be skipped.
+    std::uint64_t steps = max_steps_together;
 };
 
 /// Skips the elements of a list whose type and count have been read. Numbers are skipped in one
@@ -134,7 +135,7 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
     return value;
 }
 
-/// The name of a key or a tensor.
+/// Reads the name of a key or a tensor.
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > max_name_bytes) {
@@ -144,7 +145,8 @@ std::string read_name(GgufCursor& cursor) {
     return cursor.text(bytes);
 }
 
-/// A failed download, or a pointer file, has the right name but begins with words.
+/// Checks the magic number. A failed download or a Git LFS pointer has the right name but begins
+/// with text.
 void check_magic(GgufCursor& cursor) {
     constexpr std::string_view magic = "GGUF";
     const std::string begins = cursor.text(std::min<std::uint64_t>(magic.size(), cursor.left()));
@@ -176,15 +178,16 @@ void check_version(GgufCursor& cursor) {
     }
 }
 
-/// Fails if `count` is above `most`, or more than fits this file at `least` bytes each.
+/// Fails if `count` is above `most`, or if that many items of at least `least` bytes do not fit in
+/// the file.
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {
         invalid_data("the file says that it has {} {}: it must be at most {}", count, what, most);
     }
     if (count > cursor.left() / least) {
-        invalid_data("the file says that it has {} {}: its {} bytes cannot hold them", count, what,
-                     cursor.left() + cursor.at());
+        invalid_data("the file says that it has {} {}: they do not fit in its {} bytes", count,
+                     what, cursor.left() + cursor.at());
     }
 }
 
@@ -215,7 +218,7 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         }
         cursor.inside(shown_key(key));
         if (values_.count(key) != 0) {
-            invalid_data("the key {} is given twice", shown_key(key));
+            invalid_data("the key {} appears twice", shown_key(key));
         }
         values_[key] = read_value(cursor, room);
     }

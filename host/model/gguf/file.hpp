@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The head of a GGUF file: metadata and tensor locations. Reads no weights. Format: docs/gguf.md of
-// ggml. A size in the file is used only after a check that the file is that long. Memory and time
-// are bounded for files of any length: vkrope_model_from_gguf says by what.
+// Reads the head of a GGUF file: metadata and tensor locations, but no weights. Format:
+// docs/gguf.md of ggml. A size in the file is used only after a check that the file is long enough.
+// Memory and time are bounded for files of any length by the limits in vkrope_model_from_gguf.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace vkrope {
 /// As vkrope_read_at.
 using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::size_t bytes)>;
 
-/// Values as in the file.
+/// Types, numbered as in the file.
 enum class GgufType : std::uint32_t {
     uint8 = 0,
     int8 = 1,
@@ -37,8 +37,8 @@ enum class GgufType : std::uint32_t {
     float64 = 12,
 };
 
-/// A value of the metadata. Of long strings, long lists, and lists of anything but numbers, only
-/// the type is known: not_kept(). The elements of a list are numbers, 0 or 1 for a boolean.
+/// A value of the metadata. Long strings, long lists, and lists of anything but numbers are
+/// not_kept(): only their type is stored. The elements of a list are numbers, 0 or 1 for a boolean.
 struct GgufValue {
     GgufType type = GgufType::uint8;
     json value = not_kept();
@@ -53,33 +53,34 @@ class GgufFile {
     /// `number` of this one.
     void add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read);
 
-    /// The keys of a split file, which the first part has too; 0 without them. Throws ImportError.
+    /// Return the number of parts of a split file, and the number of this part; 0 if it is not
+    /// split. Throw ImportError.
     std::uint64_t split_count() const;
     std::uint64_t split_number() const;
 
-    /// How many parts have been read, this file included, and whether any of them has tensors.
+    /// Number of parts read, including this file, and whether any of them has tensors.
     std::uint64_t parts_read() const noexcept { return parts_.size(); }
     bool has_tensors() const noexcept { return has_tensors_; }
 
-    /// Empty if the file does not have the key.
+    /// Returns the value of a key; empty if the file does not have it.
     Field find(const std::string& key) const;
     const std::map<std::string, GgufValue>& values() const noexcept { return values_; }
 
-    /// The numbers of one of the tensors that shape frequencies: "rope_freqs.weight",
+    /// Returns the numbers of one of the tensors that scale frequencies: "rope_freqs.weight",
     /// "rope_factors_long.weight", "rope_factors_short.weight". Empty if the file has no such
     /// tensor. Throws ImportError if it is not a list of float32, or cannot be read at its offset.
     std::vector<double> factors(const std::string& tensor) const;
 
-    /// Extents of a tensor of the norms of Q and K, "blk.<layer>.attn_q_norm.weight" and so on, the
+    /// Returns the extents of a norm tensor of Q or K, such as "blk.<layer>.attn_q_norm.weight",
     /// innermost first. Null if the file does not have it.
     const std::vector<std::uint64_t>* norm_extents(const std::string& tensor) const;
 
-    /// The first layer, in the order of their names, that has this tensor: "attn_q_norm.weight".
-    /// Empty if none has.
+    /// Returns the first layer, in the order of names, that has this tensor, such as
+    /// "attn_q_norm.weight". Empty if none has.
     std::string layer_with(const std::string& norm) const;
 
-    /// Whether the file has tensors of a layer, so that those which it lacks the layer does not
-    /// have; -1: of any layer.
+    /// Returns whether the file has tensors of a layer (-1: of any layer). If so, a tensor that is
+    /// not in the file does not exist.
     bool has_layer(int layer) const;
 
    private:
@@ -105,9 +106,9 @@ class GgufFile {
     std::vector<Part> parts_;  // this file first
     bool has_tensors_ = false;
     std::map<std::string, GgufValue> values_;
-    std::map<std::string, Tensor> tensors_;                    // those that shape frequencies
+    std::map<std::string, Tensor> tensors_;                    // tensors that scale frequencies
     std::map<std::string, std::vector<std::uint64_t>> norms_;  // extents of the norms of Q and K
-    std::set<int> layers_;                                     // those that have tensors
+    std::set<int> layers_;                                     // layers that have tensors
 };
 
 }  // namespace vkrope

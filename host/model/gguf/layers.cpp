@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lists under the name of the single number: what llama.cpp's get_key_or_arr() reads for other
-// keys; those that end in _per_layer: src/llama-hparams.cpp of ik_llama.cpp, for Step 3.5.
+// Reads the kinds of layers, and lists of one number per layer. Sources: llama.cpp's
+// get_key_or_arr() for lists under the name of the single number; src/llama-hparams.cpp of
+// ik_llama.cpp for names that end in _per_layer (Step 3.5).
 #include <algorithm>
 #include <utility>
 
@@ -17,7 +18,7 @@ class GgufLayerTypes {
                    std::uint64_t layer_count)
         : keys_(keys), architecture_(architecture), count_(layer_count) {}
 
-    /// Whether some layers attend to a window only.
+    /// Returns whether some layers use a sliding window.
     bool some_slide() {
         const Field window = keys_.find("attention.sliding_window");
         const std::uint64_t width = window ? whole_number(window, 0, max_whole) : 0;
@@ -32,7 +33,7 @@ class GgufLayerTypes {
         return window ? width > 0 : by_default;
     }
 
-    /// The type of each layer.
+    /// Returns the type of each layer.
     std::vector<std::string> list(bool some_slide) {
         std::vector<std::string> types(std::size_t(count_), full_attention);
         if (architecture_.layers.rule == LayerRule::compressed) {
@@ -72,8 +73,8 @@ class GgufLayerTypes {
         return types;
     }
 
-    /// Which layers have RoPE; empty if the file does not say. A 0 in a list of bases or widths is
-    /// a layer without.
+    /// Returns for each layer whether it has RoPE; empty if the file does not tell. A 0 in a list
+    /// of bases or widths means a layer without RoPE.
     std::vector<bool> rotating() {
         std::vector<bool> turns;
         const Field pattern = architecture_.rope_pattern ? keys_.find("attention.rope_pattern")
@@ -154,16 +155,16 @@ class GgufLayerTypes {
     const std::uint64_t count_;
 };
 
-/// Fails unless `single`, a key for all layers or for one kind of them, is what the list says of
-/// some layer.
+/// Fails unless `single`, a key for all layers or for one kind of layer, equals the list's number
+/// for some layer.
 ///
-/// exactly  it is for the layers asked for, of which the list says `picked`
+/// exactly  `single` is for the selected layers, for which the list has `picked`
 void require_agreement(const Field& list, const Field& single, const Field& picked, bool exactly) {
     if (!single || single.is_list()) return;
     const double value = finite_number(single);
     const std::vector<double> each = list_of_numbers(list);
     const bool explained = std::any_of(each.begin(), each.end(), [&](double number) {
-        return number == value || number == 0;  // a 0 leaves it to the other key
+        return number == value || number == 0;  // 0 defers to the other key
     });
     if (exactly ? value != finite_number(picked) : !explained) {
         invalid_data("{} but {} is {} for {}: they must agree", stated(single), list.name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GGUF -> RopeParams: one import, read from its first step to its last, so longer than other files.
-// The keys: docs/gguf.md of ggml; what they mean: load_hparams() and
+// Imports the RopeParams of a GGUF file. The import is one sequence of steps, so that this file is
+// longer than others. Keys: docs/gguf.md of ggml; their meaning: load_hparams() and
 // load_arch_hparams() of llama.cpp.
 #include "model/gguf/model.hpp"
 
@@ -21,10 +21,11 @@ namespace {
 constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;
 constexpr double base_without_key = 10000;
 
-/// How many parts are looked for; models of a terabyte have some hundred.
+/// Maximum number of parts; models of a terabyte have about a hundred.
 constexpr std::uint64_t max_parts = 1024;
 
-/// Reads a regular file, which is open only meanwhile: a split model has many.
+/// Reads from a regular file, which is open only during each read, because a split model has many
+/// files.
 GgufRead reader_of(const std::string& path) {
     return [path](std::uint64_t offset, void* to, std::size_t count) {
         std::ifstream file(path, std::ios::binary);
@@ -51,7 +52,7 @@ std::string architecture_of(const GgufFile& file) {
     return text(name);
 }
 
-/// Reads one file; each function sets the fields of the RopeParams that it is named after.
+/// Reads one file; each function sets the fields of the RopeParams that its name mentions.
 class GgufImport {
    public:
     GgufImport(const GgufFile& file, const Query& query)
@@ -128,7 +129,7 @@ class GgufImport {
                 shown_key(name_));
         }
         const Field finetuned = keys_.find(
-            "rope.scaling.finetuned");  // whether the weights were trained with the scaling
+            "rope.scaling.finetuned");  // tells whether the weights were trained with the scaling
         if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
             not_supported("{} is false: the model does not use RoPE", finetuned.name);
         }
@@ -140,7 +141,7 @@ class GgufImport {
         }
     }
 
-    /// Whether the keys say latent attention, which has rows of its own.
+    /// Returns whether the keys describe latent attention, whose rows have another layout.
     bool says_latent() {
         const Field rank = keys_.find("attention.kv_lora_rank"),
                     row = keys_.find("attention.key_length_mla");
@@ -186,7 +187,7 @@ class GgufImport {
                              2 * rotation_.rotary_dim);
             }
         }
-        if (row_.layers.rule == LayerRule::compressed) {  // the last channels turn
+        if (row_.layers.rule == LayerRule::compressed) {  // the last channels rotate
             rotation_.q_rotary_offset = rotation_.k_rotary_offset = rotation_.head_dim -
                                                                     rotation_.rotary_dim;
             warn(rotation_, "the norms of Q and K are not read: they differ from each other");
@@ -194,8 +195,8 @@ class GgufImport {
     }
 
     /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
-    /// of latent channels (src/models/deepseek2.cpp). In newer files key_length_mla is the width of
-    /// a query row, and key_length something else.
+    /// of latent channels (src/models/deepseek2.cpp). In newer files key_length_mla, not
+    /// key_length, is the width of a query row.
     void latent_rotary_dim(const Field& count) {
         if (!count) {
             keys_.required("rope.dimension_count", "latent attention needs it");
@@ -218,7 +219,7 @@ class GgufImport {
         rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
     }
 
-    /// Of the layer that is asked for; else of all layers that have heads, if they agree.
+    /// Returns the heads of the selected layer; else of all layers that have heads, if they agree.
     std::uint64_t heads_of_layer(const Field& count) {
         const std::vector<std::uint64_t> each = whole_numbers(count, 0, max_heads);
         if (!count.is_list()) return each[0];
@@ -286,7 +287,7 @@ class GgufImport {
         require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
     }
 
-    /// Names what nobody has read. Layers without RoPE have nothing of it.
+    /// Warns of keys that were not read. For layers without RoPE, those of RoPE do not count.
     void name_unread() {
         const bool norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE;
         for (const auto& [field, says] : keys_.unread()) {
@@ -306,7 +307,7 @@ class GgufImport {
         }
     }
 
-    /// What readers of the same model's config.json have otherwise.
+    /// Warns of differences from readers of the same model's config.json.
     void readers_differ() {
         if (row_.rounds_yarn && rotation_.rope_type == "yarn") {
             warn(rotation_,
@@ -329,7 +330,7 @@ class GgufImport {
     const Query& query_;
     const std::string name_;
     GgufFields keys_;
-    GgufArchitecture row_;           // Llama's, unless the table has a row
+    GgufArchitecture row_;           // Llama's row if the table has none
     std::uint64_t layer_count_ = 0;  // 0: unknown
     GgufLayer layer_;
     GgufLayerNumbers numbers_{keys_, layer_, query_};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A GGUF file that is parsed once to import several of its RoPEs.
+// Parses a GGUF file once to import several of its RoPEs.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class GgufFile;
 class GgufModel {
    public:
     /// If the file is not a GGUF file, rotation() returns the error. Keeps `read`: each rotation
-    /// reads the tensors that shape its frequencies.
+    /// reads the tensors that scale its frequencies.
     GgufModel(std::uint64_t file_bytes, const GgufRead& read);
     explicit GgufModel(const std::string& path);
 
@@ -27,7 +27,8 @@ class GgufModel {
 
    private:
     void parse(std::uint64_t file_bytes, const GgufRead& read);
-    void add_parts(const std::string& path);  ///< of a split file, if they are beside it
+    /// Adds the other parts of a split file that lie beside it.
+    void add_parts(const std::string& path);
 
     std::shared_ptr<GgufFile> file_;
     Status problem_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Source: llama.cpp. Tensors and keys: src/llama-arch.cpp; which norm they belong to, and where it
-// stands: the graphs of src/models/*.cpp.
+// Reads the ops of a layer. Source: llama.cpp. Tensors and keys: src/llama-arch.cpp; kind and place
+// of the norms: the graphs of src/models/*.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ class GgufOpsImport {
           query_(query), rotation_(rotation) {}
 
     ModelOps run() {
-        if (architecture_.latent) {  // its norms stand before the heads
+        if (architecture_.latent) {  // its norms come before the split into heads
             ops_.norms_known = known_;
         } else {
             of_heads();
@@ -45,7 +45,7 @@ class GgufOpsImport {
         clip();
     }
 
-    /// 0 if the file has no such number, or one for each layer and no layer is asked for.
+    /// Returns 0 if the file has no such number, or one per layer and no layer is selected.
     std::uint32_t heads(const char* key) {
         const Field field = keys_.find(key);
         if (!field) {
@@ -57,8 +57,8 @@ class GgufOpsImport {
         return (each && query_.layer < 0) || layer >= all.size() ? 0 : std::uint32_t(all[layer]);
     }
 
-    /// The beginning of its tensors: of the layer that is asked for, or else of the first that has
-    /// a norm of Q or, if none has, of K.
+    /// Returns the prefix of the layer's tensors: of the selected layer, or else of the first layer
+    /// that has a norm of Q or, if none has, of K.
     std::string layer_of_norms() const {
         if (query_.layer >= 0) return "blk." + std::to_string(query_.layer) + ".";
         const std::string of_q = file_.layer_with("attn_q_norm.weight");
@@ -140,7 +140,7 @@ class GgufOpsImport {
         return norm_eps(field, 0);
     }
 
-    /// Llama 4.
+    /// Adds the norms of Llama 4, which have no weights.
     void norms_without_weight() {
         if (!architecture_.norms.without_weight || rotation_.no_rope) {
             return;
@@ -153,7 +153,7 @@ class GgufOpsImport {
         norm.kind = VKROPE_NORM_RMS;
         norm.place = VKROPE_NORM_PLACE_AFTER;
         const bool given(keys_.find("attention.layer_norm_rms_epsilon"));
-        norm.eps = given ? eps(norm.kind) : 1e-5f;  // of the class
+        norm.eps = given ? eps(norm.kind) : 1e-5f;  // the default of the class
         ops_.tensor[Q].norm = ops_.tensor[K].norm = norm;
         ops_.norms_known = true;
     }
@@ -173,7 +173,7 @@ class GgufOpsImport {
     void query_scale() {
         if (architecture_.query_scale == VKROPE_QUERY_SCALING_LLAMA4 && rotation_.no_rope) {
             ops_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192,
-                                0.1};  // of llama.cpp, not the file
+                                0.1};  // from llama.cpp, not the file
         }
         if (architecture_.query_scale != VKROPE_QUERY_SCALING_MINISTRAL3) {
             return;
@@ -193,7 +193,7 @@ class GgufOpsImport {
     const Query& query_;
     RopeParams& rotation_;
     ModelOps ops_;
-    bool said_ = false;  // a warning says why the norms are not known
+    bool said_ = false;  // a warning has explained why the norms are not known
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ constexpr const char* of_llama3 = "rope_freqs.weight";
 constexpr const char* of_longrope_near = "rope_factors_short.weight";
 constexpr const char* of_longrope_far = "rope_factors_long.weight";
 
-/// YaRN's magnitude for a factor, as in llama_context's constructor (src/llama-context.cpp).
+/// Returns YaRN's magnitude for a factor, as in llama_context's constructor
+/// (src/llama-context.cpp).
 double magnitude(double factor, double mscale) {
     return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
@@ -41,7 +42,7 @@ class GgufScaling {
         }
         if (divisors.size() >
             rotation_.inv_freq
-                .size()) {  // scale_ggml() accepts this, but llama.cpp refuses it in a file
+                .size()) {  // scale_ggml() accepts this, but llama.cpp rejects it in a file
             invalid_data(
                 "rope.scaling: freq_factors has {} elements: it must have rotary_dim / 2 = {}",
                 divisors.size(), rotation_.inv_freq.size());
@@ -73,7 +74,7 @@ class GgufScaling {
     std::string scaling_type() {
         const Field field = keys_.find("rope.scaling.type");
         if (!field) {
-            return "linear";  // what llama.cpp assumes; without a factor it scales nothing
+            return "linear";  // the default of llama.cpp; without a factor it does not scale
         }
         std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
@@ -83,8 +84,9 @@ class GgufScaling {
         return type;
     }
 
-    /// The divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0, and a
-    /// missing factor, as 1: this warns if the file has a 0, or if the type needs a factor.
+    /// Returns the divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0, and
+    /// a missing factor, as 1: this function warns if the file has a 0, or if the type needs a
+    /// factor.
     double factor(const std::string& type) {
         const Field field = keys_.find("rope.scaling.factor");
         const Field older = keys_.find("rope.scale_linear");
@@ -105,8 +107,8 @@ class GgufScaling {
         return 1;
     }
 
-    /// get_rope_factors() of src/llama-model.cpp: Llama 3's divisors come before LongRoPE's, whose
-    /// long list is for contexts longer than the original one.
+    /// Applies divisors as get_rope_factors() of src/llama-model.cpp: Llama 3's divisors take
+    /// precedence over LongRoPE's, whose long list is for contexts longer than the original one.
     std::vector<double> divide(const std::string& type) {
         std::vector<double> divisors = input_.file.factors(of_llama3);
         std::vector<double> near = input_.file.factors(of_longrope_near);
@@ -164,7 +166,7 @@ class GgufScaling {
         return field ? positive_number(field) : otherwise;
     }
 
-    /// llama_context's constructor, src/llama-context.cpp: with YaRN the attention factor is
+    /// Sets YaRN's attention factor as llama_context's constructor, src/llama-context.cpp: it is
     /// m(factor), or a ratio of two if the file has yarn_log_multiplier, divided by ggml's own
     /// factor, which rope_yarn() multiplies by.
     void yarn(const std::string& type, double factor, GgmlScaling& scaling) {
@@ -186,8 +188,8 @@ class GgufScaling {
         if (all_dims < 0) {
             refuse(multiplier, "a finite number, at least 0");
         }
-        // DeepSeek's two magnitudes are the same in every model, and only one is in the file. Those
-        // of other models are assumed to be 1 and the one in the file.
+        // DeepSeek's two magnitudes are equal in every model, and the file has only one. For other
+        // models, they are assumed to be 1 and the one in the file.
         const double mscale = architecture.yarn_in_softmax ? all_dims : 1;
         const double of_ggml = 1 + 0.1 * std::log(factor);
         const double both = from_file *
@@ -209,11 +211,11 @@ class GgufScaling {
     GgufFields& keys_;
     const GgufScalingInput& input_;
     RopeParams& rotation_;
-    bool from_lists_ = false;  // divisors are LongRoPE's
+    bool from_lists_ = false;  // the divisors are LongRoPE's lists
 };
 
-/// A pair beyond the section of its axis has the fourth position, which llama.cpp leaves 0 for
-/// text.
+/// Sets interleaved sections. A pair beyond the section of its axis uses the fourth position, which
+/// llama.cpp sets to 0 for text.
 void interleave(RopeParams& rotation) {
     Sections& sections = rotation.sections;
     sections.order = VKROPE_SECTIONS_INTERLEAVED;
@@ -272,8 +274,8 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
         }
         return;
     }
-    // ggml would start again with the first section, or leave the last one unused: no model means
-    // that.
+    // ggml would start again with the first section, or leave the last one unused, which no model
+    // intends.
     if (sum != rotation.rotary_dim / 2) {
         invalid_data("{} adds up to {}: it must be half of the rotated channels, {}", field.name,
                      sum, rotation.rotary_dim / 2);

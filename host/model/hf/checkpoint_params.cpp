@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Source: mistral-inference's args.py, rope.py and transformer_layers.py and Meta's llama model.py,
-// whose channels 2j and 2j + 1 form a pair. The base of a file without rope_theta is 10000 in the
-// first mistral-inference (one_file_ref.py), 1000000 in the last (transformer.py). For `yarn` and
-// `llama_4_scaling`, which it does not have, vLLM's transformers_utils/configs/mistral.py and
-// mistral_large_3.py.
+// Imports the params.json of an original checkpoint. Source: mistral-inference's args.py, rope.py
+// and transformer_layers.py and Meta's llama model.py, whose channels 2j and 2j + 1 form a pair.
+// The base of a file without rope_theta is 10000 in the first mistral-inference (one_file_ref.py),
+// 1000000 in the last (transformer.py). For `yarn` and `llama_4_scaling`, which it does not have,
+// vLLM's transformers_utils/configs/mistral.py and mistral_large_3.py.
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,12 +18,12 @@
 namespace vkrope {
 namespace {
 
-/// Keys that are read, and those that say nothing of the rotation of the language model.
+/// Keys that are read, and keys that do not concern the rotation of the language model.
 constexpr auto known_keys = names(
     "dim", "head_dim", "kv_lora_rank", "llama_4_scaling", "max_position_embeddings", "max_seq_len",
     "model_type", "n_heads", "n_kv_heads", "n_layers", "qk_nope_head_dim", "qk_rope_head_dim",
     "rope_theta", "use_scaled_rope", "yarn",
-    // not of the rotation
+    // keys that do not concern the rotation
     "_sliding_window", "causal", "dtype", "ffn_dim_multiplier", "hidden_dim", "max_batch_size",
     "moe", "multimodal", "multiple_of", "norm_eps", "q_lora_rank", "quantization",
     "ragged_attention", "sliding_window", "tied_embeddings", "v_head_dim", "vision_encoder",
@@ -151,8 +151,9 @@ class CheckpointImport {
         return positive_number(find_required({scope}, name, ""));
     }
 
-    /// beta and alpha are YaRN's fast and slow ends of its range. Without apply_scale neither cos
-    /// and sin nor the softmax are scaled; with it, they are as DeepSeek's in latent attention.
+    /// Applies YaRN. beta and alpha are the fast and slow ends of its range. Without apply_scale
+    /// neither cos and sin nor the softmax are scaled; with it, they are scaled as in DeepSeek's
+    /// latent attention.
     void yarn() {
         const Field field = find({scope_}, {"yarn"});
         if (!field) return;

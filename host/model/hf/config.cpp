@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hugging Face config.json -> RopeParams. Meaning of the fields: modeling_rope_utils.py of
-// transformers.
+// Imports the RopeParams of a Hugging Face config.json. Meaning of the fields:
+// modeling_rope_utils.py of transformers.
 #include "model/hf/config.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     if (query.pairing) {
         return query.pairing;
     }
-    // Words of several frameworks, each with values of its own.
+    // Keys of several frameworks, each with its own values.
     const Field other = find_first(
         source.top, {"rope_style", "rotary_style", "rotary_interleaved", "rope_traditional",
                      "is_neox_style", "rope_is_neox_style"});
@@ -43,7 +43,7 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
             "which channels form a pair is not known: give a pairing to read it anyway",
             source.shown_type());
     }
-    // DeepSeek's classes have both pairings and the key chooses; other classes have one.
+    // DeepSeek's classes have both pairings and the key selects one; other classes have only one.
     if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
         source.name != "nomic_bert") {
         invalid_data(
@@ -55,13 +55,14 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
 
 constexpr double compress_rope_theta = 160000;  // of DeepseekV4Config in transformers
 
-/// ModernBERT says in this way that local layers have the base of the others.
+/// Returns whether local layers have the base of the others, which ModernBERT expresses by a null
+/// base.
 bool local_base_is_global(const Source& source) {
     const auto entry = source.config.object->find("local_rope_theta");
     return entry != source.config.object->end() && entry->is_null() && !has_local_base(source.top);
 }
 
-/// Of the kind of layer that is asked for: models with sliding layers may have two bases.
+/// Returns the base of the selected kind of layer: models with sliding layers may have two bases.
 double rope_theta(const Source& source, Warnings& warnings) {
     if (source.base) {
         const Field of_layers = find_first(source.top, {"layer_rope_theta"}),
@@ -135,8 +136,8 @@ void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& 
     }
 }
 
-/// The first Qwen: NTK-aware scaling by alpha = 2^(ceil(log2(r)) + 1) - 1, where r is the ratio
-/// of the sequence to the trained length, at least 1.
+/// Applies the scaling of the first Qwen: NTK-aware, by alpha = 2^(ceil(log2(r)) + 1) - 1, where r
+/// is the ratio of the sequence to the trained length, at least 1.
 void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
     const Field field = find(source.top, {"use_dynamic_ntk"});
     if (!field || !truth(field)) {
@@ -179,9 +180,9 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
     alternate_axes(source.type, rotation);
 }
 
-/// Turns the rotation of a layer into that of its indexer, which has the same frequencies: the
-/// small attention beside the main one of sparse attention, with rows and a pairing of its own.
-/// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
+/// Changes the rotation of a layer into that of its indexer, the small attention that selects keys
+/// in sparse attention. It has the same frequencies but its own row width and pairing. Source:
+/// DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
 /// indexer_rope_interleave: deepseek_v2.py of vLLM and of SGLang, for which a missing key is false.
 void become_indexer(const Source& source, const Query& query, RopeParams& rotation) {
     const ModelType& type = source.type;
@@ -212,8 +213,8 @@ void become_indexer(const Source& source, const Query& query, RopeParams& rotati
     rotation.ops.q_heads = heads ? std::uint32_t(whole_number(heads, 1, max_heads)) : 0;
     rotation.ops.k_heads = 1;
     rotation.warnings.push_back(
-        "the indexer turns the first channels of its rows; DeepSeek's own code then multiplies "
-        "them by a Hadamard matrix, which no field of the file says");
+        "the indexer rotates the first channels of its rows; DeepSeek's own code then multiplies "
+        "them by a Hadamard matrix, which no field of the file states");
 }
 
 RopeParams text_rotation(const json& whole, Query query) {
@@ -268,7 +269,7 @@ void check_tower(const Query& query) {
     }
 }
 
-/// The rotation of a diffusion transformer, whose images are not a tower beside it.
+/// Returns the rotation of a diffusion transformer, which has no separate vision tower.
 RopeParams denoiser_rotation(const json& document, const Query& query) {
     if (query.tower == "vision") {
         invalid_argument("query.tower is 'vision': a model of diffusers has no tower beside it");
@@ -281,7 +282,7 @@ RopeParams denoiser_rotation(const json& document, const Query& query) {
     return ltx ? ltx_rotation(document, query) : diffusers_rotation(document);
 }
 
-/// The one rotation of a model of timm, which is a vision tower by itself.
+/// Returns the rotation of a timm model, which is itself a vision tower.
 RopeParams patches_rotation(const json& document, const Query& query) {
     if (query.layer >= 0 || !query.layer_type.empty()) {
         invalid_argument("the model is of timm: its layers all have the same RoPE");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A Hugging Face config.json that is parsed once to import several of its RoPEs.
+// Parses a Hugging Face config.json once to import several of its RoPEs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ class HfConfig {
 
     const nlohmann::json& document() const noexcept { return document_; }
 
-    /// The language model's own object in the document: the document itself, or one inside it.
+    /// Returns the language model's object: the document itself, or one inside it.
     const nlohmann::json& language_model() const;
 
    private:

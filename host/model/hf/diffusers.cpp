@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Source of every row: models/transformers and models/controlnets of diffusers, at commit 58eb52c0;
-// the frequencies are from get_1d_rotary_pos_embed in its embeddings.py, the ids of text tokens
-// from its pipelines.
+// Imports the rotation of diffusion transformers. Source of every row: models/transformers and
+// models/controlnets of diffusers, at commit 58eb52c0; the frequencies are from
+// get_1d_rotary_pos_embed in its embeddings.py, the ids of text tokens from its pipelines.
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -15,10 +15,10 @@
 namespace vkrope {
 namespace {
 
-/// How the channels of a head are divided among the axes.
+/// Division of a head's channels among the axes.
 enum class Division {
     listed,   ///< the file lists the channels of each axis
-    halves,   ///< two axes, a half each
+    halves,   ///< two axes of half the channels each
     thirds,   ///< three axes; height and width have the even part of a third, time the rest
     eighths,  ///< three axes; time has two eighths, height and width three each: CogVideoX
 };
@@ -27,18 +27,18 @@ enum class Division {
 struct Denoiser {
     Names names;
     Division division = Division::listed;
-    const char* axes_key = "axes_dims_rope";  ///< of the list
+    const char* axes_key = "axes_dims_rope";  ///< key of the list
     std::uint32_t axes[4] = {16, 56, 56};     ///< default of the list; 0: none
     Pairing pairing = VKROPE_INTERLEAVED;
     double theta = 10000;          ///< default of rope_theta
     bool theta_is_read = false;    ///< the class has a rope_theta
-    bool theta_is_scaled = false;  ///< for each axis, by rope_scale
+    bool theta_is_scaled = false;  ///< the base of each axis is scaled by rope_scale
     std::uint32_t head_dim = 128;  ///< default of attention_head_dim, if it is read
     const char* positions = "id 0, row, column";
-    const char* note = nullptr;         ///< what the file does not say
+    const char* note = nullptr;         ///< a rule that the file does not state
     const char* asked_by = nullptr;     ///< no RoPE unless this key is true
     const char* switched_by = nullptr;  ///< a key that changes the positions if it is true
-    const char* switched = nullptr;     ///< how it does
+    const char* switched = nullptr;     ///< the change of positions
 };
 
 constexpr const char* text_stands = "tokens of the text are not turned";
@@ -119,7 +119,8 @@ const Denoiser denoisers[] = {
      .positions = frames,
      .note =
          "tokens of the text are not turned; frames are those of the pipeline's indices, and the "
-         "reduced frames of the history have means of cos and sin, which no rotation says"},
+         "reduced frames of the history have means of cos and sin, which no rotation can "
+         "represent"},
     {.names = {"Kandinsky5Transformer3DModel"},
      .axes_key = "axes_dims",
      .axes = {16, 24, 24},
@@ -184,10 +185,10 @@ constexpr Refusal refused[] = {
     {"SD3Transformer2DModel", no_rotary_embedding},
     {"SanaTransformer2DModel", no_rotary_embedding},
     {"ZImageControlNetModel",
-     "it turns as the transformer beside it, whose config.json has the axes"},
+     "it rotates as the transformer beside it, whose config.json has the axes"},
 };
 
-/// Reads one file; each function sets the fields of the RopeParams that it is named after.
+/// Reads one file; each function sets the fields of the RopeParams that its name mentions.
 class DenoiserImport {
    public:
     explicit DenoiserImport(const json& config)
@@ -248,7 +249,7 @@ class DenoiserImport {
              text(name_));
     }
 
-    /// The head by what the file says of it; 0 if it says nothing.
+    /// Returns the width of a head as stated in the file; 0 if it is not stated.
     std::uint32_t stated_head_dim() const {
         if (const Field field = find(config_, {"attention_head_dim"})) {
             return std::uint32_t(whole_number(field, 2, max_head_dim));
@@ -318,7 +319,7 @@ class DenoiserImport {
         return row_.theta;
     }
 
-    /// The NTK factors of the axes.
+    /// Returns the NTK factors of the axes.
     std::vector<double> scales(std::size_t axes) {
         if (!row_.theta_is_scaled) return std::vector<double>(axes, 1);
         const Field field = find(config_, {"rope_scale"});
@@ -333,7 +334,7 @@ class DenoiserImport {
         return scales;
     }
 
-    /// What else the file and its class say.
+    /// Adds warnings about the positions of the axes and about rules of the class.
     void say_positions() {
         warn(rotation_, "positions of the axes: {}", row_.positions);
         if (row_.note != nullptr) rotation_.warnings.push_back(row_.note);
@@ -360,7 +361,7 @@ class DenoiserImport {
 
 bool is_diffusers(const json& config) {
     if (!find({{&config, ""}}, {"_class_name"})) return false;
-    const auto type = config.find("model_type");  // Wan's own files say t2v or i2v there
+    const auto type = config.find("model_type");  // in Wan's own files it is t2v or i2v
     return type == config.end() || !type->is_string() ||
            find_model_type(type->get<std::string>()) == nullptr;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Source: LTXVideoRotaryPosEmbed and LTX2AudioVideoRotaryPosEmbed in
-// src/diffusers/models/transformers/transformer_ltx.py and transformer_ltx2.py of diffusers, at
-// commit 58eb52c0, and the rope_interpolation_scale of its pipeline_ltx.py.
+// Imports the rotations of LTX-Video and LTX-2. Source: LTXVideoRotaryPosEmbed and
+// LTX2AudioVideoRotaryPosEmbed in src/diffusers/models/transformers/transformer_ltx.py and
+// transformer_ltx2.py of diffusers, at commit 58eb52c0, and the rope_interpolation_scale of its
+// pipeline_ltx.py.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -18,17 +19,18 @@ namespace {
 using std::numbers::pi;
 
 constexpr double too_fast = 0x1p11;      // radians per position
-constexpr std::uint64_t most = 1 << 24;  // of any size in the file
+constexpr std::uint64_t most = 1 << 24;  // maximum of any size in the file
 
 constexpr const char* video = "video_attention";
 constexpr const char* audio = "audio_attention";
 constexpr const char* video_cross = "video_cross_attention";
 constexpr const char* audio_cross = "audio_cross_attention";
 
-/// The channels of one attention, all heads of a token, and the step of x from one id to the next.
+/// Channels of one attention, over all heads of a token, and the step of the coordinate x between
+/// ids.
 struct Attention {
     std::uint64_t heads = 0, head_dim = 0;
-    std::vector<double> steps;  ///< of each axis: 3, or time alone
+    std::vector<double> steps;  ///< one per axis: 3, or only time
     double theta = 10000;
     bool split = false;  ///< half_split within each head
 };
@@ -48,11 +50,11 @@ class Fields {
     std::string word(const char* name, const std::string& otherwise) {
         return read(name, otherwise, text);
     }
-    /// One of a list of three.
+    /// Returns one element of a list of three.
     double third(const char* name, std::size_t index, double otherwise) {
         const Field field = find({scope_}, {name});
         if (field) return positive_number(elements(field, 3, 3)[index]);
-        if (index == 1) assume(name, "8, 32, 32");  // once: 1 is the first that is read
+        if (index == 1) assume(name, "8, 32, 32");  // warns once: element 1 is read first
         return otherwise;
     }
 
@@ -72,7 +74,7 @@ class Fields {
     Warnings& warnings_;
 };
 
-/// Which axis turns which pair of a row, and how: `shift` pairs at its beginning do not turn.
+/// Assigns axes and frequencies to the pairs of a row; the first `shift` pairs do not rotate.
 struct Row {
     std::uint64_t pairs, axes, steps, shift;
 
@@ -81,7 +83,7 @@ struct Row {
           shift(pairs - steps * axes) {}
     bool turns(std::uint64_t pair) const { return pair >= shift; }
     std::uint64_t axis(std::uint64_t pair) const { return (pair - shift) % axes; }
-    /// w of the pair.
+    /// Returns w of the pair.
     double growth(std::uint64_t pair, double theta) const {
         const std::uint64_t f = (pair - shift) / axes;
         return steps == 1 ? 1 : std::pow(theta, double(f) / double(steps - 1));
@@ -96,7 +98,7 @@ double checked(double frequency, std::uint64_t pair, double theta) {
         shown_number(theta), pair, frequency);
 }
 
-/// -pi / 2 * w without whole turns.
+/// Returns -pi / 2 * w without whole turns.
 double phase_of(double growth) {
     return -2 * pi * std::remainder(growth / 4, 1.0);
 }
@@ -108,12 +110,12 @@ void require_row(const Attention& attention) {
         channels < 2 * attention.steps.size() || channels > most) {
         invalid_data(
             "num_attention_heads is {} and attention_head_dim is {}: the head must be even, and "
-            "the row that turns at most {} channels",
+            "the rotated row at most {} channels",
             attention.heads, attention.head_dim, max_head_dim);
     }
 }
 
-/// All heads of a token as one, of interleaved pairs.
+/// Sets a rotation that treats all heads of a token as one row, with interleaved pairs.
 void turn_rows(RopeParams& rotation, const Attention& attention) {
     const Row row(attention.heads * attention.head_dim, attention.steps.size());
     rotation.pairing = VKROPE_INTERLEAVED;
@@ -138,8 +140,8 @@ void turn_rows(RopeParams& rotation, const Attention& attention) {
     warn(rotation, "positions of the axes: {}", order);
 }
 
-/// Each head by itself, with frequencies of its own; the axis of a pair differs by head, so each
-/// turns by a sum in which the other axes have frequency 0.
+/// Sets a rotation with separate frequencies for each head. The axis of a pair differs by head, so
+/// the angle is a sum in which the other axes have frequency 0.
 void turn_heads(RopeParams& rotation, const Attention& attention) {
     const Row row(attention.heads * attention.head_dim, attention.steps.size());
     const std::uint64_t pairs = attention.head_dim / 2;

@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// A count of the file, or the default of the model's class.
+/// Returns a count from the file, or the default of the model's class.
 std::uint64_t count(const Source& source, Warnings& warnings,
                     std::initializer_list<const char*> names, std::uint32_t otherwise,
                     std::uint64_t high, Field& field) {
@@ -67,14 +67,15 @@ bool says_latent(const std::string& key, const json& value) {
     return is_set(value) && contains(latent_keys, key);
 }
 
-/// A class that nobody knows has latent attention only by the keys that are read; under other
-/// names, in other objects or with some of them missing it would turn the wrong channels.
+/// Rejects latent attention of an unknown class under keys that are not read: under other names, in
+/// other objects, or with some keys missing, the wrong channels would rotate.
 void refuse_other_latent(const Source& source) {
     if (source.type.name != nullptr) return;
     const auto refuse = [](const Scope& scope, const std::string& key, const json& value) {
         if (!says_latent(key, value)) return;
         not_supported(
-            "{} is {}: it says latent attention, whose rows turn in their tails; say its widths in "
+            "{} is {}: it means latent attention, whose rows rotate in their tails; state its "
+            "widths in "
             "qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
             scope.prefix + shown_key(key), shown(value));
     };
@@ -121,7 +122,7 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
                                  source.type.latent.kv_lora_rank);
     const Field other = find_first(source.top, {"head_dim"});
     if (other && *other.value != head.head_dim) {
-        warn(warnings, "ignored key {}: qk_rope_head_dim is what turns", other.name);
+        warn(warnings, "ignored key {}: qk_rope_head_dim is what rotates", other.name);
     }
     return head;
 }
@@ -143,7 +144,7 @@ double portion(const Field& factor) {
     return value;
 }
 
-/// int(head_dim * factor), as transformers computes it.
+/// Returns int(head_dim * factor), as transformers computes it.
 std::uint32_t partial(std::uint32_t head_dim, const Field& factor) {
     return std::uint32_t(head_dim * portion(factor));
 }
@@ -158,7 +159,7 @@ void require_valid(const RotaryDim& window, const Head& head, const Field& field
                  value, head.head_dim);
 }
 
-/// The shares of a head that the file states, of any layer type.
+/// Returns the rotated shares of a head in the file, for any layer type.
 std::vector<double> shares_of(const Source& source, const Field& factor) {
     std::vector<double> shares = source.shares;
     if (factor) {
@@ -172,8 +173,8 @@ std::vector<double> shares_of(const Source& source, const Field& factor) {
     return shares;
 }
 
-/// Whether `width` channels are one of `shares` of a row that some layer of the file has: of this
-/// layer, of a head of another kind of layer, or of values.
+/// Returns whether `width` channels are one of `shares` of some row in the file: a row of this
+/// layer, of a head of another kind of layer, or of V.
 bool explained(const Source& source, std::uint32_t row, const std::vector<double>& shares,
                std::uint64_t width) {
     std::vector<double> rows = {double(row)};
@@ -190,8 +191,9 @@ bool explained(const Source& source, std::uint32_t row, const std::vector<double
     return std::any_of(shares.begin(), shares.end(), explains);
 }
 
-/// Latent attention rotates all of qk_rope_head_dim. A given width must be that, and a share that
-/// of some row; in a model with other kinds of layers both may be of those.
+/// Checks keys against latent attention, which rotates all of qk_rope_head_dim. A width in the file
+/// must equal that, and a share must match some row; in a model with other kinds of layers both may
+/// belong to those.
 void agree_with_latent(const Source& source, const Field& given, const Field& factor,
                        const Head& head, RotaryDim& window, Warnings& warnings) {
     window.turning_pairs = window.rotary_dim / 2;
@@ -206,7 +208,7 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
                 "{} but qk_rope_head_dim, whose channels are all rotated, is {}: they must agree",
                 stated(given), window.rotary_dim);
         }
-        ignore(given, "qk_rope_head_dim is what turns in layers with latent attention");
+        ignore(given, "qk_rope_head_dim is what rotates in layers with latent attention");
     }
     if (!factor || *factor.value == 1) {
         return;
@@ -223,7 +225,8 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
                           : "it is of other rows than those with latent attention");
 }
 
-/// The window of a proportional rotation is the whole head; its slower pairs do not rotate.
+/// Checks keys against a proportional rotation. Its window is the whole head; the slower pairs do
+/// not rotate.
 void agree_with_proportional(const Field& given, const Field& factor, const Head& head,
                              RotaryDim& window, Warnings& warnings) {
     window.share = factor ? portion(factor) : 1;
@@ -237,7 +240,7 @@ void agree_with_proportional(const Field& given, const Field& factor, const Head
     const std::uint64_t width = whole_number(given, 2, max_head_dim);
     if (width != 2 * window.turning_pairs && width != head.head_dim) {
         invalid_data(
-            "{} is {} but rope_type proportional turns {} channels in a window of {}: they must "
+            "{} is {} but rope_type proportional rotates {} channels in a window of {}: they must "
             "agree",
             given.name, width, 2 * window.turning_pairs, head.head_dim);
     }

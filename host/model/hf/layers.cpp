@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::uint64_t max_layers = 65536;
 
-/// Keys of older files that list the kind of every layer, and what the values mean.
+/// Keys of older files that list the kind of every layer, and the meaning of the values.
 struct ListKey {
     const char* name;
-    const char* of_zero;  ///< numbers: what 0 and 1 mean
+    const char* of_zero;  ///< for numbers: meaning of 0 and 1
     const char* of_one;
 };
 constexpr ListKey list_keys[] = {
@@ -58,13 +58,14 @@ void require_array(const Field& field) {
     }
 }
 
-/// A list of whole numbers, which may be empty.
+/// Reads a list of integers, which may be empty.
 std::vector<std::uint64_t> listed(const Field& field, std::uint64_t low, std::uint64_t high) {
     require_array(field);
     return field.value->empty() ? std::vector<std::uint64_t>() : whole_numbers(field, low, high);
 }
 
-/// Some models list the layers that predict further tokens too, behind all others.
+/// Returns whether a list may be longer than the model: some models also list the layers that
+/// predict further tokens, after all others.
 bool goes_on(LayerRule rule) {
     return rule == LayerRule::scaled_on_listed || rule == LayerRule::compressed;
 }
@@ -75,7 +76,7 @@ void require_length(const Layers& layers, const Field& field, std::size_t length
     }
 }
 
-/// DeepSeek V4's compress_ratios, as its configuration_deepseek_v4.py in transformers reads them.
+/// Reads DeepSeek V4's compress_ratios as its configuration_deepseek_v4.py in transformers does.
 void read_ratios(const Scopes& scope, Layers& layers) {
     const Field field = find_required(
         scope, "compress_ratios", ", and layer_types too: which layers have which base is unknown");
@@ -91,8 +92,8 @@ void read_ratios(const Scopes& scope, Layers& layers) {
     require_length(layers, field, layers.list.size());
 }
 
-/// Bases by layer: layer_rope_theta of Granite SWA, whose 0 is a layer without RoPE, and Step 3.5's
-/// rope_theta.
+/// Reads bases by layer: layer_rope_theta of Granite SWA, where 0 means a layer without RoPE, and
+/// Step 3.5's rope_theta.
 void read_bases(const Scopes& scope, Layers& layers) {
     Field list = find_first(scope, {"layer_rope_theta"});
     if (const Field base = find_first(scope, {"rope_theta"}); base && base.value->is_array()) {
@@ -110,7 +111,7 @@ void read_bases(const Scopes& scope, Layers& layers) {
     }
 }
 
-/// A list overrides a pattern beside it, as in transformers.
+/// Compares a list with a pattern beside it. The list takes precedence, as in transformers.
 void compare_with_pattern(const Scopes& scope, const std::string& name, bool full_first,
                           Layers& layers) {
     const Field pattern = find_first(scope, pattern_names);
@@ -199,7 +200,8 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
 void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) {
     const Field list = find_first(scope, {"no_rope_layers"});
     if (list && !(list.value->is_array() && list.value->empty())) {
-        for (const std::uint64_t rotates : listed(list, 0, 1)) {  // whatever its name says
+        // 1 means that the layer rotates, despite the name of the key.
+        for (const std::uint64_t rotates : listed(list, 0, 1)) {
             layers.rotating.push_back(rotates != 0);
         }
         require_length(layers, list, layers.rotating.size());
@@ -221,7 +223,8 @@ void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) 
     layers.without_rope_is_full = model.full_without_rope;
 }
 
-/// Llama 3.2's vision models: layers that attend to the image do not rotate.
+/// Reads the cross-attention layers of Llama 3.2's vision models, which attend to the image and do
+/// not rotate.
 void read_crossing(const Scopes& scope, Layers& layers) {
     const Field list = find_first(scope, {"cross_attention_layers"});
     if (!list) {

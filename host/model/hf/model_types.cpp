@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One table, so longer than other files. Source of every row: the model's modeling_*.py (pairing,
-// layers) and configuration_*.py (defaults), in Hugging Face transformers or beside the model's
-// weights.
+// Contains the table of model types, so longer than other files. Source of every row: the model's
+// modeling_*.py (pairing, layers) and configuration_*.py (defaults), in Hugging Face transformers
+// or beside the model's weights.
 #include "model/hf/model_types.hpp"
 
 #include <initializer_list>
@@ -36,7 +36,7 @@ constexpr const char* mistral4_yarn =
 
 constexpr const char* by_position_embedding_type = "position_embedding_type";
 
-/// Classes that are as Llama, whose layers have this size.
+/// Classes with the rotation of Llama, by the size of their layers.
 constexpr auto like_llama = names(
     "aquila", "aria_text", "baichuan", "deci", "deepseek", "granite", "granitemoe",
     "granitemoeshared", "hyperclovax", "idefics", "internlm2", "internlm3", "llama", "minicpm",
@@ -224,7 +224,7 @@ constexpr ModelType other_types[] = {
     {.name = "minicpm3", .latent = {64, 32, 256}},
     {.name = "minicpmv",
      .rope_theta = 0,
-     // its versions have language models of several classes
+     // versions of it have language models of several classes
      .norms = {.not_known = true}},
     {.name = "minimax", .rope_theta = 1000000, .size = {4096, 32}},
     {.name = "minimax_m1", .rope_theta = 10000000},
@@ -371,8 +371,8 @@ constexpr ModelType other_types[] = {
     {.name = "zamba2", .doubled_heads = true, .size = {2560, 32}, .rope_asked_by = "use_mem_rope"},
 };
 
-/// The other names of a row: a model_type that has its RoPE, or that of the language model inside
-/// it.
+/// Other names of a row: a model_type with the same RoPE, or of a model that contains this language
+/// model.
 struct Aliases {
     const char* row;
     std::initializer_list<std::string_view> names;
@@ -444,8 +444,9 @@ constexpr auto without_rope = names(
     "yoso", "zamba");
 
 constexpr Refusal unsupported[] = {
-    {"cohere2_moe", "its first dense layers turn whatever their type, which no layer type says"},
-    {"nanochat", "it turns the other way, which no field of a rotation says"},
+    {"cohere2_moe",
+     "its first dense layers rotate whatever their type, which no layer type selects"},
+    {"nanochat", "it rotates in the other direction, which no field of a rotation states"},
 };
 
 }  // namespace

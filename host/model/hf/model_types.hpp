@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Properties of a `model_type` that the fields of a configuration do not state.
+// Defines properties of a `model_type` that the fields of a configuration do not state.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace vkrope {
 enum class Alternating {
     no,
     two,        ///< row, column, row, ...: HunyuanImage 3
-    then_time,  ///< the same, and then the pairs of time: ERNIE 4.5 VL
+    then_time,  ///< as two, followed by the pairs of time: ERNIE 4.5 VL
 };
 
-/// What it means that the key is missing which asks for norms.
+/// Meaning of a missing key that would enable norms.
 enum class Unsaid {
     none,       ///< no norms
     norms,      ///< norms
     not_known,  ///< either: versions of the class disagree
 };
 
-/// The norms of Q and K in a class of models; what a row does not say is as in Qwen 3. Those of
-/// latent attention normalise the latent channels, which belong to the projections.
+/// Norms of Q and K in a class of models; the defaults are those of Qwen 3. Norms of latent
+/// attention are not included: they normalise latent channels, which belong to the projections.
 struct NormRule {
     NormKind kind =
         VKROPE_NORM_NONE;  ///< none: the class has no norms, unless they are `not_known`
@@ -37,14 +37,14 @@ struct NormRule {
     std::uint32_t weight_offset = 0;
     ParameterShape bias = VKROPE_PARAMETER_NONE;
     const char* eps_key = "rms_norm_eps";  ///< null: the class fixes it
-    double eps = 1e-6;                     ///< of the class, if the key is missing
-    const char* asked_by = nullptr;        ///< only if this key is true; null: always
-    const char* or_by = nullptr;           ///< with asked_by: another key that asks for norms
-    Unsaid unsaid = Unsaid::none;          ///< with asked_by: what a missing key means
-    bool not_known = false;                ///< the class has norms, which a Norm cannot say
-    bool q_without_weight = false;         ///< the weight is K's alone
+    double eps = 1e-6;                     ///< default of the class if the key is missing
+    const char* asked_by = nullptr;        ///< has norms only if this key is true; null: always
+    const char* or_by = nullptr;           ///< with asked_by: another key that enables norms
+    Unsaid unsaid = Unsaid::none;          ///< with asked_by: meaning of a missing key
+    bool not_known = false;                ///< the class has norms that a Norm cannot represent
+    bool q_without_weight = false;         ///< only K has a weight
     bool of_v_too = false;                 ///< V has the norm too, without a weight
-    bool with_rope_only = false;           ///< layers without RoPE have none
+    bool with_rope_only = false;           ///< layers without RoPE have no norms
     bool crossing_only = false;            ///< only layers that attend to an image have them
 };
 
@@ -63,7 +63,7 @@ constexpr NormRule after_rotation() {
     return {.kind = VKROPE_NORM_RMS, .place = VKROPE_NORM_PLACE_AFTER, .eps = 1e-5};
 }
 
-/// Layer norms that layer_norm_eps belongs to.
+/// Returns a rule for layer norms with the key layer_norm_eps.
 constexpr NormRule layer_norm(ParameterShape weight, ParameterShape bias, const char* asked_by,
                               Unsaid unsaid = Unsaid::none) {
     return {.kind = VKROPE_NORM_LAYER,
@@ -75,14 +75,14 @@ constexpr NormRule layer_norm(ParameterShape weight, ParameterShape bias, const 
             .unsaid = unsaid};
 }
 
-/// One row of the table; it says what differs from Llama. The defaults, for files that leave a
-/// field out, are those of the configuration class in transformers, or of the model's own code if
-/// transformers has no such class. Source of the norms: the attention class of the modeling_*.py,
-/// for some that are beside the weights the same class in mlx-lm or chatllm.cpp.
+/// One row of the table: differences from Llama. Defaults for fields that a file leaves out are
+/// those of the configuration class in transformers, or of the model's own code if transformers has
+/// no such class. Source of the norms: the attention class of the modeling_*.py, for some classes
+/// that are beside the weights, the same class in mlx-lm or chatllm.cpp.
 struct ModelType {
     const char* name = nullptr;
     Pairing pairing = VKROPE_HALF_SPLIT;
-    double rope_theta = 10000;  ///< 0: versions of the class disagree, so the file must give it
+    double rope_theta = 10000;  ///< 0: versions of the class disagree, so the file must have it
     double rope_theta_since_5 =
         0;  ///< default of the class in transformers 5, if it differs; 0: the same
     double partial_rotary_factor = 1;
@@ -91,12 +91,12 @@ struct ModelType {
     bool doubled_heads =
         false;  ///< attention is twice as wide as hidden_size, and so are its heads: Zamba 2
     struct {
-        std::uint32_t hidden_size = 0, num_attention_heads = 0;  ///< 0: the file must give it
+        std::uint32_t hidden_size = 0, num_attention_heads = 0;  ///< 0: the file must have it
     } size = {};
     /// Multi-head latent attention.
     struct {
         std::uint32_t qk_nope_head_dim = 0;  ///< channels of a query before the rotated ones
-        std::uint32_t qk_rope_head_dim = 0;  ///< rotated ones; 0: none unless the file says so
+        std::uint32_t qk_rope_head_dim = 0;  ///< rotated channels; 0: none unless the file sets it
         std::uint32_t kv_lora_rank = 512;    ///< latent channels of a key row before those
     } latent = {};
     const char* scaling = nullptr;        ///< rope_parameters, as JSON
@@ -106,31 +106,34 @@ struct ModelType {
     LayerPattern layers = {};
     double local_rope_theta = 10000;    ///< with LayerRule::local_base
     std::uint32_t global_head_dim = 0;  ///< head_dim of full-attention layers; 0: as in all layers
-    std::uint32_t no_rope_layer_interval = 0;  ///< every n-th layer has no RoPE; 0: all have
+    /// Every n-th layer has no RoPE; 0: all layers have RoPE.
+    std::uint32_t no_rope_layer_interval = 0;
     bool full_without_rope =
         false;  ///< layers without RoPE are full attention, the others chunked: Llama 4
     bool grows_by_doubling = false;       ///< use_dynamic_ntk is a key of its class
     const char* rope_asked_by = nullptr;  ///< no RoPE unless this key is present
-    bool absolute_is_meant =
-        false;                   ///< has RoPE unless position_embedding_type says something else
+    bool absolute_is_meant = false;  ///< has RoPE unless position_embedding_type has another value
     bool rotary_object = false;  ///< its scaling is in an object called rotary: the first InternLM
     bool mixed_ntk = false;      ///< its rope_type ntk is the formula of kexue.fm/archives/9706
     bool tail_window = false;    ///< the rotated channels are the last of the head: DeepSeek V4
-    std::optional<Pairing> indexer = {};  ///< of the indexer of its sparse attention, if it has one
-    bool softmax_differs = false;         ///< readers disagree on what YaRN does to its softmax
-    bool custom_scales_nothing = false;   ///< its rope_type custom is default: HunyuanImage 3
+    /// Pairing of the indexer of its sparse attention, if any.
+    std::optional<Pairing> indexer = {};
+    bool softmax_differs = false;        ///< readers disagree on what YaRN does to its softmax
+    bool custom_scales_nothing = false;  ///< its rope_type custom is default: HunyuanImage 3
     NormRule norms = {};
-    bool clips = false;                                    ///< clip_qkv clamps Q, K and V
-    QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;  ///< by position, as keys of the file say
+    bool clips = false;  ///< clip_qkv clamps Q, K and V
+    /// Scale by position, from keys of the file.
+    QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;
 };
 
-/// The row of a model_type, under any of its names; null if the table does not have it.
+/// Returns the row of a model_type, under any of its names; null if the table does not have it.
 const ModelType* find_model_type(const std::string& name);
 
-/// All rows, for whoever goes through them.
+/// Returns all rows.
 std::span<const ModelType> all_model_types();
 
-/// Why the RoPE of a model_type cannot be imported, even if its fields look plain; null if it can.
+/// Returns the reason why the RoPE of a model_type cannot be imported, even if its fields look
+/// plain; null if it can.
 const char* unsupported_model_type(const std::string& name);
 
 }  // namespace vkrope

@@ -12,7 +12,7 @@
 namespace vkrope {
 namespace {
 
-/// An object that holds the language model's configuration.
+/// An object that may contain the language model's configuration.
 struct Nested {
     const char* name;
     bool wraps = false;  ///< it contains such an object
@@ -20,7 +20,7 @@ struct Nested {
                          ///< something else
 };
 
-/// Most likely first.
+/// Names of such objects, most likely first.
 constexpr Nested nested_configs[] = {
     {"text_config"},
     {"llm_config"},
@@ -31,12 +31,12 @@ constexpr Nested nested_configs[] = {
     {.name = "encoder", .wraps = true, .half = true},
 };
 
-/// Keys that shape the rotation although their names do not say so.
+/// Keys that affect the rotation although their names do not show it.
 constexpr auto widths = names("attention_head_dim", "global_head_dim", "head_dim",
                               "hidden_size_per_head", "kv_channels", "layer_types",
                               "qk_nope_head_dim", "swa_head_dim");
 
-/// Keys that shape it if those are missing.
+/// Keys that affect the rotation if those are missing.
 constexpr auto sizes = names("hidden_size", "max_position_embeddings", "model_type",
                              "num_attention_heads", "num_hidden_layers");
 
@@ -97,7 +97,7 @@ std::string without_dot(const Scope& scope) {
     return scope.prefix.substr(0, scope.prefix.size() - 1);
 }
 
-/// The warning for a key outside the language model's object.
+/// Returns the warning for a key outside the language model's object.
 std::string ignored(const Scope& outside, const std::string& key, const json& value,
                     const LanguageModel& model) {
     const auto inner = model.config.object->find(key);
@@ -109,12 +109,13 @@ std::string ignored(const Scope& outside, const std::string& key, const json& va
            " is read, which is " + shown(*inner);
 }
 
-/// Parts of names of objects that describe no attention of this model; at the beginning of a word.
+/// Parts of names, at the beginning of a word, of objects that do not describe this model's
+/// attention.
 constexpr auto other_parts = names("adapter", "audio", "compress", "id2label", "image", "img",
                                    "label2id", "lora", "quant", "speech", "vae", "video", "vision",
                                    "visual", "vit");
 
-/// Whether an object is a model by itself, such as a tower or a draft.
+/// Returns whether an object is a model by itself, such as a tower or a draft.
 bool is_model(const json& object) {
     const auto has = [&](std::initializer_list<const char*> keys) {
         return std::any_of(keys.begin(), keys.end(),
@@ -131,7 +132,7 @@ bool is_other_part(const std::string& key, const json& value) {
                        [&](std::string_view part) { return in_key(key, part, true); });
 }
 
-/// A section that says of itself that it scales nothing.
+/// Returns whether a section states that it does not scale.
 bool is_plain(const json& section) {
     const auto says_so = [&](const char* key) {
         const auto type = section.find(key);
@@ -174,7 +175,7 @@ bool is_nested_config(const std::string& key) {
 std::vector<std::string> ignored_around(const LanguageModel& model) {
     std::vector<std::string> warnings;
     const Numbers read = numbers_of(
-        model.config);  // computed once: a hostile file has it deep inside others
+        model.config);  // computed once, because a hostile file can nest it deeply
     Scopes all = model.around;
     all.push_back(model.config);
     for (std::size_t depth = 0; depth < all.size(); ++depth) {

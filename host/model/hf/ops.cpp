@@ -11,7 +11,7 @@
 namespace vkrope {
 namespace {
 
-/// Whether a scale of the queries reads a key.
+/// Returns whether a scale of the queries depends on a key.
 bool reads(QueryScaling scale, std::string_view key) {
     switch (scale) {
         case VKROPE_QUERY_SCALING_LOGN: return key == "use_logn_attn";
@@ -47,7 +47,7 @@ class OpsImport {
         return field ? truth(field) : otherwise;
     }
 
-    /// Layers with heads of their own are left to whoever knows the layer.
+    /// Reads the head counts. They stay unknown if layers of the class may have different ones.
     void heads() {
         if (find_first(config_, {"num_global_key_value_heads"})) {
             return;
@@ -59,7 +59,7 @@ class OpsImport {
         }
     }
 
-    /// 0 if the file has no such number.
+    /// Returns 0 if the file has no such number.
     std::uint32_t count(std::initializer_list<const char*> keys) const {
         const Field field = find_first(config_, keys);
         const bool usable = field && field.value->is_number_unsigned() &&
@@ -116,7 +116,7 @@ class OpsImport {
         return norm;
     }
 
-    /// Whether a key asks for norms that asks for them in some class.
+    /// Returns whether the file enables norms by a key that does so in some class.
     bool asked_for() const {
         const auto asks = [&](const char* key) {
             const Field field = key ? find_first(config_, {key}) : Field();
@@ -128,13 +128,13 @@ class OpsImport {
         });
     }
 
-    /// OLMo, DBRX and MPT clamp the projections, OLMoE what its norms leave.
+    /// Reads the clip. OLMo, DBRX and MPT clamp the projections, OLMoE the output of its norms.
     void clip() {
         if (const Field field = model_->clips ? find_first(config_, {"clip_qkv"}) : Field()) {
             ops_.tensor[Q].clip = ops_.tensor[K].clip = ops_.tensor[V].clip = float(
                 positive_number(field));
             if (!std::isfinite(ops_.tensor[Q].clip)) {
-                refuse(field, "a number that a float holds");
+                refuse(field, "a number that fits in a float");
             }
         }
     }

@@ -9,7 +9,7 @@
 namespace vkrope {
 namespace {
 
-/// A length of a file as a whole number.
+/// Returns a length of a file as an integer.
 std::uint64_t trained_length(double number) {
     return static_cast<std::uint64_t>(std::min(number, 0x1p53));
 }
@@ -39,7 +39,7 @@ class Scaling {
             const Field stated = find_first(own_, {"rope_type", "type"});
             const bool by_name = stated && is_deepseek_yarn(text(stated));
             input_.deepseek_yarn || by_name ? deepseek_yarn() : yarn();
-            // The class scales the softmax, not the name.
+            // The class decides whether the softmax is scaled, not the name of the type.
             if (!input_.deepseek_yarn) rotation_.softmax_scale = 1;
         } else if (type == "longrope") {
             longrope();
@@ -94,7 +94,7 @@ class Scaling {
         return field ? positive_number(field) : otherwise;
     }
 
-    /// mscale and similar fields, which 0 turns off.
+    /// Returns mscale or a similar field; 0 turns it off.
     double magnitude(const char* name, double otherwise) const {
         const Field field = own(name);
         return field && *field.value == 0 ? 0 : number(name, otherwise);
@@ -120,7 +120,7 @@ class Scaling {
         return assumed;
     }
 
-    /// The given factor, or else the ratio of the extended to the trained length.
+    /// Returns the factor in the file, or else the ratio of the extended to the trained length.
     double factor_beyond(double original) const {
         const Field field = own("factor");
         const Field length = find(everywhere_, {"original_max_position_embeddings"});
@@ -140,9 +140,9 @@ class Scaling {
         return factor;
     }
 
-    /// Pair j of n is divided by factor^(((j + 1) / n)^b): Su Jianlin, kexue.fm/archives/9706,
-    /// equations 10 to 13, and for b = 1 the fixed form, equation 6. NTKScalingRotaryEmbedding of
-    /// GTE's modeling.py and of vLLM.
+    /// Applies ntk of GTE: divides pair j of n by factor^(((j + 1) / n)^b): Su Jianlin,
+    /// kexue.fm/archives/9706, equations 10 to 13, and for b = 1 the fixed form, equation 6.
+    /// NTKScalingRotaryEmbedding of GTE's modeling.py and of vLLM.
     void ntk() const {
         const double factor = number("factor");
         if (factor < 1) {
@@ -158,8 +158,8 @@ class Scaling {
         check(scale_divisors(frequencies_, divisors.data(), divisors.size()));
     }
 
-    /// HunYuan's alpha is the same for every length. Fields of dynamic scaling may be present
-    /// beside it, as in its files, if they ask for nothing else.
+    /// Applies HunYuan's alpha, which does not depend on the length. Fields of dynamic scaling may
+    /// be present, as in its files, if they do not change anything.
     void fixed_ntk(const Field& alpha) const {
         if (const Field factor = own("factor")) {
             if (positive_number(factor) != 1) {
@@ -209,7 +209,7 @@ class Scaling {
         }
     }
 
-    /// What both kinds of YaRN read.
+    /// Reads the parameters that both kinds of YaRN have.
     template <class Parameters>
     Parameters yarn_parameters() const {
         Parameters scaling;
@@ -220,7 +220,7 @@ class Scaling {
         return scaling;
     }
 
-    /// YaRN, with the attention factor of transformers' code.
+    /// Applies YaRN with the attention factor of transformers' code.
     void yarn() const {
         auto scaling = yarn_parameters<YarnScaling>();
         scaling.attention_factor = number("attention_factor", 0);
@@ -239,7 +239,7 @@ class Scaling {
         check(scale_yarn(frequencies_, input_.base, scaling, rotation_.attention_factor));
     }
 
-    /// YaRN of DeepSeek's code, which also scales the softmax.
+    /// Applies YaRN of DeepSeek's code, which also scales the softmax.
     void deepseek_yarn() const {
         auto scaling = yarn_parameters<DeepseekYarnScaling>();
         scaling.mscale = magnitude("mscale", 1);
@@ -299,7 +299,7 @@ class Scaling {
             warn(rotation_, "{}short_mscale and long_mscale are taken for their lists",
                  ignored(given));
         }
-        // A given attention factor needs no factor.
+        // If the file has an attention factor, no factor is needed.
         const bool needed = scaling.attention_factor == 0 &&
                             (scaling.short_mscale == 0 || scaling.long_mscale == 0);
         scaling.factor = needed || own("factor")

@@ -47,7 +47,8 @@ json object_or_empty(const Scope& config, const char* name) {
     return *field.value;
 }
 
-/// HunyuanImage 3: its rope_scaling says only that the model's own code makes the tables.
+/// Removes the type custom of HunyuanImage 3: it only means that the model's own code makes the
+/// tables.
 void read_custom(const ModelType& model, json& section) {
     if (!model.custom_scales_nothing) return;
     for (const char* key : {"rope_type", "type"}) {
@@ -56,7 +57,8 @@ void read_custom(const ModelType& model, json& section) {
     }
 }
 
-/// The section without fields that need no comparison: nulls, and those that share() compares.
+/// Returns the section without fields that need no comparison: nulls, and those that share()
+/// compares.
 json comparable(const json& section) {
     json result = json::object();
     for (const auto& [key, value] : section.items()) {
@@ -76,8 +78,8 @@ bool is_by_type(const json& section) {
                        [](const json& value) { return value.is_object(); });
 }
 
-/// What a rope_scaling must agree with. Without layer types it may be that of any type; before
-/// types had sections, it was that of full attention.
+/// Returns the part of rope_parameters that rope_scaling must agree with. Without layer types it
+/// may be the section of any type; before types had sections, rope_scaling was for full attention.
 json counterpart(const json& parameters, const json& scaling) {
     if (!is_by_type(parameters) || is_by_type(scaling)) {
         return comparable(parameters);
@@ -107,7 +109,7 @@ void require_agreement(const json& parameters, const json& scaling) {
     }
 }
 
-/// The layer type whose section has this value of `key`; empty if none has.
+/// Returns the layer type whose section has this value of `key`; empty if none has.
 std::string type_that_says(const ScalingSections& sections, const std::string& key,
                            const json& value) {
     for (const auto& [type, section] : sections.by_type) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of a Hugging Face configuration that names and parametrises the scaling:
+// Finds the part of a Hugging Face configuration that names and parametrises the scaling:
 // `rope_parameters` (transformers 5) or `rope_scaling` (4), one for all layers or one per layer
 // type.
 #pragma once
@@ -21,7 +21,8 @@ struct ScalingSection {
     json object = json::object();
 
     Scope scope() const { return {&object, name + "."}; }
-    ScalingSection without_scaling() const;  ///< only the other fields: base, width, sections
+    /// The section with only the other fields: base, width, sections.
+    ScalingSection without_scaling() const;
 };
 
 struct ScalingSections {
@@ -38,29 +39,29 @@ struct ScalingSections {
 /// object called rotary becomes such a section.
 ScalingSections scaling_sections(const Scope& config, const ModelType& model, Warnings& warnings);
 
-/// Names of the rotated share of the head.
+/// Keys of the rotated share of the head.
 inline const std::initializer_list<const char*> share_names = {
     "partial_rotary_factor", "rotary_pct",        "rope_pct",    "rotary_emb_fraction",
     "rotary_percent",        "rotary_percentage", "rope_percent"};
 
-/// The type under its current name: "su" is "longrope", and "mrope", which is not a scaling, is
-/// "default". Fails with not_supported for an unknown one.
+/// Returns the type under its current name: "su" is "longrope", and "mrope", which is not a
+/// scaling, is "default". Fails with not_supported for an unknown one.
 std::string scaling_type(const ScalingSection& section);
 
-/// Whether a field of a section is valid for every type.
+/// Returns whether a field of a section is valid for every type.
 bool is_common_field(const std::string& name);
 
-/// Whether a supported type reads a field of its section.
+/// Returns whether a supported type reads a field of its section.
 bool reads_field(const std::string& type, const std::string& name);
 
-/// The current name of a type that has an older one, or another one; the same name for any other.
+/// Returns the current name of a type that has other or older names; any other name unchanged.
 std::string present_name(const std::string& type);
 
-/// Whether this is the name, under any of its names, of a type that scales.
+/// Returns whether this is the name, under any of its names, of a type that scales.
 bool is_scaling_name(const std::string& type);
 
-/// Whether a type is YaRN under a name that means DeepSeek's magnitudes: vLLM's get_rope(), and
-/// initialize_rope() of mlx-lm.
+/// Returns whether a type is YaRN under a name that means DeepSeek's magnitudes: vLLM's get_rope(),
+/// and initialize_rope() of mlx-lm.
 bool is_deepseek_yarn(const std::string& type);
 
 }  // namespace vkrope

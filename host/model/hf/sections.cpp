@@ -15,8 +15,8 @@ Sections sections_of(const Field& field) {
     return sections;
 }
 
-/// ERNIE 4.5 VL's own files, whose modeling_ernie4_5_vl.py is the source: freq_allocation are the
-/// pairs of time. transformers' have mrope_section.
+/// Reads ERNIE 4.5 VL's original files: freq_allocation is the number of pairs of time
+/// (modeling_ernie4_5_vl.py). Files of transformers have mrope_section.
 Sections allocated(const Field& time, std::uint32_t pairs) {
     Sections sections = {.axes = 3};
     sections.pairs[2] = std::uint32_t(whole_number(time, 0, max_head_dim));
@@ -29,7 +29,7 @@ Sections allocated(const Field& time, std::uint32_t pairs) {
     return sections;
 }
 
-/// Fails for what the class of alternating axes does not do in transformers.
+/// Fails for settings that the classes with alternating axes do not support in transformers.
 void require_alternating(const ScalingSection& section, const Scope& config,
                          const Sections& sections) {
     if (const std::string type = scaling_type(section); type != "default") {
@@ -49,7 +49,7 @@ void require_alternating(const ScalingSection& section, const Scope& config,
     }
 }
 
-/// Two axes by turns over all pairs.
+/// Returns sections of two axes that alternate over all pairs.
 Sections by_turns(std::uint32_t pairs) {
     if (pairs % 2 != 0) {
         invalid_data("head_dim is {}: it must be a multiple of 4, since rows and columns alternate",
@@ -134,7 +134,7 @@ void alternate_axes(const ModelType& model, RopeParams& rotation) {
         const std::uint32_t axis = pair < in_space ? 1 + pair % 2 : 0;
         rotation.inv_freq[axis * turns.size() + pair] = turns[pair];
     }
-    rotation.base = 0;  // each axis has frequencies of its own
+    rotation.base = 0;  // each axis has its own frequencies
     rotation.sections = {.order = VKROPE_SECTIONS_SUM, .axes = 3};
     rotation.warnings.push_back(
         "positions of the axes: time, row, column; a text token has one position on all axes");

@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// Handles models that share a model_type with others but differ from them.
+/// Distinguishes models that share a model_type but differ.
 void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& top) {
     // The smallest DeepSeek models have Llama's attention.
     if (found.type.latent.qk_rope_head_dim != 0 && without_latent_attention(top)) {
@@ -24,7 +24,7 @@ void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& t
     }
 }
 
-/// DBRX and MPT have their numbers in attn_config.
+/// Returns the objects to search: DBRX and MPT have their numbers in attn_config.
 Scopes lookups(const Scope& config) {
     Scopes scopes = {config};
     if (const Field inner = find_first({config}, {"attn_config"});
@@ -34,9 +34,9 @@ Scopes lookups(const Scope& config) {
     return scopes;
 }
 
-/// DeepSeek V4: rope_parameters may have a section for each of two rope types. Its code leaves
-/// YaRN's magnitude out; huggingface/transformers#45910 and sgl-project/sglang#30920 are about the
-/// layers.
+/// Returns the section of a DeepSeek V4 layer: rope_parameters may have one for each of two rope
+/// types. The model's code leaves YaRN's magnitude out; huggingface/transformers#45910 and
+/// sgl-project/sglang#30920 are about the layers.
 ScalingSection compressed_section(const Source& source) {
     const bool sliding = source.layer.type == sliding_attention;
     const char* name = sliding ? "main" : "compress";
@@ -55,7 +55,7 @@ ScalingSection compressed_section(const Source& source) {
     return section;
 }
 
-/// Whether the scaling is not for layers of this type: Step 3.5's yarn_only_types.
+/// Returns whether the scaling is not for layers of this type: Step 3.5's yarn_only_types.
 bool scaled_elsewhere(const Source& source) {
     if (source.type.layers.rule != LayerRule::scaled_on_listed ||
         scaling_type(source.sections.all) == "default") {
@@ -89,8 +89,8 @@ ScalingSection section_of_layer(const Source& source) {
     return found == nullptr ? ScalingSection() : unscaled ? found->without_scaling() : *found;
 }
 
-/// Keys with one number, for which a file may have one for each layer. Those of bases and shares
-/// that name lists are in read_layers().
+/// Keys with one number, for which a file may instead list one per layer. read_layers() reads the
+/// lists of bases and shares.
 constexpr auto listed_keys = names(
     "attention_head_dim", "global_head_dim", "global_rope_theta", "head_dim",
     "hidden_size_per_head", "kv_channels", "kv_lora_rank", "local_rope_theta", "n_head", "n_heads",
@@ -102,7 +102,7 @@ constexpr auto listed_keys = names(
 
 constexpr auto q_head_keys = names("n_head", "n_heads", "num_attention_heads");
 
-/// The same in a section.
+/// As take_listed(), for the keys of a section.
 void take_listed_of_section(Source& source, const Layers& layers, const Query& query) {
     for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
         const auto entry = source.section.object.find(key);
@@ -114,8 +114,8 @@ void take_listed_of_section(Source& source, const Layers& layers, const Query& q
     }
 }
 
-/// Puts the number of the layers that are asked for where the file lists one for each layer. Head
-/// counts that differ are left out, if head_dim does not need them.
+/// Replaces lists of one number per layer by the number of the selected layers. Head counts that
+/// differ are left out, if head_dim does not need them.
 void take_listed(Source& source, const Layers& layers, const Query& query) {
     std::shared_ptr<json> copy;
     for (const std::string_view name : listed_keys) {
@@ -149,14 +149,14 @@ void take_listed(Source& source, const Layers& layers, const Query& query) {
 /// Reads the model_type of the language model, or else of the whole document. Fails for classes
 /// whose rotation is not supported.
 ///
-/// config  the language model's own object
-/// top     where its numbers are
+/// config  the language model's own object top the objects with its numbers
 ModelClass model_class(const json& whole, const Scope& config, const Scopes& top,
                        Warnings& warnings) {
     ModelClass found;
     Field field = find({config}, {"model_type"});
     if (!field || (text(field).empty() && config.object != &whole)) {
-        field = find({{&whole, ""}}, {"model_type"});  // the text model has this class
+        // The document has the class of its text model.
+        field = find({{&whole, ""}}, {"model_type"});
     }
     if (!field) {
         warnings.push_back(
@@ -221,7 +221,7 @@ Source find_source(const json& whole, const Scope& config, const Query& query, W
                                             !model.absolute_is_meant);
     refuse_without_rope(source, source.top, source.sections.all);
     refuse_scaling_of_attention(source.top);
-    // The sections of DeepSeek V4 are for kinds of rotation, not for types of layers.
+    // The sections of DeepSeek V4 belong to kinds of rotation, not to types of layers.
     const Layers layers = read_layers(config, model,
                                       model.layers.rule == LayerRule::compressed
                                           ? std::vector<std::string>()

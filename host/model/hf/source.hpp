@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The class of a model, and where the numbers of the layers that a query asks for are found in its
-// configuration.
+// Finds the class of a model, and the objects of its configuration that contain the numbers of the
+// selected layers.
 #pragma once
 
 #include <initializer_list>
@@ -15,72 +15,72 @@
 
 namespace vkrope {
 
-/// Names of the base, and of that of sliding layers, where it is another.
+/// Names of the base, and of the base of sliding layers.
 inline const std::initializer_list<const char*> base_names = {
     "rope_theta", "global_rope_theta",   "rotary_emb_base",   "rotary_base",
     "rope_base",  "rope_embedding_base", "rope_freq_constant"};
 inline const std::initializer_list<const char*> local_base_names = {
     "rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
 
-/// Names of the key that says which channels form a pair.
+/// Names of the key that selects the pairing.
 inline const std::initializer_list<const char*> pairing_names = {
     "rope_interleaved", "rope_interleave", "rotary_emb_interleaved"};
 
-/// Names of the key that says how full-attention layers repeat.
+/// Names of the key for the period of full-attention layers.
 inline const std::initializer_list<const char*> pattern_names = {
     "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
     "full_attention_interval", "layer_switch"};
 
-/// A field that lists a number for each layer; 0 for a layer that has none.
+/// Returns the numbers of a field that lists one per layer; 0 for a layer that has none.
 LayerNumbers listed_numbers(const Field& field, const Layers& layers);
 
-/// config  the language model's own object
-/// named   layer types that have rope_parameters of their own
+/// config  the language model's own object named layer types that have their own rope_parameters
 Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named);
 
 struct ModelClass {
-    ModelType type;              ///< llama's, with a null name, unless the table has a row
+    ModelType type;              ///< llama's, with a null name, if the table has no row
     std::string name = "llama";  ///< as in messages
     Field unknown;               ///< a model_type that the table does not have
 
-    /// The model_type as in messages.
+    /// Returns the model_type as shown in messages.
     std::string shown_type() const;
 
-    /// The warning that a field is missing and that the default of this class is assumed.
+    /// Returns the warning that a field is missing and that the default of this class is assumed.
     std::string assumed(const char* field, double value) const;
 };
 
-/// Whether a model of a class with latent attention says that it has none.
+/// Returns whether a model of a class with latent attention turns it off.
 bool without_latent_attention(const Scopes& top);
 
 struct Source : ModelClass {
     Scope config;  ///< the language model's own object
     std::shared_ptr<const json>
-        of_layer;  ///< a copy of it, if it lists numbers by layer: `config` is that then
-    Scopes top;    ///< it, and an attn_config inside it
+        /// A copy of the object, if it lists numbers by layer; `config` then refers to it.
+        of_layer;
+    Scopes top;  ///< the object, and an attn_config inside it
     ScalingSections sections;
-    LayerKind layer;              ///< the kind of layer that is asked for
-    ScalingSection section;       ///< of that kind
-    std::optional<double> base;   ///< of the layers, if the file lists one for each
+    LayerKind layer;              ///< the selected kind of layer
+    ScalingSection section;       ///< the section of that kind
+    std::optional<double> base;   ///< base of the layers, if the file lists one per layer
     std::optional<double> share;  ///< rotated share of the head, if listed for each layer
-    std::vector<double> shares;   ///< those of all layers, if listed
-    bool mixed = false;           ///< it has layers of another kind too
+    std::vector<double> shares;   ///< shares of all layers, if listed
+    bool mixed = false;           ///< the model also has layers of another kind
 
     /// rope_parameters has one section per layer type.
     bool by_type() const { return !sections.by_type.empty(); }
 
-    /// `top`, and the section.
+    /// Returns `top` and the section.
     Scopes both() const;
 };
 
-/// Fails if the configuration asks for something that is not supported, or has no such layer.
+/// Finds the source. Fails if the configuration is not supported or has no such layer.
 Source find_source(const json& whole, const Scope& config, const Query& query, Warnings& warnings);
 
-/// Whether sliding layers have a base of their own.
+/// Returns whether sliding layers have their own base.
 bool has_local_base(const Scopes& top);
 
-/// For models with a section per layer type. The sections count; the top level repeats one of
-/// them, or is for older readers. Warns of a value there that no section has.
+/// For models with a section per layer type: the sections take precedence; the top level repeats
+/// one of them, or is for older readers. Warns of a value there that no section has.
 ///
 /// own         the value of the section that is read
 /// names       of the same field at the top level

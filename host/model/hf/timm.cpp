@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Source of every row: the functions of timm's models/eva.py at commit aa4b5850, with
-// RotaryEmbeddingCat and RotaryEmbeddingDinoV3 of its layers/pos_embed_sincos.py. EVA-02 is
-// arXiv:2303.11331, RoPE-ViT arXiv:2403.13298, the Perception Encoder arXiv:2504.13181.
+// Imports the rotation of timm models. Source of every row: the functions of timm's models/eva.py
+// at commit aa4b5850, with RotaryEmbeddingCat and RotaryEmbeddingDinoV3 of its
+// layers/pos_embed_sincos.py. EVA-02 is arXiv:2303.11331, RoPE-ViT arXiv:2403.13298, the Perception
+// Encoder arXiv:2504.13181.
 #include <numbers>
 #include <string>
 
@@ -13,7 +14,7 @@
 namespace vkrope {
 namespace {
 
-constexpr std::uint64_t max_pixels = 1 << 24;  // on a side
+constexpr std::uint64_t max_pixels = 1 << 24;  // maximum on a side
 
 enum class Grid {
     counted,   ///< patch i is at i + offset
@@ -22,7 +23,7 @@ enum class Grid {
     learned,   ///< the frequencies are weights
 };
 
-/// Functions; what a row does not say is the default of timm's class Eva.
+/// Functions of timm; the defaults are those of its class Eva.
 struct Architecture {
     Names names;
     Grid grid = Grid::referred;
@@ -106,7 +107,7 @@ const Architecture& find_architecture(const Scope& config) {
     return *found;
 }
 
-/// Arguments that replace those of the function of the name: none may touch the rotation.
+/// Fails if arguments in the file, which replace those of the function, change the rotation.
 void refuse_arguments(const Scope& config) {
     const Field arguments = find({config}, {"model_args"});
     if (!arguments) return;
@@ -123,7 +124,7 @@ void refuse_arguments(const Scope& config) {
     }
 }
 
-/// Patches on one side of the image that the file is for, row first.
+/// Patches on each side of the image that the file is for, rows first.
 struct Patches {
     std::uint64_t rows, columns;
 };
@@ -144,7 +145,7 @@ Patches patches_of(const Scope& config, const Architecture& architecture) {
     return {patches(sides[1]), patches(sides[2])};
 }
 
-/// By how much the frequencies of an axis of N patches differ from theta^(-j / n).
+/// Returns the factor between the frequencies of an axis of N patches and theta^(-j / n).
 double factor_of(const Architecture& architecture, std::uint64_t patches) {
     switch (architecture.grid) {
         case Grid::referred: return double(architecture.reference) / double(patches);
@@ -194,7 +195,7 @@ RopeParams timm_rotation(const json& config) {
              "the axis by its patches here / N",
              patches.rows, patches.columns);
     }
-    // No function gives its blocks qk_norm, the only way to norms of Q and K in EvaBlock.
+    // No function sets qk_norm, which alone adds norms of Q and K to EvaBlock.
     rotation.ops.norms_known = !warn_of_unread(scope, {}, rotation.warnings);
     return rotation;
 }

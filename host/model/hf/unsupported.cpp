@@ -39,13 +39,13 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"use_rotary_embedding", When::is_false, no_rope},
     {"use_rotary_embeddings", When::is_false, no_rope},
     {"use_rotary_position_embedding", When::is_false, no_rope},
-    {"use_rotary_position_embeddings", When::is_false, no_rope},                    // Megatron
-    {"use_rotary_pos_emb", When::is_false, no_rope},                                // Hunyuan
-    {"use_rope_layers", When::is_listed, "which layers turn is not known for it"},  // Step 3.5
+    {"use_rotary_position_embeddings", When::is_false, no_rope},                      // Megatron
+    {"use_rotary_pos_emb", When::is_false, no_rope},                                  // Hunyuan
+    {"use_rope_layers", When::is_listed, "which of its layers rotate is not known"},  // Step 3.5
 };
 
-/// Other top-level keys that are read although their names say something of the rotation or the
-/// layers, or that describe no rotation.
+/// Other top-level keys that are read elsewhere, or that do not describe a rotation although their
+/// names suggest it.
 const std::initializer_list<const char*> other_known_keys = {"attn_layer_indices",
                                                              "attn_rotary_emb",
                                                              "cross_attention_layers",
@@ -74,7 +74,7 @@ bool is_known(const std::string& key) {
                        [&](const auto& list) { return contains(list, key); });
 }
 
-/// A key with a rule for true or false is looked at only if its value is a boolean.
+/// Returns whether a rule applies: rules for true or false apply only to booleans.
 bool looked_at(const std::string& key, const json& value) {
     const auto asks = [&](const UnsupportedKey& row) {
         const bool yes_or_no = row.when == When::is_true || row.when == When::is_false;
@@ -84,12 +84,12 @@ bool looked_at(const std::string& key, const json& value) {
            std::any_of(std::begin(unsupported_keys), std::end(unsupported_keys), asks);
 }
 
-/// "rope", "rotary", Cohere's "rope_gptj".
+/// Returns true for "rope", "rotary" and Cohere's "rope_gptj".
 bool is_rope(const std::string& type) {
     return type.rfind("rope", 0) == 0 || type.rfind("rotary", 0) == 0;
 }
 
-/// false or 0, or a list that has one of them for some layer.
+/// Returns true for false or 0, or a list that has one of them for some layer.
 bool is_off(const json& value) {
     return value == false || value == 0 ||
            (value.is_array() && std::any_of(value.begin(), value.end(), [](const json& of_layer) {
@@ -106,7 +106,7 @@ bool applies(When when, const json& value) {
     }
 }
 
-/// Whether some key says that the model has RoPE.
+/// Returns whether some key names RoPE.
 bool names_rope(const Scopes& scopes) {
     for (const Scope& scope : scopes) {
         for (const auto& [key, value] : scope.object->items()) {
@@ -126,8 +126,8 @@ bool names_rope(const Scopes& scopes) {
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
     for (const UnsupportedKey& key : unsupported_keys) {
         const Field field = find_first(scopes, {key.name});
-        // Classes derived from BERT's write this whether they have such embeddings or not:
-        // ModernBERT has none.
+        // Classes derived from BERT's write this key even without such embeddings: ModernBERT has
+        // none.
         const bool idle = rotates_by_class && key.when == When::not_rope && field &&
                           *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {
@@ -177,25 +177,25 @@ void require_known_scaling(const ModelType& model, const ScalingSection& section
 
 namespace {
 
-/// Whether a key that is not read turns RoPE off where it is read.
+/// Returns whether a key that is not read turns RoPE off where it is read.
 bool denies_rope(const std::string& key, const json& value) {
     return std::any_of(
         std::begin(unsupported_keys), std::end(unsupported_keys),
         [&](const UnsupportedKey& row) { return key == row.name && applies(row.when, value); });
 }
 
-/// Whether the class of the model reads a key that others do not.
+/// Returns whether the class of the model reads a key that others do not.
 bool read_by_class(const ModelClass& model, const std::string& key, const json& value) {
     const ModelType& type = model.type;
     return (type.layers.rule == LayerRule::compressed && key == "compress_rope_theta") ||
            (type.rotary_object && key == "rotary" && value.is_object()) ||
            (type.layers.rule == LayerRule::scaled_on_listed && key == "yarn_only_types") ||
            (type.alternating == Alternating::then_time && key == "rope_3d") ||
-           (type.name != nullptr && key == "use_dynamic_ntk") ||  // it has a warning of its own
+           (type.name != nullptr && key == "use_dynamic_ntk") ||  // it has its own warning
            (type.name != nullptr && ops_reads(model.name, key));
 }
 
-/// Names the keys that nobody reads; `rotation` is what has been read without them.
+/// Warns of keys that no reader reads; `rotation` is the result without them.
 class UnreadKeys {
    public:
     UnreadKeys(const Source& source, const Query& query, RopeParams& rotation)
@@ -229,7 +229,7 @@ class UnreadKeys {
         }
     }
 
-    /// Whether some key says that Q and K may have norms, which have not been read.
+    /// Returns whether some key indicates norms of Q and K that were not read.
     bool says_norms() const { return says_norms_; }
 
    private:

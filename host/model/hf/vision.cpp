@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vision towers that have a rotary embedding; with their table, so longer than other files. Source
-// of every row: the classes of transformers that the names belong to; MoonViT's
+// Imports vision towers that have a rotary embedding. Contains their table, so longer than other
+// files. Source of every row: the classes of transformers that the names belong to; MoonViT's
 // modeling_kimi_vl.py.
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@
 namespace vkrope {
 namespace {
 
-/// The frequencies of the axes, n = the channels of one: head_dim / 2 or / 3, rounded down to whole
-/// pairs.
+/// Formula of the frequencies of the axes. n is the number of channels of one axis: head_dim / 2 or
+/// / 3, rounded down to whole pairs.
 enum class Spectrum {
     same,         ///< both base^(-2j / n): Qwen2-VL's VisionRotaryEmbedding
     alternating,  ///< the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
@@ -36,20 +36,21 @@ enum class Spectrum {
 };
 
 struct Tower {
-    Names names;  ///< model_type of the vision_config, or of the whole
+    Names names;  ///< model_type of the vision_config, or of the document
     Spectrum spectrum = Spectrum::same;
     Pairing pairing = VKROPE_HALF_SPLIT;
     std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
     const char* axes = "row, column";
     std::uint32_t axis_count = 2;
-    bool windows = false;  ///< each axis has a window of its own, where its pairs are formed
+    bool windows = false;  ///< each axis has its own window, in which its pairs are formed
     double rope_theta = 10000;
-    const char* key_prefix = "";   ///< of its keys: the memory attention of SAM 2 is one of several
-    bool prefix_optional = false;  ///< its keys may also be without it
+    /// Prefix of its keys: the memory attention of SAM 2 is one of several.
+    const char* key_prefix = "";
+    bool prefix_optional = false;  ///< its keys may also lack the prefix
     bool whole_file = false;       ///< its fields are at the top level: there is no language model
     std::uint32_t image_size = 0, patch_size = 0;  ///< defaults, where the frequencies need them
     bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V without one
-    const char* note = nullptr;  ///< what the file does not say
+    const char* note = nullptr;  ///< a rule that the file does not state
 };
 
 const Tower towers[] = {
@@ -133,7 +134,7 @@ const Tower towers[] = {
 };
 
 constexpr Refusal unsupported_towers[] = {
-    // Its released weights need this: facebookresearch/vjepa2#15.
+    // The released weights need two angles per pair: facebookresearch/vjepa2#15.
     {"vjepa2", two_angles_a_pair},
 };
 
@@ -145,8 +146,8 @@ std::string type_of(const json& object) {
     return field ? text(field) : std::string();
 }
 
-/// vision_config, at the top level, or in the thinker_config of an omni model, the vlm_config of a
-/// retriever or the detector_config of a tracker; or the backbone_config inside it.
+/// Returns vision_config, at the top level, or in the thinker_config of an omni model, the
+/// vlm_config of a retriever or the detector_config of a tracker; or the backbone_config inside it.
 Scope vision_config(const json& config) {
     if (const Field field = find_first({{&config, ""}}, {"vision_config"});
         field && field.value->is_object()) {
@@ -166,13 +167,13 @@ Scope vision_config(const json& config) {
     invalid_argument("query.tower is 'vision': the model has no vision_config");
 }
 
-/// Whether model_type names a stand-alone vision tower.
+/// Returns whether model_type names a stand-alone vision tower.
 bool is_tower(const std::string& type) {
     const Tower* tower = find_row(towers, type);
     return (tower != nullptr && tower->whole_file) || type == "vjepa2";
 }
 
-/// Reads one tower; each function sets the fields of the RopeParams that it is named after.
+/// Reads one tower; each function sets the fields of the RopeParams that its name mentions.
 class VisionImport {
    public:
     VisionImport(const json& config, const Query& query)
@@ -220,7 +221,8 @@ class VisionImport {
         return *tower;
     }
 
-    /// A tower that calls itself CLIP's, which has no RoPE, and has one all the same: MiniMax M3's.
+    /// Returns true for MiniMax M3's tower, which has RoPE although its model_type is that of CLIP,
+    /// which has none.
     bool turns_clip() const {
         const Field mode = find_first({vision_}, {"rope_mode"});
         return type_of(*vision_.object) == "clip_vision_model" && mode && text(mode) == "3d";
@@ -241,7 +243,7 @@ class VisionImport {
         warn(rotation_, "{} is missing: assuming {}, the default of {}", missing, value, name_);
     }
 
-    /// The first of two names that the file has.
+    /// Returns the number under the first of two names that the file has.
     std::uint64_t number(const char* name, const char* other, std::uint64_t otherwise) {
         for (const char* each : {name, other}) {
             if (const Field field = own(each)) return whole_number(field, 1, max_side);
@@ -318,7 +320,7 @@ class VisionImport {
         }
     }
 
-    /// The frequencies and which axis turns which pair.
+    /// Sets the frequencies and the axis of each pair.
     void axes(double base) {
         const std::uint32_t count = tower_.axis_count, pairs = rotation_.head_dim / count / 2,
                             width = 2 * pairs;
@@ -348,7 +350,7 @@ class VisionImport {
         ops.tensor[Q].norm = ops.tensor[K].norm = norm;
     }
 
-    /// Patches on a side of the images that the file is for.
+    /// Returns the patches on a side of the images that the file is for.
     std::uint64_t patches() {
         const std::uint64_t image = number("image_size", tower_.image_size),
                             patch = number("patch_size", tower_.patch_size);
