@@ -182,34 +182,3 @@ TEST_CASE("a NaN narrows to a NaN") {
         CHECK(wrong == 0);
     }
 }
-
-TEST_CASE("words hold elements in order") {
-    for (const Format& format : formats) {
-        Random random(15);
-        for (int i = 0; i < 1000; ++i) {
-            std::array<uint, 8> e;  // finite values
-            for (uint& bits : e) {
-                do {
-                    bits = uint(random()) & 0xffffu;
-                } while ((bits & 0x7fffu) >= format.infinity());
-            }
-            const Words words(
-                {e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16},
-                uvec4(0));
-            const Unit unit = vkrope_decode(format.element, words);
-            const std::array<float, 8> got = {unit.a.x, unit.a.y, unit.a.z, unit.a.w,
-                                              unit.b.x, unit.b.y, unit.b.z, unit.b.w};
-            for (std::size_t j = 0; j < 8; ++j)
-                REQUIRE(got[j] == vkrope::oracle::widen(format.type, e[j]));
-            const Words back = vkrope_encode(format.element, unit);
-            REQUIRE(back.a.x == words.a.x);
-            REQUIRE(back.a.y == words.a.y);
-            REQUIRE(back.a.z == words.a.z);
-            REQUIRE(back.a.w == words.a.w);
-        }
-    }
-    const Words f32({1, 2, 3, 0x80000004u}, {5, 6, 7, 8});
-    const Words back = vkrope_encode(element_f32, vkrope_decode(element_f32, f32));
-    CHECK(back.a.w == 0x80000004u);
-    CHECK(back.b.x == 5);
-}

@@ -64,37 +64,6 @@ TEST_CASE("hadamard: the factor is the float nearest to the root") {
               float(std::sqrt(std::ldexp(1.0, -int(levels)))));
 }
 
-TEST_CASE("hadamard: exact where sums are, in Sylvester's order") {
-    Random random(1);
-    for (shader::uint levels = 1; levels <= 9; ++levels) {
-        CAPTURE(levels);
-        std::vector<float> row(1024);
-        for (float& x : row) x = float(int(random() % 2001) - 1000);
-        std::vector<Approximate> exact;
-        for (const float x : row) exact.push_back({x, 0});
-        vkrope::oracle::hadamard(exact, std::uint64_t{1} << levels, 0);
-        const float factor = shader::vkrope_hadamard_factor(levels);
-        const std::vector<float> got = transformed(row, 8, levels);
-        std::size_t wrong = 0;
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            const auto sum = float(
-                std::round(double(exact[i].value * std::sqrt(std::ldexp(1.0L, int(levels))))));
-            wrong += got[i] == sum * factor ? 0 : 1;
-        }
-        CHECK(wrong == 0);
-    }
-}
-
-TEST_CASE("hadamard: the bits do not depend on the unit") {
-    Random random(2);
-    std::vector<float> row(512);
-    for (float& x : row) x = float(uniform(random) * 2 - 1);
-    for (shader::uint levels = 1; levels <= 9; ++levels) {
-        const std::vector<float> one = transformed(row, 1, levels);
-        for (const shader::uint n : {2u, 4u, 8u}) CHECK(transformed(row, n, levels) == one);
-    }
-}
-
 TEST_CASE("hadamard: within the oracle's error, in the worst rows that a search finds") {
     for (const shader::uint levels : {1u, 2u, 3u, 5u, 6u, 7u, 9u}) {
         const std::size_t n = std::size_t{1} << levels;

@@ -106,7 +106,9 @@ double worst_share(const Kind& kind, int starts, int steps) {
 
 TEST_CASE("norm: no kind exceeds its bound, in the worst rows that a search finds") {
     const NormOf rms, layer = {.layer = true};
-    const Kind kinds[] = {{"RMS", rms, 128},
+    const Kind kinds[] = {{"RMS", rms, 2},
+                          {"RMS", rms, 80},
+                          {"RMS", rms, 128},
                           {"RMS", rms, 4096},
                           {"RMS of a token", {.heads = 32}, 128},
                           {"RMS of a token", {.heads = 5}, 18},
