@@ -20,14 +20,9 @@ int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,
 /* A buffer that holds `content`. */
 int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer);
 
-/* B of the library's bound, B u (|x0| + |x1|), which the header has for each source of
- * angles. */
-#define FACTORED_BOUND 6.0
-#define DIRECT_BOUND 2.5
-
-/* Whether `rotated` is `row` at `position` within that bound; `direction` is 1, or -1 for the
- * inverse. */
-int is_rotated(const char* what, const float* row, const float* rotated, int direction, double b);
+/* Whether `rotated` is `row` at `position`, within 6 u (|x0| + |x1|): the bound of a factored
+ * texture. */
+int is_rotated(const char* what, const float* row, const float* rotated);
 
 /* 1 for success; otherwise says what failed, and in which words. */
 int succeeded(const char* what, vkrope_result result, const vkrope_error* error);
@@ -35,7 +30,5 @@ int succeeded(const char* what, vkrope_result result, const vkrope_error* error)
 int use_frequencies(void);
 int use_host_memory(vkrope_device* device);
 int use_submit(vkrope_device* device);
-int use_own_commands(vkrope_device* device);
-int use_values(vkrope_device* device);
 
 #endif

@@ -47,13 +47,13 @@ int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope
                      vkrope_buffer_upload(*buffer, content, bytes, 0, &error), &error);
 }
 
-int is_rotated(const char* what, const float* row, const float* rotated, int direction, double b) {
+int is_rotated(const char* what, const float* row, const float* rotated) {
     for (int j = 0; j < pairs; ++j) {
         const double x0 = row[j], x1 = row[j + pairs];
         const double angle = position * pow(base, -2.0 * j / head_dim);
-        const double c = cos(angle), s = direction * sin(angle);
+        const double c = cos(angle), s = sin(angle);
         const double expected[2] = {x0 * c - x1 * s, x0 * s + x1 * c};
-        const double bound = b * 0x1p-24 * (fabs(x0) + fabs(x1));
+        const double bound = 6 * 0x1p-24 * (fabs(x0) + fabs(x1));
         for (int i = 0; i < 2; ++i) {
             const double got = rotated[j + i * pairs];
             if (fabs(got - expected[i]) <= bound) continue;
@@ -97,8 +97,7 @@ static int use_device(vkrope_device_options options) {
     if (good)
         printf("%s, %s\n", vkrope_device_get_info(device)->name,
                options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
-    good = good && use_host_memory(device) && use_submit(device) && use_own_commands(device) &&
-           use_values(device);
+    good = good && use_host_memory(device) && use_submit(device);
     vkrope_device_destroy(device);
     return good && validation_errors == 0;
 }
