@@ -70,6 +70,9 @@ TEST_CASE("C: what is asked of a model, zero being the default") {
     CHECK(ask(error) == VKROPE_SUCCESS);
     query.layer = 3;
     CHECK(ask(error) == VKROPE_ERROR_INVALID_ARGUMENT);
+    query.by_layer = VK_FALSE;
+    check_refused(ask(error), error, "query.layer 3 query.by_layer");
+    query.by_layer = VK_TRUE;
     query.layer = UINT32_MAX;
     check_refused(ask(error), error, "query.layer 4294967295");
     query = vkrope_model_query{};

@@ -30,6 +30,7 @@ TEST_CASE("create: each broken rule is named") {
     breaks_create([](DeviceRef&, KernelInfo& i) { i.tensor[K].out = Element(11); },
                   "tensor[1].out 11");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = Pairing(7); }, "pairing 7");
+    breaks_create([](DeviceRef&, KernelInfo& i) { i.pairing = VKROPE_PAIRING_NONE; }, "pairing 0");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = AngleSource(7); }, "angles 7");
     breaks_create([](DeviceRef&, KernelInfo& i) { i.angles = VKROPE_ANGLES_AUTOMATIC; },
                   "angles VKROPE_ANGLES_AUTOMATIC vkrope_plan_angles");

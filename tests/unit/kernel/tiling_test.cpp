@@ -48,6 +48,18 @@ std::uint64_t boxes_of(const Tuple& t) {
 
 }  // namespace
 
+TEST_CASE(
+    "groups step evenly where they are the view's own, or cut out of heads that are all at one "
+    "distance") {
+    View view{.heads = 12, .heads_per_group = 4, .group = 100, .head = 10};
+    CHECK(view.steps_evenly(4));
+    CHECK(view.group_step(4) == 100);
+    CHECK_FALSE(view.steps_evenly(2));  // 0, 20, 100, 120, ...
+    view.heads_per_group = 12;
+    CHECK(view.steps_evenly(2));
+    CHECK(view.group_step(2) == 20);
+}
+
 TEST_CASE("128 MiB at offset 0 are one box; a token more, or an offset of one element, are two") {
     CHECK(boxes_of(Packed(1, 1u << 16, 8)) == 1);
     CHECK(boxes_of(Packed(1, (1u << 16) + 1, 8)) == 2);
