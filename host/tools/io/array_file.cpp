@@ -56,8 +56,9 @@ const safetensors::Tensor& tensor_of(const safetensors::Header& header, const Te
 }
 
 npy::Array read_safetensors(const TensorPath& path) {
-    const safetensors::File file(path.file);
-    const safetensors::Tensor& tensor = tensor_of(file.header(), path);
+    const RegularFile file(path.file);
+    const safetensors::Header header = safetensors::read_header(file);
+    const safetensors::Tensor& tensor = tensor_of(header, path);
     const auto* stored = std::find_if(
         std::begin(stored_types), std::end(stored_types),
         [&tensor](const StoredType& row) { return row.dtype == tensor.dtype; });
@@ -68,7 +69,7 @@ npy::Array read_safetensors(const TensorPath& path) {
     }
     npy::Array array = {.header = {.type = stored->type,
                                    .shape = tensor.shape,
-                                   .data_offset = file.header().data_offset + tensor.begin,
+                                   .data_offset = header.data_offset + tensor.begin,
                                    .data_bytes = tensor.end - tensor.begin},
                         .data = {}};
     array.data.resize(static_cast<std::size_t>(array.header.data_bytes));
@@ -82,9 +83,7 @@ npy::Array read_array(const std::string& option, const std::string& path) {
     try {
         const std::optional<TensorPath> tensor = tensor_path(path);
         return tensor ? read_safetensors(*tensor) : npy::read(path);
-    } catch (const npy::Error& error) {
-        fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
-    } catch (const safetensors::Error& error) {
+    } catch (const FileError& error) {
         fail(ExitCode::bad_file, "{}: '{}': {}", option, path, error.what());
     }
 }

@@ -3,14 +3,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <limits>
-#include <memory>
 
 namespace vkrope::npy {
 namespace {
@@ -84,17 +80,6 @@ Preamble parse_preamble(std::span<const std::byte> start) {
     return {.bytes = bytes, .header_bytes = static_cast<std::size_t>(header_bytes)};
 }
 
-struct CloseFile {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
-
-void read_exactly(std::FILE* file, std::span<std::byte> target) {
-    if (std::fread(target.data(), 1, target.size(), file) != target.size()) {
-        throw Error(std::ferror(file) != 0 ? fmt::format("cannot be read: {}", std::strerror(errno))
-                                           : "became shorter while it was read");
-    }
-}
-
 }  // namespace
 
 std::size_t item_bytes(Type type) noexcept {
@@ -165,27 +150,10 @@ Array parse(std::span<const std::byte> file) {
 }
 
 Array read(const std::string& path) {
-    struct stat about = {};
-    if (::stat(path.c_str(), &about) != 0) {
-        throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
-    }
-    if (!S_ISREG(about.st_mode)) {  // opening a pipe would wait for its other end
-        throw Error(S_ISDIR(about.st_mode) ? "is a directory" : "is not a regular file");
-    }
-    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-    if (!file) {
-        throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
-    }
-    const auto file_bytes = static_cast<std::uint64_t>(about.st_size);
-    std::vector<std::byte> start(
-        static_cast<std::size_t>(std::min<std::uint64_t>(file_bytes, max_header_bytes)));
-    read_exactly(file.get(), start);
-    Array array = {.header = parse_header(start, file_bytes), .data = {}};
+    const tools::RegularFile file(path);
+    Array array = {.header = parse_header(file.start(max_header_bytes), file.bytes()), .data = {}};
     array.data.resize(static_cast<std::size_t>(array.header.data_bytes));
-    if (std::fseek(file.get(), static_cast<long>(array.header.data_offset), SEEK_SET) != 0) {
-        throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
-    }
-    read_exactly(file.get(), array.data);
+    file.read(array.header.data_offset, array.data);
     return array;
 }
 

@@ -4,17 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "io/regular_file.hpp"
+
 namespace vkrope::npy {
 
-/// Says what is wrong with a .npy file, in one sentence that does not name the file.
-struct Error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+using Error = tools::FileError;
 
 inline constexpr std::size_t max_rank = 8;
 

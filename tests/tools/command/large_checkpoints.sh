@@ -47,12 +47,12 @@ if truncate -s 1T hole 2>/dev/null; then
     fi
     with_hole "{$(tensor q 256,2 0 $tib)}" $tib
     refuse 5 "data_offsets*$tib*1024" check_q in.safetensors
-    { int64 100000000 && printf '{'; } >in.safetensors
+    { int64 16777216 && printf '{'; } >in.safetensors
     truncate -s 1T in.safetensors
     refuse 5 '--q:*0 at 1' check_q in.safetensors
-    { int64 100000001 && printf '{'; } >in.safetensors
+    { int64 16777217 && printf '{'; } >in.safetensors
     truncate -s 1T in.safetensors
-    refuse 5 '100000001*100000000' check_q in.safetensors
+    refuse 5 '16777217*16777216' check_q in.safetensors
     : >in.safetensors
     truncate -s 1T in.safetensors
     refuse 5 '--q:' check_q in.safetensors
@@ -61,11 +61,11 @@ else
 fi
 
 # Headers that are as long as they may be, of nothing but an opening, or of tensors.
-{ int64 100000000 && printf '{"' && head -c 99999998 /dev/zero | tr '\0' '{'; } >in.safetensors
+{ int64 16777216 && printf '{"' && head -c 16777214 /dev/zero | tr '\0' '{'; } >in.safetensors
 refuse 5 '--q:*JSON' check_q in.safetensors
-head_of_many() { seq 400000 | sed 's/.*/"&":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},/' |
+head_of_many() { seq 200000 | sed 's/.*/"&":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},/' |
     tr -d '\n'; }
 { printf '{' && head_of_many && printf '"x":{}}'; } >header
 { int64 "$(wc -c <header)" && cat header; } >in.safetensors
-refuse 5 262144 check_q in.safetensors
+refuse 5 524288 check_q in.safetensors
 finish

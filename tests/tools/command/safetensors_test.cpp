@@ -72,12 +72,12 @@ TEST_CASE("a file is read as it is written, whatever the order of its parts") {
     const Header header = parse(file_with(json, 17));
     CHECK(header.data_offset == 8 + json.size());
     REQUIRE(header.tensors.size() == 4);
-    CHECK(header.tensors[0].name == "b.weight");
-    CHECK(header.tensors[0].dtype == "BF16");
-    CHECK(header.tensors[0].shape == std::vector<std::uint64_t>{3, 2});
-    CHECK(header.tensors[0].begin == 4);
-    CHECK(header.tensors[0].end == 16);
-    CHECK(header.tensors[1].shape.empty());
+    CHECK(header.tensors[0].shape.empty());
+    CHECK(header.tensors[1].name == "b.weight");
+    CHECK(header.tensors[1].dtype == "BF16");
+    CHECK(header.tensors[1].shape == std::vector<std::uint64_t>{3, 2});
+    CHECK(header.tensors[1].begin == 4);
+    CHECK(header.tensors[1].end == 16);
     CHECK(header.find("other") == &header.tensors[3]);
     CHECK(header.find("__metadata__") == nullptr);
     CHECK(parse(file_with("{}", 0)).tensors.empty());
@@ -90,8 +90,8 @@ TEST_CASE("what is not such a file") {
     check_refused("", "0");
     check_refused(std::string(7, '\0'), "7");
     check_refused(std::string(8, '\0'), "{");
-    check_refused(file_with("{}", 0, 100'000'001), "100000001");
-    check_refused(file_with("{}", 0, UINT64_MAX - 1), "100000000");
+    check_refused(file_with("{}", 0, 16777217), "16777217 16777216");
+    check_refused(file_with("{}", 0, UINT64_MAX - 1), "16777216");
     check_refused(file_with("{}", 0, 3), "3 2");
     check_refused(file_with("{}", 5), "5");
     check_refused(file_with(" {}", 0), "{");
@@ -110,13 +110,13 @@ TEST_CASE("what a header must not say") {
     check_refused(file_with(R"({"__metadata__":{"a":1}})", 0), "__metadata__ a");
     check_refused(file_with(R"({"__metadata__":{"a":{}}})", 0), "__metadata__ a");
     check_refused(file_with(R"({"__metadata__":"a"})", 0), "__metadata__");
-    check_refused(file_with(R"({"__metadata__":{"a":"","a":""}})", 0), "__metadata__ a");
+    check_refused(file_with(R"({"__metadata__":{"a":"","a":""}})", 0), "a");
     check_refused(file_with(R"({"__metadata__":{},"__metadata__":{}})", 0), "__metadata__");
     check_refused(file_with("{" + at("a", 0) + "," + at("a", 4) + "}", 8), "a");
     check_tensor("", 0, "a dtype");
     check_tensor(R"("dtype":"F32","shape":[])", 0, "data_offsets");
     check_tensor(R"("dtype":"F32","data_offsets":[0,4])", 4, "shape");
-    check_tensor(R"("dtype":"F32","dtype":"F32")", 0, "a dtype");
+    check_tensor(R"("dtype":"F32","dtype":"F32")", 0, "dtype");
     check_tensor(R"("strides":[1])", 0, "a strides");
     check_tensor(R"("dtype":4)", 0, "a dtype");
     check_tensor("\"dtype\":\"" + std::string(65, 'F') + "\"", 0, "a dtype 65 64");
@@ -136,11 +136,6 @@ TEST_CASE("what a header must not say") {
     }
     check_tensor("\"shape\":[" + many + "]", 0, "shape 64");
     check_refused(file_with("{\"" + std::string(65536, 'n') + "\":{}}", 0), "65536 65535");
-    std::string metadata = "{\"__metadata__\":{";
-    for (std::size_t key = 0; key <= safetensors::max_tensors; ++key) {
-        metadata += (key == 0 ? "\"" : ",\"") + std::to_string(key) + "\":\"\"";
-    }
-    check_refused(file_with(metadata + "}}", 0), "__metadata__ 262144");
 }
 
 TEST_CASE("sizes and places") {
@@ -159,7 +154,7 @@ TEST_CASE("sizes and places") {
     check_tensor(tensor("F32", "[1]", "[0,4]"), 5, "1");
     check_tensor(tensor("F32", "[1]", "[1,5]"), 5, "bytes 0 1");
     check_refused(file_with("{" + at("a", 0) + "," + at("b", 2) + "}", 6), "b 2 4");
-    check_refused(file_with("{" + at("b", 0) + "," + at("a", 0) + "}", 4), "a");
+    check_refused(file_with("{" + at("b", 0) + "," + at("a", 0) + "}", 4), "b");
     check_refused(file_with("{" + at("a", 8) + "," + at("b", 0) + "}", 12), "bytes 4 8");
     CHECK(problem_of(file_with("{" + at("a", 8) + "," + at("b", 0) + "," + at("c", 4) + "}", 12))
               .empty());

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <span>
 
 #include "conformance/suite.hpp"
+#include "io/regular_file.hpp"
 #include "verify/oracle/oracle.hpp"
 
 namespace vkrope::conformance {
@@ -43,15 +43,13 @@ std::filesystem::path CaseFolder::checked(const std::string& file, std::uint64_t
 }
 
 std::string CaseFolder::document() const {
-    std::ifstream file(checked("case.json", max_document_bytes), std::ios::binary);
-    std::string text;
-    for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
-        text.append(piece, static_cast<std::size_t>(file.gcount()));
+    const std::string path = checked("case.json", max_document_bytes).string();
+    try {
+        const std::vector<std::byte> text = tools::RegularFile(path).start(max_document_bytes);
+        return {reinterpret_cast<const char*>(text.data()), text.size()};
+    } catch (const tools::FileError& problem) {
+        wrong_file("case.json: {}", problem.what());
     }
-    if (!file.eof() || text.size() > max_document_bytes) {
-        wrong_file("case.json: cannot be read");
-    }
-    return text;
 }
 
 npy::Array CaseFolder::array(const std::string& file, std::uint64_t max_bytes) const {

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/reports/input_file.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <span>
 
 #include "cli/failure.hpp"
 #include "conformance/report.hpp"
 #include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/page.hpp"
+#include "io/regular_file.hpp"
 #include "model/import_error.hpp"
 #include "model/json_document.hpp"
 
@@ -21,38 +18,26 @@ namespace {
 using Json = nlohmann::ordered_json;
 using tools::ExitCode;
 
-std::string content_of(const std::string& option, const std::string& file) {
-    struct stat about = {};
-    if (::stat(file.c_str(), &about) != 0) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' cannot be read: {}", option, file,
-                    std::strerror(errno));
-    }
-    if (!S_ISREG(about.st_mode)) {  // reading it may never end, or never begin
-        tools::fail(ExitCode::bad_file, "{}: '{}' is {}; it must be a regular file", option, file,
-                    S_ISDIR(about.st_mode) ? "a directory" : "not a regular file");
-    }
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) {
-        tools::fail(ExitCode::bad_file, "{}: '{}' cannot be read: {}", option, file,
-                    std::strerror(errno));
-    }
-    std::string content;
-    for (char piece[65536]; stream.read(piece, sizeof piece), stream.gcount() > 0;) {
-        content.append(piece, static_cast<std::size_t>(stream.gcount()));
-        if (content.size() > max_json_bytes) {
-            tools::fail(ExitCode::bad_file,
-                        "{}: '{}' has more than {} bytes, more than any report has", option, file,
-                        max_json_bytes);
-        }
-    }
-    return content;
-}
-
 template <class... Values>
 [[noreturn]] void refuse(const std::string& option, const std::string& file,
                          fmt::format_string<Values...> sentence, Values&&... values) {
     tools::fail(ExitCode::bad_file, "{}: '{}' {}", option, file,
                 fmt::format(sentence, std::forward<Values>(values)...));
+}
+
+std::string content_of(const std::string& option, const std::string& file) {
+    try {
+        const tools::RegularFile source(file);
+        if (source.bytes() > max_json_bytes) {
+            refuse(option, file, "has more than {} bytes, more than any report has",
+                   max_json_bytes);
+        }
+        std::string content(static_cast<std::size_t>(source.bytes()), '\0');
+        source.read(0, std::as_writable_bytes(std::span(content)));
+        return content;
+    } catch (const tools::FileError& error) {
+        refuse(option, file, "{}", error.what());
+    }
 }
 
 /// An unknown status would be neither good nor bad.
