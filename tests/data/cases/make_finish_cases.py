@@ -43,11 +43,6 @@ def normed(rows, norm, weight, norm_bias, sizes):
                 row[c] = (x - mean) * root * w + added
 
 
-def with_set(tensor, second):
-    """The tensor of a token, which takes the second parameters or the first."""
-    return dict(tensor, **(tensor.get("second", {}) if second else {}))
-
-
 def steps_of(token, tensor, positions, window):
     """Takes all steps of one token, [heads][head_dim]. Returns the largest size on the way."""
     rows, sizes = token, []
@@ -101,7 +96,7 @@ def scale_of_head(scale, head):
 
 def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_dim=None,
          rotary_offset=0, clip=None,
-         positions=("offset", 3), files=(), prefix="finish_", off_by_one=None, first_tokens=None):
+         positions=("offset", 3), files=(), prefix="finish_", off_by_one=None):
     """tensors: name -> shape and steps. Each parameter is [shape, values] or [shape, values,
     kind]."""
     case = Case(prefix + name)
@@ -144,10 +139,6 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
                                                    tensor[key][1])
                 if into:
                     d.setdefault(into, {})[which] = tensor[key + "_file"]
-        for key, values in tensor.get("second", {}).items():
-            second = d.setdefault("second_set", {"first_tokens": first_tokens})
-            second.setdefault(key, {})[which] = case.array(f"second_{key}_{which}.npy", dtype,
-                                                           *values)
         if "norm" in tensor:
             norm = dict(tensor["norm"], weight=tensor.get("weight_file"),
                         bias=tensor.get("norm_bias_file"))
@@ -199,8 +190,7 @@ def make(name, tensors, *, layout="BSHD", dtype="f32", pairing="half", rotary_di
                 position = positions[1] + t
             else:
                 position = positions[3][place % len(positions[3])]
-            taken = with_set(tensor, first_tokens and t >= first_tokens)
-            size = steps_of(token, taken, position, {"clip": clip, "rotary_dim": rotary_dim,
+            size = steps_of(token, tensor, position, {"clip": clip, "rotary_dim": rotary_dim,
                                                       "rotary_offset": rotary_offset,
                                                       "pairing": pairing})
             scales = tensor.get("scale_tokens", [0, [1.0]])[1]
@@ -281,23 +271,6 @@ def norms():
                            "scale": 0.5}}, rotary_dim=4)
 
 
-def two_streams():
-    make("weights_of_two_streams", {
-        "q": {"shape": [2, 5, 3, 8], "norm": rms(), "weight": [[8], parameter([8], 20)],
-              "second": {"weight": [[8], parameter([8], 21)]}},
-        "k": {"shape": [2, 5, 2, 8], "norm": layer(), "weight": [[2, 8], parameter([16], 22)],
-              "norm_bias": [[8], inputs(8, 23)],
-              "second": {"weight": [[2, 8], parameter([16], 24)],
-                         "norm_bias": [[8], inputs(8, 25)]}},
-        "v": {"shape": [2, 5, 2, 8], "bias": [[8], inputs(8, 26)],
-              "second": {"bias": [[8], inputs(8, 27)]}}}, dtype="f16", first_tokens=2)
-    # Q has one set: its tokens take the same weight.
-    make("weights_of_two_streams_of_k", {
-        "q": {"shape": [4, 2, 6], "norm": rms(), "weight": [[6], parameter([6], 28)]},
-        "k": {"shape": [4, 1, 6], "bias": [[1, 6], inputs(6, 29)],
-              "second": {"bias": [[1, 6], inputs(6, 30)]}}}, layout="THD", first_tokens=3)
-
-
 def factors():
     make("bias_and_scales", {
         "q": {"shape": [2, 3, 2, 8], "bias": [[2, 8], inputs(16, 10)], "scale": 0.125,
@@ -330,6 +303,5 @@ def caches():
 
 if __name__ == "__main__":
     norms()
-    two_streams()
     factors()
     caches()

@@ -54,8 +54,7 @@ class Reader {
            TensorIndex which, Element element, verify::Operation& operation, verify::Memory& memory)
         : folder_(folder), steps_(steps), tensor_(tensor), which_(which),
           element_(steps.out.value_or(element)), info_(operation.info.tensor[which]),
-          call_(operation.call), parameters_(operation.parameters[which]),
-          second_(operation.second[which]), memory_(memory) {}
+          call_(operation.call), parameters_(operation.parameters[which]), memory_(memory) {}
 
     CaseOps read() {
         if (tensor_.head_dim % block_channels(element_) != 0) {
@@ -69,9 +68,6 @@ class Reader {
         ops.norm.weight = read_parameter(steps_.files.weight, parameters_.weight,
                                          steps_.weight_dtype);
         ops.norm.bias = read_parameter(steps_.files.norm_bias, parameters_.norm_bias);
-        if (call_.first_set_tokens != 0) {
-            read_second_set();
-        }
         if (!steps_.scale_tokens.empty()) {
             read_scales();
         }
@@ -126,27 +122,6 @@ class Reader {
         numbers = floats(array);
         return header.shape == Shape{head_dim} ? VKROPE_PARAMETER_CHANNEL
                                                : VKROPE_PARAMETER_HEAD_CHANNEL;
-    }
-
-    void read_second_set() {
-        if (call_.first_set_tokens >= tensor_.tokens) {
-            wrong_file(
-                "second_set.first_tokens is {}: it must be below the {} tokens of tensors.{}",
-                call_.first_set_tokens, tensor_.tokens, tensor_.name);
-        }
-        second_ = parameters_;
-        const auto read = [this](const std::string& file, const std::string& first,
-                                 ParameterShape shape, std::vector<float>& numbers) {
-            if (!file.empty() && read_parameter(file, numbers) != shape) {
-                wrong_file("{}: has shape {}; the first one has {}", file,
-                           npy::shape_text(folder_.array(file).header.shape),
-                           npy::shape_text(folder_.array(first).header.shape));
-            }
-        };
-        const ParameterFiles &first = steps_.files, &files = steps_.second;
-        read(files.bias, first.bias, info_.ops.bias, second_.bias);
-        read(files.weight, first.weight, info_.ops.norm.weight, second_.weight);
-        read(files.norm_bias, first.norm_bias, info_.ops.norm.bias, second_.norm_bias);
     }
 
     void read_scales() {
@@ -247,7 +222,6 @@ class Reader {
             }
             parameters_.store_scale = floats(array);
         }
-        second_.store_scale = parameters_.store_scale;
     }
 
     CaseOutput packed_output() const {
@@ -285,7 +259,7 @@ class Reader {
     Element element_;
     TensorInfo& info_;
     Call& call_;
-    verify::Parameters &parameters_, &second_;
+    verify::Parameters& parameters_;
     verify::Memory& memory_;
     std::optional<CaseCache> cache_;
 };

@@ -271,13 +271,6 @@ class Run {
                 operation.call.scale_tokens[which] = operation.call.scales_out[which] = {};
             }
         }
-        // Tensors without parameters have no sets.
-        info.two_parameter_sets = operation.call.first_set_tokens != 0;
-        info.two_parameter_sets = info.two_parameter_sets &&
-                                  value_of(plan_parameters(info)).bytes > 0;
-        if (!info.two_parameter_sets) {
-            operation.call.first_set_tokens = 0;
-        }
         const CaseTensor& shape = parts.front()->actual.tensor;
         const std::uint32_t step = repeats && shape.batch > 1 ? 1 : shape.batch;
         if (step != shape.batch && description_.has_steps) {

@@ -81,35 +81,6 @@ void check_store(const char* name, const StepsCase& of, const Ops& ops) {
     }
 }
 
-/// The file of the second set for each tensor that the object `key` names.
-void read_second(Fields& set, const char* key, OfEachTensor<StepsCase>& steps,
-                 std::string ParameterFiles::*file) {
-    auto object = set.object(key);
-    if (!object) {
-        return;
-    }
-    for (const TensorIndex which : every_tensor) {
-        const char* name = tensor_names[which];
-        if (object->find(name) == nullptr) {
-            continue;
-        }
-        if ((steps[which].files.*file).empty()) {
-            wrong_file("{}: there is no first one", object->name_of(name));
-        }
-        steps[which].second.*file = object->file(name);
-    }
-    object->done();
-}
-
-void read_second_set(Fields set, OfEachTensor<StepsCase>& steps, Call& call) {
-    call.first_set_tokens = static_cast<std::uint32_t>(
-        set.required_integer("first_tokens", 1, std::int64_t{1} << 31));
-    read_second(set, "bias", steps, &ParameterFiles::bias);
-    read_second(set, "weight", steps, &ParameterFiles::weight);
-    read_second(set, "norm_bias", steps, &ParameterFiles::norm_bias);
-    set.done();
-}
-
 }  // namespace
 
 OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& present,
@@ -171,9 +142,6 @@ OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& prese
         for (TensorInfo& tensor : operation.info.tensor) {
             tensor.ops.clip = static_cast<float>(*clip);
         }
-    }
-    if (auto set = root.object("second_set")) {
-        read_second_set(*std::move(set), steps, operation.call);
     }
     for (const TensorIndex which : every_tensor) {
         check_store(tensor_names[which], steps[which], operation.info.tensor[which].ops);

@@ -34,7 +34,6 @@ struct ParameterFiles {
 struct StepsCase {
     ParameterFiles files = {};
     std::optional<Element> weight_dtype = {};
-    ParameterFiles second = {};         // of the second set; empty: as in the first
     std::string scale_tokens = {};      // file; empty: none
     std::optional<Element> out = {};    // none: as the input
     float store_scale = 1;              // given for the tensor
