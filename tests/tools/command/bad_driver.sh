@@ -40,19 +40,6 @@ for status in 0 1 3; do
 done
 refuse 4 ended rotate quick_exit=0
 check=elements/k_has_types_of_its_own
-# conformance BEHAVIOUR WORDS: what the command says of such a driver; its report is written all the
-# same.
-conformance() {
-    checks=$((checks + 1))
-    code=0
-    VKROPE_FAULT=$1 "$conformance" --filter $check --json report.json \
-        >"$logs/out" 2>"$logs/err" || code=$?
-    holds "a driver that does '$1' is a failure of the device: $code" [ "$code" = 4 ]
-    holds "it says '$2'" says "error: $check: *$2" "$logs/err"
-    holds 'the report says it' says "\"verdict_reason\": \"*$2" report.json
-    rm -f report.json
-}
-conformance exit=0 'exit code 4'
 if [ -n "$bench" ]; then
     refuse 2 '' "$bench" --benchmark_format=xml
     # after the head of the table, so that stdout is not empty
@@ -73,7 +60,6 @@ fi
 for name in SEGV BUS FPE ABRT; do
     refuse 4 crashed rotate "raise=$name"
 done
-conformance raise=SEGV SIGSEGV
 refuse 4 crashed rotate overflow
 # shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0

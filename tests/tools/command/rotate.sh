@@ -168,19 +168,6 @@ refuse 5 '--k:*128*576*192*64' rotate --k beyond.npy --out-k k_out.npy
 works rotate --q beyond.npy --out-q q_out.npy --head-dim 128 --rotary-offset 32
 mv plain_model.json model.json
 
-# All patterns of 16 bits, NaNs and subnormals among them, in K's dispatch and in one of their own.
-# shellcheck disable=SC2059 # octal escapes of the bytes
-patterns=$(awk 'BEGIN { for (i = 0; i < 65536; i++) printf "\\%03o\\%03o", i % 256, i / 256 }')
-printf "$patterns" >patterns
-holds 'there are 65536 patterns' [ "$(wc -c <patterns)" = 131072 ]
-for form in 'f16 <f2 64 2' 'bf16 <u2 64 64' 'f32 <f4 32 2'; do
-    # shellcheck disable=SC2086 # four words
-    set -- $form
-    npy "$2" "(1, 16, $3, 64)" <patterns >v.npy
-    inputs 1,16,4,64 1,16,"$4",64 "$1"
-    taken_along --inverse --gain divide_out --pairing interleaved --first-position -9
-done
-
 # One tensor alone; other head counts than the model's get a note; V beside one; no tokens are an
 # empty output, and so are no heads of V.
 inputs 1,9,4,64 1,9,3,64 f32
