@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "io/element_type.hpp"
 #include "meaning.hpp"
@@ -18,42 +19,38 @@ namespace {
 
 constexpr std::size_t in_block = 32;
 
-/// A number of a format whose codes stand in an order.
-struct CodeNumber {
+/// A code, or the scale or minimum of a block: a number of a format whose bits stand in an order.
+struct Number {
     std::uint32_t bits = 0;
-    int order = 0;  // neighbours differ by 1
+    int order = 0;  // neighbours differ by 1; both zeros are one
     bool nan = false;
+    std::uint64_t byte = 0;      // of its block
+    const char* half = nullptr;  // its name, if it is f16 and no code
 
-    bool same_bits(const CodeNumber& other) const {
+    bool same_bits(const Number& other) const {
         return nan || other.nan ? nan == other.nan : bits == other.bits;
     }
-    bool same_number(const CodeNumber& other) const {
+    bool same_number(const Number& other) const {
         return nan || other.nan ? nan == other.nan : order == other.order;
     }
     /// True if one step leads to the other.
-    bool next_to(const CodeNumber& other) const {
+    bool next_to(const Number& other) const {
         return !nan && !other.nan && std::abs(order - other.order) <= 1;
     }
 };
 
 /// A float with its sign in the highest bit. `infinite`: the bits of infinity.
-CodeNumber float_code(std::uint32_t bits, std::uint32_t sign, std::uint32_t infinite) {
+Number float_number(std::uint32_t bits, std::uint32_t sign, std::uint32_t infinite) {
     const std::uint32_t magnitude = bits & (sign - 1);
     const auto order = static_cast<int>(magnitude);
     return {bits, (bits & sign) != 0 ? -order : order, magnitude > infinite};
 }
 
-std::uint32_t byte_at(std::span<const std::byte> bytes, std::size_t at) {
-    return static_cast<std::uint32_t>(bytes[at]);
-}
-
-/// The code of an element that stands alone.
-CodeNumber code_alone(Element element, std::uint32_t bits) {
-    switch (element) {
-        case VKROPE_E4M3FN: return float_code(bits, 0x80, 0x7e);  // it has no infinity
-        case VKROPE_E5M2: return float_code(bits, 0x80, 0x7c);
-        default: return {bits, static_cast<std::int8_t>(bits)};
-    }
+Number half_number(const char* name, std::uint32_t bits, std::uint64_t byte) {
+    Number half = float_number(bits, 0x8000, 0x7c00);
+    half.half = name;
+    half.byte = byte;
+    return half;
 }
 
 /// The byte of a block that has a code: its last bytes do.
@@ -63,13 +60,35 @@ std::size_t byte_of(Element element, std::size_t code) {
                                   : bytes - in_block / 2 + code % (in_block / 2);
 }
 
-oracle::BlockFields fields_of(Element element, std::span<const std::byte> block) {
-    return oracle::fields_of(tools::reference_store(element),
-                             {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
+/// The numbers of a block; of an element that stands alone, its code.
+std::vector<Number> numbers_of(Element element, std::span<const std::byte> block) {
+    const auto first = static_cast<std::uint32_t>(block[0]);
+    switch (element) {
+        case VKROPE_E4M3FN: return {float_number(first, 0x80, 0x7e)};  // it has no infinity
+        case VKROPE_E5M2: return {float_number(first, 0x80, 0x7c)};
+        case VKROPE_INT8: return {{.bits = first, .order = static_cast<std::int8_t>(first)}};
+        default: break;
+    }
+    const oracle::BlockFields fields = oracle::fields_of(
+        tools::reference_store(element),
+        {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
+    std::vector<Number> numbers = {
+        half_number("scale", fields.d, 0),
+        half_number("minimum", fields.m, 2)};  // equal zeros if there is none
+    for (std::size_t i = 0; i < in_block; ++i) {
+        numbers.push_back({.order = fields.codes[i], .byte = byte_of(element, i)});
+    }
+    return numbers;
 }
 
-CodeNumber half_code(std::uint32_t bits) {
-    return float_code(bits, 0x8000, 0x7c00);
+std::string text_of(Element element, const Number& number) {
+    if (number.half != nullptr) {
+        return fmt::format("{} ({:#06x})",
+                           static_cast<float>(oracle::widen(oracle::Type::f16, number.bits)),
+                           number.bits);
+    }
+    const bool is_float = element == VKROPE_E4M3FN || element == VKROPE_E5M2;
+    return is_float ? fmt::format("{:#04x}", number.bits) : fmt::format("{}", number.order);
 }
 
 /// A difference, at the byte where it is.
@@ -100,10 +119,10 @@ class Comparer {
              ++row) {
             if (!rows_.written.empty() && !rows_.written[row]) {
                 compare_bytes(row * row_bytes);
-            } else if (block_channels(rows_.element) == 1) {
-                compare_alone(row * row_bytes);
             } else {
-                compare_blocks(row * row_bytes);
+                for (std::uint64_t at = 0; at < row_bytes; at += element_bytes(rows_.element)) {
+                    compare_block(row * row_bytes + at);
+                }
             }
         }
         findings_.codes = codes_.of;
@@ -140,87 +159,44 @@ class Comparer {
             if (rows_.actual[at] != rows_.expected[at]) {
                 wrong(at, fmt::format("the byte is {:#04x}, expected {:#04x}, and no slot names "
                                       "its row",
-                                      byte_at(rows_.actual, at), byte_at(rows_.expected, at)));
+                                      std::to_integer<unsigned>(rows_.actual[at]),
+                                      std::to_integer<unsigned>(rows_.expected[at])));
             }
         }
     }
 
-    void compare_alone(std::uint64_t first) {
-        const bool integer = rows_.element == VKROPE_INT8;
-        codes_.of += rows_.row_bytes;
-        for (std::uint64_t at = first; at < first + rows_.row_bytes; ++at) {
-            const CodeNumber got = code_alone(rows_.element, byte_at(rows_.actual, at)),
-                             wanted = code_alone(rows_.element, byte_at(rows_.expected, at));
-            if (rows_.off_by_one ? got.same_number(wanted) : got.same_bits(wanted)) {
+    void compare_block(std::uint64_t first) {
+        const std::uint64_t bytes = element_bytes(rows_.element);
+        const std::uint32_t channels = block_channels(rows_.element);
+        const auto actual = rows_.actual.subspan(first, bytes),
+                   expected = rows_.expected.subspan(first, bytes);
+        codes_.of += channels;
+        ++blocks_.of;
+        if (std::equal(actual.begin(), actual.end(), expected.begin())) {
+            return;
+        }
+        const std::vector<Number> all = numbers_of(rows_.element, actual),
+                                  all_wanted = numbers_of(rows_.element, expected);
+        const bool bit_for_bit = channels == 1 && !rows_.off_by_one;
+        bool half_counts = true;  // scale and minimum count as one
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const Number &got = all[i], &wanted = all_wanted[i];
+            if (bit_for_bit ? got.same_bits(wanted) : got.same_number(wanted)) {
                 continue;
             }
-            std::string sentence = integer ? fmt::format("the code is {}, expected {}", got.order,
-                                                         wanted.order)
-                                           : fmt::format("the code is {:#04x}, expected {:#04x}",
-                                                         got.bits, wanted.bits);
-            add(got, wanted, at, std::move(sentence), codes_);
-        }
-    }
-
-    void add(const CodeNumber& got, const CodeNumber& wanted, std::uint64_t byte,
-             std::string sentence, OneStep& steps) {
-        if (got.next_to(wanted)) {
-            one_step(steps, byte, std::move(sentence));
-        } else {
-            wrong(byte, std::move(sentence));
-        }
-    }
-
-    void compare_blocks(std::uint64_t first) {
-        const std::uint64_t bytes = element_bytes(rows_.element);
-        for (std::uint64_t at = first; at < first + rows_.row_bytes; at += bytes) {
-            codes_.of += in_block;
-            ++blocks_.of;
-            const auto actual = rows_.actual.subspan(at, bytes),
-                       expected = rows_.expected.subspan(at, bytes);
-            if (!std::equal(actual.begin(), actual.end(), expected.begin())) {
-                const oracle::BlockFields got = fields_of(rows_.element, actual),
-                                          wanted = fields_of(rows_.element, expected);
-                compare_halves(got, wanted, at);
-                compare_codes_of(got, wanted, at);
-            }
-        }
-    }
-
-    /// The scale and the minimum of a block.
-    void compare_halves(const oracle::BlockFields& actual, const oracle::BlockFields& expected,
-                        std::uint64_t block) {
-        OneStep here;
-        const auto compare = [&](const char* name, std::uint32_t half, std::uint32_t expected_half,
-                                 std::uint64_t byte) {
-            const CodeNumber got = half_code(half), wanted = half_code(expected_half);
-            if (!got.same_number(wanted)) {
-                add(got, wanted, byte,
-                    fmt::format("the {} of the block is {} ({:#06x}), expected {} ({:#06x})", name,
-                                half_value(got), got.bits, half_value(wanted), wanted.bits),
-                    here);
-            }
-        };
-        compare("scale", actual.d, expected.d, block);
-        compare("minimum", actual.m, expected.m, block + 2);  // equal zeros if there is none
-        if (here.count > 0) {
-            one_step(blocks_, here.first.byte, std::move(here.first.sentence));
-        }
-    }
-
-    static float half_value(const CodeNumber& half) {
-        return static_cast<float>(oracle::widen(oracle::Type::f16, half.bits));
-    }
-
-    void compare_codes_of(const oracle::BlockFields& actual, const oracle::BlockFields& expected,
-                          std::uint64_t block) {
-        for (std::size_t i = 0; i < in_block; ++i) {
-            const CodeNumber got = {0, actual.codes[i]}, wanted = {0, expected.codes[i]};
-            if (!got.same_number(wanted)) {
-                add(got, wanted, block + byte_of(rows_.element, i),
-                    fmt::format("code {} of the block is {}, expected {}", i, got.order,
-                                wanted.order),
-                    codes_);
+            const std::string name = got.half != nullptr
+                                         ? fmt::format("the {} of the block", got.half)
+                                     : channels == 1 ? "the code"
+                                                     : fmt::format("code {} of the block", i - 2);
+            std::string sentence = fmt::format("{} is {}, expected {}", name,
+                                               text_of(rows_.element, got),
+                                               text_of(rows_.element, wanted));
+            if (!got.next_to(wanted)) {
+                wrong(first + got.byte, std::move(sentence));
+            } else if (got.half == nullptr) {
+                one_step(codes_, first + got.byte, std::move(sentence));
+            } else if (std::exchange(half_counts, false)) {
+                one_step(blocks_, first + got.byte, std::move(sentence));
             }
         }
     }
