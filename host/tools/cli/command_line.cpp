@@ -11,18 +11,6 @@
 namespace vkrope::tools {
 namespace {
 
-template <class T>
-T parse(const std::string& text, T lowest, T highest) {
-    T value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem != std::errc() || stop != end || value < lowest || value > highest) {
-        throw BadValue(
-            fmt::format("'{}' must be a decimal integer from {} to {}", text, lowest, highest));
-    }
-    return value;
-}
-
 /// CLI11 reports --help and --version as errors with exit code 0. Returns true for these.
 bool print_help(const CLI::App& app, const CLI::ParseError& error) {
     std::ostringstream out, unused;
@@ -47,14 +35,6 @@ void print_mistake(CLI::App& app, const std::string& first_argument, const char*
 
 }  // namespace
 
-std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int64_t highest) {
-    return parse(text, lowest, highest);
-}
-
-std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std::uint64_t highest) {
-    return parse(text, lowest, highest);
-}
-
 double parse_number(const std::string& text, bool (*accepts)(double), const char* rule) {
     double value = 0;
     const char* end = text.data() + text.size();
@@ -63,10 +43,6 @@ double parse_number(const std::string& text, bool (*accepts)(double), const char
         throw BadValue(fmt::format("'{}' must be {}", text, rule));
     }
     return value;
-}
-
-void refuse_choice(const std::string& text, const std::string& words) {
-    throw BadValue(fmt::format("'{}' is not valid; the values are {}", text, words));
 }
 
 Option& Option::required() {

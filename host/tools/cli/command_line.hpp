@@ -3,6 +3,7 @@
 // because its headers take longer to compile than any of our files.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -10,7 +11,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "cli/failure.hpp"
@@ -38,24 +38,43 @@ class BadValue : public std::runtime_error {
 
 /// Parses `text` as a decimal integer from `lowest` to `highest`. Throws BadValue. (CLI11 would
 /// read 010 as octal.)
-std::int64_t parse_signed(const std::string& text, std::int64_t lowest, std::int64_t highest);
-std::uint64_t parse_unsigned(const std::string& text, std::uint64_t lowest, std::uint64_t highest);
-
 template <std::integral T>
 T parse_integer(const std::string& text, T lowest, T highest) {
-    if constexpr (std::is_signed_v<T>) {
-        return static_cast<T>(parse_signed(text, lowest, highest));
-    } else {
-        return static_cast<T>(parse_unsigned(text, lowest, highest));
+    T value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem != std::errc() || stop != end || value < lowest || value > highest) {
+        throw BadValue(
+            fmt::format("'{}' must be a decimal integer from {} to {}", text, lowest, highest));
     }
+    return value;
 }
 
 /// Parses `text` as a finite decimal number that `accepts` accepts; `rule` says which. Throws
 /// BadValue.
 double parse_number(const std::string& text, bool (*accepts)(double), const char* rule);
 
-/// Throws BadValue. `words` lists the accepted alternatives to `text`.
-[[noreturn]] void refuse_choice(const std::string& text, const std::string& words);
+/// The words of a table, "bshd|bhsd".
+template <class T, std::size_t count>
+std::string words_of(const Choice<T> (&choices)[count]) {
+    std::string words;
+    for (const Choice<T>& choice : choices) {
+        words += words.empty() ? "" : "|";
+        words += choice.word;
+    }
+    return words;
+}
+
+/// The value of a word of a table. Throws BadValue.
+template <class T, std::size_t count>
+T parse_choice(const std::string& text, const Choice<T> (&choices)[count]) {
+    for (const Choice<T>& choice : choices) {
+        if (text == choice.word) {
+            return choice.value;
+        }
+    }
+    throw BadValue(fmt::format("'{}' is not valid; the values are {}", text, words_of(choices)));
+}
 
 /// Handle to an existing option of a command line; copies refer to the same option.
 class Option {
@@ -130,21 +149,10 @@ class CommandLine {
     template <class Target, class T, std::size_t count>
     Option add_choice(const char* option, Target& target, const Choice<T> (&choices)[count],
                       const std::string& help) {
-        std::string words;
-        for (const Choice<T>& choice : choices) {
-            words += words.empty() ? "" : "|";
-            words += choice.word;
-        }
-        const auto parse = [&target, &choices, words](const std::string& text) {
-            for (const Choice<T>& choice : choices) {
-                if (text == choice.word) {
-                    target = choice.value;
-                    return;
-                }
-            }
-            refuse_choice(text, words);
+        const auto parse = [&target, &choices](const std::string& text) {
+            target = parse_choice(text, choices);
         };
-        return add_value(option, words, parse, help);
+        return add_value(option, words_of(choices), parse, help);
     }
 
     /// Returns an option that has been added, by its name.

@@ -42,24 +42,14 @@ void parse_for_tensors(const std::string& text, ForTensors<T>& target, const Set
 }
 
 void add_types(CommandLine& command, StepOptions& options) {
-    std::string words;
-    for (const Choice<Element>& choice : stored_elements) {
-        words += (words.empty() ? "" : "|") + std::string(choice.word);
-    }
-    const auto parse = [&options, words](const std::string& text) {
+    const auto parse = [&options](const std::string& text) {
         parse_for_tensors(text, options.types,
-                          [&words](const std::string& word, std::optional<Element>& target) {
-                              for (const Choice<Element>& choice : stored_elements) {
-                                  if (word == choice.word) {
-                                      target = choice.value;
-                                      return;
-                                  }
-                              }
-                              refuse_choice(word, words);
+                          [](const std::string& word, std::optional<Element>& target) {
+                              target = parse_choice(word, stored_elements);
                           });
     };
     command.add_value(
-        "--store", words, parse,
+        "--store", words_of(stored_elements), parse,
         "Type of the outputs (default: the input type). One for each tensor: "
         "q=f16,k=q8_0,v=q4_0. Quantised ones are written as uint8, the bytes of a row "
         "on the last axis.");
