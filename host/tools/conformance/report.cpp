@@ -124,8 +124,7 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
         entry.erase("uuid");
     }
     entry["limits"] = limits_json(report.device.limits, report.traits);
-    entry["properties"] = {{"vendor", report.traits.vendor},
-                           {"vendor_id", report.traits.vendor_id},
+    entry["properties"] = {{"vendor_id", report.traits.vendor_id},
                            {"device_id", report.traits.device_id},
                            {"driver_version", report.traits.driver_version},
                            {"features", report.traits.features},

@@ -192,33 +192,11 @@ void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     traits.f16 = controls.shaderDenormPreserveFloat16 ? "all" : "normal numbers";
 }
 
-/// PCI's numbers of those who make GPUs, and Khronos's of who has none.
-const char* vendor_name(std::uint32_t id) {
-    switch (id) {
-        case 0x1002: return "AMD";
-        case 0x1010: return "Imagination";
-        case 0x106b: return "Apple";
-        case 0x10de: return "NVIDIA";
-        case 0x13b5: return "Arm";
-        case 0x1414: return "Microsoft";
-        case 0x144d: return "Samsung";
-        case 0x14e4: return "Broadcom";
-        case 0x1ae0: return "Google";
-        case 0x5143: return "Qualcomm";
-        case 0x8086: return "Intel";
-        case VK_VENDOR_ID_VIV: return "VeriSilicon";
-        case VK_VENDOR_ID_MESA: return "Mesa";
-        case VK_VENDOR_ID_POCL: return "PoCL";
-        default: return "unknown";
-    }
-}
-
 void identify(const DeviceRef& device, Traits& traits) {
     const auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
         device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceProperties"));
     VkPhysicalDeviceProperties properties = {};
     get(device.physical, &properties);
-    traits.vendor = vendor_name(properties.vendorID);
     traits.vendor_id = properties.vendorID;
     traits.device_id = properties.deviceID;
     traits.driver_version = properties.driverVersion;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Behaviour that may differ between devices without breaking the contract: measured, not queried,
-// and reported; and who made the device.
+// and reported.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,6 @@ struct Tool {
 };
 
 struct Traits {
-    std::string vendor;  // who made the device
     std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0;
     std::vector<std::string> features;  // those that the library makes use of here
     bool flushes_subnormals = false;    // f32: the contract then allows an additional 2^-123

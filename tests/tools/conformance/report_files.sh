@@ -58,7 +58,7 @@ said 4 'took more than' "$tool" --device all --check-timeout "$wait" \
 report=$(echo out/vkrope-report-3_devices-20??-??-??.json)
 holds 'the report is named after devices and day' [ -s "$report" ]
 for text in '"format": "vkrope-report/2"' "took more than $wait seconds, before the first check" \
-    'signal 11 (SIGSEGV), before the first check of group algebra' '"vendor": "Mesa"' \
+    'signal 11 (SIGSEGV), before the first check of group algebra' \
     "vkrope-conformance --filter algebra/composition_half_split_factored_texture"; do
     contains "$report" "$text"
 done

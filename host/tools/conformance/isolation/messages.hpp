@@ -58,7 +58,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KnownDevice, name, driver, uuid, reason, type
 
 namespace vkrope::conformance {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tool, name, version, alters_features)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traits, vendor, vendor_id, device_id, driver_version, features,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traits, vendor_id, device_id, driver_version, features,
                                    flushes_subnormals, subnormals, rounding, specials, nan,
                                    converts_f16, f16, subgroup_size, tools)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ErrorCurve, source, bound_u, points)

@@ -203,7 +203,7 @@ std::string all_counts(const Json& device) {
 
 /// A device of a report, with the words that it is sorted by.
 struct Entry {
-    std::string vendor, name, driver, date;
+    std::string name, driver, date;
     const Json* device;
     const NamedReport* from;
 };
@@ -212,9 +212,7 @@ std::vector<Entry> entries_of(const std::vector<NamedReport>& reports) {
     std::vector<Entry> entries;
     for (const NamedReport& named : reports) {
         for (const Json& device : named.report.at("devices")) {
-            const auto vendor = device.at("properties").at("vendor").get<std::string>();
-            entries.push_back({.vendor = vendor.empty() ? "unknown" : vendor,
-                               .name = device.at("name").get<std::string>(),
+            entries.push_back({.name = device.at("name").get<std::string>(),
                                .driver = device.at("driver").get<std::string>(),
                                .date = named.report.at("date").get<std::string>(),
                                .device = &device,
@@ -222,8 +220,7 @@ std::vector<Entry> entries_of(const std::vector<NamedReport>& reports) {
         }
     }
     std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-        return std::tie(a.vendor, a.name, b.date, a.driver) <
-               std::tie(b.vendor, b.name, a.date, b.driver);
+        return std::tie(a.name, b.date, a.driver) < std::tie(b.name, a.date, b.driver);
     });
     return entries;
 }
@@ -237,8 +234,7 @@ std::string page_of(const std::vector<NamedReport>& reports) {
         const Json& device = *entry.device;
         const Json& report = entry.from->report;
         const std::string reason = word(device, "verdict_reason");
-        rows.push_back({html::text(entry.vendor), html::text(entry.name), html::text(entry.driver),
-                        html::text(entry.date),
+        rows.push_back({html::text(entry.name), html::text(entry.driver), html::text(entry.date),
                         verdict_mark(device) + (reason.empty() ? "" : ": " + reason),
                         all_counts(device), fastest(device), html::text(entry.from->name)});
         sections += html::section(
@@ -249,8 +245,7 @@ std::string page_of(const std::vector<NamedReport>& reports) {
                 errors_figure(device) + bench_table(device) + device_facts(device));
     }
     const std::string table = html::table(
-        {"vendor", "device", "driver", "date", "verdict", "checks", "share of the roof", "report"},
-        rows);
+        {"device", "driver", "date", "verdict", "checks", "share of the roof", "report"}, rows);
     return html::page("vkrope: devices and drivers", html::section("Verdicts", table) + sections);
 }
 

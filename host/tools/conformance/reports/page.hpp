@@ -13,7 +13,7 @@ struct NamedReport {
     nlohmann::ordered_json report;
 };
 
-/// Devices by vendor, name and driver, the newest report of each first. Throws
+/// Devices by name and driver, the newest report of each first. Throws
 /// nlohmann::json::exception if a report has another form than that of json_of().
 std::string page_of(const std::vector<NamedReport>& reports);
 
