@@ -68,8 +68,6 @@ refuse 5 "--store-scale:*'three.npy'*(3,)*(2,)" plain --store k=int8 --store-sca
 int32 $((0x3f800000)) 0 | npy '<f4' '(2,)' >zero.npy
 refuse 5 "--store-scale:*'zero.npy'*0*1" plain --store k=int8 --store-scale k=zero.npy
 refuse 5 "--store-scale:*'absent.npy'" plain --store k=int8 --store-scale k=absent.npy
-refuse 2 '--out-k-scales:' plain --store int8 --store-scale 2 --out-k-scales s.npy
-refuse 2 '--scale-floor:' plain --store int8 --store-scale 2 --scale-floor 1
 refuse 2 '--scale-floor:*2^127' plain --store int8 --store-scale k=row_power_of_two \
     --scale-floor 3e38 --out-k-scales s.npy
 rows() { plain --store int8 --store-scale row "$@"; }
@@ -82,7 +80,6 @@ refuse 2 "--out-q-scales:*'s.safetensors'" \
 
 # Parameters.
 refuse 5 "--q-norm:*'missing.npy'" plain --q-norm missing.npy --norm-eps 1e-6
-refuse 5 "--k-bias:*'w_q.npy'*(4, 64)*(64,)*(2, 64)*(128,)" plain --k-bias w_q.npy
 refuse 5 "--q-norm:*'w_f8.npy'*<f8" plain --q-norm w_f8.npy --norm-eps 1e-6
 refuse 5 "--q-bias:*'not_npy'" plain --q-bias not_npy
 
