@@ -109,10 +109,6 @@ Option CommandLine::add_value(const char* option, const std::string& type_name,
         app_.add_option_function<std::string>(option, checked, help)->type_name(type_name));
 }
 
-Option CommandLine::option(const char* name) {
-    return Option(app_.get_option(name));
-}
-
 void CommandLine::keep_extras(std::vector<std::string>& extras) {
     app_.allow_extras();
     extras_ = &extras;

@@ -155,9 +155,6 @@ class CommandLine {
         return add_value(option, words_of(choices), parse, help);
     }
 
-    /// Returns an option that has been added, by its name.
-    Option option(const char* name);
-
     /// Keeps words that match no option in `extras`, instead of failing.
     void keep_extras(std::vector<std::string>& extras);
 

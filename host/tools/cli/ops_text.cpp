@@ -34,6 +34,20 @@ nlohmann::ordered_json tensor_json(const Ops& ops, bool norms_known) {
              ops.clip == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(ops.clip)}};
 }
 
+/// "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
+std::string query_scale_text(const QueryScale& scale) {
+    switch (scale.kind) {
+        case VKROPE_QUERY_SCALING_LOGN:
+            return fmt::format("ln(p + 1) / ln({:g}) beyond {:g} tokens", scale.length,
+                               scale.length);
+        case VKROPE_QUERY_SCALING_LLAMA4:
+            return fmt::format("1 + {:g} ln(1 + floor((p + 1) / {:g}))", scale.beta, scale.length);
+        case VKROPE_QUERY_SCALING_MINISTRAL3:
+            return fmt::format("1 + {:g} ln(1 + floor(p / {:g}))", scale.beta, scale.length);
+        default: return "";
+    }
+}
+
 }  // namespace
 
 std::string steps_text(const Ops& ops, bool rotates) {
@@ -79,19 +93,6 @@ nlohmann::ordered_json ops_json(const ModelOps& ops) {
             {"k", tensor_json(ops.tensor[K], ops.norms_known)},
             {"v", tensor_json(ops.tensor[V], ops.norms_known)},
             {"query_scale", scale_json}};
-}
-
-std::string query_scale_text(const QueryScale& scale) {
-    switch (scale.kind) {
-        case VKROPE_QUERY_SCALING_LOGN:
-            return fmt::format("ln(p + 1) / ln({:g}) beyond {:g} tokens", scale.length,
-                               scale.length);
-        case VKROPE_QUERY_SCALING_LLAMA4:
-            return fmt::format("1 + {:g} ln(1 + floor((p + 1) / {:g}))", scale.beta, scale.length);
-        case VKROPE_QUERY_SCALING_MINISTRAL3:
-            return fmt::format("1 + {:g} ln(1 + floor(p / {:g}))", scale.beta, scale.length);
-        default: return "";
-    }
 }
 
 std::string model_steps_text(const RopeParams& rotation) {

@@ -27,9 +27,6 @@ nlohmann::ordered_json norm_json(const Norm& norm);
 /// "not known" if that is not known.
 nlohmann::ordered_json ops_json(const ModelOps& ops);
 
-/// "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
-std::string query_scale_text(const QueryScale& scale);
-
 /// The steps of Q, K and V, where a model takes more than the rotation, and whether Q and K have
 /// norms.
 std::string model_steps_text(const RopeParams& rotation);

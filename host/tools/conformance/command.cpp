@@ -22,7 +22,7 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_flag("--no-builtin", options.no_builtin, "Run cases only.");
     program.add_text("--write-outputs", "DIR", options.outputs,
                      "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.");
-    program.add_text(
+    const tools::Option json = program.add_text(
         "--json", "FILE", options.json,
         "Write a JSON report to FILE, or into a folder, where it is named after device "
         "and day; - is stdout.");
@@ -39,7 +39,7 @@ void add_options(tools::CommandLine& program, Options& options) {
     program
         .add_text("--bench", "PROGRAM", options.bench,
                   "Time each device with this vkrope-bench after its checks.")
-        .needs(program.option("--json"));
+        .needs(json);
     program.add_text("--junit", "FILE", options.junit, "Write a report as JUnit XML to FILE.");
     program.add_text("--waive", "FILE", options.waivers,
                      "Known failures as JSON, {\"waivers\": [{\"check\": ID, \"reason\": TEXT, "
