@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The CPU baseline: plain loops on all cores, which the compiler vectorises.
+// Implements the CPU baseline: plain loops on all cores, which the compiler vectorises.
 #include <bit>
 #include <thread>
 
 #include "rivals.hpp"
 
-// Versions for several vector instruction sets, selected at program start; sanitizers cannot be
-// called that early.
+// Compiles functions for several vector instruction sets, selected at program start. Not with
+// sanitizers, which cannot run that early.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define VKROPE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host's times: to record a call, to compile a kernel with and without a pipeline cache, to
-// fill a table.
+// Measures the host's times: to record a call, to compile a kernel with and without a pipeline
+// cache, to fill a table.
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -56,7 +56,7 @@ class Scratch {
         check_result(vk_.vkBeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
         return commands_;
     }
-    /// The barrier that a caller needs between two rotations of the same bytes; not timed.
+    /// Records the barrier that a caller needs between two rotations of the same bytes; not timed.
     void barrier() {
         VkMemoryBarrier memory = {};
         memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -74,16 +74,16 @@ class Scratch {
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
 };
 
-/// The kind of kernel, which determines the host cost.
+/// Kind of kernel, which determines the host cost.
 struct Kind {
     const char* name;
     Shape shape;
     Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
-    std::optional<NormSpan> norm = {};  ///< of Q and K: RMS with a weight
-    Element cache = VKROPE_F16;         ///< quantised: of K and V, with Hadamard transforms
+    std::optional<NormSpan> norm = {};  ///< RMS norm of Q and K with a weight
+    Element cache = VKROPE_F16;         ///< if quantised: type of K and V, with Hadamard transforms
 };
 
-/// Only calls of plain kernels are recorded here; ops/ and cache/ time the others.
+/// Returns whether record() is timed here: only for plain kernels; ops/ and cache/ time the others.
 bool is_plain(const Kind& kind) {
     return !kind.norm && !is_quantised(kind.cache);
 }
@@ -226,7 +226,7 @@ void time_create(benchmark::State& state, Device& device, const Kind& kind, bool
     std::vector<double> ours, processor;
     for (auto _ : state) {
         watched::seconds = 0;
-        const std::clock_t before = std::clock();  // CPU time of all threads
+        const std::clock_t before = std::clock();  // processor time of all threads
         const double start = now();
         Kernel* kernel = value_of(create(ref, info), Subject::device);
         const double seconds = now() - start;

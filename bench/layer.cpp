@@ -51,7 +51,8 @@ Layer::Layer(Device& device, const Shape& shape, Element element, bool in_place)
     const auto input = [&](std::uint64_t first, std::uint64_t count) {
         return pattern.at(first, count);
     };
-    // NaN, since the memory of an earlier row could pass for an output.
+    // Fills outputs with NaN, because the memory of an earlier row could look like a correct
+    // output.
     const auto nothing = [&](std::uint64_t, std::uint64_t count) {
         return std::vector<std::byte>(count * bytes, std::byte{0xff});
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Q and K of one layer on the device, and their rotation by vkrope.
+// Holds Q and K of one layer on the device, and rotates them with vkrope.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@
 
 namespace vkrope::bench {
 
-/// The tensors. Inputs have the pattern; outputs have NaN until they are written.
+/// Tensors of a layer. Inputs contain the pattern; outputs contain NaN until they are written.
 class Layer {
    public:
     Layer(Device& device, const Shape& shape, Element element, bool in_place);
 
     const Shape& shape() const noexcept { return shape_; }
     Element element() const noexcept { return element_; }
-    /// True if the tensor is rotated in place; a scattered K never is.
+    /// Returns true if the tensor is rotated in place; a scattered K never is.
     bool in_place(bool key) const noexcept { return in_place_ && !(key && shape_.scatters()); }
     VkDescriptorBufferInfo in(bool key) const { return (key ? k_in_ : q_in_).whole(); }
     VkDescriptorBufferInfo out(bool key) const {
         return (in_place(key) ? key ? k_in_ : q_in_ : key ? k_out_ : q_out_).whole();
     }
 
-    /// Bytes that a rotation reads from both tensors; it writes the same number. In place only
-    /// rotated channels count, else all.
+    /// Returns the bytes that a rotation reads from both tensors; it writes the same number. In
+    /// place, only rotated channels count.
     std::uint64_t bytes_read() const { return bytes_read(false) + bytes_read(true); }
     /// Returns copies of the same number of bytes.
     std::vector<Copied> copies() const;

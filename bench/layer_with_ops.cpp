@@ -20,13 +20,13 @@ using tools::value_of;
 
 namespace {
 
-/// The largest distance between adjacent codes of a type, in a tensor of numbers up to `largest`. A
-/// number next to the boundary between two codes may get either.
+/// Returns the largest distance between adjacent codes of a type, in a tensor of numbers up to
+/// `largest`. A number next to the boundary between two codes may be stored as either.
 double largest_step(Element type, double largest) {
     switch (type) {
         case VKROPE_E4M3FN: return largest / 8;
         case VKROPE_E5M2: return largest / 4;
-        case VKROPE_INT8: return 1;  // its scale is 1
+        case VKROPE_INT8: return 1;  // the scale is 1
         case VKROPE_Q8_0: return largest / 127;
         case VKROPE_Q4_0: return largest / 8;
         case VKROPE_Q4_1: return 2 * largest / 15;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A layer's work from the projection to the cache: in one dispatch, and in separate passes.
+// Does a layer's work from the projection to the cache, in one dispatch and in separate passes.
 #pragma once
 
 #include <map>
@@ -26,39 +26,38 @@ struct OpsTypes {
     Element element, cache;
 };
 
-/// The tensors and the kernels of a shape. After each record function results() has the same
-/// values.
+/// Tensors and kernels of a shape. After each record function results() returns the same values.
 class LayerWithOps {
    public:
     LayerWithOps(Device& device, const OpsShape& shape, const OpsTypes& types);
 
-    /// Bytes that the one dispatch, and the passes, read and write.
+    /// Return the bytes that the one dispatch, and the passes, read and write.
     double bytes() const { return moved(whole_); }
     double bytes_of_passes() const;
     std::size_t passes() const { return passes_.size(); }
-    /// True if there are Hadamard transforms: if the cache is quantised.
+    /// Returns true if there are Hadamard transforms: if the cache is quantised.
     bool transforms() const { return is_quantised(types_.cache); }
-    /// True if ggml's passes apply: they need half_split pairs.
+    /// Returns true if ggml's passes apply: they need half_split pairs.
     bool has_ggml_way() const { return ggml_.has_value(); }
-    /// Copies of as many bytes as the one dispatch reads and writes.
+    /// Returns copies of as many bytes as the one dispatch reads and writes.
     std::vector<Copied> copies() const;
 
     Status record_fused(VkCommandBuffer commands) { return record(commands, whole_); }
     Status record_plain(VkCommandBuffer commands) { return record(commands, plain_); }
     Status record_passes(VkCommandBuffer commands) { return record_passes(commands, {}); }
-    /// The same passes, with a matrix product for each Hadamard transform.
+    /// Records the same passes, with a matrix product for each Hadamard transform.
     Status record_with_products(VkCommandBuffer commands);
-    /// The passes as ggml's backend dispatches them: one dispatch rotates Q and one K, with pow,
-    /// cos and sin in every head, another scatters K; Hadamard transforms are matrix products.
+    /// Records the passes as ggml's backend dispatches them: one dispatch rotates Q and one K, with
+    /// pow, cos and sin in every head, another scatters K; Hadamard transforms are matrix products.
     Status record_ggml(VkCommandBuffer commands);
 
-    /// The outputs, one after the other.
+    /// Returns the outputs, one after the other.
     std::vector<std::byte> results();
     /// Returns true if the results differ from `others` only like sums in another order: Q by at
     /// most 2^-12 of its largest magnitude, and at most one in a hundred bytes of K and V.
     bool nearly(const std::vector<std::byte>& others);
-    /// The largest difference between a number and that of `others`, minus the step between two
-    /// codes of a quantised type, as a share of the largest magnitude of its tensor.
+    /// Returns the largest difference between a number and that of `others`, minus the step between
+    /// two codes of a quantised type, as a share of the largest magnitude of its tensor.
     double distance(const std::vector<std::byte>& others);
 
    private:
@@ -70,8 +69,8 @@ class LayerWithOps {
     struct Pass {
         KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         Call call;
-        bool waits = false;  ///< for the pass before it
-        bool turns = false;  ///< it is the rotation
+        bool waits = false;  ///< true: a barrier precedes the pass
+        bool turns = false;  ///< true: the pass is the rotation
         Owned<Kernel> kernel = {};
         Owned<DescriptorArena> arena = {};
     };
@@ -88,17 +87,17 @@ class LayerWithOps {
     void make_tensors();
     TensorInfo format(Element out) const { return {types_.element, out, shape_.head_dim, 0}; }
     static Tensor at(const Buffer& buffer, std::uint32_t heads);
-    /// A pass without tensors.
+    /// Returns a pass without tensors.
     Pass empty_pass() const;
     void rotates(Pass& pass, const Buffer& q, const Buffer& q_out, const Buffer& k,
                  const Buffer& k_out, Element k_type) const;
     void scatters(Pass& pass) const;
-    /// Passes a tensor that is not rotated as V; the kernel also has a tensor that it could rotate.
+    /// Returns a pass that moves a tensor, as V; its kernel also has a tensor that it could rotate.
     Pass moves(std::uint32_t heads, const Buffer& from, const Buffer& to, Element type) const;
     void make(Pass& pass);
     void make_whole();
-    /// The passes as graph engines dispatch them. Passes without a barrier do not depend on each
-    /// other.
+    /// Creates the passes as graph engines dispatch them. Passes without a barrier do not depend on
+    /// each other.
     void make_passes();
     void make_ggml_way();
     static double moved(const Pass& pass);

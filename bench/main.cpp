@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command "vkrope-bench": its options, and those of Google Benchmark.
+// Implements the command "vkrope-bench": its options, and those of Google Benchmark.
 #include <benchmark/benchmark.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,7 +55,8 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.keep_extras(options.benchmark_flags);
 }
 
-/// Google Benchmark reads its flags from an argv; the last one counts, so these come first.
+/// Passes flags to Google Benchmark, which reads them from an argv. The last one applies, so the
+/// defaults come first.
 bool initialize(const Options& options) {
     std::vector<std::string> words = {"vkrope-bench", "--benchmark_repetitions=3",
                                       "--benchmark_min_time=0.1" VKROPE_BENCH_SECONDS,
@@ -105,7 +106,8 @@ void check_benchmark_out(const std::string& path) {
     }
 }
 
-/// The console reporter of Google Benchmark with one line for each row; null for another format.
+/// Returns the console reporter of Google Benchmark with one line for each row; null for another
+/// format.
 std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
     for (const std::string& flag : options.benchmark_flags) {
         if (flag.starts_with("--benchmark_format=") && flag != "--benchmark_format=console")
@@ -126,7 +128,7 @@ Context context_of(const Options& options, const tools::KnownDevice& device) {
     return context;
 }
 
-/// The date for the page; Google Benchmark writes the one of the JSON.
+/// Returns the date for the page; Google Benchmark writes that of the JSON.
 std::string date_text() {
     const std::time_t now = std::time(nullptr);
     char text[32] = {};

@@ -15,7 +15,7 @@ constexpr std::uint8_t packed[] = {
 #include "matrix_product.inc"
 };
 constexpr PackedModule module = {packed, sizeof packed};
-constexpr std::uint32_t rows_owned = 4, columns_owned = 4;  // of an invocation
+constexpr std::uint32_t rows_owned = 4, columns_owned = 4;  // per invocation
 
 std::vector<float> hadamard_matrix(std::uint32_t n) {
     const float one = 1 / std::sqrt(float(n));

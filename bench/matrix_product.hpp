@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-// A Hadamard transform as a product with its matrix.
+// Computes a Hadamard transform as a product with its matrix.
 #pragma once
 
 #include "roof/shader.hpp"
 
 namespace vkrope::bench {
 
-/// Move-only.
+/// Shader that multiplies rows by a Hadamard matrix. Move-only.
 class MatrixProduct {
    public:
-    /// The orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of two, at
-    /// least 4.
+    /// Uses the orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of
+    /// two, at least 4.
     MatrixProduct(Device& device, std::uint32_t n);
 
     /// Frees the descriptor sets of earlier records: their commands must have ended.
     Status reset() { return shader_.take_sets(max_records); }
     static constexpr std::uint32_t max_records = 3;
 
-    /// out[r] = matrix * in[r], for f32 rows [rows, n]
+    /// Records out[r] = matrix * in[r], for f32 rows [rows, n].
     void record(VkCommandBuffer commands, const VkDescriptorBufferInfo& in,
                 const VkDescriptorBufferInfo& out, std::uint32_t rows) const;
 

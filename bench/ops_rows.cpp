@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One dispatch from the projection to the cache, and the passes that it replaces: norms of Q and of
-// K, the rotation, Hadamard transforms, and the store of K and V.
+// Times one dispatch from the projection to the cache, and the passes that it replaces: norms of Q
+// and of K, the rotation, Hadamard transforms, and the store of K and V.
 #include <memory>
 
 #include "cli/words.hpp"
@@ -48,7 +48,8 @@ double timed(Device& device, LayerWithOps& layer, Record way) {
         Subject::device);
 }
 
-/// In f32 nothing is rounded between the passes, so they must have the bits of the one dispatch.
+/// Checks all ways. In f32 nothing is rounded between the passes, so they must have the bits of the
+/// one dispatch.
 void check_ways(Device& device, LayerWithOps& layer, Element element) {
     timed(device, layer, &LayerWithOps::record_passes);
     const std::vector<std::byte> passes = layer.results();
@@ -62,7 +63,8 @@ void check_ways(Device& device, LayerWithOps& layer, Element element) {
     if (layer.has_ggml_way()) {
         timed(device, layer, &LayerWithOps::record_ggml);
         if (layer.distance(passes) > largest_distance)
-            fail(ExitCode::verification_failed, "ggml's way does not give what the passes give");
+            fail(ExitCode::verification_failed,
+                 "ggml's passes and the passes have different results");
     }
     if (!layer.transforms()) return;
     timed(device, layer, &LayerWithOps::record_with_products);

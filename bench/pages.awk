@@ -3,7 +3,7 @@
 # between <!-- table NAME: ... --> and an empty line; its figures come from the summaries, which
 # summary.awk wrote. PATH leads from the page to the root of the checkout. A factor below 1 is a
 # loss and bold.
-function cell(text, unit) { # with nothing for what was not measured
+function cell(text, unit) { # empty if it was not measured
     gsub(/\|/, "\\|", text)
     return text == "" || text == "-" ? "  |" : " " text unit " |"
 }
@@ -25,12 +25,12 @@ function rivals(d, row) {
     return times(d, row, "ggml") times(d, row, "ggml_along_x") times(d, row, "onnxruntime") \
         times(d, row, "ncnn")
 }
-function word(d,   text) { # of the verdict
+function word(d,   text) { # word for the verdict
     text = fact[d, "verdict"]
     sub(/:.*/, "", text)
     return cell(text)
 }
-function passed(d,   text, counts) { # of those that ran
+function passed(d,   text, counts) { # number of checks passed, of those that ran
     text = fact[d, "verdict"]
     sub(/^[^:]*: /, "", text)
     split(text, counts, " ")

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 status=0
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
-make_page() { # PAGE PATH: the second leads from the page to the root
+make_page() { # PAGE PATH: PATH leads from the page to the root
     # GPUs come before software devices.
     # shellcheck disable=SC2046 # a word for each file
     awk -v up="$2" -f bench/pages.awk $(grep -L '^type *cpu$' bench/results/*.txt || :) \

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times what PyTorch users have for RoPE, on the shapes of vkrope-bench: the formula of Hugging
+"""Times RoPE in PyTorch, on the shapes of vkrope-bench: the formula of Hugging
 Face transformers, eager and compiled, a Triton kernel, and a copy of the same bytes.
 
     bench/pytorch.py [--vkrope build/bench/DEVICE.json] [--json FILE]
 
 Runs on the first CUDA device, else on the processor, which the output names. With --vkrope, each
-row gets the time of the same row of vkrope-bench and the ratio of both. Every way is checked
-against float64 before it is timed. What cannot run is skipped by name; exit code 77: PyTorch is
-missing."""
+row also has the time of the same row of vkrope-bench and the ratio of both. Every way is checked
+against float64 before it is timed. A way that cannot run is skipped by name. Exit code 77: PyTorch
+is missing."""
 import argparse
 import json
 import statistics
@@ -40,7 +40,7 @@ REPETITIONS = 15
 
 
 def angles(tokens, device):
-    """cos and sin in float64, [tokens, channels / 2]."""
+    """Returns cos and sin in float64, [tokens, channels / 2]."""
     pair = torch.arange(CHANNELS // 2, dtype=torch.float64, device=device)
     position = torch.arange(tokens, dtype=torch.float64, device=device)
     angle = position[:, None] * BASE ** (-2 * pair / CHANNELS)
@@ -61,7 +61,7 @@ if triton is not None:
 
     @triton.jit
     def rotate_row(source, target, cos, sin, tokens, HALF: tl.constexpr):
-        """One row: both halves are loaded, rotated in float32 and stored."""
+        """Rotates one row: loads both halves, rotates them in float32 and stores them."""
         row = tl.program_id(0)
         token = row % tokens
         pair = tl.arange(0, HALF)
@@ -91,7 +91,7 @@ def copy(q, k):
 
 
 def median_ns(call, device):
-    """The median of repetitions, each long enough to be measured."""
+    """Returns the median of repetitions, each long enough to be measured."""
     call()
     times = []
     for _ in range(REPETITIONS):
@@ -110,7 +110,7 @@ def median_ns(call, device):
 
 
 def largest_error(results, inputs, cos, sin):
-    """The largest error over |x0| + |x1|, against float64."""
+    """Returns the largest error over |x0| + |x1|, compared with float64."""
     worst = 0.0
     for result, x in zip(results, inputs):
         low, high = x.double().chunk(2, dim=-1)
@@ -121,7 +121,7 @@ def largest_error(results, inputs, cos, sin):
 
 
 def ways(q, k, cos, sin, device):
-    """(name, call) of each way; None where it is skipped."""
+    """Returns (name, call) of each way; None for a way that is skipped."""
     dtype = q.dtype
     wide = torch.cat((cos, cos), -1).to(dtype), torch.cat((sin, sin), -1).to(dtype)
     yield "copy", lambda: copy(q, k)
@@ -136,7 +136,7 @@ def ways(q, k, cos, sin, device):
 
 
 def vkrope_times(path):
-    """ns by the name of the row, "rope/SHAPE/DTYPE"; the default angles, out of place first."""
+    """Returns ns by row name, "rope/SHAPE/DTYPE"; prefers default angles, out of place."""
     times = {}
     with open(path, encoding="utf-8") as file:
         rows = json.load(file)["benchmarks"]
@@ -165,7 +165,7 @@ def measure(name, shape, type_name, device, ours):
             continue
         try:
             results = call()
-        except Exception as problem:  # a compiler that is missing is not a failure of ours
+        except Exception as problem:  # a missing compiler is not a failure of this program
             print(f"{name:20} {type_name:5} {way:9} skipped: {type(problem).__name__}")
             continue
         if way != "copy":

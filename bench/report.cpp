@@ -54,7 +54,7 @@ std::string time_text(double ns) {
     return fmt::format("{:.2f} ms", ns / 1e6);
 }
 
-/// The name without its first part, which the heading repeats.
+/// Returns the name without its first part, which the heading has.
 std::string rest_of(const std::string& name) {
     return name.substr(name.find('/') + 1);
 }
@@ -66,8 +66,8 @@ std::vector<Measured> those_of(const std::vector<Measured>& results, std::string
     return found;
 }
 
-/// The share of a full bar, common to all bars of a table: the largest share, but at least 1.25, so
-/// that the roof line is not at the edge.
+/// Returns the share of a full bar, common to all bars of a table: the largest share, but at least
+/// 1.25, so that the roof line is not at the edge.
 double full_bar(const std::vector<Measured>& results) {
     double full = 1.25;
     for (const Measured& result : results) {
@@ -77,8 +77,8 @@ double full_bar(const std::vector<Measured>& results) {
     return full;
 }
 
-/// A bar for `share` of the roof, which is drawn as a line. For a rival, `ours` above 0 adds a bar
-/// for vkrope below.
+/// Returns a bar for `share` of the roof, which is drawn as a line. For a rival, `ours` above 0
+/// adds a bar for vkrope below.
 std::string bar(double share, double ours, double full) {
     const auto rect = [&](const char* look, double part, int y, int height) {
         return fmt::format("<rect class=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>", look, y,
@@ -100,7 +100,7 @@ std::string cell(const std::string& text) {
     return "<td>" + text + "</td>";
 }
 
-/// A section: a table with one row per result; empty without results.
+/// Returns a section with a table of one row per result; empty without results.
 template <class Cells>
 std::string table(std::string_view heading, std::string_view what, std::string_view head,
                   const std::vector<Measured>& results, const Cells& cells) {
@@ -129,7 +129,7 @@ std::string speedup_cell(const Measured& result) {
     return fmt::format("<td{}>{:.2f} x</td>", speedup < 1 ? " class=\"loss\"" : "", speedup);
 }
 
-/// A table of shares of the roof.
+/// Returns a table of shares of the roof.
 std::string roof_table(std::string_view heading, std::string_view what,
                        const std::vector<Measured>& results) {
     return table(
@@ -143,7 +143,7 @@ std::string roof_table(std::string_view heading, std::string_view what,
 std::string rival_table(const std::vector<Measured>& results) {
     return table("Rivals",
                  "<span class=\"key other\">rival</span> The same rotation as other libraries do "
-                 "it, in shaders of our own writing, and "
+                 "it, in shaders of this project, and "
                  "(unfused) vkrope's Q and K one after the other. <span "
                  "class=\"key\">vkrope</span> By default, timed alternately with each "
                  "of them; the column says how many times as fast it is, and less than 1 is a "
@@ -153,7 +153,7 @@ std::string rival_table(const std::vector<Measured>& results) {
                  "and 0.02 on lavapipe 22.3.6, which runs only invocations along x in step, where "
                  "ggml's workgroups have one. The row ggml "
                  "has such workgroups, ggml_along_x has full ones. A rival far below its original "
-                 "says nothing against the original.",
+                 "says nothing about the original.",
                  "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>vkrope</th><th "
                  "class=\"bar\"></th>",
                  results, [full = full_bar(results)](const Measured& result) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The results as one self-contained HTML page: no script, no external resources, in light and dark
-// mode, for any screen width.
+// Writes the results as one self-contained HTML page: no script, no external resources, in light
+// and dark mode, for any screen width.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ bool is_median(const Run& run) {
     return run.run_type == Run::RT_Aggregate && run.aggregate_name == "median";
 }
 
-/// Returns nanoseconds. The time of an aggregate is a mean already.
+/// Returns nanoseconds per iteration. The time of an aggregate is already a mean.
 double ns_of(const Run& run) {
     return run.GetAdjustedRealTime() / benchmark::GetTimeUnitMultiplier(run.time_unit) * 1e9;
 }

@@ -14,7 +14,7 @@ namespace vkrope::bench {
 
 /// One row: the median of its repetitions.
 struct Measured {
-    std::string name;  // as registered
+    std::string name;  // name as registered
     std::string label;
     double ns = 0;
     std::map<std::string, double> counters;
@@ -29,7 +29,7 @@ struct Measured {
 /// and aggregate.
 class Collector : public benchmark::BenchmarkReporter {
    public:
-    /// Null: the reporter selected by --benchmark_format, unchanged.
+    /// `shown`: the reporter; null: the one selected by --benchmark_format, unchanged.
     explicit Collector(std::unique_ptr<benchmark::BenchmarkReporter> shown);
 
     bool ReportContext(const Context& context) override { return shown_->ReportContext(context); }
@@ -37,7 +37,7 @@ class Collector : public benchmark::BenchmarkReporter {
     void Finalize() override { shown_->Finalize(); }
 
     const std::vector<Measured>& results() const noexcept { return results_; }
-    /// Rows that were not timed, with the error.
+    /// Returns the rows that were not timed, with the error.
     const std::set<std::string>& failures() const noexcept { return failures_; }
 
    private:
@@ -45,7 +45,8 @@ class Collector : public benchmark::BenchmarkReporter {
     std::unique_ptr<benchmark::BenchmarkReporter> shown_;
     std::vector<Measured> results_;
     std::set<std::string> failures_;
-    std::map<std::string, std::string> labels_;  // an aggregate has none if its repetitions differ
+    // An aggregate has no label if those of its repetitions differ.
+    std::map<std::string, std::string> labels_;
 };
 
 }  // namespace vkrope::bench

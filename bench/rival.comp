@@ -37,7 +37,7 @@ layout(set = 0, binding = binding_table_sin, std430) readonly buffer Sin {
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
 
-// The number of pairs of a word: one in f32, else two.
+// Decodes the pairs of a word: one in f32, else two.
 vec2 widened(uint word) {
     vec2 f = vec2(uintBitsToFloat(word), 0);
     if (element == element_f16) f = unpackHalf2x16(word);
@@ -82,7 +82,8 @@ void main() {
     const uint at = group * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     uint word = at % half_words, row = at / half_words;
     if (way == 0) {
-        const uint parts = (half_words + gl_WorkGroupSize.y - 1) / gl_WorkGroupSize.y;  // of a row
+        // Workgroups of a row.
+        const uint parts = (half_words + gl_WorkGroupSize.y - 1) / gl_WorkGroupSize.y;
         word = group % parts * gl_WorkGroupSize.y + gl_LocalInvocationID.y;
         row = group / parts;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rivals: shaders that obtain cos and sin as other libraries do, and the CPU.
+// Declares the rivals: shaders that obtain cos and sin as other libraries do, and the CPU.
 #pragma once
 
 #include "layer.hpp"
@@ -35,10 +35,10 @@ class Rival {
     };
     Status record(VkCommandBuffer commands, const Rotated& q, const Rotated& k);
 
-    /// Error bound of its check. With a table, only the rotation itself rounds, so the bound of
-    /// direct tables applies. With pow, the angle is a float whose error comes from the pow, cos
-    /// and sin of the device times the position: the bound is 1/16 of (|x0| + |x1|), which still
-    /// distinguishes it from any other rotation.
+    /// Returns the error bound of the check. With a table, only the rotation itself rounds, so the
+    /// bound of direct tables applies. With pow, the angle is a float whose error comes from the
+    /// pow, cos and sin of the device times the position: the bound is 1/16 of (|x0| + |x1|), which
+    /// still distinguishes it from any other rotation.
     double bound_u() const noexcept {
         return way_ == Way::ggml || way_ == Way::ggml_along_x ? 0x1p-4 / 0x1p-24 : 3;
     }

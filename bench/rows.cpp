@@ -31,8 +31,8 @@ double now_ns() {
         .count();
 }
 
-/// Sets bytes read and written, and tokens, per second, for the median time: a mean would include
-/// every interruption.
+/// Sets bytes read and written per second, and tokens per second, from the median time: a mean
+/// would include every interruption.
 void count_throughput(benchmark::State& state, double bytes, double tokens, double ns) {
     state.counters["bytes_per_second"] = bytes / ns * 1e9;
     if (tokens > 0) state.counters["tokens_per_second"] = tokens / ns * 1e9;
@@ -57,7 +57,7 @@ void Bench::register_rows() {
     register_host_rows();
 }
 
-// If a row fails, it reports its error, and the next row runs.
+// Registers a row. If it fails, it reports its error, and the next row runs.
 void Bench::add(const std::string& name, std::function<void(benchmark::State&)> function) {
     benchmark::RegisterBenchmark(name.c_str(), [this, function = std::move(function)](
                                                    benchmark::State& state) {
@@ -83,7 +83,7 @@ Bench::Row& Bench::set_up(const std::string& name, const Make& make) {
     if (set_up_ != name) {
         set_up_.clear();
         ops_.reset();
-        row_ = {};  // freed before the next one: both together may not fit
+        row_ = {};  // freed before the next row: both together may not fit
         row_ = make();
         check_row(row_);
         set_up_ = name;
@@ -108,7 +108,8 @@ void Bench::check_row(Row& row) {
                   double(row.layer->shape().q_elements() + row.layer->shape().k_elements());
 }
 
-// A quarter: software devices share their memory with all other programs.
+// Returns a quarter of the device memory: software devices share their memory with all other
+// programs.
 std::uint64_t Bench::memory() const {
     return device_.info().memory_bytes / 4;
 }
@@ -182,8 +183,8 @@ Bench::Row Bench::copy_buffer_row(const Shape& shape, Element element) {
     return row;
 }
 
-// The copies, the rotation by vkrope if a rival is timed, and the row itself are timed alternately,
-// so that other load on the machine affects all of them.
+// Times a row alternately with the copies and, for a rival, with the rotation by vkrope, so that
+// other load on the machine affects all of them.
 void Bench::time_rotation(benchmark::State& state, Row& row) {
     const double bytes = 2 * double(row.layer->bytes_read());
     aim_roof(row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The benchmarks: names, runs, checks and times.
+// Runs the benchmarks: names, runs, checks and times.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -16,14 +16,15 @@
 
 namespace vkrope::bench {
 
-/// A device and the one row that is set up on it. Google Benchmark calls the function of a row
+/// Device, and the only row that is set up on it. Google Benchmark calls the function of a row
 /// several times, and the tensors of the next row need its memory.
 class Bench {
    public:
     explicit Bench(Device device) : device_(std::move(device)) {}
 
     Device& device() noexcept { return device_; }
-    /// Rows that did not fit in the device memory and were not registered, one sentence each.
+    /// Returns the rows that did not fit in the device memory and were not registered, one sentence
+    /// each.
     const std::vector<std::string>& left_out() const noexcept { return left_out_; }
 
     /// Returns success, or the exit code of the first row that failed.
@@ -78,7 +79,7 @@ class Bench {
     std::unique_ptr<CopyRoof> roof_;
     std::string set_up_;
     Row row_;
-    std::shared_ptr<void> ops_;  // of a row of register_ops()
+    std::shared_ptr<void> ops_;  // state of a row of register_ops()
     tools::ExitCode outcome_ = tools::ExitCode::success;
     std::vector<std::string> left_out_;
 };

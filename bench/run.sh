@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# ./dev bench: vkrope-bench on the best device, its page and its figures. ./dev sources this file;
-# its functions are at hand.
+# Implements ./dev bench: runs vkrope-bench on the best device, and writes its page and its figures.
+# ./dev sources this file and provides its functions.
 # shellcheck shell=sh
 
 # Runs the most important rows, in minutes on two cores without a GPU. A later
@@ -27,7 +27,7 @@ bench() {
         --benchmark_filter="$rows" --benchmark_min_time=0.02 "$@" || status=$?
     [ -e $out/run.json ] || exit "$status" # an argument may name another file
     device=$(sed -n 's/^ *"device": "\(.*\)",*$/\1/p' $out/run.json | tr -cs 'A-Za-z0-9.\n' _)
-    # The name of the machine is private.
+    # Removes the name of the machine, which is private.
     sed 's/^\( *"host_name": \)".*"/\1""/' $out/run.json >"$out/${device%_}.json"
     rm $out/run.json
     echo "the page: $out/report.html; all figures: $out/${device%_}.json"

@@ -23,7 +23,8 @@ Shape llama3_8b(std::string name, std::uint32_t tokens) {
             .max_position = std::max(tokens, 1u)};
 }
 
-/// One token in each of `sequences`, and 16 384 cache rows, more than fit in a CPU cache.
+/// Returns a decode shape: one token in each of `sequences`, and 16 384 cache rows, more than fit
+/// in a CPU cache.
 Shape decode(std::string name, std::uint32_t sequences) {
     Shape shape = llama3_8b(std::move(name), sequences);
     shape.numbering = Numbering::decoding;

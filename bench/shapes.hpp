@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The measured shapes: tensors and RoPE of real models, in one table.
+// Declares the measured shapes: tensors and RoPE of real models, in one table.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Shape {
     std::uint32_t q_offset = 0, k_offset = 0;  // first rotated channel
     Pairing pairing = VKROPE_HALF_SPLIT;
     double base = 10000;
-    std::uint64_t max_position = 0;  // of the table
+    std::uint64_t max_position = 0;  // largest position of the table
     Numbering numbering = Numbering::ascending;
     std::vector<Window> windows = {};  // empty: one window
     Sections sections = {};
@@ -39,7 +39,7 @@ struct Shape {
     std::uint64_t rows() const { return std::uint64_t{batch} * tokens; }
     std::uint64_t q_elements() const { return rows() * q_heads * q_head_dim; }
     std::uint64_t k_elements() const { return rows() * k_heads * k_head_dim; }
-    /// Elements of the output of K.
+    /// Returns the elements of the output of K.
     std::uint64_t k_out_elements() const {
         return scatters() ? std::uint64_t{pages} * page_size * k_heads * k_head_dim : k_elements();
     }
@@ -50,8 +50,8 @@ struct Shape {
 
 std::span<const Shape> shapes();
 
-/// Llama 3 layers that show how cost grows: with this number of tokens, for all heads or for one,
-/// or with this number of Q heads and no K.
+/// Returns Llama 3 layers that show how cost grows: with this number of tokens, for all heads or
+/// for one, or with this number of Q heads and no K.
 Shape growing_tokens(std::uint32_t tokens);
 Shape growing_tokens_of_one_head(std::uint32_t tokens);
 Shape growing_heads(std::uint32_t heads);
@@ -64,7 +64,8 @@ Shape reduced(Shape shape, Element element, std::uint64_t bytes);
 
 RopeParams rotation_of(const Shape& shape);
 
-/// Ids in the layout of the kernel: [axes, tokens] for all sequences, or [tokens]. Empty: implicit.
+/// Returns ids in the layout of the kernel: [axes, tokens] for all sequences, or [tokens]. Empty:
+/// implicit.
 std::vector<std::int32_t> ids_of(const Shape& shape);
 
 /// Returns the cache row of each token. Empty if nothing is scattered.

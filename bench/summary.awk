@@ -21,7 +21,7 @@ function device_of(name, driver,   key) { # the number of the device
     }
     return numbers[key]
 }
-# A counter belongs to the aggregate or repetition that began last.
+# Adds a counter to the aggregate or repetition that began last.
 function keep_row(   part, row, d) {
     if (!median) return
     d = device_of(name, driver)
@@ -29,7 +29,7 @@ function keep_row(   part, row, d) {
     split(run_name, part, "/")
     if (part[1] == "rope" && (part[2] == "prefill_llama3_8b" || part[3] == "f16") &&
         (part[5] == "out_of_place" || part[2] ~ /^decode/)) {
-        # Without a factored texture, which comes first, the row says what it has.
+        # A row without a factored texture, which would come first, names its angle source.
         row = part[2] "/" part[3]
         if (part[4] != "factored_texture") {
             if ((d, row) in has_default) return
@@ -92,8 +92,8 @@ kind == "figures" && /^ *}/ { keep_row(); median = 0 }
 # The figures of a device come last in its part of a report.
 report && /^    }/ { kind = report; timed_commit = "" }
 
-# The indentation of a line tells the object of its value. A run with a tool that alters the device,
-# such as the validation layer, does not count for the device.
+# The indentation of a line determines the object that its value belongs to. A run with a tool that
+# alters the device, such as the validation layer, does not count for the device.
 kind == "report" && /^  "date":/ { day = value($0) }
 kind == "report" && /^  "level":/ { level = value($0) }
 kind == "report" && /^      "name":/ { name = value($0) }
@@ -113,7 +113,7 @@ kind == "report" && /^          "max_u":/ { error = value($0) }
 kind == "report" && /^        }/ { keep_check() }
 
 function line(key, text) { if (text != "") printf "%-9s %s\n", key, text >file }
-# Lower case, each word once.
+# Returns a name in lower case, each word once.
 function file_of(d,   text, words, count, i, seen, named) {
     text = tolower(names[d] " " drivers[d])
     gsub(/[^a-z0-9.]+/, " ", text)

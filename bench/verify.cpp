@@ -102,7 +102,7 @@ std::string failure_of(const oracle::Verdict& verdict, double bound_u) {
     const char* what = verdict.nan_mismatch
                            ? "a value is NaN but the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a channel that is not rotated changed"
-                       // Written so that a NaN error is a failure.
+                       // Negated so that a NaN error is a failure.
                        : !(verdict.largest_error_u <= bound_u)
                            ? "a value is too far from the exact one"
                            : nullptr;
