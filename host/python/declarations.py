@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Makes the module vkrope._declarations from vkrope.h.
 
-The C compiler preprocesses the header; what comes from our folder is kept whole, and of Vulkan's
-headers only the types that it refers to. So the package declares what the header declares, and a
-struct that grows there grows here.
+The C compiler preprocesses the header. All declarations of vkrope's headers are kept, and those
+types of Vulkan's headers that they refer to. So the package always declares what the header
+declares.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def _preprocessed(header: Path) -> str:
-    """The header with line markers; VKROPE_STATIC and the last macro leave no attributes."""
+    """Returns the header with line markers; the macros remove attributes."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
     command = [*compiler, "-E", "-dD", "-std=c11", "-DVKROPE_STATIC", "-D__attribute__(x)="]
     try:
@@ -36,7 +36,7 @@ def _preprocessed(header: Path) -> str:
 
 
 def _by_file(text: str) -> tuple[str, str]:
-    """The parts of the text that come from our headers and from Vulkan's."""
+    """Returns the parts of the text that come from vkrope's and from Vulkan's headers."""
     parts = {"vkrope": [], "vulkan": []}
     part = None
     for line in text.splitlines():
@@ -45,14 +45,14 @@ def _by_file(text: str) -> tuple[str, str]:
             path = Path(marker[1])
             part = parts.get(path.parent.name)
             if path.parent.name == "vk_video":
-                part = None  # nothing here refers to video
+                part = None  # this package does not refer to video
         elif part is not None:
             part.append(line)
     return "\n".join(parts["vkrope"]), "\n".join(parts["vulkan"])
 
 
 def _statements(text: str) -> list[str]:
-    """The declarations of a header, without directives and without the braces of extern "C"."""
+    """Returns the declarations of a header, without directives and the braces of extern "C"."""
     text = re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
     found, start, depth = [], 0, 0
     for at, character in enumerate(text):
@@ -64,7 +64,7 @@ def _statements(text: str) -> list[str]:
 
 
 def _declared_name(statement: str) -> str | None:
-    """What a typedef or struct of Vulkan declares."""
+    """Returns the name that a typedef or struct of Vulkan declares."""
     pointer = re.match(r"typedef .*?\( ?\* ?(PFN_\w+) ?\)", statement)
     if pointer:
         return pointer[1]
@@ -73,7 +73,7 @@ def _declared_name(statement: str) -> str | None:
 
 
 def _referred_to(ours: str, vulkan: list[str]) -> list[str]:
-    """The declarations of Vulkan that `ours` needs, directly or not, in their order."""
+    """Returns the declarations of Vulkan that `ours` needs, directly or not, in order."""
     by_name: dict[str, list[int]] = {}
     for index, statement in enumerate(vulkan):
         name = _declared_name(statement)
@@ -90,13 +90,13 @@ def _referred_to(ours: str, vulkan: list[str]) -> list[str]:
 
 
 def _constants(text: str) -> list[str]:
-    """The macros of our headers that are plain integers."""
+    """Returns the macros of vkrope's headers that are plain integers."""
     found = re.findall(r"^#define (VKROPE_\w+) (\d+)$", text, flags=re.MULTILINE)
     return [f"#define {name} {value}" for name, value in found]
 
 
 def declarations(header: Path) -> str:
-    """The C declarations of the header, as cffi reads them."""
+    """Returns the C declarations of the header in the form that cffi reads."""
     ours, vulkan = _by_file(_preprocessed(header))
     statements = _statements(ours)
     needed = _referred_to("\n".join(statements), _statements(vulkan))

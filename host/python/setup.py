@@ -20,7 +20,7 @@ from declarations import write_module  # noqa: E402
 
 
 def _installed(*patterns: str) -> Path:
-    """The one installed file that matches a pattern."""
+    """Returns the only installed file that matches a pattern."""
     prefix = os.environ.get("VKROPE_PREFIX")
     if not prefix:
         sys.exit("VKROPE_PREFIX: missing; it must be the folder that vkrope is installed in")
@@ -55,14 +55,14 @@ class BuildWithLibrary(build_py):
 
 
 class PlatformWheel(bdist_wheel):
-    """For any Python 3 of this platform: the library is for one, and no module is compiled."""
+    """Tags the wheel for any Python 3 of this platform: no module is compiled."""
 
     def get_tag(self) -> tuple:
         return ("py3", "none", super().get_tag()[2])
 
 
 class PlatformDistribution(Distribution):
-    """Its files belong to a platform, although setuptools compiles none of them."""
+    """Marks the files as specific to a platform, although setuptools compiles none of them."""
 
     def has_ext_modules(self) -> bool:
         return True

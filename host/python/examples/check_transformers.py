@@ -5,8 +5,8 @@
 
 CONFIG is a model's config.json. A rotation needs no weights, so the model is built with random
 ones, one layer of each kind at most. The engine "transformers" is Hugging Face's model of that
-configuration; "torch" is the attention below, the place for one of your own. Every rotation of
-every layer is recorded, with its input, and judged by vkrope.
+configuration; "torch" is the attention below, which you can replace by your own. Every rotation of
+every layer is recorded with its input, and checked by vkrope.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def apply_rotary_pos_emb(q, k, cos, sin):
 
 
 class Attention(torch.nn.Module):
-    """What an engine does before attention: projections and rotation."""
+    """The steps of an engine before attention: projections and rotation."""
 
     def __init__(self, rotation, hidden, heads, key_heads):
         super().__init__()
@@ -69,7 +69,7 @@ def recorded(module):
 
 
 def as_numpy(tensor):
-    """A copy as an array; bfloat16 becomes uint16, which vkrope takes for it."""
+    """Returns a copy as an array; bfloat16 becomes uint16, which vkrope reads as bfloat16."""
     tensor = tensor.detach().cpu().clone()
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(np.uint16)
@@ -92,7 +92,7 @@ def check_calls(config, calls, tolerance=None):
 
 
 def run_torch(config, tokens, dtype):
-    """The attention above, recorded."""
+    """Records the attention above."""
     rotation = vkrope.frequencies(config)
     heads = config["num_attention_heads"]
     model = Attention(rotation, 64, heads, config.get("num_key_value_heads", heads)).to(dtype)
@@ -102,7 +102,7 @@ def run_torch(config, tokens, dtype):
 
 
 def run_transformers(config, tokens, dtype):
-    """Hugging Face's model of this configuration, with two layers and few words, recorded."""
+    """Records Hugging Face's model of this configuration, with two layers and few words."""
     import transformers
 
     small = {**config, "num_hidden_layers": 2, "vocab_size": 128}

@@ -6,11 +6,11 @@
     rotation = vkrope.frequencies("config.json")
     q_rotated, k_rotated, _ = vkrope.rotate(q, k, rotation=rotation)
 
-The work is done by the library libvkrope, whose C interface, vkrope.h, documents what each setting
-means; the names here are the same. Shapes are [batch, tokens, heads, head_dim] unless stated
+The library libvkrope does the work. Its C interface, vkrope.h, documents the meaning of each
+setting; the names here are the same. Shapes are [batch, tokens, heads, head_dim] unless stated
 otherwise; inverse frequencies are radians per position; times are nanoseconds. Element types are
-float32, float16 and bfloat16; numpy has no bfloat16, so that an array of it is one of uint16 that
-holds the bits, or one of ml_dtypes.bfloat16.
+float32, float16 and bfloat16; numpy has no bfloat16, so that its arrays are uint16 with the bits,
+or ml_dtypes.bfloat16.
 """
 
 from ._arrays import Layout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""numpy arrays as the library sees them: element types, and the order of axes in memory."""
+"""Element types of numpy arrays, and the order of their axes in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _element_of_dtype = {"float32": "f32", "float16": "f16", "uint16": "bf16", "bflo
 
 
 def element_of(field: str, dtype: Any) -> int:
-    """The vkrope_element of a dtype; bfloat16 is uint16 (its bits) or ml_dtypes.bfloat16."""
+    """Returns the vkrope_element of a dtype; bfloat16 is uint16 (bits) or ml_dtypes.bfloat16."""
     dtype = np.dtype(dtype)
     if dtype.name not in _element_of_dtype or not dtype.isnative:
         raise InvalidArgumentError(
@@ -31,7 +31,7 @@ def element_of(field: str, dtype: Any) -> int:
 
 
 def as_rows(field: str, array: np.ndarray, layout: Layout) -> np.ndarray:
-    """A view of the array as [batch, tokens, heads, head_dim]."""
+    """Returns a view of the array as [batch, tokens, heads, head_dim]."""
     layouts.number("layout", layout)
     if not isinstance(array, np.ndarray):
         raise InvalidArgumentError(f"{field} is a {type(array).__name__}: it must be a numpy array")
@@ -46,34 +46,34 @@ def as_rows(field: str, array: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 def from_rows(rows: np.ndarray, layout: Layout) -> np.ndarray:
-    """A view of [batch, tokens, heads, head_dim] in the caller's order of axes."""
+    """Returns a view of [batch, tokens, heads, head_dim] in the caller's order of axes."""
     return rows[0] if layout == "thd" else rows.transpose(_orders[layout])
 
 
 def is_in_order(rows: np.ndarray, order: str) -> bool:
-    """Whether the rows lie in memory in this order, without gaps."""
+    """Returns whether the rows are in memory in this order, without gaps."""
     return rows.transpose(_orders[order]).flags.c_contiguous
 
 
 def memory_order(tensors: list[np.ndarray], preferred: Layout) -> str:
-    """The layout that most of the tensors have in memory; the others must be copied."""
+    """Returns the layout that most of the tensors have in memory; the others must be copied."""
     candidates = sorted(_orders, key=lambda order: order != preferred)
     return max(candidates, key=lambda order: sum(is_in_order(rows, order) for rows in tensors))
 
 
 def in_order(rows: np.ndarray, order: str) -> np.ndarray:
-    """The array in memory order; the same memory if its rows are in this order."""
+    """Returns the array in memory order; the same memory if its rows are in this order."""
     return np.ascontiguousarray(rows.transpose(_orders[order]))
 
 
 def empty_rows(like: np.ndarray, order: str) -> np.ndarray:
-    """New memory for rows in this order, as [batch, tokens, heads, head_dim]."""
+    """Returns new memory for rows in this order, as [batch, tokens, heads, head_dim]."""
     shape = [like.shape[axis] for axis in _orders[order]]
     return np.empty(shape, like.dtype).transpose(np.argsort(_orders[order]))
 
 
 def positions_of(positions: Any) -> np.ndarray:
-    """Integers as int32, without a copy if they are int32 in one piece already."""
+    """Returns integers as int32, without a copy if they are contiguous int32 already."""
     ids = np.asarray(positions)
     if ids.dtype.kind not in "iu":
         raise InvalidArgumentError(f"positions have the dtype {ids.dtype}: they must be integers")

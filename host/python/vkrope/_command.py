@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What only the command `vkrope` does: its JSON, for Python."""
+"""Functions that run the command `vkrope` and return its JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ._errors import (
 )
 from ._rotation import Model
 
-# The exit codes of the command, but 1, which `check` returns together with its verdict.
+# Exit codes of the command, except 1, which `check` returns together with its verdict.
 _errors = {
     2: InvalidArgumentError,
     3: NoDeviceError,
@@ -35,7 +35,7 @@ _errors = {
 
 
 def _program() -> str:
-    """The command of the wheel, or the one on the PATH."""
+    """Returns the command of the wheel, or the one on the PATH."""
     beside = Path(__file__).parent / "vkrope"
     found = str(beside) if beside.exists() else shutil.which("vkrope")
     if found is None:
@@ -59,7 +59,7 @@ def _run(arguments: list[str], model: Model) -> Any:
 
 
 def _options(**given: Any) -> list[str]:
-    """Options of the command, for those that are given."""
+    """Returns the options of the command, for the arguments that are not None."""
     options = []
     for name, value in given.items():
         option = "--" + name.replace("_", "-")
@@ -80,7 +80,7 @@ def explain(
     pairing: str | None = None,
     svg: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """What a model's RoPE means: wavelengths, scaling, pairs, factors.
+    """Explains a model's RoPE: wavelengths, scaling, pairs, factors.
 
     Runs the command `vkrope explain`, because the C interface has no such function.
 
@@ -122,7 +122,7 @@ def check(
     tower: str | None = None,
     tolerance: float | None = None,
 ) -> dict[str, Any]:
-    """Judges what another engine made of q and k, and names the mistake that explains it.
+    """Checks another engine's rotated q and k, and names the mistake that explains them.
 
     Runs the command `vkrope check`, because the C interface has no such function. The arrays go
     there as files in a temporary folder. No device is needed.
@@ -130,8 +130,8 @@ def check(
     Args:
         model, ...:     as in frequencies()
         q, k:           the tensors before the rotation, as in rotate()
-        actual:         what the engine made of q; of the same shape
-        actual_k:       what the engine made of k
+        actual:         q as rotated by the engine; of the same shape
+        actual_k:       k as rotated by the engine
         positions:      integers [tokens], [batch, tokens] or [axes, batch, tokens]
         tolerance:      accepts results that are right to this share of |x0| + |x1|
 
@@ -142,7 +142,7 @@ def check(
         is in units of 2^-24 (|x0| + |x1|)
 
     Raises:
-        InvalidArgumentError, InvalidDataError: what the command cannot use
+        InvalidArgumentError, InvalidDataError: an input that the command cannot use
         FileNotFoundError: there is no command `vkrope`
     """
     options = _options(
@@ -162,7 +162,7 @@ def check(
 
 
 def _saved(folder: str, name: str, array: np.ndarray) -> list[str]:
-    """Saves an array; the option that names its file. bfloat16 is saved as uint16."""
+    """Saves an array and returns the option that names its file. bfloat16 becomes uint16."""
     array = np.asarray(array)
     element_of(name, array.dtype)
     if array.dtype.name == "bfloat16":

@@ -37,9 +37,9 @@ class DeviceInfo:
     memory_bytes: int
     """size of the largest device-local heap, in bytes"""
     suitable: bool
-    """False: `reason` says what the device lacks"""
+    """False: see `reason`"""
     reason: str
-    """empty if the device is suitable"""
+    """requirements that the device lacks; empty if it is suitable"""
 
 
 def _info(of: Any) -> DeviceInfo:
@@ -84,7 +84,7 @@ def _callback_of(on_message: Message) -> Any:
 
 
 class Device(Owner):
-    """A Vulkan device with one queue. May be used by any number of threads, which take turns.
+    """A Vulkan device with one queue. Any number of threads may use it; calls run one at a time.
 
     Args:
         select:            nothing, for the best device; digits: an index into devices(); 32 hex
@@ -95,7 +95,7 @@ class Device(Owner):
                            a layer or a driver
         timeout_ns:        longest wait for one submission, in nanoseconds
         pipeline_cache_folder:  keeps compiled pipelines between processes; it must exist, and only
-                           users whom you trust may write to it. What fails is a message
+                           users whom you trust may write to it. Failures are messages
         pipeline_cache_bytes:  largest size of its files together; 0: 64 MiB
 
     Raises:
@@ -141,7 +141,7 @@ class Device(Owner):
 
     @property
     def info(self) -> DeviceInfo:
-        """Properties of the device."""
+        """Returns the properties of the device."""
         handle = self._open()
         with handle.lock:
             return _info(lib.vkrope_device_get_info(handle.pointer))
@@ -159,7 +159,7 @@ class Device(Owner):
         return made
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
-        """New device memory with any content, for an array of at least one element."""
+        """Returns new device memory, not initialised, for an array of at least one element."""
         from ._device_array import DeviceArray
 
         return DeviceArray.empty(self, shape, np.dtype(dtype))
@@ -181,7 +181,7 @@ class Buffer(Owner):
             )  # fmt: skip
 
     def upload(self, values: np.ndarray, offset: int) -> None:
-        """Copies an array that is in one piece to `offset`, in bytes; waits."""
+        """Copies a contiguous array to `offset`, in bytes; waits."""
         handle = self._open()
         with handle.lock:
             call(
@@ -190,7 +190,7 @@ class Buffer(Owner):
             )  # fmt: skip
 
     def download(self, values: np.ndarray, offset: int) -> None:
-        """Fills an array that is in one piece from `offset`, in bytes; waits."""
+        """Fills a contiguous array from `offset`, in bytes; waits."""
         handle = self._open()
         with handle.lock:
             call(
@@ -199,7 +199,7 @@ class Buffer(Owner):
             )  # fmt: skip
 
     def whole(self) -> Any:
-        """The VkDescriptorBufferInfo."""
+        """Returns the VkDescriptorBufferInfo of the whole buffer."""
         return lib.vkrope_buffer_whole(self._open().pointer)
 
 
@@ -208,7 +208,7 @@ _default_lock = threading.Lock()
 
 
 def default_device() -> Device:
-    """The best device, opened when it is first needed."""
+    """Returns the best device, opened on first use."""
     global _default
     with _default_lock:
         if _default is None or _default._handle is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arrays in device memory, with the shapes, strides and slices that numpy has."""
+"""Arrays in device memory, with shapes, strides and slices as in numpy."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class DeviceArray:
 
     @property
     def span(self) -> int:
-        """Elements from the first one to the last one, both included."""
+        """Number of elements from the first to the last, including both."""
         return 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides))
 
     def __getitem__(self, index: Any) -> DeviceArray:
-        """A view: integers, slices with positive steps, and an ellipsis, as in numpy."""
+        """Returns a view: integers, slices with positive steps, and an ellipsis, as in numpy."""
         parts = list(index) if isinstance(index, tuple) else [index]
         if Ellipsis in parts:
             at = parts.index(Ellipsis)
@@ -86,7 +86,7 @@ class DeviceArray:
         )
 
     def transpose(self, *axes: int) -> DeviceArray:
-        """A view with its axes in another order."""
+        """Returns a view with its axes in another order."""
         if sorted(axes) != list(range(self.ndim)):
             raise InvalidArgumentError(f"axes is {axes}: each of {self.ndim} axes must occur once")
         shape = tuple(self.shape[axis] for axis in axes)
@@ -94,7 +94,7 @@ class DeviceArray:
         return DeviceArray(self.device, self.buffer, self.dtype, shape, strides, self.offset)
 
     def _in_span(self, memory: np.ndarray) -> np.ndarray:
-        """This array's elements in a copy of its span on the host."""
+        """Returns this array's elements in a copy of its span on the host."""
         strides = [stride * self.dtype.itemsize for stride in self.strides]
         return np.lib.stride_tricks.as_strided(memory, self.shape, strides)
 
@@ -110,7 +110,7 @@ class DeviceArray:
                 f"of the shape {self.shape}"
             )
         memory = np.empty(self.span, self.dtype)
-        if not self._is_packed():  # what lies between the elements stays as it is
+        if not self._is_packed():  # the bytes between the elements must not change
             self.buffer.download(memory, self.offset * self.dtype.itemsize)
         view = self._in_span(memory)
         if self._is_packed() and values.flags.c_contiguous and view.flags.c_contiguous:

@@ -89,7 +89,7 @@ _by_code = {error.code: error for error in VkropeError.__subclasses__()}
 
 
 def error_of(code: int, what: str, vk_result: int) -> VkropeError:
-    """The exception for a result other than VKROPE_SUCCESS."""
+    """Returns the exception for a result other than VKROPE_SUCCESS."""
     if code in _by_code:
         return _by_code[code](what, vk_result)
     error = VkropeError(what, vk_result)  # a code of a later version

@@ -27,15 +27,15 @@ class HeadFormat:
     dtype_out: Any = None
     """of the output; None: the same"""
     head_dim: int = 0
-    """channels per head; 0: as the rotation says; of V, as K"""
+    """channels per head; 0: from the rotation; for V as K"""
     rotary_offset: Optional[int] = None
-    """first rotated channel; None: as the rotation says"""
+    """first rotated channel; None: from the rotation"""
     heads: Optional[int] = None
-    """heads of every run, 0: any number; None: as the rotation says, if the model has steps"""
+    """heads of every run, 0: any number; None: from the rotation, if the model has steps"""
 
 
 class Run(NamedTuple):
-    """What a run reports."""
+    """Result of a run."""
 
     nanoseconds: Optional[float]
     """device time of the run; None if the device has no timestamps"""
@@ -56,7 +56,7 @@ class Kernel(Owner):
         kernel.run(q=q_there, k=k_there, positions=4096)
 
     Args:
-        device:        where it runs
+        device:        the device that runs it
         rotation:      frequencies and pairs
         q, k, v:       format of each tensor: a HeadFormat or a dtype; None: the kernel does not
                        handle it. V is copied, never rotated
@@ -68,10 +68,10 @@ class Kernel(Owner):
         scatter_kv:     rows of K and V go to the slots of a paged cache
         pairing_out:   pairing of the output; None: the same. A different one needs outputs that
                        are not the inputs
-        two_parameter_sets: tokens from `first_set_tokens` of run() on take a second set of
+        two_parameter_sets: tokens from `first_set_tokens` of run() on use a second set of
                        weights: text and image tokens of a block with two streams
-        steps:         the kernel also takes the model's norms and scales, as the rotation has them
-                       from its file; False: your program does, or leaves them out
+        steps:         the kernel also applies the model's norms and scales that the rotation has
+                       from its file; False: it only rotates
 
     Raises:
         InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_kernel_create
@@ -146,7 +146,7 @@ class Kernel(Owner):
             )  # fmt: skip
 
     def close(self) -> None:
-        """Gives up the kernel and its table. Does nothing the second time."""
+        """Releases the kernel and its table. Does nothing the second time."""
         for name in ("_arena", "_table"):
             handle, _ = getattr(self, name, None), setattr(self, name, None)
             if handle is not None:
@@ -161,7 +161,7 @@ class Kernel(Owner):
         v: dict[str, np.ndarray] | None = None,
         second: dict[str, dict[str, np.ndarray]] | None = None,
     ) -> DeviceArray:
-        """The weights of the model's steps in device memory, for run(); one array a layer.
+        """Puts the weights of the model's steps into device memory, for run(); once per layer.
 
         Args:
             q, k, v:  arrays by name: "weight" and "norm_bias" of the norm, "bias"
@@ -229,12 +229,12 @@ class Kernel(Owner):
             slot_mapping:  with scatter_kv, int32 or int64 [batch, tokens] or [tokens]: page *
                            page_size + row; -1 skips the token
             parameters:    weights of the model's norms, from parameters(); required if it has any
-            first_set_tokens: with two_parameter_sets, tokens of each sequence that take the first
+            first_set_tokens: with two_parameter_sets, tokens of each sequence that use the first
                            set of weights, 1 to tokens - 1
             q_scale_tokens: float32 [batch, tokens]: factor of the queries of each token; required
                            if the model scales queries by position
             direction:     "forward" or "inverse"
-            gain:          what happens to the attention factor: "apply", "omit" or "divide_out"
+            gain:          treatment of the attention factor: "apply", "omit" or "divide_out"
 
         Raises:
             InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_record
@@ -310,7 +310,7 @@ class Kernel(Owner):
         return made
 
     def _submit(self, record: Any) -> float:
-        """Records and submits; the device time in nanoseconds, or -1."""
+        """Records and submits; returns the device time in nanoseconds, or -1."""
         handle, parent = self._open(), self.device._open()
         with parent.lock:
             record.angles = self._angles[0]
@@ -326,7 +326,7 @@ class Kernel(Owner):
                     lib.vkrope_device_submit, parent.pointer, record_into, ffi.NULL, nanoseconds
                 )
             except WaitTimeoutError:
-                # The device may still be using the pipelines: they are never destroyed.
+                # The device may still be using the pipelines, so that they are never destroyed.
                 for stuck in (handle, self._table, self._arena):
                     if stuck is not None:
                         stuck._users += 1
@@ -334,7 +334,7 @@ class Kernel(Owner):
             return nanoseconds[0]
 
     def _sets(self, handle: Handle, record: Any) -> Any:
-        """Descriptor sets for a call, on a device without push descriptors."""
+        """Creates descriptor sets for a call, on a device without push descriptors."""
         needed = ffi.new("uint64_t*")
         call(lib.vkrope_get_dispatches, handle.pointer, record, needed)
         if self._arena is not None:
@@ -388,7 +388,7 @@ def _is_int64(field: str, array: DeviceArray) -> bool:
 
 
 def _batch_and_tokens(tensors: dict[str, DeviceArray]) -> tuple[int, int]:
-    """The batch and tokens that all tensors of a call have."""
+    """Returns the batch and tokens of a call, which all its tensors must share."""
     found: dict[tuple[int, int], str] = {}
     for name, array in tensors.items():
         if array.ndim not in (3, 4):
@@ -422,7 +422,7 @@ def _tensor(name: str, array: DeviceArray) -> Any:
 
 
 def _cache(name: str, array: DeviceArray) -> Any:
-    """A paged cache has no tokens of its own: its strides are in vkrope_paged_cache."""
+    """Returns the tensor of a paged cache, whose strides are in vkrope_paged_cache."""
     made = _tensor(name, array)
     made.token_stride = made.batch_stride = 0
     return made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shared library: loaded, called, and its errors raised."""
+"""Loads the shared library, calls it, and raises its errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _declared = tuple(
 
 
 def _load() -> Any:
-    """The library of the wheel, or, where the package is installed without one, the system's."""
+    """Loads the library of the wheel or, if the package has none, of the system."""
     beside = Path(__file__).parent / "libvkrope.so"
     name = "libvkrope.so.{}.{}".format(*_declared)
     try:
@@ -29,7 +29,7 @@ lib = _load()
 
 
 def version() -> str:
-    """The version of the loaded library, "major.minor.patch"."""
+    """Returns the version of the loaded library, "major.minor.patch"."""
     number = lib.vkrope_version()
     return f"{number >> 22}.{number >> 12 & 0x3FF}.{number & 0xFFF}"
 
@@ -43,7 +43,7 @@ if tuple(int(part) for part in version().split(".")[:2]) != _declared[:2]:
 
 
 def call(function: Callable[..., int], *arguments: Any) -> None:
-    """Calls a function whose last parameter is the vkrope_error, and raises that."""
+    """Calls a function whose last parameter is a vkrope_error, and raises the error."""
     error = ffi.new("vkrope_error*")
     code = function(*arguments, error)
     if code != lib.VKROPE_SUCCESS:
@@ -51,7 +51,7 @@ def call(function: Callable[..., int], *arguments: Any) -> None:
 
 
 def new_struct(name: str, **fields: Any) -> Any:
-    """A struct. What a field points to must be kept alive by the caller."""
+    """Returns a struct. The caller keeps alive the data that its fields point to."""
     made = ffi.new(f"{name}*")
     for field, value in fields.items():
         set_field(made, field, value)
@@ -67,22 +67,22 @@ def set_field(struct: Any, field: str, value: Any) -> None:
 
 
 def filled(name: str, function: Callable[..., int], *arguments: Any) -> Any:
-    """A struct that a function fills."""
+    """Returns a struct that a function fills."""
     made = new_struct(name)
     call(function, *arguments, made)
     return made
 
 
 def text(of: Any) -> str:
-    """A string of C."""
+    """Converts a C string."""
     return ffi.string(of).decode("utf-8", "replace")
 
 
 class Handle:
     """An object of the library, which is destroyed once nothing refers to it or is made with it.
 
-    Objects that were made with a device share its lock, because a device belongs to one thread at
-    a time, and keep it alive, in whatever order Python collects them.
+    Objects created with a device share its lock, because a device belongs to one thread at a time,
+    and keep it alive, in whatever order Python collects them.
     """
 
     def __init__(self, pointer: Any, destroy: Callable[[Any], None], parent: Handle | None = None):
@@ -91,7 +91,7 @@ class Handle:
         self._destroy = destroy
         self._parent = parent
         self._users = 1
-        self.kept: Any = None  # what the library refers to as long as the object lives
+        self.kept: Any = None  # data that the library refers to as long as the object lives
         if parent:
             with self.lock:
                 parent._users += 1
@@ -125,7 +125,7 @@ class Owner:
     _handle: Handle | None = None
 
     def close(self) -> None:
-        """Gives up the object. Does nothing the second time."""
+        """Releases the object. Does nothing the second time."""
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.release()

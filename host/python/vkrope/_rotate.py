@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rotation of numpy arrays in one call."""
+"""Rotates numpy arrays in one call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._words import angle_sources, gains, layouts
 
 
 class Rotated(NamedTuple):
-    """What rotate() returns; None for a tensor that was not given."""
+    """Result of rotate(); None for a tensor that was not passed."""
 
     q: Optional[np.ndarray]
     k: Optional[np.ndarray]
@@ -26,7 +26,7 @@ class Rotated(NamedTuple):
 
 
 class _Tensor:
-    """One tensor of a call: its rows as [batch, tokens, heads, head_dim], and where they go."""
+    """One tensor of a call: its rows as [batch, tokens, heads, head_dim], and their destination."""
 
     def __init__(self, name: str, array: Any, out: Any, layout: Layout) -> None:
         self.name = name
@@ -44,13 +44,13 @@ class _Tensor:
                 raise InvalidArgumentError(f"out_{name} is read-only: the result is stored there")
 
     def target(self, order: str) -> np.ndarray:
-        """Memory for the result in this order: the caller's, if its rows are in this order."""
+        """Returns memory for the result in this order: the caller's, if it has this order."""
         if self.out_rows is not None and _arrays.is_in_order(self.out_rows, order):
             return self.out_rows
         return _arrays.empty_rows(self.rows, order)
 
     def finish(self, result: np.ndarray, layout: Layout) -> np.ndarray:
-        """The result as the caller's array."""
+        """Returns the result as the caller's array."""
         if self.out_rows is None:
             return _arrays.from_rows(result, layout)
         if result is not self.out_rows:
@@ -88,7 +88,7 @@ def _rotation_of(
 
 
 def _with_gain(rotation: RopeParams, gain: str) -> RopeParams:
-    """A table with the wanted factor has no further rounding."""
+    """Returns the rotation with its gain applied to the factor, which adds no rounding."""
     number = gains.number("gain", gain)
     factor = rotation.attention_factor
     if number == lib.VKROPE_GAIN_APPLY or factor == 1:
@@ -99,7 +99,7 @@ def _with_gain(rotation: RopeParams, gain: str) -> RopeParams:
 
 
 def _set_positions(shape: Any, positions: np.ndarray) -> None:
-    """Points the shape at positions of [tokens], [batch, tokens] or [axes, batch, tokens]."""
+    """Sets the shape's positions: [tokens], [batch, tokens] or [axes, batch, tokens]."""
     batch, tokens = shape.batch, shape.tokens
     fits = {1: (tokens,), 2: (batch, tokens), 3: (*positions.shape[:1], batch, tokens)}
     if fits.get(positions.ndim) != positions.shape:
@@ -150,11 +150,11 @@ def rotate(
     out_v: np.ndarray | None = None,
     device: Device | None = None,
 ) -> Rotated:
-    """Rotates query and key tensors on a device and takes the value tensor along, bit for bit.
+    """Rotates query and key tensors on a device, and copies the value tensor bit for bit.
 
     Arrays go to the device and back without a copy on the host if their memory is in the order
     bshd, bhsd or sbhd without gaps, whatever the order of their axes: a transposed view of such
-    memory is taken as it is. Results lie in memory as most of the inputs do.
+    memory needs no copy. Results have the memory order of most of the inputs.
 
     Args:
         q, k, v:         [batch, tokens, heads, head_dim], or as `layout` says; float32, float16,
@@ -168,7 +168,7 @@ def rotate(
         pairing:         "half_split" or "interleaved", instead of the rotation's
         layout:          order of the axes: "bshd", "bhsd", "sbhd" or "thd" (packed tokens)
         inverse:         rotate back (the gradient)
-        gain:            what happens to the attention factor: "apply", "omit" or "divide_out"
+        gain:            treatment of the attention factor: "apply", "omit" or "divide_out"
         angles:          "automatic", "factored_texture", "computed", "direct_texture" or
                          "direct_buffer"
         out_q, ...:      arrays for the results, which may be the inputs
@@ -177,7 +177,7 @@ def rotate(
     Raises:
         InvalidArgumentError:  a value or shape that breaks a rule
         LimitExceededError:    tensors or a table that are too large for the device
-        NotSupportedError:     what this version or the device does not support
+        NotSupportedError:     this version or the device does not support the operation
         NoDeviceError:         there is no suitable device
     """
     given = {"q": (q, out_q), "k": (k, out_k), "v": (v, out_v)}
@@ -229,12 +229,12 @@ def rotate(
 
 
 def _memory_of(rows: np.ndarray | None, order: str) -> np.ndarray | None:
-    """A view of rows in memory order, which is in one piece."""
+    """Returns a contiguous view of rows in memory order."""
     return None if rows is None else rows.transpose(_arrays._orders[order])
 
 
 def _pointer(array: np.ndarray | None) -> Any:
-    """The address of an array in one piece; its type is no matter, only its bytes."""
+    """Returns the address of a contiguous array, whatever its type."""
     if array is None or array.size == 0:
         return ffi.NULL
     return ffi.from_buffer(array.view(np.uint8))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""RoPE parameters of a model: frequencies, factors, and which channels form pairs."""
+"""RoPE parameters of a model: frequencies, factors, pairing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ._library import call, lib, new_struct, set_field, text
 from ._words import angle_sources, pairings, precisions, section_orders
 
 Model = Union[str, "os.PathLike[str]", Mapping[str, Any]]
-"""A path of a config.json (Hugging Face) or GGUF file, or the content of a config.json."""
+"""Path of a config.json (Hugging Face) or GGUF file, or the content of a config.json."""
 
 
 @dataclass(frozen=True)
 class Sections:
-    """Which axis rotates which pairs, if tokens have a position on each of several axes."""
+    """Assignment of pairs to axes, if tokens have a position on each of several axes."""
 
     order: str
     """ "sequential" (Qwen2-VL, vision), "interleaved" (Qwen3-VL) or "sum" (Mochi): every pair
-    turns by the sum over all axes"""
+    rotates by the sum over all axes"""
     pairs: tuple[int, ...]
     """pairs of each section: one section an axis, 2 to 8; a sum: a 0 for each axis"""
     leftover_axis: int = 0
-    """interleaved only"""
+    """interleaved: axis of the remaining pairs"""
 
 
 class RopeParams:
@@ -47,12 +47,12 @@ class RopeParams:
         windows:           (offset, rotary_dim) of up to 4 windows of a row, ascending; pairs are
                            formed within each, and offsets count from the rotary offset. Empty: one
                            window
-        sections:          which axis rotates which pairs; None: one position per token
+        sections:          assignment of pairs to axes; None: one position per token
         precision:         "exact", or "float32", the angles that Hugging Face transformers computes
-        base:              of the unscaled frequencies; 0: unknown
+        base:              base of the unscaled frequencies; 0: unknown
         phase:             [rotary_dim / 2] or [head_groups, rotary_dim / 2] radians that are added
                            to the angles; None: none
-        head_groups:       groups of consecutive heads with frequencies of their own
+        head_groups:       groups of consecutive heads, each with its own frequencies
 
     Raises:
         InvalidArgumentError: a number is outside its range
@@ -110,14 +110,14 @@ class RopeParams:
 
     @classmethod
     def _of(cls, params: Any, kept: Any) -> RopeParams:
-        """`kept` owns what `params`, a vkrope_rope_params, points to."""
+        """Wraps a vkrope_rope_params; `kept` owns the data that it points to."""
         made = cls.__new__(cls)
         made._params, made._kept = params, kept
         return made
 
     def replace(self, **changes: Any) -> RopeParams:
-        """A copy with other values of `pairing`, `head_dim`, `attention_factor`, `precision`,
-        `q_rotary_offset`, `k_rotary_offset`, `windows` or `sections`."""
+        """Returns a copy with other values of `pairing`, `head_dim`, `attention_factor`,
+        `precision`, `q_rotary_offset`, `k_rotary_offset`, `windows` or `sections`."""
         info = ffi.new("vkrope_rope_params*", self._params[0])
         for name, value in changes.items():
             if name in ("pairing", "precision"):
@@ -159,7 +159,7 @@ class RopeParams:
 
     @property
     def head_groups(self) -> int:
-        """Groups of consecutive heads with frequencies of their own."""
+        """Groups of consecutive heads, each with its own frequencies."""
         return self._params.head_groups
 
     @property
@@ -169,12 +169,12 @@ class RopeParams:
 
     @property
     def pairing(self) -> str:
-        """ "half_split" or "interleaved": which channels form pairs."""
+        """ "half_split" or "interleaved": the channels of a pair."""
         return pairings.word(self._params.pairing)
 
     @property
     def precision(self) -> str:
-        """ "exact" or "float32": how angles are computed."""
+        """ "exact" or "float32": precision of the angles."""
         return precisions.word(self._params.precision)
 
     @property
@@ -224,7 +224,7 @@ class RopeParams:
 
     @property
     def max_position(self) -> int:
-        """Positions that the model was made for; 0: unknown."""
+        """Positions that the model was trained for; 0: unknown."""
         return self._params.max_position
 
     @property
@@ -234,19 +234,19 @@ class RopeParams:
 
     @property
     def rope_type(self) -> str:
-        """The name that the model gives its scaling."""
+        """Name of the scaling in the model's file."""
         name = self._params.rope_type
         return text(name) if name != ffi.NULL else "default"
 
     @property
     def warnings(self) -> list[str]:
-        """What was ignored or assumed while reading the model."""
+        """Values that were ignored or assumed while reading the model."""
         info = self._params
         return [text(info.warnings[index]) for index in range(info.warning_count)]
 
     @property
     def sections(self) -> Sections | None:
-        """Which axis rotates which pairs; None: one position per token."""
+        """Assignment of pairs to axes; None: one position per token."""
         of = self._params.sections
         if of.axes == 0:
             return None
@@ -264,7 +264,7 @@ class RopeParams:
 
 
 def _check(params: Any) -> None:
-    """Arrays have the numbers that the other fields ask for."""
+    """Checks that arrays have the sizes that the other fields require."""
     summed = params.sections.axes if params.sections.order == lib.VKROPE_SECTIONS_SUM else 1
     phases = params.rotary_dim // 2 * (params.head_groups or 1)
     for name, count, right in (
@@ -339,7 +339,7 @@ def frequencies(
         InvalidArgumentError:  the model does not have what the query selects
     """
     query = new_struct("vkrope_model_query", seq_len=seq_len)
-    kept = []  # what the query points to
+    kept = []  # data that the query points to
     if layer_type is not None:
         kept.append(ffi.new("char[]", layer_type.encode()))
         query.layer_type = kept[-1]
@@ -375,7 +375,7 @@ def error_bound(source: str, attention_factor: float = 1.0) -> float:
 
     Args:
         source:            "factored_texture", "computed", "direct_texture" or "direct_buffer"
-        attention_factor:  of the rotation
+        attention_factor:  attention factor of the rotation
     """
     number = angle_sources.number("source", source)
     return lib.vkrope_error_bound(number, attention_factor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The words that stand for the enumerators of vkrope.h: their names, in lower case."""
+"""Words for the enumerators of vkrope.h: their names in lower case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Words:
         self._numbers = {
             name[len(prefix) :].lower(): number
             for name, number in sorted(relements.items(), key=lambda item: item[1])
-            if name != "VKROPE_PAIRING_NONE"  # what None stands for
+            if name != "VKROPE_PAIRING_NONE"  # None stands for this enumerator
         }
         self._words = {number: word for word, number in self._numbers.items()}
 
@@ -23,13 +23,13 @@ class Words:
         return iter(self._numbers)
 
     def number(self, field: str, word: str) -> int:
-        """The enumerator; `field` is what the error names."""
+        """Returns the enumerator; the error names `field`."""
         if isinstance(word, str) and word in self._numbers:
             return self._numbers[word]
         raise InvalidArgumentError(f"{field} is {word!r}: it must be one of {', '.join(self)}")
 
     def word(self, number: int) -> str:
-        """The word; a number of a later version stands for itself."""
+        """Returns the word; for an unknown number of a later version, the number as text."""
         return self._words.get(number, str(number))
 
 
