@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What an application needs: libraries, headers, the GLSL files, and a package that
-# find_package(vkrope) finds.
+# Installs files for applications: libraries, headers, the GLSL files, and a package for
+# find_package(vkrope).
 include(CMakePackageConfigHelpers)
 get_property(tiers GLOBAL PROPERTY VKROPE_TIERS)
 # Components, for packages: runtime (the shared library), development, tools.
@@ -10,7 +10,7 @@ install(TARGETS ${tiers} EXPORT vkropeTargets
 set(headers version.h vkrope.h vkrope.hpp)
 list(TRANSFORM headers PREPEND include/vkrope/)
 install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vkrope)
-# Every .glsl file: one that includes another must find it.
+# Installs every .glsl file, because they include each other.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/shaders/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vkrope/shaders
         FILES_MATCHING PATTERN "*.glsl" PATTERN "interface.h")
 install(EXPORT vkropeTargets NAMESPACE vkrope:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)
@@ -22,7 +22,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/vkropeConfig.cmake
     ${PROJECT_BINARY_DIR}/vkropeConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vkrope)
-# For pkg-config: the shared library of the C interface, and the static one of C++.
+# Files of pkg-config: for the shared library of the C interface, and for the static library of C++.
 file(RELATIVE_PATH relative_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(packages vkrope-kernel)
 if(TARGET vkrope_c)

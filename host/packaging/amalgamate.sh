@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # amalgamate.sh SOURCE BUILD FOLDER: writes the form to copy into a project: vkrope.h, vkrope.hpp
-# and vkrope.cpp, which is frequencies and kernel with the SPIR-V inside. BUILD has it packed.
+# and vkrope.cpp, which contains frequencies and kernel with their SPIR-V. BUILD has the packed
+# SPIR-V.
 set -eu
 source=$1 build=$2 folder=$3
 mkdir -p "$folder"
@@ -14,7 +15,7 @@ license() {
     echo "// vkrope $version: rotary position embedding on Vulkan, in a form to copy."
     sed 's|^|// |; s| *$||' "$source/LICENSE"
 }
-# Opens and closes the namespace that the including build may ask for.
+# Opens and closes the namespace of VKROPE_NAMESPACE, if it is defined.
 opening='#ifdef VKROPE_NAMESPACE
 namespace VKROPE_NAMESPACE {
 #endif'
@@ -22,7 +23,7 @@ closing='#ifdef VKROPE_NAMESPACE
 }  // namespace VKROPE_NAMESPACE
 #endif'
 
-# The functions are in the caller's namespace, or have C linkage.
+# The functions are in that namespace, or have C linkage.
 awk -v version="$source/host/include/vkrope/version.h" '
     /^#include "vkrope\/version.h"$/ {
         print "#ifndef VKROPE_STATIC\n#define VKROPE_STATIC\n#endif"
@@ -53,7 +54,7 @@ awk -v names="$scratch/names" '
         print "namespace spv {"
     }
     /^enum (Op|Capability|Decoration|ExecutionMode|StorageClass) \{/ {
-        print $1, $2, ": unsigned {"  # so that every number is a value
+        print $1, $2, ": unsigned {"  # so that every number is a valid value
         inside = 1
         next
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# For programs in C: what engines link, and, where all tiers are built, a shared library of
-# everything.
+# Defines the libraries for programs in C: the static one for engines and, if all tiers are built, a
+# shared library of everything.
 add_library(vkrope_c_static INTERFACE)
 add_library(vkrope::c_static ALIAS vkrope_c_static)
 set_target_properties(vkrope_c_static PROPERTIES EXPORT_NAME c_static)
@@ -17,8 +17,9 @@ if(NOT TARGET vkrope_model OR NOT TARGET vkrope_runtime)
     return()
 endif()
 
-# What defines functions of vkrope.h once more, with functions that a shared library exports: the
-# static tiers hide them, so that two programs with vkrope in one process keep apart.
+# Compiles the files that define functions of vkrope.h again, with exported functions, for the
+# shared library. The static tiers hide these functions, so that two copies of vkrope in one process
+# do not clash.
 function(vkrope_exported name)
     set(sources ${ARGN})
     list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/host/)
@@ -55,14 +56,14 @@ set_target_properties(vkrope_c PROPERTIES LINKER_LANGUAGE CXX
 target_include_directories(vkrope_c
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/host/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# All that the tiers are made of goes into the library; its user links nothing but it.
+# The library contains all tiers; users link nothing else.
 target_link_libraries(vkrope_c PUBLIC Vulkan::Headers
     PRIVATE $<BUILD_INTERFACE:vkrope_build_flags> $<BUILD_INTERFACE:vkrope_model>
     ${CMAKE_DL_LIBS})
 set_property(GLOBAL APPEND PROPERTY VKROPE_TIERS vkrope_c)
 if(UNIX AND NOT APPLE)
-    # CMake writes a $ of a path in link options so that Ninja's shell loses it: the path is
-    # relative to where the linker runs.
+    # Ninja's shell would lose a $ in the path of a link option, so the path is relative to the
+    # folder in which the linker runs.
     configure_file(packaging/exports.map exports.map COPYONLY)
     set(map exports.map)
     if(CMAKE_GENERATOR MATCHES Ninja)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# ./dev install, amalgamate, wheel and package: builds the release and puts it where others use it.
-# ./dev sources this file and provides its functions.
+# Implements ./dev install, amalgamate, wheel and package: builds the release and installs or packs
+# it. ./dev sources this file and provides its functions.
 # shellcheck shell=sh
 
 install_to() {

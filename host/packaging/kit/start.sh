@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The beginning of each command of the kit, which sources it with `kit` as the kit's folder. Sets
+# Starts each command of the kit, which sources this file with `kit` set to the kit's folder. Sets
 # `bin`, the folder of the programs.
 # shellcheck shell=sh disable=SC2034,SC2154 # the variables are for and of those who source it
 bin=$kit/lib/bin
@@ -19,7 +19,7 @@ found=${libc#glibc }
 [ "$(printf '%s\n%s\n' "$needed" "$found" | sort -V | head -n 1)" = "$needed" ] ||
     refuse "this kit needs glibc $needed or newer; this system has $found"
 
-# The system's Vulkan loader knows where its drivers are, so it goes first.
+# The system's Vulkan loader takes precedence, because it finds the system's drivers.
 has_loader() {
     for ldconfig in ldconfig /sbin/ldconfig /usr/sbin/ldconfig; do
         ! $ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1 ' || return 0

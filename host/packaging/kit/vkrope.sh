@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The command vkrope with these arguments (--help).
+# Runs the command vkrope with these arguments (--help).
 set -eu
 kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=host/packaging/kit/start.sh
