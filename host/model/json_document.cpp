@@ -27,7 +27,7 @@ std::string printable(std::string text) {
     return text;
 }
 
-/// Reads the events of a document and refuses what json::parse would accept silently.
+/// Reads the events of a document and rejects documents that json::parse would accept silently.
 class StrictReader : public json::json_sax_t {
    public:
     bool null() override { return count(); }

@@ -199,7 +199,8 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
         }
         if (all.empty() && rule == LayerRule::local_base) {
             warnings.push_back(
-                "ignored the base of local layers: no key layer_types says which layers those are");
+                "ignored the base of local layers: there is no key layer_types that lists these "
+                "layers");
         }
         return {all.empty() ? std::string() : all[0], true};
     }

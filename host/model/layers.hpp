@@ -82,7 +82,8 @@ struct Layers {
     std::vector<std::string> still;      ///< layer types without a rotating layer
     /// Types that a query may select in addition to those of layers.
     std::vector<std::string> beside;
-    std::vector<std::string> ignored;   ///< warnings of keys that contradict what overrides them
+    /// Warnings about keys that contradict a key with precedence.
+    std::vector<std::string> ignored;
     bool without_rope_is_full = false;  ///< layers without RoPE are full attention: Llama 4
 
     /// Returns the kind that the query selects; if it selects none, the most likely one, with a

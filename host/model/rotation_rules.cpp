@@ -91,7 +91,8 @@ void add_axis(RopeParams& rotation, std::uint32_t width, double base, double fac
 
 void warn_of_length(RopeParams& rotation, std::uint64_t seq_len) {
     if (rotation.max_position != 0 && seq_len > rotation.max_position) {
-        warn(rotation, "seq_len is {}: the model was made for {}", seq_len, rotation.max_position);
+        warn(rotation, "seq_len is {}: the model was trained for {}", seq_len,
+             rotation.max_position);
     }
 }
 

@@ -140,14 +140,14 @@ constexpr Refusal unsupported[] = {
     {"clip", no_language_model},
     {"cohere2moe",
      "its first dense layers rotate whatever their type, which no layer type selects"},
-    {"deepseek41", "llama.cpp does not run it yet, so which layers have which base is not known"},
+    {"deepseek41", "llama.cpp does not run it yet, so that the base of each layer is not known"},
     {"dflash", draft},
-    {"dots3note", "its sliding layers have latent rows of their own width, which are not read"},
+    {"dots3note", "its sliding layers have latent rows of another width, which are not read"},
     {"eagle3", draft},
     {"falcon-ocr", learned},
     {"falcon_ocr", learned},
     {"gemma4-assistant", draft},
-    {"gigachat35", "which channels form a pair is not known"},
+    {"gigachat35", "the pairing is not known"},
     {"wavtokenizer-dec", no_language_model},
 };
 

@@ -38,9 +38,9 @@ struct GgufArchitecture {
     double yarn_log_unit = 1;      ///< unit of rope.scaling.yarn_log_multiplier
     bool yarn_in_softmax = false;  ///< that multiplier also scales the softmax
     bool rounds_yarn = false;  ///< llama.cpp rounds the range of YaRN, the model's code does not
-    bool softmax_differs = false;    ///< readers disagree on what YaRN does to its softmax
+    bool softmax_differs = false;    ///< readers disagree on YaRN's effect on its softmax
     double yarn_beta_fast = 32;      ///< default if the file does not have it
-    bool finetuned_is_rope = false;  ///< rope.scaling.finetuned says whether there is RoPE at all
+    bool finetuned_is_rope = false;  ///< rope.scaling.finetuned false: the model has no RoPE
     LayerPattern layers = {};
     /// Has sliding layers only if attention.sliding_window is above 0.
     bool window_decides = false;
@@ -50,7 +50,7 @@ struct GgufArchitecture {
     std::uint32_t linear_period =
         0;  ///< all but the last layer of a period are not softmax attention; 0: all layers are
     std::uint32_t no_rope_interval = 0;  ///< every n-th layer has no RoPE; 0: all layers have RoPE
-    bool rope_pattern = false;  ///< attention.rope_pattern, if given, says which layers have RoPE
+    bool rope_pattern = false;  ///< attention.rope_pattern, if present, lists the layers with RoPE
     bool half_on_full = false;  ///< full-attention layers rotate half of rope.dimension_count
     std::uint32_t alibi_layer_count =
         0;  ///< a model with this many layers has ALiBi instead; 0: none has

@@ -109,7 +109,7 @@ class GgufLayerTypes {
 
     void compress(std::vector<std::string>& types) {
         const Field field = keys_.required("attention.compress_ratios",
-                                           "it says which layers have which base");
+                                           "it selects the base of each layer");
         const std::vector<std::uint64_t> ratios = whole_numbers(field, 0, 128);
         if (ratios.size() < count_) {
             require_one_a_layer(field, ratios.size(), count_);
@@ -125,7 +125,7 @@ class GgufLayerTypes {
 
     void slide(std::vector<std::string>& types) {
         std::uint64_t period = architecture_.layers.period;
-        std::vector<std::uint64_t> slides;  // of each layer
+        std::vector<std::uint64_t> slides;  // for each layer
         if (const Field pattern = keys_.find("attention.sliding_window_pattern")) {
             if (pattern.is_list()) {
                 slides = one_a_layer(pattern, 1);
@@ -133,7 +133,8 @@ class GgufLayerTypes {
                 period = whole_number(pattern, 0, max_gguf_layers);  // 0: all layers slide
             }
         } else if (period == 0) {
-            invalid_data("{} is missing: it says which layers use a sliding window", pattern.name);
+            invalid_data("{} is missing: it selects the layers with a sliding window",
+                         pattern.name);
         }
         for (std::uint64_t layer = 0; layer < count_; ++layer) {
             const std::uint64_t full_in_period = architecture_.layers.full_first ? 0 : period - 1;

@@ -88,14 +88,14 @@ class GgufImport {
         if (number != 0) {
             not_supported(
                 "split.no is {} and split.count is {}: the first part of a split file has the "
-                "metadata; give that part, and from_gguf_file() reads the others beside it",
+                "metadata; open that part, and from_gguf_file() reads the others beside it",
                 number, count);
         }
         if (count > file_.parts_read()) {
             if (!file_.has_tensors()) {
                 not_supported(
                     "split.count is {} and the first part has no tensors, which may scale the "
-                    "frequencies: give it by its name, with the other parts beside it",
+                    "frequencies: open it by its name, with the other parts beside it",
                     count);
             }
             warn(rotation_,
@@ -120,12 +120,12 @@ class GgufImport {
             row_.latent = says_latent();
             warn(rotation_,
                  "general.architecture \"{}\" is unknown: assuming the requested pairing, and that "
-                 "layers differ only as its keys say; whether Q and K have norms is not known",
+                 "layers differ only as in its keys; whether Q and K have norms is not known",
                  shown_key(name_));
         } else {
             not_supported(
-                "general.architecture is \"{}\", which is unknown, and so is its pairing: give a "
-                "pairing to read it anyway",
+                "general.architecture is \"{}\", which is unknown, and so is its pairing: "
+                "give a pairing to read the file anyway",
                 shown_key(name_));
         }
         const Field finetuned = keys_.find(
@@ -204,10 +204,10 @@ class GgufImport {
         Field row = numbers_.of_asked(keys_.find("attention.key_length_mla"));
         if (!row || whole_number(row, 0, max_head_dim) == 0) {
             row = numbers_.of_asked(keys_.required("attention.key_length",
-                                                   "it says where the window of a query begins"));
+                                                   "it is the offset of the window of a query"));
         }
         const Field rank = numbers_.of_asked(
-            keys_.required("attention.kv_lora_rank", "it says where the window of a key begins"));
+            keys_.required("attention.kv_lora_rank", "it is the offset of the window of a key"));
         const std::uint64_t width = whole_number(row, 2, max_head_dim);
         const std::uint64_t turns = whole_number(count, 2, max_head_dim);
         if (turns % 2 != 0 || turns > width) {
@@ -297,7 +297,7 @@ class GgufImport {
             std::string because;
             if (says == Says::norm && norms) {
                 because = ", which is " + shown(field) +
-                          ": the norms of Q and K are those that the tensors say";
+                          ": the norms of Q and K are those of the tensors";
             } else if (says == Says::norm) {
                 rotation_.ops.norms_known = false;
                 because = ", which is " + shown(field) +
@@ -320,8 +320,8 @@ class GgufImport {
         }
         if (!row_.known() && row_.latent && rotation_.rope_type == "yarn") {
             warn(rotation_,
-                 "general.architecture \"{}\" is unknown: whether YaRN scales its softmax too is "
-                 "not known: it is left out",
+                 "general.architecture \"{}\" is unknown: whether YaRN also scales its softmax is "
+                 "not known: that is left out",
                  shown_key(name_));
         }
     }

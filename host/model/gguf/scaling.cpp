@@ -246,11 +246,12 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     const Field field = keys.find("rope.dimension_sections");
     if (architecture.sections == GgufSections::none) {
         if (field) {
-            warn(rotation, "ignored key {}: {}", field.name,
-                 architecture.known()
-                     ? "tokens of this architecture have one position"
-                     : "how an architecture that is unknown uses it is not known: one position a "
-                       "token is read");
+            warn(
+                rotation, "ignored key {}: {}", field.name,
+                architecture.known()
+                    ? "tokens of this architecture have one position"
+                    : "its meaning in an unknown architecture is not known: one position per token "
+                      "is assumed");
         }
         return;
     }
@@ -284,7 +285,7 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
     std::copy(widths.begin(), widths.end(), sections.pairs);
     sections.axes = sections.pairs[3] == 0 ? 3 : 4;
     if (!pairing_is_asked_for) {
-        rotation.pairing = VKROPE_HALF_SPLIT;  // whatever the pairing is without sections
+        rotation.pairing = VKROPE_HALF_SPLIT;  // the pairing without sections does not matter
     }
     if (architecture.sections_interleaved) {
         interleave(rotation);

@@ -38,8 +38,8 @@ void require_known(const Scope& scope, const Names& known) {
     for (const auto& [key, value] : scope.object->items()) {
         if (!value.is_null() && !contains(known, key)) {
             not_supported(
-                "{}{} is {}: it is not known in the params.json of an original checkpoint, which "
-                "dim without model_type says this is, and whose other rules are in code; give the "
+                "{}{} is {}: it is not known in the params.json of an original checkpoint (a file "
+                "with dim and without model_type), whose other rules are in code; use the "
                 "config.json of the converted model",
                 scope.prefix, shown_key(key), shown(value));
         }
@@ -66,11 +66,11 @@ class CheckpointImport {
         yarn();
         query_scale();
         require_usable(rotation_, rotation_.inv_freq.size(), rotation_.base, "rope_theta");
-        warn(
-            rotation_,
-            "dim, and no model_type of a class, say that this is the params.json of an original "
-            "checkpoint, whose pairing is that of its own weights; whether it has norms of Q and K "
-            "is not known");
+        warn(rotation_,
+             "the file has dim and no model_type of a class: assuming the params.json of an "
+             "original "
+             "checkpoint, with the pairing of its own weights; whether it has norms of Q and K is "
+             "not known");
         return std::move(rotation_);
     }
 
@@ -80,7 +80,7 @@ class CheckpointImport {
         const Field scaled = find({scope_}, {"use_scaled_rope"});
         if (scaled && truth(scaled)) {
             not_supported(
-                "{}: the factor is in Meta's code, 8 or 32, and not in the file; give the "
+                "{}: the factor is in Meta's code, 8 or 32, and not in the file; use the "
                 "config.json of the converted model",
                 stated(scaled));
         }

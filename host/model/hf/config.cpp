@@ -31,23 +31,24 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
                      "is_neox_style", "rope_is_neox_style"});
     if (type.name == nullptr && !field && other) {
         not_supported(
-            "{}: it says which channels form a pair, which is not read for a model_type that is "
-            "not known: give a pairing to read it anyway",
+            "{}: it selects the channels of a pair, but is not read for an unknown model_type; "
+            "give a pairing to read the file anyway",
             stated(other));
     }
     const bool latent_by_class = type.latent.qk_rope_head_dim != 0;
     // Classes with latent attention have either pairing, most of them interleaved.
     if (latent && !latent_by_class && !field) {
         not_supported(
-            "model_type {} is not known to have latent attention, which qk_rope_head_dim says, so "
-            "which channels form a pair is not known: give a pairing to read it anyway",
+            "model_type {} is not known to have latent attention, but qk_rope_head_dim means it, "
+            "so "
+            "that the pairing is not known; give a pairing to read the file anyway",
             source.shown_type());
     }
     // DeepSeek's classes have both pairings and the key selects one; other classes have only one.
     if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
         source.name != "nomic_bert") {
         invalid_data(
-            "{}: contradicts the pairing of model_type {}; give a pairing to read it anyway",
+            "{}: contradicts the pairing of model_type {}; give a pairing to read the file anyway",
             stated(field), type.name);
     }
     return wanted;
@@ -121,8 +122,8 @@ double rope_theta(const Source& source, Warnings& warnings) {
 }
 
 void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
-    // The first Qwen was trained with seq_length; its max_position_embeddings is the length
-    // that scaling reaches.
+    // The first Qwen was trained with seq_length; its max_position_embeddings is the length that it
+    // reaches with scaling.
     const bool trained = source.type.grows_by_doubling &&
                          find_first(source.top, {"use_dynamic_ntk"});
     const Field field = trained ? find_first(source.top, {"seq_length", "max_position_embeddings"})

@@ -229,7 +229,7 @@ class DenoiserImport {
         const Denoiser* found = find_row(denoisers, wanted);
         if (found == nullptr) {
             not_supported(
-                "{}: it is unknown; the transformer of a pipeline has a config.json of its own",
+                "{}: it is unknown; the transformer of a pipeline has its own config.json",
                 stated(name_));
         }
         return *found;

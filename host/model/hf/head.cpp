@@ -115,7 +115,7 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     head.head_dim = width(rope, "qk_rope_head_dim", 2, source.type.latent.qk_rope_head_dim);
     const Field nope = find(source.top, {"qk_nope_head_dim"});
     if (!nope && source.type.latent.qk_nope_head_dim == 0) {
-        invalid_data("qk_nope_head_dim is missing: it says where the window of a query begins");
+        invalid_data("qk_nope_head_dim is missing: it is the offset of the window of a query");
     }
     head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.type.latent.qk_nope_head_dim);
     head.k_rotary_offset = width(find(source.top, {"kv_lora_rank"}), "kv_lora_rank", 0,
@@ -220,9 +220,9 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
             "they must agree",
             stated(factor), window.rotary_dim, row);
     }
-    ignore(factor, of_row ? "it says of a query row of " + std::to_string(row) +
-                                " what qk_rope_head_dim does"
-                          : "it is of other rows than those with latent attention");
+    ignore(factor, of_row ? "for a query row of " + std::to_string(row) +
+                                " it means the same as qk_rope_head_dim"
+                          : "it is for other rows than those with latent attention");
 }
 
 /// Checks keys against a proportional rotation. Its window is the whole head; the slower pairs do
@@ -332,10 +332,10 @@ RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::str
         const std::uint32_t product = partial(head.head_dim, factor);
         if (given && product != window.rotary_dim) {
             if (!explained(source, head.head_dim, shares_of(source, factor), window.rotary_dim)) {
-                invalid_data("{} is {} but {} asks for {}: they must agree", given.name,
+                invalid_data("{} is {} but {} requires {}: they must agree", given.name,
                              window.rotary_dim, factor.name, product);
             }
-            warn(warnings, "ignored key {}: it is of other layers; {} is read", stated(given),
+            warn(warnings, "ignored key {}: it is for other layers; {} is read", stated(given),
                  factor.name);
         }
         window.rotary_dim = product;

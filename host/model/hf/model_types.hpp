@@ -118,7 +118,7 @@ struct ModelType {
     bool tail_window = false;    ///< the rotated channels are the last of the head: DeepSeek V4
     /// Pairing of the indexer of its sparse attention, if any.
     std::optional<Pairing> indexer = {};
-    bool softmax_differs = false;        ///< readers disagree on what YaRN does to its softmax
+    bool softmax_differs = false;        ///< readers disagree on YaRN's effect on its softmax
     bool custom_scales_nothing = false;  ///< its rope_type custom is default: HunyuanImage 3
     NormRule norms = {};
     bool clips = false;  ///< clip_qkv clamps Q, K and V

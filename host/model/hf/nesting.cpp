@@ -248,7 +248,7 @@ bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
         }
         norms = norms || says == Says::norm;
         warn(warnings, "ignored key {}{}", name,
-             (says == Says::norm ? ": norms of Q and K that it says are not read" : ""));
+             (says == Says::norm ? ": it names norms of Q and K, which are not read" : ""));
     };
     for (const auto& [key, value] : scope.object->items()) {
         if (std::find(read.begin(), read.end(), key) != read.end()) continue;

@@ -133,7 +133,7 @@ class Scaling {
             warn(
                 rotation_,
                 "{} but max_position_embeddings, {}, is {} times original_max_position_embeddings: "
-                "the factor is taken",
+                "the factor is used",
                 stated(field), rotation_.max_position,
                 shown_number(double(rotation_.max_position) / original));
         }
@@ -188,11 +188,11 @@ class Scaling {
         const bool alone = original && rotation_.max_position == 0;
         const DynamicNtkScaling scaling = {number("factor"), alone ? given : max_position()};
         if (original && given != scaling.max_position_embeddings) {
-            warn(
-                rotation_,
-                "{} and max_position_embeddings is {}: the latter is taken for the trained length, "
-                "as transformers' code does; it documents the former",
-                stated(original), rotation_.max_position);
+            warn(rotation_,
+                 "{} and max_position_embeddings is {}: the latter is used as the trained length, "
+                 "as "
+                 "in transformers' code; its documentation names the former",
+                 stated(original), rotation_.max_position);
         }
         check(scale_dynamic_ntk(frequencies_, scaling, input_.seq_len));
         rotation_.longest_seq_len = std::max(input_.seq_len,
@@ -261,7 +261,7 @@ class Scaling {
             rotation_.attention_factor = positive_number(given);
             if (mscale || all_dim) {
                 warn(rotation_,
-                     "{}: taken for cos and sin; mscale and mscale_all_dim for the softmax alone",
+                     "{}: used for cos and sin; mscale and mscale_all_dim only for the softmax",
                      stated(given));
             }
         }
@@ -296,7 +296,7 @@ class Scaling {
         scaling.long_mscale = number("long_mscale", 0);
         if (const Field given = own("attention_factor");
             given && (scaling.short_mscale != 0 || scaling.long_mscale != 0)) {
-            warn(rotation_, "{}short_mscale and long_mscale are taken for their lists",
+            warn(rotation_, "{}short_mscale and long_mscale are used for their lists",
                  ignored(given));
         }
         // If the file has an attention factor, no factor is needed.

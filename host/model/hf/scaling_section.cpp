@@ -147,7 +147,8 @@ ScalingSections divided(const std::string& name, const json& object, Warnings& w
                 name, shown_key(key));
         }
         warn(warnings,
-             "ignored key {}.{}, which is {}: each layer type's own is read, and {} has the same",
+             "ignored key {}.{}, which is {}: each layer type's own key is read; {} has the same "
+             "value",
              name, shown_key(key), shown(value), shown_key(type));
     }
     return sections;
@@ -268,8 +269,8 @@ std::string scaling_type(const ScalingSection& section) {
     for (const auto& [key, value] : section.object.items()) {
         if (!value.is_null() && !is_common_field(key)) {
             invalid_data(
-                "{}.rope_type is missing although {} is there: it is unknown which scaling it "
-                "belongs to",
+                "{}.rope_type is missing although {} is present: the scaling that it belongs to is "
+                "unknown",
                 section.name, shown_key(key));
         }
     }
@@ -314,7 +315,7 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, Wa
     if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
         rotary && rotary.value->is_object()) {
         if (!parameters.empty() || !scaling.empty()) {
-            invalid_data("{} and {} are both there: it is unknown which of them applies",
+            invalid_data("{} and {} are both present: it is unknown which of them applies",
                          rotary.name, parameters.empty() ? "rope_scaling" : "rope_parameters");
         }
         return {of_rotary(config, rotary, warnings), {}};

@@ -94,8 +94,8 @@ const Architecture& find_architecture(const Scope& config) {
     const Architecture* found = find_row(architectures, text(name));
     if (found == nullptr) {
         not_supported(
-            "{}: timm's files do not say whether a model rotates, nor by which frequencies, and "
-            "this one is not known",
+            "{}: it is not known, and timm's files do not state whether a model rotates, or its "
+            "frequencies",
             stated(name));
     }
     if (found->grid == Grid::learned) {

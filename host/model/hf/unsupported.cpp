@@ -26,7 +26,7 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"mla_use_nope", When::is_true, no_rope},              // Kimi Linear
     {"position_embedding_type", When::not_rope, no_rope},  // Granite 4, BERT
     {"position_encoding_2d", When::is_true,
-     "its two windows, each with positions of its own, are not read from a file: "
+     "its two windows, each with its own positions, are not read from a file: "
      "fill RopeParams::windows and sections"},  // ChatGLM-6B
     {"rope", When::is_false, no_rope},          // OLMo before transformers
     {"rotary", When::is_false, no_rope},        // GPT-J
@@ -203,7 +203,7 @@ class UnreadKeys {
           known_(source.type.name != nullptr), scaled_(rotation.rope_type != "default"),
           norms_(rotation.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE) {}
 
-    /// The language model's own objects, and those inside them.
+    /// Reads the language model's own objects, and those inside them.
     void of_model() {
         for (const Scope& scope : source_.top) {
             for (const auto& [key, value] : scope.object->items()) {
@@ -216,7 +216,7 @@ class UnreadKeys {
         }
     }
 
-    /// Objects beside the language model's, whose other keys ignored_around() names.
+    /// Reads the objects beside the language model's; ignored_around() warns of their other keys.
     void around(const Scopes& scopes) {
         for (const Scope& scope : scopes) {
             for (const auto& [key, value] : scope.object->items()) {
@@ -291,7 +291,7 @@ class UnreadKeys {
             (says == Says::yarn && asks_for_scaling(*field.value) &&
              (!known_ || field.value->is_object()))) {
             not_supported(
-                "{}: it names a scaling and is not read; say it in rope_parameters, or set it to "
+                "{}: it names a scaling and is not read; state it in rope_parameters, or set it to "
                 "null",
                 stated(field));
         }
@@ -300,15 +300,14 @@ class UnreadKeys {
         }
         if (says == Says::scaled_layers && scaled_) {
             not_supported(
-                "{}: it says which layers are scaled, which is not read for a model_type that is "
-                "not known; give each layer type its own section in rope_parameters, and set it to "
-                "null",
+                "{}: it selects the scaled layers, but is not read for an unknown model_type; give "
+                "each layer type its own section in rope_parameters, and set the key to null",
                 stated(field));
         }
         if (says == Says::layers && (query_.layer >= 0 || !query_.layer_type.empty())) {
             not_supported(
-                "{}: it says of which kind a layer is, which is not read for a model_type that is "
-                "not known; ask for no layer, or list the kinds in layer_types and set it to null",
+                "{}: it selects the kind of a layer, but is not read for an unknown model_type; "
+                "select no layer, or list the kinds in layer_types and set the key to null",
                 stated(field));
         }
     }
