@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # awk -v out=FOLDER -f summary.awk [commit=COMMIT] FILE...: writes FOLDER/NAME.txt for each device
 # and driver that the files name, at most 60 lines after `./dev bench` and `./dev conform`, and
-# prints the names of what it wrote. FILEs are figures of vkrope-bench with medians, and reports of
+# prints the names of these files. FILEs are figures of vkrope-bench with medians, and reports of
 # vkrope-conformance, which may contain such figures. Both have one value on a line. Reports name no
 # commit: COMMIT is that of the reports after it. README.md beside this file explains the columns.
 function value(line) {

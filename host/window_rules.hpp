@@ -10,7 +10,7 @@ namespace vkrope {
 /// Checks that windows are even, ascending and disjoint, and add up to rotary_dim; all zero is one
 /// window.
 ///
-/// of  what stands before the names of fields in errors: "" or "rotation."
+/// of  prefix of the names of fields in errors: "" or "rotation."
 inline Status check_windows(const char* of, const Window (&windows)[max_windows],
                             std::uint32_t rotary_dim) noexcept {
     using ull = unsigned long long;  // the type of %llu on every platform

@@ -97,8 +97,8 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(45, second_parameters, 0) /* floats from a set of parameters to the second; 0: no second */ \
     X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
 
-// Of a tensor: ids from `first` on, and names that begin with t. V has the batch of K, beside which
-// it has K's strides and heads, too.
+// Of a tensor: ids from `first` on, and names that begin with t. V has K's batch; in a dispatch
+// with K it also has K's strides and heads.
 #define VKROPE_TENSOR_CONSTANTS(X, t, first)                                          \
     X(first + 0, t##head_dim, 2)      /* 0: the tensor is absent */                   \
     X(first + 1, t##rotary_offset, 0) /* channel from which window_at_* count */      \

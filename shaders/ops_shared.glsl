@@ -203,7 +203,7 @@ void T(load_share_parameters)(inout T(Share) share) {
 
 // ---- Staged rows: transformed or quantised ----
 
-// The words behind the rows, one for each lane of a row.
+// Index of the words after the rows, one for each lane of a row.
 uint T(exchanged_words)(T(Share) share) {
     return head_lanes * group_tokens * VKROPE_ROW_WORDS(T(head_dim), staged_gaps) +
            gl_LocalInvocationID.x - share.chunk_lane;

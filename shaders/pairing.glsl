@@ -2,8 +2,8 @@
 // Forms and rotates pairs of channels. Needs interface.h and element.glsl. Declares no binding,
 // push constant or workgroup size.
 //
-// `n` is the number of elements in a unit: 1, 2, 4 or 8. Two units of the row, A and B, hold the n
-// pairs from `pair` on.
+// `n` is the number of elements in a unit: 1, 2, 4 or 8. Two units of the row, A and B, contain the
+// n pairs from `pair` on.
 #ifndef VKROPE_PAIRING_GLSL
 #define VKROPE_PAIRING_GLSL
 

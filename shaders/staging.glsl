@@ -215,8 +215,8 @@ uint vkrope_block_pitch(const uint type, const VkropeRow row) {
     return apart ? vkrope_place(32) : vkrope_block_words(type);
 }
 
-// The words in which the lanes of a block write their parts of its fifth bits, one a lane, behind
-// the blocks of the row.
+// Index of the words after the blocks of the row in which the lanes of a block write their parts of
+// its fifth bits, one word per lane.
 uint vkrope_fifth_bits_at(const uint type, const VkropeRow row, const uint block) {
     return row.at + vkrope_block_words(type) * (row.channels / 32) +
            vkrope_block_lanes(type, row) * block;

@@ -13,7 +13,7 @@ namespace vkrope {
 namespace {
 
 // Sets `stride`, which counts elements of `channels` channels as `packed` does. Returns false if
-// `given` breaks a rule: stride_error() says which.
+// `given` breaks a rule, which stride_error() states.
 bool resolve_stride(std::int64_t given, std::uint64_t packed, std::uint32_t channels,
                     std::uint64_t& stride, bool& is_packed) noexcept {
     is_packed = given == 0;
@@ -133,7 +133,7 @@ Status check_single_rows(const char* name, const PagedCache& cache,
                  cache.page_stride != 0 ? "page_stride" : "row_stride", distance, name);
 }
 
-// Resolves an output as a cache with as many pages as its range holds.
+// Resolves an output as a cache with as many pages as fit in its range.
 Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     const Tensor& tensor = rows.tensor;
     View& view = rows.view;
@@ -212,7 +212,7 @@ Status check_where(const TensorRows& rows) noexcept {
                      "%s.buffer_size is %" PRIu64 ": it must reach the end of where, byte %" PRIu64,
                      rows.name, buffer_size, where.offset + where.range);
     }
-    // The last word may be shared with another element; the buffer must hold all of it.
+    // The last word may be shared with another element; the buffer must contain all of it.
     const std::uint64_t end = rows.end_byte(), last_word_end = (end + 3) / 4 * 4;
     if (last_word_end > where.offset + where.range && last_word_end > rows.tensor.buffer_size) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,

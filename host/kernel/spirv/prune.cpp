@@ -14,7 +14,7 @@ namespace {
 using namespace spv;
 
 // Returns whether an instruction in a function has a result and its type. (HasResultAndType() of
-// SPIR-V's header knows all instructions, but is 18 KB of code.)
+// SPIR-V's header covers all instructions, but is 18 KB of code.)
 bool has_typed_result(spv::Op op) noexcept {
     switch (op) {
         case OpLine:

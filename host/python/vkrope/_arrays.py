@@ -13,7 +13,7 @@ from ._words import elements, layouts
 Layout = Literal["bshd", "bhsd", "sbhd", "thd"]
 """Order of an array's axes: batch, sequence, heads, head_dim; "thd": packed tokens."""
 
-# Where each axis of [batch, tokens, heads, head_dim] is in memory, slowest first.
+# Order of the axes of [batch, tokens, heads, head_dim] in memory, slowest first.
 _orders = {"bshd": (0, 1, 2, 3), "bhsd": (0, 2, 1, 3), "sbhd": (1, 0, 2, 3)}
 
 _element_of_dtype = {"float32": "f32", "float16": "f16", "uint16": "bf16", "bfloat16": "bf16"}
