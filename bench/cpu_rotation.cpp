@@ -5,7 +5,7 @@
 
 #include "rivals.hpp"
 
-// Compiles functions for several vector instruction sets, selected at program start. Not with
+// Compiles functions for several vector instruction sets, selected at program start. Disabled with
 // sanitizers, which cannot run that early.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)

@@ -14,7 +14,7 @@ constexpr bool fits_id(std::int64_t id) noexcept {
            id <= std::numeric_limits<std::int32_t>::max();
 }
 
-/// list, index, field the field that contains the id: "axes[2].first"
+/// list, index, field  name the field that contains the id: "axes[2].first"
 inline Status id_out_of_range(const char* list, unsigned long long index, const char* field,
                               std::int64_t id) noexcept {
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,

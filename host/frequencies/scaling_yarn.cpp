@@ -83,7 +83,7 @@ Status check(double base, const YarnScaling& scaling) noexcept {
     return require_not_negative(scaling.mscale_all_dim, "mscale_all_dim");
 }
 
-/// Sets fields that are not set to their defaults.
+/// Replaces unset fields by their defaults.
 GgmlScaling completed(GgmlScaling scaling) noexcept {
     const auto complete = [](double& number, double otherwise) {
         number = std::isfinite(number) && number <= 0 ? otherwise : number;

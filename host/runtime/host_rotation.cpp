@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rotates tensors in host memory.
+// Implements vkrope_host_rotation, which rotates tensors in host memory.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

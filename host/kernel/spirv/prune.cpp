@@ -36,7 +36,7 @@ struct Known {
     std::uint32_t at = 0, end = 0;  // a function: where it starts, and its OpFunctionEnd
     std::uint32_t next = 0;         // a function: the next reached function
     std::uint32_t order = 0;        // a block: its number in its function, from 1
-    // The continue target of a loop that stays: the loop's header; the block stays too.
+    // For the continue target of a loop that stays: the loop's header. The target stays, too.
     std::uint32_t loop_header = 0;
     std::uint32_t only_target = 0;  // a block with a known condition: its successor
     bool reached = false;           // a block or function

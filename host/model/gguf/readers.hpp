@@ -117,7 +117,7 @@ void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, RopePar
 /// Sets the sections and adds warnings. Also sets the pairing to half_split, the only one of ggml's
 /// rope of several axes.
 ///
-/// pairing_is_asked_for  the query selects the pairing
+/// pairing_is_asked_for  the query selects the pairing, which then does not change
 void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
                         bool pairing_is_asked_for, RopeParams& rotation);
 
@@ -126,8 +126,8 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
 /// Returns the ops of a layer: the norms whose weights the file contains, with its eps, and the
 /// architecture's norms without weights, clamping and query scale.
 ///
-/// architecture  its row; without a name, the norms of its tensors are not known rotation
-/// pairing, head_dim and `rotates` of the layer; a norm of another width is left out
+/// architecture  its row; without a name, the norms of its tensors are not known
+/// rotation      pairing, head_dim and `rotates` of the layer; a norm of another width is left out
 ///               with a warning
 ModelOps gguf_ops(GgufFields& keys, const GgufFile& file, const GgufArchitecture& architecture,
                   const Query& query, RopeParams& rotation);

@@ -62,9 +62,10 @@ void alternate_axes(const ModelType& model, RopeParams& rotation);
 
 /// Reads the ops of a model.
 ///
-/// model null if the table of model types does not have it; then there are no ops config the
-/// objects that have the numbers of the language model
-/// scaling  the same, after the fields of rope_parameters or rope_scaling layer the selected kind
+/// model    null if the table of model types does not have it; then there are no ops
+/// config   the objects that have the numbers of the language model
+/// scaling  the same objects, after the fields of rope_parameters or rope_scaling
+/// layer    the selected kind
 ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
                    const LayerKind& layer);
 

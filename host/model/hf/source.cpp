@@ -149,7 +149,8 @@ void take_listed(Source& source, const Layers& layers, const Query& query) {
 /// Reads the model_type of the language model, or else of the whole document. Fails for classes
 /// whose rotation is not supported.
 ///
-/// config  the language model's own object top the objects with its numbers
+/// config  the language model's own object
+/// top     the objects with its numbers
 ModelClass model_class(const json& whole, const Scope& config, const Scopes& top,
                        Warnings& warnings) {
     ModelClass found;

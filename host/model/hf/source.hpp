@@ -34,7 +34,10 @@ inline const std::initializer_list<const char*> pattern_names = {
 /// Returns the numbers of a field that lists one per layer; 0 for a layer that has none.
 LayerNumbers listed_numbers(const Field& field, const Layers& layers);
 
-/// config  the language model's own object named layer types that have their own rope_parameters
+/// Reads the kinds of layers of the language model.
+///
+/// config  the language model's own object
+/// named   layer types that have their own rope_parameters
 Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named);
 
 struct ModelClass {
