@@ -19,8 +19,7 @@ inline bool needs_computed(const vkrope_rope_params& rotation) noexcept {
 /// Returns the rows of a texture: positions, or for a factored table the coarse and the fine rows.
 std::uint64_t texture_rows(const AngleTableLayout& plan) noexcept;
 
-/// Returns whether the fields of a layout are consistent, so that filling the table stays within
-/// plan.bytes.
+/// Returns whether a layout is consistent, so that filling the table stays within plan.bytes.
 bool consistent(const AngleTableLayout& plan) noexcept;
 
 }  // namespace vkrope

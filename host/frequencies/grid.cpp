@@ -50,8 +50,7 @@ Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
     return {};
 }
 
-/// Order of the frequencies: by head group, axis and pair; without a sum over axes, one row per
-/// group.
+/// Order of frequencies: by head group, axis and pair; without a sum, one row per group.
 struct AxisLayout {
     std::size_t groups, rows, pairs;
     bool sum;

@@ -17,8 +17,7 @@ struct Range {
     double low = 0, high = 0;
 };
 
-/// Returns the fractional index of the pair that completes `turns` turns within the original
-/// length.
+/// Returns the fractional index of the pair that completes `turns` turns in the original length.
 double pair_of(double turns, double rotary_dim, double base, double original) noexcept {
     return rotary_dim * std::log(original / (turns * two_pi)) / (2 * std::log(base));
 }

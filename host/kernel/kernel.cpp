@@ -66,8 +66,7 @@ void make_part_of_v(Kernel& kernel, bool processor) {
     choose_geometries(kernel, part, processor);
 }
 
-// Puts Q, K and V in one part, or each in its own; K shares Q's part if their formats and heads are
-// the same.
+// Puts Q, K and V in one part, or each in its own; K shares Q's if formats and heads are equal.
 void make_parts(Kernel& kernel, bool processor) {
     const TensorInfo(&tensor)[tensor_count] = kernel.info.tensor;
     Part &q = kernel.part[Q], &k = kernel.part[K];

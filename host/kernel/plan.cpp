@@ -38,8 +38,7 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
     return work;
 }
 
-// Returns whether the angles allow this access: 16-byte access also reads angles from a buffer 16
-// bytes at a time.
+// Returns whether the angles allow this access: wide access reads a buffer of angles by 16 bytes.
 bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
     return kernel.info.angles != VKROPE_ANGLES_DIRECT_BUFFER || access != shader::access_wide ||
            call.table_offset % 4 == 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads and checks one field of a file: of a JSON document, under any of its names and in any of
-// the objects that may contain it, or of the metadata of a GGUF file. An error names field, value
-// and rule.
+// Reads and checks one field: of a JSON document, under any of its names and in any object that may
+// contain it, or of GGUF metadata. An error names field, value and rule.
 #pragma once
 
 #include <initializer_list>
@@ -50,8 +49,7 @@ json not_kept();
 /// found more than once with different values, because it is unknown which of them applies.
 Field find(const Scopes& scopes, std::initializer_list<const char*> names);
 
-/// Like find(), but ignores values that `others` have too if values differ, because those belong to
-/// other layers.
+/// Like find(), but if values differ, ignores those of `others`, which belong to other layers.
 Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
                      const Scopes& scopes, std::initializer_list<const char*> names);
 

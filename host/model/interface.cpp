@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Implements the functions of vkrope.h that read a model. The shared library compiles this file
-// separately.
+// Implements the functions of vkrope.h that read a model. The shared library compiles it again.
 #include <memory>
 #include <string>
 #include <vector>

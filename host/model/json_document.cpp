@@ -84,8 +84,7 @@ class StrictReader : public json::json_sax_t {
     std::size_t values_ = 0;
 };
 
-/// Text with null in place of floats that are not finite, and the index and value of each such
-/// null.
+/// Text with null in place of non-finite floats, and the index and value of each.
 struct WithoutLiterals {
     std::string text;
     std::vector<std::pair<std::size_t, double>> floats;

@@ -19,8 +19,7 @@ inline constexpr std::size_t max_json_depth = 64;
 /// Returns the document. Throws ImportError (invalid_data).
 nlohmann::json parse_json(std::string_view text);
 
-/// Returns false for null, false, 0 and empty values, with which a configuration turns a feature
-/// off.
+/// Returns false for null, false, 0 and empty values, which turn a feature off.
 bool is_set(const nlohmann::json& value);
 
 /// Return a value, and a key, for messages: printable ASCII, shortened, so that a hostile file

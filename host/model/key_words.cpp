@@ -53,8 +53,7 @@ const Letters letters[] = {
     {Says::scaling, true, {"logn", "mscale"}},
 };
 
-/// Parts of keys that scale something else, and the windows of Qwen 2, whose layers all have the
-/// same RoPE.
+/// Parts of keys that scale something else, and the windows of Qwen 2, which change no RoPE.
 constexpr auto others = names("embed", "expert", "layer_scaling", "logits", "lora", "loss", "moe",
                               "max_window_layers", "quant", "residual", "rout", "weight");
 

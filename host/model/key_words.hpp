@@ -17,8 +17,7 @@ enum class Says {
     norm,           ///< names norms of Q and K
 };
 
-/// Returns the class of a key. Words are separated by `_`, and in GGUF files also by `.`; case is
-/// ignored.
+/// Returns the class of a key. Words are separated by `_`, or `.` in GGUF; case is ignored.
 Says what_says(const std::string& name);
 
 /// Returns whether a key has this part, at the beginning of a word if it must.

@@ -19,8 +19,7 @@ inline constexpr const char* sliding_attention = "sliding_attention";
 inline constexpr const char* chunked_attention = "chunked_attention";
 inline constexpr const char* windowed_attention = "windowed_attention";
 
-/// Returns the type of a DeepSeek V4 layer that keeps one of every `ratio` keys; empty for an
-/// unknown ratio.
+/// Returns the type of a DeepSeek V4 layer that keeps one of `ratio` keys; empty if unknown.
 constexpr const char* compressed_attention(std::uint64_t ratio) {
     return ratio == 0     ? sliding_attention
            : ratio == 4   ? "compressed_sparse_attention"

@@ -90,8 +90,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return all;
 }
 #else
-// Lists the names in a folder. libstdc++'s iterator ends the program if it has no memory for a
-// name.
+// Lists the names in a folder. libstdc++'s iterator ends the program if memory runs out.
 std::vector<std::string> names_in(const fs::path& folder) {
     const auto close = [](DIR* opened) { closedir(opened); };
     const std::unique_ptr<DIR, decltype(close)> opened(opendir(folder.c_str()), close);

@@ -36,8 +36,7 @@ struct OwnedOptions {
     }
 };
 
-/// One VkInstance, with a messenger if validation is on. It must not move: drivers keep a pointer
-/// to its options.
+/// One VkInstance, with a messenger if validation is on. It must not move: drivers keep pointers.
 class Instance {
    public:
     static Result<std::unique_ptr<Instance>> make(const OwnedOptions& options);

@@ -10,8 +10,7 @@ namespace vkrope {
 
 namespace {
 
-// Returns whether all tensors are f32. Quantised outputs do not count: they are not stored in
-// units.
+// Returns whether a tensor is f32. A quantised output counts as f32: it is not stored in units.
 bool all_f32(const TensorInfo& format) {
     return format.head_dim == 0 ||
            (format.in == VKROPE_F32 && (format.out == VKROPE_F32 || is_quantised(format.out)));
@@ -181,8 +180,7 @@ bool has_norm_of_token(const KernelInfo& info) {
     });
 }
 
-// Gives each lane all rows of a token: it computes their norms, then processes each chunk in all
-// heads.
+// Gives a lane all rows of a token: it computes their norms, then each chunk in all heads.
 Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
     constexpr std::uint32_t max_held = 64;
     geometry.ops = shader::ops_owned;

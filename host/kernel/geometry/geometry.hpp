@@ -64,8 +64,7 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.staged_gaps == b.staged_gaps;
 }
 
-/// Size of a dispatch. z counts sequences or groups of heads; with groups, `heads` counts one
-/// group.
+/// Size of a dispatch. z counts sequences, or groups of heads; then `heads` counts one group.
 struct Work {
     std::uint32_t z = 0, tokens = 0, q_heads = 0, k_heads = 0;
 };
@@ -89,8 +88,7 @@ struct Windows {
 };
 Windows windows_of(const KernelInfo& info) noexcept;
 
-/// Returns whether the formats and windows allow this access at all; strides and offsets decide per
-/// call.
+/// Returns whether formats and windows allow this access; strides and offsets decide per call.
 bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
 /// Returns whether this access is possible. `offset_and_strides`: the first offset and all strides,
@@ -116,8 +114,7 @@ std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits)
 /// Returns the workgroups along x, y and z: blocks of tokens, groups of heads, and Work::z.
 DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept;
 
-/// Returns the maximum invocations of positions.comp: dispatched along x and then y, and counted in
-/// 32 bits.
+/// Returns the maximum invocations of positions.comp, along x and then y, counted in 32 bits.
 std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept;
 
 /// Returns the workgroups for 1 to max_in_a_row() invocations.

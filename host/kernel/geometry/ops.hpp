@@ -30,12 +30,10 @@ std::uint32_t op_bits(const TensorInfo& tensor) noexcept;
 /// Returns the number of heads that a norm treats as one row: 1, or all.
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept;
 
-/// Returns the floats that the lanes of a workgroup exchange to compute sums, for one tensor at a
-/// time.
+/// Returns the floats that a workgroup's lanes exchange for sums, for one tensor at a time.
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept;
 
-/// Returns the words of the rows that the lanes of a workgroup store together, for one tensor at a
-/// time.
+/// Returns the words of rows that a workgroup's lanes store together, for one tensor at a time.
 std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept;
 
 /// Bytes of shared memory for both, and the number that every device has.

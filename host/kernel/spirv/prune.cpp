@@ -155,8 +155,7 @@ class Pruner {
         }
     }
 
-    // Learns from a reached function and marks the blocks and functions that its reached blocks
-    // reach.
+    // Learns from a reached function and marks the blocks and functions that it reaches.
     void reach(const Instruction& i) noexcept {
         if (i.op == OpLabel) of_id_[i.words[1]].order = ++blocks_;
         if (block_ == 0 || !is_reached()) return;

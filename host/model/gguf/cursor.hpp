@@ -42,8 +42,7 @@ inline std::uint64_t little_endian(const unsigned char* bytes, std::size_t count
     return value;
 }
 
-/// Returns the number with these bits. Integers above 2^53 are rounded; no rule accepts such a
-/// number.
+/// Returns the number with these bits. Integers above 2^53, which no rule accepts, are rounded.
 inline double gguf_number(GgufType type, std::uint64_t bits) noexcept {
     switch (type) {
         case GgufType::int8: return double(std::int8_t(bits));

@@ -72,8 +72,7 @@ struct Room {
     std::uint64_t steps = max_steps_together;
 };
 
-/// Skips the elements of a list whose type and count have been read. Numbers are skipped in one
-/// step.
+/// Skips the elements of a list after its type and count. Numbers are skipped in one step.
 void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
                    std::uint32_t depth = 1) {
     if (row_of(type).is_number()) {
@@ -145,8 +144,7 @@ std::string read_name(GgufCursor& cursor) {
     return cursor.text(bytes);
 }
 
-/// Checks the magic number. A failed download or a Git LFS pointer has the right name but begins
-/// with text.
+/// Checks the magic number. Failed downloads and Git LFS pointers begin with text.
 void check_magic(GgufCursor& cursor) {
     constexpr std::string_view magic = "GGUF";
     const std::string begins = cursor.text(std::min<std::uint64_t>(magic.size(), cursor.left()));
@@ -178,8 +176,7 @@ void check_version(GgufCursor& cursor) {
     }
 }
 
-/// Fails if `count` is above `most`, or if that many items of at least `least` bytes do not fit in
-/// the file.
+/// Fails if `count` is above `most`, or if the items, of at least `least` bytes, exceed the file.
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {

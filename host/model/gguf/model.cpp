@@ -24,8 +24,7 @@ constexpr double base_without_key = 10000;
 /// Maximum number of parts; models of a terabyte have about a hundred.
 constexpr std::uint64_t max_parts = 1024;
 
-/// Reads from a regular file, which is open only during each read, because a split model has many
-/// files.
+/// Reads from a regular file, open only during each read: a split model has many files.
 GgufRead reader_of(const std::string& path) {
     return [path](std::uint64_t offset, void* to, std::size_t count) {
         std::ifstream file(path, std::ios::binary);

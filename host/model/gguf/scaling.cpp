@@ -85,8 +85,7 @@ class GgufScaling {
     }
 
     /// Returns the divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0, and
-    /// a missing factor, as 1: this function warns if the file has a 0, or if the type needs a
-    /// factor.
+    /// a missing factor, as 1: warns of a 0, and if the type needs a factor.
     double factor(const std::string& type) {
         const Field field = keys_.find("rope.scaling.factor");
         const Field older = keys_.find("rope.scale_linear");
@@ -275,8 +274,7 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
         }
         return;
     }
-    // ggml would start again with the first section, or leave the last one unused, which no model
-    // intends.
+    // ggml would repeat the first section, or not use the last one, which no model intends.
     if (sum != rotation.rotary_dim / 2) {
         invalid_data("{} adds up to {}: it must be half of the rotated channels, {}", field.name,
                      sum, rotation.rotary_dim / 2);

@@ -56,8 +56,7 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
 
 constexpr double compress_rope_theta = 160000;  // of DeepseekV4Config in transformers
 
-/// Returns whether local layers have the base of the others, which ModernBERT expresses by a null
-/// base.
+/// Returns whether local layers have the base of the others: ModernBERT's null base.
 bool local_base_is_global(const Source& source) {
     const auto entry = source.config.object->find("local_rope_theta");
     return entry != source.config.object->end() && entry->is_null() && !has_local_base(source.top);

@@ -12,8 +12,7 @@ namespace vkrope {
 
 class HfConfig {
    public:
-    /// If the text is not a configuration, rotation() returns the error and document() is not an
-    /// object.
+    /// If the text is no configuration, rotation() returns the error and document() is no object.
     explicit HfConfig(std::string_view json_text);
 
     /// As vkrope_model_from_hf_config.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Imports the rotations of LTX-Video and LTX-2. Source: LTXVideoRotaryPosEmbed and
-// LTX2AudioVideoRotaryPosEmbed in src/diffusers/models/transformers/transformer_ltx.py and
-// transformer_ltx2.py of diffusers, at commit 58eb52c0, and the rope_interpolation_scale of its
-// pipeline_ltx.py.
+// Imports LTX-Video and LTX-2. Source: LTXVideoRotaryPosEmbed and LTX2AudioVideoRotaryPosEmbed in
+// src/diffusers/models/transformers/transformer_ltx.py and transformer_ltx2.py of diffusers, at
+// commit 58eb52c0, and the rope_interpolation_scale of its pipeline_ltx.py.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -26,8 +25,7 @@ constexpr const char* audio = "audio_attention";
 constexpr const char* video_cross = "video_cross_attention";
 constexpr const char* audio_cross = "audio_cross_attention";
 
-/// Channels of one attention, over all heads of a token, and the step of the coordinate x between
-/// ids.
+/// Channels of one attention, over all heads of a token, and the step of x between ids.
 struct Attention {
     std::uint64_t heads = 0, head_dim = 0;
     std::vector<double> steps;  ///< one per axis: 3, or only time

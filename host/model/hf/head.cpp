@@ -191,9 +191,8 @@ bool explained(const Source& source, std::uint32_t row, const std::vector<double
     return std::any_of(shares.begin(), shares.end(), explains);
 }
 
-/// Checks keys against latent attention, which rotates all of qk_rope_head_dim. A width in the file
-/// must equal that, and a share must match some row; in a model with other kinds of layers both may
-/// belong to those.
+/// Checks keys against latent attention, which rotates all of qk_rope_head_dim. A width must equal
+/// that, and a share must match some row; both may belong to other kinds of layers.
 void agree_with_latent(const Source& source, const Field& given, const Field& factor,
                        const Head& head, RotaryDim& window, Warnings& warnings) {
     window.turning_pairs = window.rotary_dim / 2;
@@ -225,8 +224,7 @@ void agree_with_latent(const Source& source, const Field& given, const Field& fa
                           : "it is for other rows than those with latent attention");
 }
 
-/// Checks keys against a proportional rotation. Its window is the whole head; the slower pairs do
-/// not rotate.
+/// Checks keys against a proportional rotation, whose window is the whole head.
 void agree_with_proportional(const Field& given, const Field& factor, const Head& head,
                              RotaryDim& window, Warnings& warnings) {
     window.share = factor ? portion(factor) : 1;

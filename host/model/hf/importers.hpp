@@ -12,12 +12,10 @@ namespace vkrope {
 
 // ---- params.json of an original checkpoint of Mistral or Meta ----
 
-/// Returns whether a document is such a file: it has `dim` and `n_layers` or `n_heads`, and no
-/// class.
+/// Returns whether a document is one: it has `dim`, one of `n_layers` and `n_heads`, and no class.
 bool is_checkpoint_params(const nlohmann::json& document);
 
-/// Returns the rotation. Fails for an unknown key, because other rules of such a model are in its
-/// code.
+/// Returns the rotation. Fails for an unknown key: other rules of the model are in its code.
 RopeParams checkpoint_rotation(const nlohmann::json& document, const Query& query);
 
 // ---- config.json of a diffusion transformer of Hugging Face diffusers ----
@@ -49,9 +47,8 @@ RopeParams ltx_rotation(const nlohmann::json& config, const Query& query);
 /// Returns whether the document is of timm: it has an `architecture` string and no `model_type`.
 bool is_timm(const nlohmann::json& config);
 
-/// Returns the rotation of the patches. The numbers are in the function of timm that the file
-/// names; only the size of the image is in the file. Fails for an architecture that is not in the
-/// table.
+/// Returns the rotation of the patches. The file contains the size of the image; the other numbers
+/// are in timm's function that it names. Fails for an architecture that is not in the table.
 RopeParams timm_rotation(const nlohmann::json& config);
 
 // ---- Vision tower of a multi-modal configuration ----

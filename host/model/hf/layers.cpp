@@ -223,8 +223,7 @@ void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) 
     layers.without_rope_is_full = model.full_without_rope;
 }
 
-/// Reads the cross-attention layers of Llama 3.2's vision models, which attend to the image and do
-/// not rotate.
+/// Reads the cross-attention layers of Llama 3.2's vision models, which do not rotate.
 void read_crossing(const Scopes& scope, Layers& layers) {
     const Field list = find_first(scope, {"cross_attention_layers"});
     if (!list) {

@@ -371,8 +371,7 @@ constexpr ModelType other_types[] = {
     {.name = "zamba2", .doubled_heads = true, .size = {2560, 32}, .rope_asked_by = "use_mem_rope"},
 };
 
-/// Other names of a row: a model_type with the same RoPE, or of a model that contains this language
-/// model.
+/// Other names of a row: a model_type with the same RoPE, or that contains the model.
 struct Aliases {
     const char* row;
     std::initializer_list<std::string_view> names;

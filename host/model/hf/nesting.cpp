@@ -109,8 +109,7 @@ std::string ignored(const Scope& outside, const std::string& key, const json& va
            " is read, which is " + shown(*inner);
 }
 
-/// Parts of names, at the beginning of a word, of objects that do not describe this model's
-/// attention.
+/// Parts of names, from the start of a word, of objects that do not describe this attention.
 constexpr auto other_parts = names("adapter", "audio", "compress", "id2label", "image", "img",
                                    "label2id", "lora", "quant", "speech", "vae", "video", "vision",
                                    "visual", "vit");

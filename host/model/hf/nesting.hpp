@@ -40,9 +40,8 @@ bool says_a_scaling(const json& value);
 
 using VisitKey = std::function<void(const Scope&, const std::string& key, const json&)>;
 
-/// Calls `visit` for each key in the value of `field`, at any depth, that no reader reads. Objects
-/// that describe another part of the model are passed over: towers, weights that are quantised,
-/// labels.
+/// Calls `visit` for each key in the value of `field`, at any depth, that no reader reads. Skips
+/// objects that describe another part of the model: towers, quantised weights, labels.
 void visit_inside(const Field& field, const VisitKey& visit);
 
 /// For objects that no language model has: warns of each key that concerns RoPE, a scaling or norms

@@ -49,8 +49,7 @@ void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rop
 
 // ---- Sections for positions on several axes ----
 
-/// Returns the axis of each pair: mrope_section, xdrope_section, or the default of the model's
-/// class.
+/// Returns the axis of each pair: mrope_section, xdrope_section, or the class's default.
 Sections position_sections(const ScalingSection& section, const Scope& config,
                            const ModelType& model, std::uint32_t pairs, Warnings& warnings);
 

@@ -47,8 +47,7 @@ json object_or_empty(const Scope& config, const char* name) {
     return *field.value;
 }
 
-/// Removes the type custom of HunyuanImage 3: it only means that the model's own code makes the
-/// tables.
+/// Removes the type custom of HunyuanImage 3: it means that the model's code makes the tables.
 void read_custom(const ModelType& model, json& section) {
     if (!model.custom_scales_nothing) return;
     for (const char* key : {"rope_type", "type"}) {
@@ -57,8 +56,7 @@ void read_custom(const ModelType& model, json& section) {
     }
 }
 
-/// Returns the section without fields that need no comparison: nulls, and those that share()
-/// compares.
+/// Returns the section without nulls, and without fields that share() compares.
 json comparable(const json& section) {
     json result = json::object();
     for (const auto& [key, value] : section.items()) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the class of a model, and the objects of its configuration that contain the numbers of the
-// selected layers.
+// Finds the class of a model, and the objects that contain the numbers of the selected layers.
 #pragma once
 
 #include <initializer_list>

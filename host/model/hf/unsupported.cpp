@@ -126,8 +126,7 @@ bool names_rope(const Scopes& scopes) {
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
     for (const UnsupportedKey& key : unsupported_keys) {
         const Field field = find_first(scopes, {key.name});
-        // Classes derived from BERT's write this key even without such embeddings: ModernBERT has
-        // none.
+        // Classes derived from BERT's write this key even without embeddings: ModernBERT.
         const bool idle = rotates_by_class && key.when == When::not_rope && field &&
                           *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {

@@ -221,8 +221,8 @@ class VisionImport {
         return *tower;
     }
 
-    /// Returns true for MiniMax M3's tower, which has RoPE although its model_type is that of CLIP,
-    /// which has none.
+    /// Returns true for MiniMax M3's tower: it has RoPE, and the model_type of CLIP, which has
+    /// none.
     bool turns_clip() const {
         const Field mode = find_first({vision_}, {"rope_mode"});
         return type_of(*vision_.object) == "clip_vision_model" && mode && text(mode) == "3d";
