@@ -56,7 +56,7 @@ const std::vector<Name>& names_of_formats() {
 
 std::vector<Name> names_of_arrangements() {
     std::vector<Name> names;
-    for (const auto& arrangement : conformance::arrangements) names.push_back(arrangement.name);
+    for (const auto& arrangement : verify::arrangements) names.push_back(arrangement.name);
     return names;
 }
 

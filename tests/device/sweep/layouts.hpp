@@ -5,19 +5,18 @@
 
 #include <iterator>
 
-#include "conformance/builtin/arrangement.hpp"
 #include "support/test_device.hpp"
+#include "verify/arrangement.hpp"
 
 namespace vkrope::test {
 
-using conformance::arrange, conformance::arrange_pages, conformance::span_of,
-    conformance::tensor_of;
-using conformance::Arrangement, conformance::Piece, conformance::Placed, conformance::Shape;
+using verify::arrange, verify::arrange_pages, verify::span_of, verify::tensor_of;
+using verify::Arrangement, verify::Piece, verify::Placed, verify::Shape;
 
 /// Arrangements for inputs, outputs and in place: all before broadcast.
-inline constexpr std::uint32_t packable_arrangements = std::size(conformance::arrangements) - 1;
+inline constexpr std::uint32_t packable_arrangements = std::size(verify::arrangements) - 1;
 
 /// Arrangement of outputs: K only, in the rows that slots name.
-inline constexpr auto cache_of_k = Arrangement(std::size(conformance::arrangements));
+inline constexpr auto cache_of_k = Arrangement(std::size(verify::arrangements));
 
 }  // namespace vkrope::test

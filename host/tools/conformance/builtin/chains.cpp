@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Calls in one command buffer, each with the output of the one before it as its input, and a
 // barrier of boundary() between them: the bits equal a submission for each call.
-#include "conformance/builtin/layout.hpp"
+#include "conformance/builtin/trial.hpp"
 #include "verify/on_device.hpp"
+#include "verify/place.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -15,7 +16,7 @@ void hold_chain(Test& test, Element element, Pairing pairing, bool in_place) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.shape.groups = heads;
     trial.info.tensor[K] = trial.info.tensor[Q];  // for a third place
-    verify::Operation operation = laid_out(trial, false);
+    verify::Operation operation = verify::placed(trial, false);
     operation.info.tensor[K] = {};
     const Bytes& before = operation.memory;
     const Tensor places[] = {operation.call.in[Q], operation.call.out[Q], operation.call.out[K]};

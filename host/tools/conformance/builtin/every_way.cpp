@@ -3,10 +3,10 @@
 
 #include <cstring>
 
-#include "conformance/builtin/layout.hpp"
 #include "meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/oracle/quantise.hpp"
+#include "verify/place.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -54,7 +54,7 @@ void hold_codes(Test& test, const Trial& trial, const Rotated& stored) {
         info.ops.scale_floor = 0;
     }
     const Rotated floats = test.run(plain);
-    const verify::Operation operation = laid_out(trial, false);
+    const verify::Operation operation = verify::placed(trial, false);
     for (const TensorIndex which : every_tensor) {
         const Quantised expected = quantised(operation.info.tensor[which],
                                              operation.parameters[which].store_scale,

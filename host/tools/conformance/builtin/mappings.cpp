@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How work maps to lanes, on a GPU and on a processor: chunks of a row side by side or one by one,
 // one head or several in a lane.
-#include "conformance/builtin/layout.hpp"
 #include "conformance/builtin/variant_trials.hpp"
 #include "meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/on_device.hpp"
+#include "verify/place.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -21,7 +21,7 @@ void hold_four_heads(Test& test, Element element, Arrangement rows, std::uint32_
     trial.max_position = trial.shape.tokens;
     // Repeats a few values with a period that makes nearby rows differ.
     fill_rows(trial, random_elements(element, 16381, 93));
-    const verify::Operation operation = laid_out(trial, false);
+    const verify::Operation operation = verify::placed(trial, false);
     const Bytes& before = operation.memory;
     verify::OnDevice there = value_of(verify::OnDevice::make(test.device.device(), operation));
     const auto rotate = [&](std::uint32_t first, std::uint32_t count) {

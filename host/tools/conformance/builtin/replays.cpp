@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // One command buffer, recorded once and submitted a hundred times: each submission reads its inputs
 // again, and equal inputs give equal bits.
-#include "conformance/builtin/layout.hpp"
+#include "conformance/builtin/trial.hpp"
 #include "verify/compare.hpp"
 #include "verify/on_device.hpp"
+#include "verify/place.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -128,12 +129,12 @@ void hold_replays(Test& test, Element element, bool in_place, bool fresh) {
         return trial;
     };
     const Bytes expected = test.run(of_replay(0)).rows[Q];
-    verify::Operation operation = laid_out(of_replay(0), false);
+    verify::Operation operation = verify::placed(of_replay(0), false);
     verify::OnDevice there = value_of(verify::OnDevice::make(test.device.device(), operation));
     Recording recording(test.device, {operation.info, there.call(operation.call)});
     for (int replay = 0; replay < replays; ++replay) {
         const Trial trial = of_replay(replay);
-        operation = laid_out(trial, false);
+        operation = verify::placed(trial, false);
         Bytes& memory = operation.memory;
         check(there.memory().upload(memory.data(), memory.size()));
         recording.replay();

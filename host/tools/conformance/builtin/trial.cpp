@@ -4,11 +4,11 @@
 #include <cstring>
 #include <random>
 
-#include "conformance/builtin/layout.hpp"
 #include "conformance/builtin/shader_bits.hpp"
 #include "meaning.hpp"
 #include "verify/compare.hpp"
 #include "verify/on_device.hpp"
+#include "verify/place.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -38,20 +38,6 @@ bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
 }
 
 }  // namespace
-
-std::vector<double> inv_freq_of(const Trial& trial) {
-    std::vector<double> inv_freq = trial.inv_freq;
-    if (inv_freq.empty()) {
-        const std::size_t pairs = trial.info.rotary_dim / 2;
-        inv_freq.resize(pairs);
-        check(default_inv_freq(10000.0, trial.info.rotary_dim, inv_freq.data()));
-        const std::size_t sets = std::size_t{head_groups_of(trial.info)} *
-                                 summed_axes(trial.info.sections);
-        while (inv_freq.size() < sets * pairs)
-            inv_freq.push_back(0.75 * inv_freq[inv_freq.size() - pairs]);
-    }
-    return inv_freq;
-}
 
 void fill_rows(Trial& trial, const Bytes& values) {
     for (const TensorIndex which : every_tensor) {
@@ -91,7 +77,7 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
 }
 
 Rotated Test::run(const Trial& trial) {
-    const verify::Operation operation = laid_out(trial, has_counter(device, trial));
+    const verify::Operation operation = verify::placed(trial, has_counter(device, trial));
     verify::OnDevice there = value_of(verify::OnDevice::make(device.device(), operation));
     Rotated rotated;
     rotated.dispatches = device.rotate({operation.info, there.call(operation.call), trial.limits});
@@ -138,12 +124,6 @@ std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowes
                                 random() % static_cast<std::uint64_t>(highest - lowest + 1));
     }
     return positions;
-}
-
-std::size_t elements_of(const Trial& trial, TensorIndex which) {
-    const std::uint32_t heads[] = {trial.shape.q_heads(), trial.shape.groups,
-                                   trial.shape.v_heads()};
-    return std::size_t{trial.shape.rows()} * heads[which] * trial.info.tensor[which].head_dim;
 }
 
 }  // namespace vkrope::conformance

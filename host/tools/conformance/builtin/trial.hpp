@@ -7,36 +7,20 @@
 #pragma once
 
 #include "cli/words.hpp"
-#include "conformance/builtin/arrangement.hpp"
 #include "conformance/builtin/check.hpp"
-#include "conformance/builtin/element_array.hpp"
-#include "verify/operation.hpp"
+#include "verify/definition.hpp"
+#include "verify/unplaced.hpp"
 
 namespace vkrope::conformance {
 
-/// An operation whose memory is not laid out yet: run() places the tensors and all that the kernel
-/// reads beside them.
-struct Trial : verify::Operation {
-    Trial() {
-        info.pairing = VKROPE_HALF_SPLIT;
-        info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;  // a tensor with head_dim 0 is absent
-        call.positions.batch_stride = broadcast;
-    }
+using verify::Arrangement, verify::arrangements, verify::Bytes, verify::NamedArrangement,
+    verify::Shape, verify::widest_first;
+using verify::bytes_of, verify::random_bits, verify::random_elements, verify::set, verify::store,
+    verify::stored, verify::value;
+using verify::elements_of, verify::inv_freq_of, verify::type_of;
 
-    Shape shape = {};
-    Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
-    bool in_place = false;
-    std::uint32_t lead = 0;          // elements, or blocks, before the tensors of bshd
-    std::array<Bytes, 3> rows = {};  // [batch, tokens, heads, head_dim]; empty: random
-    bool only_v = false;             // the call has neither Q nor K
-    std::uint32_t seed = 1;
-    // If `inv_freq` is empty: 10000^(-2j / rotary_dim), each set after the first slower than the
-    // one before. If `parameters` are: random.
-    std::vector<std::int64_t> ids = {};    // [axes, batch, tokens], if info.positions uses ids
-    std::vector<std::int64_t> slots = {};  // with info.scatter_kv; empty: random, some outside
-    bool pages_by_head = false;
-    bool beside = false;       // in a cache, K and V of a head and token side by side in one row
-    Bytes cos = {}, sin = {};  // cos_sin_cache: [max_position, row_stride] of info.table
+/// An operation, which run() places.
+struct Trial : verify::Unplaced {
     ReportedLimits limits = {};
 };
 
@@ -61,8 +45,6 @@ inline bool same_bits(const Rotated& a, const Rotated& b) {
 Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens,
                Pairing pairing = VKROPE_HALF_SPLIT);
 
-std::vector<double> inv_freq_of(const Trial& trial);
-
 inline const char* name_of(Element element) {
     return tools::word_for(tools::stored_elements, element);
 }
@@ -82,9 +64,6 @@ inline constexpr Pairing pairings[] = {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED};
 
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
                                            std::int64_t highest, std::uint32_t seed);
-
-/// Number of elements of a tensor of `trial`.
-std::size_t elements_of(const Trial& trial, TensorIndex which);
 
 /// Fills the rows of all tensors with values, repeated.
 void fill_rows(Trial& trial, const Bytes& values);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "conformance/builtin/element_array.hpp"
+#include "verify/elements.hpp"
 
 #include <cstring>
 #include <random>
 
 #include "meaning.hpp"
+#include "verify/definition.hpp"
 
-namespace vkrope::conformance {
+namespace vkrope::verify {
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {
     std::uint32_t bits = 0;
@@ -44,4 +45,4 @@ Bytes random_bits(Element element, std::size_t count, std::uint32_t seed) {
     return bytes;
 }
 
-}  // namespace vkrope::conformance
+}  // namespace vkrope::verify

@@ -6,16 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "verify/oracle/oracle.hpp"
+#include "verify/operation.hpp"
 #include "vkrope/vkrope.hpp"
 
-namespace vkrope::conformance {
-
-using Bytes = std::vector<std::byte>;
-
-inline oracle::Type type_of(Element element) {
-    return oracle::Type(static_cast<std::uint32_t>(element));
-}
+namespace vkrope::verify {
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);
 void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits);
@@ -33,4 +27,4 @@ Bytes bytes_of(const std::vector<Number>& numbers) {
     return {first, first + numbers.size() * sizeof(Number)};
 }
 
-}  // namespace vkrope::conformance
+}  // namespace vkrope::verify

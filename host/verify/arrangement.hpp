@@ -5,7 +5,7 @@
 #include "verify/oracle/oracle.hpp"
 #include "vkrope/vkrope.hpp"
 
-namespace vkrope::conformance {
+namespace vkrope::verify {
 
 /// Arrangement of Q, K and V in one piece of memory. Axes are listed slowest first; G is the number
 /// of groups, P the Q heads per group.
@@ -99,4 +99,4 @@ std::uint64_t span_of(const oracle::Tensor& rows);
 /// Returns a tensor for record(), in a piece that starts at `byte` of `buffer`.
 Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std::uint64_t byte);
 
-}  // namespace vkrope::conformance
+}  // namespace vkrope::verify

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "conformance/builtin/layout.hpp"
+#include "verify/place.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <random>
@@ -9,10 +10,9 @@
 #include "verify/definition.hpp"
 #include "verify/memory.hpp"
 
-namespace vkrope::conformance {
+namespace vkrope::verify {
 namespace {
 
-using verify::Memory;
 using Random = std::mt19937_64;
 
 /// Distinct rows for most tokens, in random order; some slots are -1 or out of range.
@@ -33,17 +33,17 @@ std::vector<std::int64_t> random_slots(std::uint64_t count, std::uint32_t tokens
 /// The tensor in a piece of memory that starts at `byte`.
 Tensor tensor_at(const Placed& placed, Element element, std::uint64_t byte) {
     Tensor tensor = tensor_of(placed, {}, 0);
-    tensor.where = {VK_NULL_HANDLE, byte + verify::stored_bytes(element, placed.first),
-                    verify::stored_bytes(element, span_of(placed.rows))};
+    tensor.where = {VK_NULL_HANDLE, byte + stored_bytes(element, placed.first),
+                    stored_bytes(element, span_of(placed.rows))};
     tensor.buffer_size = 0;
     return tensor;
 }
 
 /// Places the inputs or the outputs in one piece if their elements have the same size, else in one
 /// piece per element size with the places of the others left free.
-void place(const Trial& trial, bool output, Memory& memory, Tensor (&tensors)[3]) {
-    const TensorInfo(&info)[3] = trial.info.tensor;
-    Piece piece = arrange(output ? trial.out : trial.in, trial.shape,
+void place(const Unplaced& operation, bool output, Memory& memory, Tensor (&tensors)[3]) {
+    const TensorInfo(&info)[3] = operation.info.tensor;
+    Piece piece = arrange(output ? operation.out : operation.in, operation.shape,
                           std::max(info[Q].head_dim, 1u), std::max(info[K].head_dim, 1u),
                           info[V].head_dim);
     Placed* const placed[] = {&piece.q, &piece.k, &piece.v};
@@ -55,34 +55,33 @@ void place(const Trial& trial, bool output, Memory& memory, Tensor (&tensors)[3]
         const Element element = output ? info[which].out : info[which].in;
         const auto [found, is_new] = pieces.try_emplace(element_bytes(element));
         if (is_new) {
-            found->second = memory
-                                .take(verify::stored_bytes(
-                                    element, (piece.elements + trial.lead + 31) / 32 * 32))
-                                .offset;
+            found->second =
+                memory.take(stored_bytes(element, (piece.elements + operation.lead + 31) / 32 * 32))
+                    .offset;
         }
-        placed[which]->first += std::uint64_t{trial.lead} * block_channels(element);
+        placed[which]->first += std::uint64_t{operation.lead} * block_channels(element);
         tensors[which] = tensor_at(*placed[which], element, found->second);
     }
 }
 
 /// Places K and V in pages.
-void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& call) {
-    const KernelInfo& info = trial.info;
+void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, Call& call) {
+    const KernelInfo& info = operation.info;
     const std::uint32_t of_both = info.tensor[K].head_dim + info.tensor[V].head_dim;
     const auto pages = [&](TensorIndex which, std::uint64_t heads) {
-        return arrange_pages(trial.shape, heads,
-                             trial.beside ? of_both : info.tensor[which].head_dim,
-                             call.paged_cache.page_size, trial.pages_by_head);
+        return arrange_pages(operation.shape, heads,
+                             operation.beside ? of_both : info.tensor[which].head_dim,
+                             call.paged_cache.page_size, operation.pages_by_head);
     };
     std::uint64_t piece = 0;
     const auto take = [&](const Placed& placed, TensorIndex which) {
         const Element element = info.tensor[which].out;
-        const std::uint64_t lead = std::uint64_t{trial.lead} * block_channels(element);
+        const std::uint64_t lead = std::uint64_t{operation.lead} * block_channels(element);
         Placed led = placed;
         led.first += lead;
-        if (which == K || !trial.beside)
-            piece = memory.take(verify::stored_bytes(element, lead + span_of(placed.rows))).offset;
-        if (trial.beside) {
+        if (which == K || !operation.beside)
+            piece = memory.take(stored_bytes(element, lead + span_of(placed.rows))).offset;
+        if (operation.beside) {
             led.strides_by_rule = false;
             led.rows.head_dim = info.tensor[which].head_dim;
             if (which == V) led.first += info.tensor[K].head_dim;
@@ -90,13 +89,13 @@ void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& ca
         call.out[which] = tensor_at(led, element, piece);
     };
     call.paged_cache.page_size = std::max(call.paged_cache.page_size, 1u);
-    const Placed k = pages(K, trial.shape.groups);
+    const Placed k = pages(K, operation.shape.groups);
     const oracle::Cache& cache = *k.rows.cache;
-    const std::vector<std::int64_t> slots = trial.slots.empty()
+    const std::vector<std::int64_t> slots = operation.slots.empty()
                                                 ? random_slots(cache.pages * cache.page_size,
-                                                               trial.shape.rows(), random)
-                                                : trial.slots;
-    if (trial.pages_by_head || trial.beside) {
+                                                               operation.shape.rows(), random)
+                                                : operation.slots;
+    if (operation.pages_by_head || operation.beside) {
         call.paged_cache.page_stride = static_cast<std::int64_t>(cache.page_stride);
         call.paged_cache.row_stride = static_cast<std::int64_t>(cache.row_stride);
     }
@@ -104,8 +103,8 @@ void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& ca
         take(k, K);
     }
     if (info.tensor[V].head_dim > 0) {
-        Placed v = pages(V, trial.shape.v_heads());
-        if (trial.pages_by_head) {  // both caches share the strides of pages and rows
+        Placed v = pages(V, operation.shape.v_heads());
+        if (operation.pages_by_head) {  // both caches share the strides of pages and rows
             v.rows.head_stride = k.rows.head_stride;
             v.rows.cache->page_stride = cache.page_stride;
             v.rows.cache->row_stride = cache.row_stride;
@@ -116,8 +115,8 @@ void place_in_pages(const Trial& trial, Memory& memory, Random& random, Call& ca
 }
 
 /// Writes packed rows to an input.
-void fill(verify::Operation& operation, TensorIndex which, const Bytes& rows) {
-    const oracle::Tensor in = verify::rows_of(operation, which, false);
+void fill(Operation& operation, TensorIndex which, const Bytes& rows) {
+    const oracle::Tensor in = rows_of(operation, which, false);
     const std::size_t size = oracle::bytes_of(in.type), bytes = in.head_dim * size;
     std::byte* const start = &operation.memory[operation.call.in[which].where.offset];
     oracle::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
@@ -127,23 +126,38 @@ void fill(verify::Operation& operation, TensorIndex which, const Bytes& rows) {
     });
 }
 
+/// Numbers of a parameter.
+std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info) {
+    const std::size_t heads = info.heads, channels = info.head_dim;
+    switch (shape) {
+        case VKROPE_PARAMETER_CHANNEL: return channels;
+        case VKROPE_PARAMETER_HEAD_CHANNEL: return heads * channels;
+        case VKROPE_PARAMETER_TENSOR: return 1;
+        case VKROPE_PARAMETER_HEAD: return heads;
+        default: return 0;
+    }
+}
+
 /// Random weights, biases and scales, as many as the kernel wants.
-void add_parameters(const KernelInfo& info, verify::TensorParameters& set, std::uint32_t seed) {
-    const ParameterLayout plan = value_of(plan_parameters(info));
+void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t seed) {
     for (const TensorIndex which : every_tensor) {
-        const auto fill_up = [&seed](const ParameterItem& item, std::vector<float>& numbers) {
-            const Bytes random = random_elements(VKROPE_F32, item.count, ++seed);
+        const auto fill_up = [&](vkrope_parameter_shape shape, std::vector<float>& numbers) {
+            const Bytes random = random_elements(VKROPE_F32, count_of(shape, info.tensor[which]),
+                                                 ++seed);
             if (numbers.empty()) {
-                numbers.resize(item.count);
+                numbers.resize(random.size() / sizeof(float));
                 std::memcpy(numbers.data(), random.data(), random.size());
             }
         };
-        const TensorParameters& of = plan.tensor[which];
-        verify::Parameters& parameters = set[which];
-        fill_up(of.bias, parameters.bias);
-        fill_up(of.weight, parameters.weight);
-        fill_up(of.norm_bias, parameters.norm_bias);
-        fill_up(of.store_scale, parameters.store_scale);
+        const Ops& ops = info.tensor[which].ops;
+        Parameters& parameters = set[which];
+        fill_up(ops.bias, parameters.bias);
+        fill_up(ops.norm.weight, parameters.weight);
+        fill_up(ops.norm.bias, parameters.norm_bias);
+        fill_up(ops.store_scale == VKROPE_STORE_SCALE_GIVEN        ? VKROPE_PARAMETER_TENSOR
+                : ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? VKROPE_PARAMETER_HEAD
+                                                                   : VKROPE_PARAMETER_NONE,
+                parameters.store_scale);
     }
 }
 
@@ -158,37 +172,60 @@ std::vector<float> token_scales(std::uint32_t tokens) {
 
 }  // namespace
 
-verify::Operation laid_out(const Trial& trial, bool counts) {
-    verify::Operation operation = trial;
+std::size_t elements_of(const Unplaced& operation, vkrope_tensor_index which) {
+    const Shape& shape = operation.shape;
+    const std::uint32_t heads[] = {shape.q_heads(), shape.groups, shape.v_heads()};
+    return std::size_t{shape.rows()} * heads[which] * operation.info.tensor[which].head_dim;
+}
+
+std::vector<double> inv_freq_of(const Unplaced& operation) {
+    std::vector<double> inv_freq = operation.inv_freq;
+    if (inv_freq.empty()) {
+        const KernelInfo& info = operation.info;
+        const std::size_t pairs = info.rotary_dim / 2;
+        const std::size_t sets = std::size_t{vkrope::head_groups_of(info)} *
+                                 summed_axes(info.sections);
+        for (std::size_t j = 0; j < pairs; ++j) {
+            inv_freq.push_back(std::pow(10000.0, -2.0 * static_cast<double>(j) / info.rotary_dim));
+        }
+        while (inv_freq.size() < sets * pairs) {
+            inv_freq.push_back(0.75 * inv_freq[inv_freq.size() - pairs]);
+        }
+    }
+    return inv_freq;
+}
+
+Operation placed(const Unplaced& unplaced, bool counts) {
+    Operation operation = unplaced;
     const KernelInfo& info = operation.info;
     Call& call = operation.call;
-    const Shape& shape = trial.shape;
+    const Shape& shape = unplaced.shape;
     call.batch = shape.batch;
     call.tokens = shape.tokens;
-    operation.inv_freq = inv_freq_of(trial);
+    operation.inv_freq = inv_freq_of(unplaced);
     add_parameters(info, operation.parameters, 700);
     if (info.two_parameter_sets) add_parameters(info, operation.second, 800);
-    Random random(trial.seed);
+    Random random(unplaced.seed);
     Memory memory(random());
-    place(trial, false, memory, call.in);
-    if (trial.in_place) {
+    place(unplaced, false, memory, call.in);
+    if (unplaced.in_place) {
         std::copy(std::begin(call.in), std::end(call.in), call.out);
     } else {
-        place(trial, true, memory, call.out);
+        place(unplaced, true, memory, call.out);
     }
     if (info.scatter_kv) {
-        place_in_pages(trial, memory, random, call);
+        place_in_pages(unplaced, memory, random, call);
     }
     if (info.positions != VKROPE_POSITIONS_IMPLICIT) {
         const bool wide = call.positions.int64 != 0;
-        call.positions = {.ids = memory.put(trial.ids, wide), .int64 = wide};
+        call.positions = {.ids = memory.put(unplaced.ids, wide), .int64 = wide};
     }
     if (counts) {
         call.out_of_range = memory.take(sizeof(std::uint32_t));
     }
-    if (!trial.cos.empty()) {
-        call.angles.buffer = memory.put(trial.cos);
-        call.angles.sin = memory.put(trial.sin);
+    if (!unplaced.cos.empty()) {
+        call.angles.buffer = memory.put(unplaced.cos);
+        call.angles.sin = memory.put(unplaced.sin);
     }
     for (const TensorIndex which : every_tensor) {
         const Ops& ops = info.tensor[which].ops;
@@ -206,13 +243,13 @@ verify::Operation laid_out(const Trial& trial, bool counts) {
     operation.memory = std::move(memory.bytes);
     auto seed = static_cast<std::uint32_t>(random());
     for (const TensorIndex which : every_tensor) {
-        if (trial.only_v && which != V) {
+        if (unplaced.only_v && which != V) {
             call.in[which] = call.out[which] = {};
         } else if (info.tensor[which].head_dim > 0) {
-            const Bytes& rows = trial.rows[which];
+            const Bytes& rows = unplaced.rows[which];
             fill(operation, which,
                  rows.empty()
-                     ? random_elements(info.tensor[which].in, elements_of(trial, which), seed)
+                     ? random_elements(info.tensor[which].in, elements_of(unplaced, which), seed)
                      : rows);
         }
         ++seed;
@@ -220,4 +257,4 @@ verify::Operation laid_out(const Trial& trial, bool counts) {
     return operation;
 }
 
-}  // namespace vkrope::conformance
+}  // namespace vkrope::verify

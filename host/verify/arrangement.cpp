@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "conformance/builtin/arrangement.hpp"
+#include "verify/arrangement.hpp"
 
 #include <algorithm>
 
-#include "divide_up.hpp"
-
-namespace vkrope::conformance {
+namespace vkrope::verify {
 namespace {
 
 /// [batch, tokens, heads, head_dim] with gaps of the given number of elements after each row, token
@@ -24,7 +22,7 @@ oracle::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t hea
 /// Strides that are odd numbers of `step` elements.
 oracle::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                    std::uint64_t step) {
-    const std::uint64_t row = divide_up(head_dim, step), head = row + 1 + row % 2,
+    const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2,
                         token = (heads * head + 2) | 1;
     oracle::Tensor rows = packed(shape, heads, head_dim);
     rows.head_stride = step * head;
@@ -205,4 +203,4 @@ Placed arrange_pages(const Shape& shape, std::uint64_t heads, std::uint64_t head
     return placed;
 }
 
-}  // namespace vkrope::conformance
+}  // namespace vkrope::verify

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Places the memory of an operation.
+#pragma once
+
+#include "verify/unplaced.hpp"
+
+namespace vkrope::verify {
+
+/// Places the tensors and all other arrays of an operation: pieces of memory, separated by guard
+/// zones, among random bytes. Everything that it leaves open is random too.
+///
+/// counts  whether the call has vkrope_call::out_of_range
+Operation placed(const Unplaced& operation, bool counts);
+
+}  // namespace vkrope::verify
