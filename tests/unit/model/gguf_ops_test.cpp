@@ -92,7 +92,7 @@ TEST_CASE("GGUF: no norm and a norm that is not known are two answers") {
                                            {.pairing = VKROPE_HALF_SPLIT});
     CHECK_FALSE(unknown.ops.norms_known);
     CHECK(unknown.ops.tensor[Q].norm.kind == VKROPE_NORM_NONE);
-    CHECK(warns(unknown, "blk.0.attn_q_norm.weight not known"));
+    CHECK(warns(unknown, "blk.0.attn_q_norm.weight unknown"));
 }
 
 TEST_CASE("GGUF: what an architecture does differently") {
