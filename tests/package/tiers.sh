@@ -31,7 +31,7 @@ oracle='oracle|turns|rows|ops|element|quantise|quantise_verdict|code_edges'
 tiers="vkrope/.*|meaning\.hpp|divide_up\.hpp|verify/[a-z_]+\.hpp|verify/oracle/($oracle)\.hpp"
 may_include tools/cli "$tiers|cli/.*"
 may_include tools/io \
-    "$tiers|(cli|io)/.*|model/(gguf/model|hf/config|json_document)\.hpp"
+    "$tiers|(cli|io)/.*|model/(gguf/model|hf/config|json_document|import_error)\.hpp"
 may_include tools/roof \
     "$tiers|roof/.*|status\.hpp|runtime/device_impl\.hpp|kernel/vulkan/program\.hpp|copy\.inc"
 may_include tools/rotate "$tiers|(cli|io|roof|rotate)/.*"
