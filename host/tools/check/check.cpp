@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope check: the command line and the evidence for the judgement.
+// vkrope check: the command line, and what is observed of each tensor.
 #include "check/check.hpp"
 
 #include <algorithm>
@@ -86,72 +86,79 @@ TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
     return actual;
 }
 
-/// The codes of a quantised output, and the scales that the engine made for them.
-StoredOutput stored_output(const RotateOptions& options, const RotateInputs& inputs,
-                           TensorIndex which, const TensorFile& actual) {
-    const StoreSteps& store = inputs.steps[which].store;
-    const std::vector<std::byte>& codes = actual.array.data;
-    return {.store = quantised_store(store),
-            .codes = {reinterpret_cast<const std::uint8_t*>(codes.data()), codes.size()},
-            .scales = is_made(store.scale) ? read_made_scales(options.steps.scale_options[which],
-                                                              options.steps.scale_files[which],
-                                                              *inputs.tensors[which])
-                                           : std::vector<float>()};
-}
-
-/// The evidence that is common to all tensors.
-Evidence evidence_of(const RotateOptions& options, const RotateInputs& inputs) {
+/// The right rotation of K, and what is common to all tensors.
+Observation observation_of(const RotateOptions& options, const RotateInputs& inputs) {
     const RopeParams& rotation = inputs.rotation;
-    Evidence evidence;
-    evidence.operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
-    evidence.operation.inverse = options.inverse;
-    set_angles(rotation, evidence.operation);
+    Observation observation;
+    oracle::Operation& operation = observation.right.operation;
+    operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
+    operation.inverse = options.inverse;
+    set_angles(rotation, operation);
     switch (options.gain) {
         case VKROPE_GAIN_APPLY: break;
-        case VKROPE_GAIN_OMIT: evidence.operation.gain = oracle::Gain::omit; break;
-        case VKROPE_GAIN_DIVIDE_OUT: evidence.operation.gain = oracle::Gain::divide_out; break;
+        case VKROPE_GAIN_OMIT: operation.gain = oracle::Gain::omit; break;
+        case VKROPE_GAIN_DIVIDE_OUT: operation.gain = oracle::Gain::divide_out; break;
     }
-    evidence.operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    evidence.further = further_axes(rotation, inputs.positions, inputs.batch, inputs.tokens);
-    evidence.base = rotation.base;
-    evidence.softmax_scale = rotation.softmax_scale;
-    evidence.others = other_rotations(*inputs.model, options.model, rotation);
-    evidence.yarn = yarn_scalings(*inputs.model, rotation);
-    return evidence;
+    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+    operation.rotary_offset = rotation.k_rotary_offset;
+    observation.right.further = further_axes(rotation, inputs.positions, inputs.batch,
+                                             inputs.tokens);
+    observation.with_steps = asks_for_steps(options.steps);
+    observation.base = rotation.base;
+    observation.softmax_scale = rotation.softmax_scale;
+    observation.other_offset = rotation.q_rotary_offset;
+    observation.others = other_rotations(*inputs.model, options.model, rotation);
+    observation.yarn = yarn_scalings(*inputs.model, rotation);
+    return observation;
 }
 
-void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, bool with_steps,
-                   CheckResult& result) {
-    const RopeParams& rotation = inputs.rotation;
-    StepsEvidence all;
-    all.rotation = evidence_of(options, inputs);
-    Evidence& evidence = all.rotation;
+/// V is not rotated: without windows, phases and head groups, too.
+void leave_unrotated(Observation& observation) {
+    observation.rotated = observation.right;
+    observation.others.clear();
+    oracle::Operation still;
+    still.positions = observation.right.operation.positions;
+    still.absolute_allowance = observation.right.operation.absolute_allowance;
+    observation.right.operation = std::move(still);
+    observation.right.further = {};
+}
+
+void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, CheckResult& result) {
+    const Observation of_all = observation_of(options, inputs);
     for (const TensorIndex which : every_tensor) {
         const std::optional<TensorFile>& input = inputs.tensors[which];
         if (!input) {
             continue;
         }
         Judged judged = {.actual = read_output(options, inputs, which), .judgement = {}};
-        evidence.in = input->view;
-        evidence.out = judged.actual.view;
-        evidence.input = input->array.data.data();
-        evidence.output = judged.actual.array.data.data();
-        evidence.operation.rotary_offset = which == Q ? rotation.q_rotary_offset
-                                                      : rotation.k_rotary_offset;
-        evidence.other_offset = which == Q ? rotation.k_rotary_offset : rotation.q_rotary_offset;
-        ProgressLine line(fmt::format("checking {}", options.output_options[which]));
-        const auto progress = [&line](double fraction) { line.update(fraction); };
-        if (with_steps) {
-            all.steps = steps_of(inputs, which);
-            all.rotates = which != V;
-            all.stored.reset();
-            if (is_quantised(inputs.steps[which].store.type)) {
-                all.stored = stored_output(options, inputs, which, judged.actual);
-            }
-            judged.judgement = judge_steps(all, result.limits, progress);
-        } else {
-            judged.judgement = judge(evidence, result.limits, progress);
+        const std::vector<std::byte>& actual = judged.actual.array.data;
+        Observation observation = of_all;
+        Hypothesis& right = observation.right;
+        right.in = input->view;
+        right.out = judged.actual.view;
+        observation.input = input->array.data.data();
+        observation.output = actual.data();
+        if (which == Q) {
+            std::swap(right.operation.rotary_offset, observation.other_offset);
+        } else if (which == V) {
+            leave_unrotated(observation);
         }
+        if (observation.with_steps) {
+            right.steps = steps_of(inputs, which);
+        }
+        const StoreSteps& store = inputs.steps[which].store;
+        if (is_quantised(store.type)) {
+            observation.codes = {reinterpret_cast<const std::uint8_t*>(actual.data()),
+                                 actual.size()};
+            right.store = {.quantised = quantised_store(store)};
+            if (is_made(store.scale)) {
+                right.store->scales = read_made_scales(options.steps.scale_options[which],
+                                                       options.steps.scale_files[which], *input);
+            }
+        }
+        ProgressLine line(fmt::format("checking {}", options.output_options[which]));
+        judged.judgement = judge(observation, result.limits,
+                                 [&line](double fraction) { line.update(fraction); });
         result.tensors[which] = std::move(judged);
     }
 }
@@ -165,7 +172,7 @@ ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
     CheckResult result;
     result.limits.tolerance = tolerance.value_or(result.limits.tolerance);
     result.limits.accepts_close = tolerance.has_value();
-    judge_tensors(options, inputs, asks_for_steps(options.steps), result);
+    judge_tensors(options, inputs, result);
     report(result, options.json);
     const Judged& worst = *result.tensors[result.deciding()];
     const Outcome outcome = worst.judgement.outcome;

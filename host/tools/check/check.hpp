@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "check/judge.hpp"
-#include "check/steps.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {

@@ -7,52 +7,90 @@
 #include <limits>
 #include <tuple>
 
-#include "check/measure.hpp"
+#include "check/compare.hpp"
 #include "check/mistakes.hpp"
-#include "check/sample.hpp"
 #include "check/where.hpp"
 #include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
 
-constexpr double unit = 0x1p-24;
+/// The largest code of a type, counted from the one for 0.
+int largest_code(oracle::Store type) {
+    switch (type) {
+        case oracle::Store::e4m3fn: return 0x7e;
+        case oracle::Store::e5m2: return 0x7b;
+        case oracle::Store::int8:
+        case oracle::Store::q8_0: return 127;
+        case oracle::Store::q4_0: return 8;
+        case oracle::Store::q4_1: return 15;
+        case oracle::Store::q5_0: return 16;
+        case oracle::Store::q5_1: return 31;
+    }
+    return 1;
+}
+
+double share_of(std::uint64_t some, std::uint64_t all) {
+    return all == 0 ? 1 : double(some) / double(all);
+}
+
+Match match_of_codes(const oracle::CodesVerdict& verdict, oracle::Store type, double tolerance) {
+    const std::uint64_t all = verdict.codes + verdict.scales;
+    const int largest = largest_code(type);
+    Match match;
+    match.share_within = share_of(all - verdict.wrong_codes - verdict.wrong_scales, all);
+    match.explains = verdict.right();
+    match.largest_error = std::max(double(verdict.code_distance) / largest, verdict.scale_error);
+    // Values that are off by a share of the largest one move codes by that share of the largest
+    // code, and so at most this share of them to the next one. Another rounding moves a half.
+    const double may_differ = std::min(0.25, tolerance * largest);
+    match.nearly = verdict.code_distance <= 1 && verdict.scale_error <= tolerance &&
+                   double(verdict.wrong_codes) <= may_differ * double(verdict.codes);
+    return match;
+}
 
 class Judge {
    public:
-    Judge(const Evidence& evidence, const Limits& limits) : evidence_(evidence), limits_(limits) {}
+    Judge(const Observation& observation, const Limits& limits)
+        : observation_(observation), limits_(limits) {}
 
-    oracle::Verdict compare(Trial trial, const std::function<void(double)>& progress = {}) const {
-        oracle::Operation operation = by_axis(std::move(trial.operation), trial.further);
-        operation.limits_u = {limits_.bound_u, limits_.tolerance / unit};
-        return oracle::compare(trial.in, trial.out, operation,
-                               elements_from(evidence_.input, trial.first_in, trial.in.type),
-                               elements_from(evidence_.output, trial.first_out, trial.out.type),
-                               progress);
+    Comparison compare(const Hypothesis& hypothesis,
+                       const std::function<void(double)>& progress = {}) const {
+        return tools::compare(observation_, hypothesis, limits_, all_tokens(hypothesis), {},
+                              progress);
+    }
+
+    Match on_sample(const Hypothesis& hypothesis, std::uint64_t elements) const {
+        return measured(
+            tools::compare(observation_, hypothesis, limits_, sample_of(hypothesis, elements)),
+            hypothesis);
     }
 
     Match match(const Mistake& mistake) const {
-        Match match = measured(compare(sampled(mistake.trial, limits_.sampled_elements)));
-        if (match.explains || match.nearly) {
-            match = measured(compare(mistake.trial));  // on all elements, before reporting it
+        Match match = on_sample(mistake.hypothesis, limits_.sampled_elements);
+        if (match.explains || match.nearly) {  // on all elements, before reporting it
+            match = measured(compare(mistake.hypothesis), mistake.hypothesis);
         }
         return named(match, mistake);
     }
 
     /// Compares the mistake with the wrong rows; none if it does not explain all of them.
-    std::optional<Match> match_of_rows(Mistake mistake, const std::vector<bool>& rows) const {
+    std::optional<Match> match_of_rows(const Mistake& mistake,
+                                       const std::vector<bool>& rows) const {
+        const oracle::Tensor& in = mistake.hypothesis.in;
+        Match match;
         for (const std::uint64_t most :
-             {limits_.glimpsed_elements / mistake.trial.in.head_dim, rows.size()}) {
-            mistake.trial.operation.rows = thinned(rows, std::max<std::uint64_t>(1, most));
-            Match match = named(measured(compare(mistake.trial)), mistake);
+             {limits_.glimpsed_elements / (in.heads * in.head_dim), rows.size()}) {
+            const std::vector<bool> some = thinned(rows, std::max<std::uint64_t>(1, most));
+            match = named(measured(tools::compare(observation_, mistake.hypothesis, limits_,
+                                                  tokens_of(mistake.hypothesis, some), some),
+                                   mistake.hypothesis),
+                          mistake);
             if (!match.explains) {
                 return std::nullopt;
             }
-            if (most == rows.size()) {
-                return match;
-            }
         }
-        return std::nullopt;
+        return match;
     }
 
     /// There are many combinations of two mistakes; a small sample rejects nearly all of them. None
@@ -64,7 +102,7 @@ class Judge {
             return match.explains || (if_nearly && match.nearly);
         };
         const Mistake chosen = with_turns_chosen(mistake, limits_.glimpsed_elements);
-        if (!good(measured(compare(sampled(chosen.trial, limits_.glimpsed_elements))))) {
+        if (!good(on_sample(chosen.hypothesis, limits_.glimpsed_elements))) {
             return std::nullopt;
         }
         const Match found = match(with_turns_chosen(mistake, limits_.sampled_elements));
@@ -72,19 +110,21 @@ class Judge {
     }
 
     /// If the pairs have several candidate turns, chooses for each pair the one that leaves the
-    /// fewest of its elements beyond the bound.
+    /// fewest of its elements beyond the bound. Codes and a Hadamard transform do not show the
+    /// pairs one by one: there, the mistake stays as it is.
     Mistake with_turns_chosen(Mistake mistake, std::uint64_t elements) const {
-        if (mistake.turns.empty()) {
+        Hypothesis tried = mistake.hypothesis;
+        if (mistake.turns.empty() || tried.store || tried.steps.hadamard != 0) {
             return mistake;
         }
-        Trial trial = sampled(mistake.trial, elements);
-        const oracle::Operation& operation = mistake.trial.operation;
-        const std::vector<oracle::Pair> pairs = oracle::pairs_of(operation);
+        const Sample sample = sample_of(tried, elements);
+        const std::vector<oracle::Pair> pairs = oracle::pairs_of(tried.operation);
         std::vector<std::size_t> chosen(pairs.size());
         std::vector<std::uint64_t> fewest(pairs.size(), std::numeric_limits<std::uint64_t>::max());
         for (std::size_t turn = 0; turn < mistake.turns.size(); ++turn) {
-            trial.operation.cos_sin = mistake.turns[turn];
-            const std::vector<std::uint64_t> beyond = compare(trial).beyond_in;
+            tried.operation.cos_sin = mistake.turns[turn];
+            const std::vector<std::uint64_t> beyond =
+                tools::compare(observation_, tried, limits_, sample).beyond_in;
             for (std::size_t j = 0; j < pairs.size(); ++j) {
                 const std::uint64_t wrong = beyond[pairs[j].out[0]] + beyond[pairs[j].out[1]];
                 if (wrong < fewest[j]) {
@@ -93,34 +133,26 @@ class Judge {
                 }
             }
         }
-        mistake.trial.operation.cos_sin = [turns = mistake.turns, chosen](std::int64_t position,
-                                                                          std::size_t pair) {
+        mistake.hypothesis.operation.cos_sin = [turns = mistake.turns, chosen](
+                                                   std::int64_t position, std::size_t pair) {
             return turns[chosen[pair % chosen.size()]](position, pair);
         };
         return mistake;
     }
 
-    Match measured(const oracle::Verdict& verdict) const {
-        const auto share = [&verdict](std::size_t limit) {
-            return verdict.elements == 0 ? 1
-                                         : double(verdict.within[limit]) / double(verdict.elements);
-        };
+    Match measured(const Comparison& comparison, const Hypothesis& hypothesis) const {
+        if (hypothesis.store) {
+            return match_of_codes(comparison.codes, hypothesis.store->quantised.type,
+                                  limits_.tolerance);
+        }
         Match match;
-        match.max_error_u = verdict.nan_mismatch ? std::numeric_limits<double>::infinity()
-                                                 : verdict.largest_error_u;
-        match.changes_rest = verdict.bits_changed;
-        match.share_within = share(0);
-        match.share_close = share(1);
-        // Uses the oracle's flags rather than the shares, which do not count NaN.
-        const bool whole = !verdict.nan_mismatch && !verdict.bits_changed;
-        match.explains = whole && verdict.largest_error_u <= limits_.bound_u;
-        match.nearly = whole && verdict.largest_error_u * unit <= limits_.tolerance;
+        match.largest_error = comparison.largest_error;
+        match.changes_rest = comparison.bits_changed && !observation_.with_steps;
+        match.share_within = share_of(comparison.within, comparison.elements);
+        match.share_close = share_of(comparison.close, comparison.elements);
+        match.explains = comparison.within == comparison.elements;
+        match.nearly = !match.changes_rest && match.largest_error <= limits_.tolerance;
         return match;
-    }
-
-    std::string breach(const oracle::Verdict& verdict) const {
-        const char* what = breach_of(verdict, limits_.bound_u);
-        return what == nullptr ? "" : fmt::format("{}: {}", what, verdict.worst);
     }
 
    private:
@@ -145,7 +177,7 @@ class Judge {
         return rows;
     }
 
-    const Evidence& evidence_;
+    const Observation& observation_;
     const Limits& limits_;
 };
 
@@ -166,26 +198,36 @@ void keep_best_measured(std::vector<Match>& matches) {
     });
 }
 
+/// What a match has missed: of codes the share that is wrong, since most mistakes move some code by
+/// one; else the largest error.
+double missed(const Match& match, bool quantised) {
+    return quantised ? 1 - match.share_within : match.largest_error;
+}
+
+/// right        of the same sample
 /// no_rounding  the output is not the right one in other arithmetic
-void put_best_first(std::vector<Match>& matches, const Match& right, bool no_rounding) {
+void put_best_first(std::vector<Match>& matches, const Match& right, bool quantised,
+                    bool no_rounding) {
     std::stable_sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) {
         const auto quality = [&](const Match& match) {
             // Elements that are correct anyway give no merit to other arithmetic.
             const bool has_merit = !match.precision ||
-                                   (match.share_within > right.share_within && !no_rounding);
-            return std::tuple(match.explains, match.nearly && (has_merit || !no_rounding),
-                              has_merit, match.share_within, match.share_close, -match.max_error_u);
+                                   (match.share_within > right.share_within && !no_rounding),
+                       near = match.nearly && (has_merit || !no_rounding);
+            return std::tuple(match.explains, near, has_merit, near ? -missed(match, quantised) : 0,
+                              match.share_within, match.share_close, -match.largest_error);
         };
         return quality(a) > quality(b);
     });
 }
 
-Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const Limits& limits,
-                   bool no_rounding) {
+Outcome outcome_of(const Judgement& judgement, const Limits& limits) {
+    const Match& right = judgement.right;
+    const bool no_rounding = !judgement.odd_pairs.empty();
     if (right.explains) {
         return Outcome::pass;
     }
-    const Match* best = matches.empty() ? nullptr : &matches.front();
+    const Match* best = judgement.matches.empty() ? nullptr : &judgement.matches.front();
     if (best != nullptr && best->explains) {
         return limits.accepts_close && best->precision && right.nearly ? Outcome::close
                                                                        : Outcome::mistake;
@@ -193,10 +235,11 @@ Outcome outcome_of(const Match& right, const std::vector<Match>& matches, const 
     if (no_rounding && best != nullptr && best->precision) {
         return Outcome::unexplained;
     }
-    // Two operations that differ little both come close; only a much better match justifies
+    // Two definitions that differ little both come close; only a much better match justifies
     // reporting a mistake.
     const bool much_better = best != nullptr && best->nearly &&
-                             4 * best->max_error_u <= right.max_error_u;
+                             4 * missed(*best, judgement.quantised) <=
+                                 missed(right, judgement.quantised);
     if (right.nearly && !much_better) {
         return no_rounding ? Outcome::unexplained : Outcome::close;
     }
@@ -223,45 +266,56 @@ void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& m
     judgement.matches.insert(judgement.matches.begin(), found.begin(), found.end());
 }
 
-void add_matches_of_two(const Judge& judge, const Evidence& evidence,
+void add_matches_of_two(const Judge& judge, const Observation& observation,
                         const std::vector<Mistake>& mistakes, std::vector<Match>& matches) {
     // If one mistake nearly explains the output, two that nearly explain it add nothing.
     const bool if_nearly = std::none_of(matches.begin(), matches.end(),
                                         [](const Match& match) { return match.nearly; });
-    each_two(evidence, mistakes, [&](const Mistake& both) {
+    each_two(observation, mistakes, [&](const Mistake& both) {
         if (std::optional<Match> match = judge.match_of_two(both, if_nearly)) {
             matches.push_back(std::move(*match));
         }
     });
 }
 
+/// Says what is wrong with the output and where; empty if it is right.
+std::string breach_of(const Comparison& comparison) {
+    if (comparison.beyond == 0) {
+        return comparison.codes.first_wrong;
+    }
+    return fmt::format("{}: {}",
+                       comparison.nan_mismatch
+                           ? "a value is NaN but the exact one is not, or the reverse"
+                       : comparison.bits_changed ? "a channel outside the rotated window changed"
+                                                 : "a value is too far from the exact one",
+                       comparison.worst);
+}
+
 }  // namespace
 
-Judgement judge(const Evidence& evidence, const Limits& limits,
+Judgement judge(const Observation& observation, const Limits& limits,
                 const std::function<void(double)>& progress) {
-    const Judge judge(evidence, limits);
+    const Judge judge(observation, limits);
     const auto report = [&progress](double fraction) {
         if (progress) {
             progress(fraction);
         }
     };
-    const Trial right = {.in = evidence.in,
-                         .out = evidence.out,
-                         .operation = evidence.operation,
-                         .further = evidence.further};
-    const oracle::Verdict verdict = judge.compare(right,
-                                                  [&](double fraction) { report(fraction / 2); });
-    const Match of_right = judge.measured(verdict);
+    const Hypothesis& right = observation.right;
+    const Comparison comparison = judge.compare(right,
+                                                [&](double fraction) { report(fraction / 2); });
+    const Match of_right = judge.measured(comparison, right);
     Judgement judgement;
     judgement.right = of_right;
-    judgement.elements = verdict.elements;
-    judgement.breach = judge.breach(verdict);
-    const Trial sample = sampled(right, limits.sampled_elements);
-    judgement.sampled = sample.in.batch * sample.in.tokens * sample.in.heads * sample.in.head_dim;
-    const Match right_in_sample = judgement.sampled == verdict.elements
+    judgement.with_steps = observation.with_steps;
+    judgement.quantised = right.store.has_value();
+    judgement.elements = elements_of(right, all_tokens(right));
+    judgement.breach = breach_of(comparison);
+    judgement.sampled = elements_of(right, sample_of(right, limits.sampled_elements));
+    const Match right_in_sample = judgement.sampled == judgement.elements
                                       ? of_right
-                                      : judge.measured(judge.compare(sample));
-    const std::vector<Mistake> mistakes = mistakes_of(evidence);
+                                      : judge.on_sample(right, limits.sampled_elements);
+    const std::vector<Mistake> mistakes = mistakes_of(observation);
     std::vector<Match>& matches = judgement.matches;
     for (std::size_t m = 0; m < mistakes.size(); ++m) {
         report(0.5 + 0.5 * double(m + 1) / double(mistakes.size()));
@@ -281,29 +335,32 @@ Judgement judge(const Evidence& evidence, const Limits& limits,
         return match.mistake == "subnormals_flushed" && !match.explains;
     });
     if (of_right.nearly && !of_right.explains) {
-        judgement.odd_pairs = odd_pairs(evidence, limits.bound_u, judgement.pairs);
+        judgement.odd_pairs = odd_pairs(observation, limits.bound_u, judgement.pairs);
     }
     const bool no_rounding = !judgement.odd_pairs.empty();
-    put_best_first(matches, right_in_sample, no_rounding);
-    judgement.rows = verdict.rows_beyond.size();
+    put_best_first(matches, right_in_sample, judgement.quantised, no_rounding);
+    judgement.rows = comparison.rows_beyond.size();
     judgement.wrong_rows = static_cast<std::uint64_t>(
-        std::count(verdict.rows_beyond.begin(), verdict.rows_beyond.end(), true));
+        std::count(comparison.rows_beyond.begin(), comparison.rows_beyond.end(), true));
     judgement.wrong_in = judgement.wrong_rows == 0 ? ""
-                                                   : where_of(evidence.in, verdict.rows_beyond);
+                                                   : where_of(right.in, comparison.rows_beyond);
     const auto explained = [&matches] { return !matches.empty() && matches.front().explains; };
     if (!of_right.explains && !explained() && judgement.wrong_rows < judgement.rows) {
-        add_matches_of_wrong_rows(judge, mistakes, verdict.rows_beyond, judgement);
+        add_matches_of_wrong_rows(judge, mistakes, comparison.rows_beyond, judgement);
     }
-    if (!of_right.explains && (!of_right.nearly || no_rounding) && !explained()) {
-        add_matches_of_two(judge, evidence, mistakes, matches);
+    // Not of a quantised output: to find the codes that a row may have takes too long for
+    // thousands of pairs.
+    if (!of_right.explains && (!of_right.nearly || no_rounding) && !explained() &&
+        !judgement.quantised) {
+        add_matches_of_two(judge, observation, mistakes, matches);
         keep_best_measured(matches);
-        put_best_first(matches, right_in_sample, no_rounding);
+        put_best_first(matches, right_in_sample, judgement.quantised, no_rounding);
     }
-    judgement.outcome = outcome_of(of_right, matches, limits, no_rounding);
+    judgement.outcome = outcome_of(judgement, limits);
     const bool in_part = !matches.empty() && !matches.front().where.empty();
     if (judgement.outcome == Outcome::close || judgement.outcome == Outcome::unexplained ||
         in_part) {
-        judgement.lone = lone_of(evidence.in, verdict);
+        judgement.lone = lone_of(right.in, comparison, judgement);
     }
     return judgement;
 }

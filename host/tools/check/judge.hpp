@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Judges the rotation of another engine and, if it is wrong, finds the known mistake that explains
-// it: every mistake is the definition of the operation with one change, and the output is compared
-// with each.
+// Judges the output of another engine - the rotation, the steps around it and its quantised store -
+// and, if it is wrong, finds the known mistake that explains it: every mistake is the definition
+// with one change, and the output is compared with each.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "rotate/definition.hpp"
-#include "verify/oracle/ops.hpp"
-#include "vkrope/vkrope.hpp"
+#include "check/hypothesis.hpp"
 
 namespace vkrope::tools {
-
-/// Another RoPE of the model: of other layers, or at another length.
-struct OtherRotation {
-    std::string mistake;  // as Match::mistake
-    std::string meaning;
-    RopeParams rotation;
-};
-
-/// One tensor, the output of an engine, and the correct operation.
-struct Evidence {
-    oracle::Tensor in, out;
-    const void* input = nullptr;
-    const void* output = nullptr;
-    oracle::Operation operation;  // the correct one; positions of the first axis. Of a layer
-                                  // without RoPE it has no frequencies
-    FurtherAxes further;          // positions of the other axes
-    // Used only by mistakes.
-    double base = 0;                 // as RopeParams::base
-    double softmax_scale = 1;        // as RopeParams::softmax_scale
-    std::uint64_t other_offset = 0;  // rotary offset of the other tensor, K or Q
-    std::vector<OtherRotation> others;
-    std::vector<YarnScaling> yarn;       // what the file may say of YaRN
-    const oracle::Ops* steps = nullptr;  // around the rotation; null: none
-};
 
 /// The comparison of an output with the definition, or with one known mistake.
 struct Match {
@@ -50,21 +24,20 @@ struct Match {
     bool nearly = false;      // all elements are within the tolerance
     bool precision = false;   // not another operation, but the correct one in other arithmetic
     bool measured = false;    // a value of the mistake was read from the output
-    std::string worst = {};   // as Verdict::worst; empty if it explains
-    // Of a rotation alone.
-    double max_error_u = 0;  // infinite if an output is NaN and should not be, or the reverse
-    double share_close = 0;  // share of the elements within the tolerance
-    bool changes_rest =
-        false;  // a channel outside the window is not what it should be, which no error in u shows
-    std::string where = {};  // if tried only on the wrong rows, where these are; empty: tried on
-                             // everything
-    /// With other steps: largest |actual - exact|, as a share of the largest |exact| of the same
-    /// head row. Infinite if one of the two is NaN. Of a quantised output, the largest distance of
-    /// a code from what it may be, as a share of the largest code, or of a scale, as a share of the
-    /// scale. Such an output is nearly right if scales are within the tolerance, no code is more
-    /// than one off, and the share of codes that are is at most min(0.25, tolerance * the largest
-    /// code).
+    std::string where = {};   // if tried only on the wrong rows, where these are; empty: tried on
+                              // everything
+    /// Largest distance from what is right, as a share of |x0| + |x1| times the attention factor,
+    /// or with other steps of the largest exact value of the same head row. Infinite if one of the
+    /// two is NaN. Of a quantised output, the largest distance of a code from what it may be, as a
+    /// share of the largest code, or of a scale, as a share of the scale. Such an output is nearly
+    /// right if scales are within the tolerance, no code is more than one off, and the share of
+    /// codes that are is at most min(0.25, tolerance * the largest code).
     double largest_error = 0;
+    double share_close = 0;     // share of the elements within the tolerance
+    bool changes_rest = false;  // a channel outside the windows is not what it should be, which
+                                // has no such distance
+
+    double error_u() const { return largest_error * 0x1p24; }
 };
 
 enum class Outcome {
@@ -92,8 +65,8 @@ struct Lone {
     oracle::Place worst;  // its batch, token, head and channel apply to all wrong elements as
                           // far as the region fixes them
     double expected = 0, actual = 0;  // values of the worst element
-    std::optional<double>
-        error_u;  // of the worst element; none: a channel that should have passed through, or a NaN
+    std::optional<double> error_u;  // of the worst element; none: a channel that should have passed
+                                    // through, a NaN, or other steps
     std::uint64_t wrong = 0;  // elements
 };
 
@@ -107,8 +80,8 @@ struct Judgement {
     /// output is never close.
     std::vector<std::size_t> odd_pairs;
     std::uint64_t pairs = 0;  // of a row
-    bool with_steps = false;  // other steps were judged as well; else the following is known
-    bool quantised = false;   // only with steps
+    bool with_steps = false;  // other steps were judged as well
+    bool quantised = false;   // of such an output no rows are known
     std::uint64_t sampled =
         0;  // minimum compared with each mistake; one that explains these was compared with all
     std::optional<Lone>
@@ -122,7 +95,7 @@ struct Judgement {
 constexpr std::size_t shown_matches = 3;
 
 /// progress  called with the fraction done, 0 to 1
-Judgement judge(const Evidence& evidence, const Limits& limits,
+Judgement judge(const Observation& observation, const Limits& limits,
                 const std::function<void(double)>& progress = {});
 
 }  // namespace vkrope::tools

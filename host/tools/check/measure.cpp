@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
-#include "check/measure.hpp"
-
+// What an output says of each pair of channels: how far it was turned beyond the right angle, by
+// which factor, and how far it is off. The mistakes whose values come from it, and the pairs whose
+// errors are no rounding: both need the same sums over all rows.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <limits>
 #include <numbers>
 #include <numeric>
 
-#include "check/attempts.hpp"
-#include "check/sample.hpp"
+#include "check/compare.hpp"
+#include "check/mistakes.hpp"
 #include "check/where.hpp"
 #include "verify/oracle/element.hpp"
+#include "verify/oracle/rows.hpp"
 #include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
@@ -38,56 +39,27 @@ struct PairOfRow {
     std::array<std::uint32_t, 2> bits;
 };
 
-/// Keeps the last tokens of the first sequence, with all heads: a norm may need them.
-Trial last_tokens(Trial trial, oracle::Ops& steps) {
-    oracle::Tensor &in = trial.in, &out = trial.out;
-    const std::uint64_t most = measured_elements /
-                               std::max<std::uint64_t>(1, in.heads * in.head_dim),
-                        kept = std::clamp<std::uint64_t>(most, 1, in.tokens),
-                        first = in.tokens - kept;
-    const auto keep = [&](auto& of_tokens) {
-        if (!of_tokens.empty()) {
-            of_tokens = {of_tokens.begin() + std::ptrdiff_t(first),
-                         of_tokens.begin() + std::ptrdiff_t(in.tokens)};
-        }
-    };
-    each_axis(trial, keep);
-    keep(steps.scale_tokens);
-    if (steps.second) {
-        steps.second->leave_out(first);
-    }
-    trial.first_in += first * in.token_stride;
-    trial.first_out += first * out.token_stride;
-    in.tokens = out.tokens = kept;
-    in.batch = out.batch = 1;
-    return trial;
-}
-
 /// Calls visit(PairOfRow) for each pair of each row, after all steps.
 template <class Visit>
-void each_pair(const Evidence& evidence, const Trial& trial, const oracle::Ops& steps,
+void each_pair(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
                double bound_u, const Visit& visit) {
-    const oracle::Operation operation = by_axis(trial.operation, trial.further);
-    const std::vector<oracle::Pair> pairs = oracle::pairs_of(operation);
-    const oracle::Tensor& out = trial.out;
-    const auto* output = static_cast<const char*>(
-        elements_from(evidence.output, trial.first_out, out.type));
-    const std::size_t bytes = oracle::bytes_of(out.type);
-    oracle::apply_ops(
-        trial.in, operation, steps, bound_u,
-        elements_from(evidence.input, trial.first_in, trial.in.type),
+    const oracle::Tensor& out = hypothesis.out;
+    const std::vector<oracle::Pair> pairs = oracle::pairs_of(hypothesis.operation);
+    each_token(
+        observation, hypothesis, sample, bound_u,
         [&](std::uint64_t batch, std::uint64_t token,
             std::span<const oracle::Approximate> channels) {
             for (std::uint64_t head = 0; head < out.heads; ++head) {
-                const std::uint64_t group = head / (out.heads / operation.head_groups),
-                                    first = batch * out.batch_stride + token * out.token_stride +
-                                            head * out.head_stride;
+                const std::uint64_t group = head / (out.heads / hypothesis.operation.head_groups),
+                                    row = hypothesis.first_out +
+                                          oracle::row_of(out, {batch, token, head, 0});
                 for (std::size_t j = 0; j < pairs.size(); ++j) {
                     PairOfRow pair = {.number = group * pairs.size() + j, .right = {}, .bits = {}};
                     for (std::size_t member = 0; member < 2; ++member) {
                         const std::uint64_t channel = pairs[j].out[member];
                         pair.right[member] = channels[head * out.head_dim + channel];
-                        std::memcpy(&pair.bits[member], output + (first + channel) * bytes, bytes);
+                        pair.bits[member] = oracle::load(observation.output,
+                                                         oracle::bytes_of(out.type), row + channel);
                     }
                     visit(pair);
                 }
@@ -96,13 +68,13 @@ void each_pair(const Evidence& evidence, const Trial& trial, const oracle::Ops& 
 }
 
 /// Radians that one position more turns each pair.
-std::vector<double> frequencies_of(const Evidence& evidence) {
-    const std::vector<double>& inv_freq = evidence.operation.inv_freq;
-    const std::vector<double>& summed = evidence.further.summed;
+std::vector<double> frequencies_of(const Hypothesis& hypothesis) {
+    const std::vector<double>& inv_freq = hypothesis.operation.inv_freq;
+    const std::vector<double>& summed = hypothesis.further.summed;
     if (summed.empty()) {
         return inv_freq;
     }
-    const std::size_t groups = evidence.operation.head_groups, pairs = inv_freq.size() / groups,
+    const std::size_t groups = hypothesis.operation.head_groups, pairs = inv_freq.size() / groups,
                       axes = summed.size() / inv_freq.size();
     std::vector<double> all(inv_freq.size());
     for (std::size_t i = 0; i < summed.size(); ++i) {
@@ -179,16 +151,16 @@ struct Off {
 };
 
 /// The largest angle of each pair.
-std::vector<double> reaches_of(const Evidence& evidence) {
-    const oracle::Operation& operation = evidence.operation;
-    const std::vector<double> frequencies = frequencies_of(evidence);
+std::vector<double> reaches_of(const Hypothesis& hypothesis) {
+    const oracle::Operation& operation = hypothesis.operation;
+    const std::vector<double> frequencies = frequencies_of(hypothesis);
     const std::size_t pairs = frequencies.size() / operation.head_groups;
     std::vector<double> reaches(frequencies.size());
     for (std::size_t i = 0; i < reaches.size(); ++i) {
-        const std::uint32_t axis = evidence.further.axis(i % pairs);
-        const Positions& positions = axis == 0 || axis > evidence.further.positions.size()
+        const std::uint32_t axis = hypothesis.further.axis(i % pairs);
+        const Positions& positions = axis == 0 || axis > hypothesis.further.positions.size()
                                          ? operation.positions
-                                         : evidence.further.positions[axis - 1];
+                                         : hypothesis.further.positions[axis - 1];
         for (const std::int64_t position : positions) {
             reaches[i] = std::max(reaches[i], std::fabs(double(position)) * frequencies[i]);
         }
@@ -242,27 +214,24 @@ std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
     return numbers;
 }
 
-/// Compares with the trial, which has the tensors of the evidence; empty without an output of
-/// numbers.
-std::vector<Turned> turned_pairs(const Evidence& evidence, const Trial& whole) {
-    std::vector<Turned> turned(whole.operation.inv_freq.size());
-    if (evidence.output == nullptr) {
+/// Empty without an output of numbers.
+std::vector<Turned> turned_pairs(const Observation& observation, const Hypothesis& hypothesis) {
+    std::vector<Turned> turned(hypothesis.operation.inv_freq.size());
+    if (hypothesis.store) {
         return {};
     }
-    oracle::Ops steps = evidence.steps != nullptr ? *evidence.steps : oracle::Ops();
-    const Trial trial = evidence.steps != nullptr ? last_tokens(whole, steps)
-                                                  : sampled(whole, measured_elements);
-    const oracle::ElementTable numbers(trial.out.type);
-    each_pair(evidence, trial, steps, 1, [&](const PairOfRow& pair) {
-        const Complex is = {double(pair.right[0].value), double(pair.right[1].value)},
-                      was = {numbers.widen(pair.bits[0]), numbers.widen(pair.bits[1])};
-        if (std::isfinite(std::norm(is)) && std::isfinite(std::norm(was))) {
-            Turned& sum = turned[pair.number];
-            sum.product += std::conj(is) * was;
-            sum.right += std::norm(is);
-            sum.actual += std::norm(was);
-        }
-    });
+    const oracle::ElementTable& numbers = oracle::table_of(hypothesis.out.type);
+    each_pair(observation, hypothesis, sample_of(hypothesis, measured_elements), 1,
+              [&](const PairOfRow& pair) {
+                  const Complex is = {double(pair.right[0].value), double(pair.right[1].value)},
+                                was = {numbers.widen(pair.bits[0]), numbers.widen(pair.bits[1])};
+                  if (std::isfinite(std::norm(is)) && std::isfinite(std::norm(was))) {
+                      Turned& sum = turned[pair.number];
+                      sum.product += std::conj(is) * was;
+                      sum.right += std::norm(is);
+                      sum.actual += std::norm(was);
+                  }
+              });
     return turned;
 }
 
@@ -271,62 +240,53 @@ double distance(const Turned& pair) {
     return pair.right + pair.actual - 2 * pair.product.real();
 }
 
-/// How many positions too far the output was turned, as a whole, beyond the trial; 0 if none or if
-/// no number explains it.
-std::int64_t turned_beyond(const Evidence& evidence, const Trial& trial) {
-    const std::vector<Turned> turned = turned_pairs(evidence, trial);
-    const std::vector<double> frequencies = frequencies_of(evidence);
+/// How many positions too far the output was turned, as a whole, beyond the hypothesis; 0 if none
+/// or if no number explains it.
+std::int64_t turned_beyond(const Observation& observation, const Hypothesis& hypothesis) {
+    const std::vector<Turned> turned = turned_pairs(observation, hypothesis);
+    const std::vector<double> frequencies = frequencies_of(hypothesis);
     std::vector<TurnedToo> pairs;
     std::size_t turning = 0;  // of proportional scaling, few pairs are
     for (std::size_t i = 0; i < turned.size(); ++i) {
         turning += frequencies[i] > 0 ? 1 : 0;
         if (coherence(turned[i]) > 0.9 && frequencies[i] > 0) {
             const double radians = std::arg(turned[i].product);
-            pairs.push_back({frequencies[i], evidence.operation.inverse ? -radians : radians,
+            pairs.push_back({frequencies[i], hypothesis.operation.inverse ? -radians : radians,
                              std::abs(turned[i].product)});
         }
     }
     return 2 * pairs.size() < turning ? 0 : offset_of(pairs).value_or(0);
 }
 
-}  // namespace
-
-Attempt position_offset(const Evidence& evidence) {
-    const std::int64_t offset = turned_beyond(evidence, right(evidence));
-    if (std::abs(offset) <= 1) {  // which have names of their own
-        return std::nullopt;
-    }
-    Attempt attempt = with_positions(
-        evidence,
-        [offset](std::uint64_t token, const Positions& right) { return right[token] + offset; });
-    if (attempt) {
-        attempt->detail = fmt::format("{} too {}", std::abs(offset),
-                                      offset > 0 ? "large" : "small");
-    }
-    return attempt;
+bool move_positions(const Observation& observation, Hypothesis& wrong) {
+    const std::int64_t offset = turned_beyond(observation, wrong);
+    wrong.detail = fmt::format("{} too {}", std::abs(offset), offset > 0 ? "large" : "small");
+    return std::abs(offset) > 1 &&  // others have names of their own
+           replace_positions(wrong, [offset](std::uint64_t token, const Positions& right) {
+               return right[token] + offset;
+           });
 }
 
-Attempt one_position(const Evidence& evidence) {
-    const Positions& positions = evidence.operation.positions;
-    const Attempt zero = positions_zero(evidence);
+bool stay_at_one_position(const Observation& observation, Hypothesis& wrong) {
+    const Positions right = wrong.operation.positions;
+    const auto stay_at = [&wrong](std::int64_t position) {
+        return replace_positions(wrong,
+                                 [position](std::uint64_t, const Positions&) { return position; });
+    };
     // One for all that is off is an offset.
-    if (!zero || std::equal(positions.begin() + 1, positions.end(), positions.begin())) {
-        return std::nullopt;
+    if (!stay_at(0) || std::equal(right.begin() + 1, right.end(), right.begin())) {
+        return false;
     }
-    const std::int64_t position = turned_beyond(evidence, *zero);
-    Attempt attempt = with_positions(
-        evidence, [position](std::uint64_t, const Positions&) { return position; });
-    if (attempt) {
-        attempt->detail = position > 0 ? fmt::format("{}", position)
-                                       : fmt::format("{}, or {} in the other direction", position,
-                                                     -position);
-    }
-    return if_any(position != 0, attempt);
+    const std::int64_t position = turned_beyond(observation, wrong);
+    wrong.detail = position > 0
+                       ? fmt::format("{}", position)
+                       : fmt::format("{}, or {} in the other direction", position, -position);
+    return stay_at(position) && wrong.operation.positions != right;
 }
 
-Attempt another_factor(const Evidence& evidence) {
+bool apply_another_factor(const Observation& observation, Hypothesis& wrong) {
     Turned all;
-    for (const Turned& pair : turned_pairs(evidence, right(evidence))) {
+    for (const Turned& pair : turned_pairs(observation, wrong)) {
         all.product += pair.product;
         all.right += pair.right;
         all.actual += pair.actual;
@@ -336,33 +296,29 @@ Attempt another_factor(const Evidence& evidence) {
     const double rest = all.actual - ratio * all.product.real();
     if (!(ratio > 0x1p-20) || std::fabs(ratio - 1) < 0x1p-20 || coherence(all) < 0.99 ||
         rest > 0.25 * distance(all)) {
-        return std::nullopt;
+        return false;
     }
-    Attempt attempt = right(evidence);
-    const double left = double(oracle::factor_of(attempt->operation));
-    attempt->operation.attention_factor = left * ratio;
-    attempt->operation.gain = oracle::Gain::apply;
-    attempt->detail = fmt::format("{:.7g}, not {:.7g}", left * ratio, left);
-    return attempt;
+    const double right = double(oracle::factor_of(wrong.operation));
+    wrong.operation.attention_factor = right * ratio;
+    wrong.operation.gain = oracle::Gain::apply;
+    wrong.detail = fmt::format("{:.7g}, not {:.7g}", right * ratio, right);
+    return true;
 }
 
-Attempt pairs_on_other_axes(const Evidence& evidence) {
-    const FurtherAxes& further = evidence.further;
-    const std::size_t pairs = evidence.operation.inv_freq.size();
-    Attempt attempt = right(evidence);
-    if (further.positions.empty() || !further.summed.empty() ||
-        evidence.operation.head_groups != 1) {
-        return std::nullopt;
+bool move_pairs_to_other_axes(const Observation& observation, Hypothesis& wrong) {
+    const FurtherAxes further = wrong.further;
+    const std::size_t pairs = wrong.operation.inv_freq.size();
+    if (further.positions.empty() || !further.summed.empty() || wrong.operation.head_groups != 1) {
+        return false;
     }
     const std::size_t axes = 1 + further.positions.size();
     std::vector<std::vector<Turned>> on;  // [axes][pairs]
+    std::vector<std::uint32_t>& chosen = wrong.further.axes;
     for (std::uint32_t axis = 0; axis < axes; ++axis) {
-        Trial trial = right(evidence);
-        trial.further.axes.assign(pairs, axis);
-        on.push_back(turned_pairs(evidence, trial));
+        chosen.assign(pairs, axis);
+        on.push_back(turned_pairs(observation, wrong));
     }
     std::vector<std::vector<bool>> moved(axes, std::vector<bool>(pairs));
-    std::vector<std::uint32_t>& chosen = attempt->further.axes;
     for (std::size_t j = 0; !on[0].empty() && j < pairs; ++j) {
         const std::uint32_t right = further.axis(j);
         std::uint32_t best = right;
@@ -371,34 +327,53 @@ Attempt pairs_on_other_axes(const Evidence& evidence) {
             const bool better = distance(on[axis][j]) < 0.25 * distance(on[right][j]);
             best = better && distance(on[axis][j]) < distance(on[best][j]) ? axis : best;
         }
-        chosen.push_back(best);
+        chosen[j] = best;
         moved[best][j] = best != right;
     }
     for (std::size_t axis = 0; axis < axes; ++axis) {
         if (std::find(moved[axis].begin(), moved[axis].end(), true) != moved[axis].end()) {
             const std::string those = ranges_text("pair", moved[axis]);
-            attempt->detail += fmt::format("{}{} on axis {}", attempt->detail.empty() ? "" : "; ",
-                                           those.empty() ? "all" : those, axis);
+            wrong.detail += fmt::format("{}{} on axis {}", wrong.detail.empty() ? "" : "; ",
+                                        those.empty() ? "all" : those, axis);
         }
     }
-    return if_any(!attempt->detail.empty(), attempt);
+    return !wrong.detail.empty();
 }
 
-std::vector<std::size_t> odd_pairs(const Evidence& evidence, double bound_u, std::uint64_t& pairs) {
+Row row(const char* name, Part part, const char* meaning,
+        bool (*change)(const Observation&, Hypothesis&)) {
+    return {.name = name, .part = part, .meaning = meaning, .change = change, .measured = true};
+}
+
+}  // namespace
+
+Rows measured_mistakes() {
+    return {
+        row("pairs_on_other_axes", Part::axes, "wrong axes: ", move_pairs_to_other_axes),
+        row("position_offset", Part::positions,
+            "every position is off by the same: ", move_positions),
+        row("one_position", Part::positions,
+            "every token was rotated at one position: ", stay_at_one_position),
+        row("another_factor", Part::factor,
+            "cos and sin have another factor: ", apply_another_factor),
+    };
+}
+
+std::vector<std::size_t> odd_pairs(const Observation& observation, double bound_u,
+                                   std::uint64_t& pairs) {
     constexpr double far_u = 50, small_angle = 0.1;
-    pairs = evidence.operation.inv_freq.size() / evidence.operation.head_groups;
-    if (evidence.output == nullptr || pairs == 0) {
+    const Hypothesis& right = observation.right;
+    pairs = right.operation.inv_freq.size() / right.operation.head_groups;
+    if (right.store || pairs == 0) {
         return {};
     }
-    const std::vector<double> reaches = reaches_of(evidence);
+    const std::vector<double> reaches = reaches_of(right);
     std::vector<Off> offs(reaches.size());
     for (std::size_t i = 0; i < offs.size(); ++i) {
         offs[i] = {.pair = i % pairs, .reach = reaches[i]};
     }
-    const oracle::ElementTable numbers(evidence.out.type);
-    const oracle::Ops none;
-    const oracle::Ops& steps = evidence.steps != nullptr ? *evidence.steps : none;
-    each_pair(evidence, right(evidence), steps, bound_u, [&](const PairOfRow& pair) {
+    const oracle::ElementTable& numbers = oracle::table_of(right.out.type);
+    each_pair(observation, right, all_tokens(right), bound_u, [&](const PairOfRow& pair) {
         Off& off = offs[pair.number];
         for (std::size_t member = 0; member < 2; ++member) {
             const oracle::Approximate& is = pair.right[member];

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "check/attempts.hpp"
+#include "check/mistakes.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "check/judge.hpp"
+#include "check/hypothesis.hpp"
 #include "io/model_file.hpp"
 
 namespace vkrope::tools {

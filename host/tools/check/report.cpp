@@ -33,6 +33,15 @@ nlohmann::ordered_json number(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
+nlohmann::ordered_json text_or_null(const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+}
+
+/// Of a rotation alone; other steps have errors of other units.
+nlohmann::ordered_json error_u(const Judgement& judgement, const Match& match) {
+    return judgement.with_steps ? nlohmann::ordered_json(nullptr) : number(match.error_u());
+}
+
 /// What a report shows: nothing after a pass.
 std::span<const Match> shown(const Judgement& judgement) {
     const std::size_t most = judgement.outcome == Outcome::pass ? 0 : shown_matches;
@@ -56,14 +65,10 @@ nlohmann::ordered_json matches_json(const Judgement& judgement) {
         nlohmann::ordered_json json = {{"mistake", match.mistake},
                                        {"meaning", match.meaning},
                                        {"share_within", match.share_within},
-                                       {"explains", match.explains}};
-        if (judgement.with_steps) {
-            json["largest_error"] = number(match.largest_error);
-        } else {
-            json["where"] = match.where.empty() ? nlohmann::ordered_json(nullptr)
-                                                : nlohmann::ordered_json(match.where);
-            json["max_error_u"] = number(match.max_error_u);
-        }
+                                       {"explains", match.explains},
+                                       {"where", text_or_null(match.where)},
+                                       {"max_error_u", error_u(judgement, match)},
+                                       {"largest_error", number(match.largest_error)}};
         matches.push_back(std::move(json));
     }
     return matches;
@@ -111,18 +116,15 @@ nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
                                    {"breach", judgement.breach},
                                    {"wrong_pairs", pairs_json(judgement.odd_pairs)},
                                    {"cannot_show", blind_spots(judgement)},
-                                   {"matches", matches_json(judgement)}};
-    if (judgement.with_steps) {
-        json["largest_error"] = number(judgement.right.largest_error);
-    } else {
-        json.update(
-            {{"max_error_u", number(judgement.right.max_error_u)},
-             {"sampled", judgement.sampled},
-             {"rows", judgement.rows},
-             {"wrong_rows", judgement.wrong_rows},
-             {"wrong_in", judgement.wrong_in.empty() ? nlohmann::ordered_json(nullptr)
-                                                     : nlohmann::ordered_json(judgement.wrong_in)},
-             {"only_wrong", lone_json(judgement.lone)}});
+                                   {"matches", matches_json(judgement)},
+                                   {"largest_error", number(judgement.right.largest_error)},
+                                   {"max_error_u", error_u(judgement, judgement.right)},
+                                   {"sampled", judgement.sampled}};
+    if (!judgement.quantised) {
+        json.update({{"rows", judgement.rows},
+                     {"wrong_rows", judgement.wrong_rows},
+                     {"wrong_in", text_or_null(judgement.wrong_in)},
+                     {"only_wrong", lone_json(judgement.lone)}});
     }
     return json;
 }
@@ -131,14 +133,12 @@ nlohmann::ordered_json json_of(const CheckResult& result) {
     constexpr OfEachTensor<const char*> keys = {"q", "k", "v"};
     const TensorIndex which = result.deciding();
     const Judgement& worst = result.tensors[which]->judgement;
-    nlohmann::ordered_json json = {
-        {"verdict", word_of(worst.outcome)},
-        {"max_error_u",
-         worst.with_steps ? nlohmann::ordered_json(nullptr) : number(worst.right.max_error_u)},
-        {"bound_u", result.limits.bound_u},
-        {"tolerance", result.limits.tolerance},
-        {"tensor", keys[which]},
-        {"matches", matches_json(worst)}};
+    nlohmann::ordered_json json = {{"verdict", word_of(worst.outcome)},
+                                   {"max_error_u", error_u(worst, worst.right)},
+                                   {"bound_u", result.limits.bound_u},
+                                   {"tolerance", result.limits.tolerance},
+                                   {"tensor", keys[which]},
+                                   {"matches", matches_json(worst)}};
     for (const TensorIndex each : every_tensor) {
         json[keys[each]] = tensor_json(result.tensors[each]);
     }
@@ -165,27 +165,23 @@ std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pa
                        ranges_text("pair", wrong), pairs);
 }
 
-std::string error_text(double max_error_u) {
-    return std::isfinite(max_error_u) ? fmt::format("{:.4g} u", max_error_u) : "not a number";
-}
-
 std::string name_of(const Match& match) {
     return match.where.empty() ? match.mistake : match.mistake + ", in " + match.where;
 }
 
-std::string error_text(double max_error_u, bool changes_rest) {
-    return changes_rest ? "outside window" : error_text(max_error_u);
+std::string error_text(double error_u) {
+    return std::isfinite(error_u) ? fmt::format("{:.4g} u", error_u) : "not a number";
 }
 
 /// The largest error of a match, in the unit of the judgement.
 std::string error_of(const Judgement& judgement, const Match& match) {
     return judgement.with_steps ? fmt::format("{:.2g}", match.largest_error)
-                                : error_text(match.max_error_u, match.changes_rest);
+           : match.changes_rest ? "outside window"
+                                : error_text(match.error_u());
 }
 
 std::string finding(const Judgement& judgement, const Limits& limits) {
     const Match& right = judgement.right;
-    const std::string in_u = fmt::format("{:.2g} of |x0| + |x1|", right.max_error_u * 0x1p-24);
     switch (judgement.outcome) {
         case Outcome::pass:
             return judgement.quantised    ? "all codes and scales belong to a row within the error "
@@ -197,15 +193,15 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
             return judgement.with_steps
                        ? "the steps are right, but in other arithmetic"
                        : fmt::format(
-                             "the operation is right, but not exact: it is correct to {}, {} where "
-                             "{} u are allowed",
-                             in_u, error_text(right.max_error_u), limits.bound_u);
+                             "the operation is right, but not exact: it is correct to "
+                             "{:.2g} of |x0| + |x1|, {} where {} u are allowed",
+                             right.largest_error, error_text(right.error_u()), limits.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
             const std::string nearly = judgement.with_steps
                                            ? "in other arithmetic"
                                            : fmt::format("to {:.2g} of |x0| + |x1|",
-                                                         match.max_error_u * 0x1p-24);
+                                                         match.largest_error);
             return fmt::format("{}: {} ({})", name_of(match), match.meaning,
                                match.explains ? "exactly" : nearly);
         }
@@ -232,10 +228,9 @@ std::string error_line(const Judgement& judgement, const Limits& limits) {
             share, judgement.elements, right.largest_error);
     }
     return judgement.outcome == Outcome::pass
-               ? fmt::format("   error {}\n", error_text(right.max_error_u))
+               ? fmt::format("   error {}\n", error_of(judgement, right))
                : fmt::format("   error {}, {} of {} values within {} u\n",
-                             error_text(right.max_error_u, right.changes_rest), share,
-                             judgement.elements, limits.bound_u);
+                             error_of(judgement, right), share, judgement.elements, limits.bound_u);
 }
 
 /// Describes the region that contains everything wrong.
@@ -270,7 +265,7 @@ std::string lone_text(const std::optional<Lone>& lone) {
 std::string wrong_text(const Judgement& judgement) {
     const bool explained = judgement.outcome == Outcome::mistake &&
                            judgement.matches.front().where.empty();
-    if (judgement.with_steps || explained || judgement.wrong_rows == judgement.rows) {
+    if (explained || judgement.wrong_rows == judgement.rows) {
         return "";
     }
     return fmt::format("   {} of {} rows are wrong{}\n", judgement.wrong_rows, judgement.rows,
@@ -314,10 +309,11 @@ std::string text_of(const char* name, const Judged& judged, const Limits& limits
         text += fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
                             error_of(judgement, match), percent(match.share_within), match.meaning);
     }
-    if (!judgement.with_steps && judgement.sampled < judgement.elements) {
+    if (judgement.sampled < judgement.elements) {
         text += fmt::format(
-            "  compared on {} of {} values, evenly spread over heads, tokens and sequences, and on "
-            "all where they fit\n",
+            "  compared on {} of {} values, of evenly spread tokens and sequences, and on all "
+            "where "
+            "they fit\n",
             judgement.sampled, judgement.elements);
     }
     return text;

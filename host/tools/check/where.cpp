@@ -30,7 +30,8 @@ std::string ranges_text(const char* one, const std::vector<bool>& those) {
     return number == those.size() ? "" : fmt::format("{}{} {}", one, number == 1 ? "" : "s", text);
 }
 
-std::optional<Lone> lone_of(const oracle::Tensor& tensor, const oracle::Verdict& verdict) {
+std::optional<Lone> lone_of(const oracle::Tensor& tensor, const Comparison& verdict,
+                            const Judgement& judgement) {
     const oracle::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
     const bool one_batch = first.batch == last.batch, one_token = first.token == last.token,
                one_head = first.head == last.head;
@@ -39,8 +40,8 @@ std::optional<Lone> lone_of(const oracle::Tensor& tensor, const oracle::Verdict&
                  .actual = verdict.worst_got,
                  .error_u = {},
                  .wrong = verdict.beyond};
-    if (!verdict.nan_mismatch && !verdict.bits_changed) {
-        lone.error_u = verdict.largest_error_u;
+    if (!verdict.nan_mismatch && !verdict.bits_changed && !judgement.with_steps) {
+        lone.error_u = judgement.right.error_u();
     }
     const bool several_rows = tensor.batch * tensor.tokens * tensor.heads > 1;
     if (verdict.beyond == 1) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "check/judge.hpp"
+#include "check/compare.hpp"
 
 namespace vkrope::tools {
 
@@ -15,7 +15,8 @@ std::string ranges_text(const char* one, const std::vector<bool>& those);
 
 /// None if nothing is wrong, if the wrong elements share no region, or if the region is the whole
 /// tensor.
-std::optional<Lone> lone_of(const oracle::Tensor& tensor, const oracle::Verdict& verdict);
+std::optional<Lone> lone_of(const oracle::Tensor& tensor, const Comparison& verdict,
+                            const Judgement& judgement);
 
 /// The sequences, tokens and heads of the set rows: "token 3, heads 1, 4-7". An axis all of whose
 /// indices occur is left out.

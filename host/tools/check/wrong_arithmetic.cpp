@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+// The right definition, or one with a mistake, in other arithmetic of cos and sin.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <utility>
 
-#include "check/attempts.hpp"
+#include "check/mistakes.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -26,28 +29,16 @@ std::vector<float> rounded(const std::vector<double>& inv_freq) {
 
 /// 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code computes it, followed by the
 /// scaling.
-std::vector<float> float32_powers(const Evidence& evidence) {
-    const std::vector<double>& inv_freq = evidence.operation.inv_freq;
-    const std::vector<double> unscaled = powers(evidence.base, rotary_dim(evidence));
+std::vector<float> float32_powers(const Observation& observation, const Hypothesis& right) {
+    const std::vector<double>& inv_freq = right.operation.inv_freq;
+    const std::vector<double> unscaled = powers(observation.base, rotary_dim(right));
     std::vector<float> floats;
     for (std::size_t j = 0; j < unscaled.size(); ++j) {
-        const float exponent = static_cast<float>(2 * j) / static_cast<float>(rotary_dim(evidence));
-        const float power = 1.0f / std::pow(static_cast<float>(evidence.base), exponent);
+        const float exponent = static_cast<float>(2 * j) / static_cast<float>(rotary_dim(right));
+        const float power = 1.0f / std::pow(static_cast<float>(observation.base), exponent);
         floats.push_back(static_cast<float>(power * (inv_freq[j] / unscaled[j])));
     }
     return floats;
-}
-
-/// Position, frequency and their product are each rounded.
-Attempt angles_in(const Evidence& evidence, Type type) {
-    return with(evidence, [type](Operation& operation) {
-        operation.cos_sin = [inv_freq = operation.inv_freq, type](std::int64_t position,
-                                                                  std::size_t pair) {
-            const long double angle = rounded_to(
-                type, rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
-            return CosSin{std::cos(angle), std::sin(angle)};
-        };
-    });
 }
 
 Turn exact_turn(const Operation& operation) {
@@ -69,39 +60,13 @@ Turn table_of(const Operation& operation, Turn turn, Type type) {
     };
 }
 
-Attempt tables_in(const Evidence& evidence, Type type) {
-    return with(evidence, [type](Operation& operation) {
-        Turn turn = operation.cos_sin ? operation.cos_sin : exact_turn(operation);
-        operation.cos_sin = table_of(operation, std::move(turn), type);
-    });
-}
-
-/// None if another mistake already computes cos and sin.
-std::vector<Turn> tables_of(const Evidence& evidence, Type type) {
-    if (evidence.operation.cos_sin) {
-        return {};
-    }
-    std::vector<Turn> turns = float32_products(evidence);
-    turns.insert(turns.begin(), exact_turn(evidence.operation));
-    for (Turn& turn : turns) {
-        turn = table_of(evidence.operation, std::move(turn), type);
-    }
-    return turns;
-}
-
-}  // namespace
-
-Attempt float32_angles(const Evidence& evidence) {
-    return with(evidence, [](Operation& operation) {
-        operation.cos_sin = float32_product(rounded(operation.inv_freq));
-    });
-}
-
-std::vector<Turn> float32_products(const Evidence& evidence) {
+/// The pow() of an engine decides the last bits of a float32 frequency, and implementations differ.
+/// At a far position each variant is another angle.
+std::vector<Turn> float32_products(const Observation& observation, const Hypothesis& right) {
     std::vector<Turn> turns;
     for (const int ulps : {0, 1, -1, 2, -2}) {
         for (std::vector<float> inv_freq :
-             {rounded(evidence.operation.inv_freq), float32_powers(evidence)}) {
+             {rounded(right.operation.inv_freq), float32_powers(observation, right)}) {
             for (float& frequency : inv_freq) {
                 for (int step = 0; step < std::abs(ulps); ++step) {
                     frequency = std::nextafter(
@@ -116,58 +81,141 @@ std::vector<Turn> float32_products(const Evidence& evidence) {
     return turns;
 }
 
-Attempt float32_angles_by_running_product(const Evidence& evidence) {
+/// The tables of an engine may be of exact angles, or of those float32 products. None if another
+/// mistake already computes cos and sin.
+std::vector<Turn> tables_of(const Observation& observation, const Hypothesis& right, Type type) {
+    if (right.operation.cos_sin) {
+        return {};
+    }
+    std::vector<Turn> turns = float32_products(observation, right);
+    turns.insert(turns.begin(), exact_turn(right.operation));
+    for (Turn& turn : turns) {
+        turn = table_of(right.operation, std::move(turn), type);
+    }
+    return turns;
+}
+
+Row frequencies_in(const Rounded& rounded) {
+    return {
+        .name = "frequencies_in_16_bits",
+        .part = Part::rounding,
+        .meaning = fmt::format(
+            "frequencies were rounded to {} before the product with the position", rounded.name),
+        .change =
+            [type = rounded.type](const Observation&, Hypothesis& wrong) {
+                bool changed = false;
+                for (std::vector<double>* each :
+                     {&wrong.operation.inv_freq, &wrong.further.summed}) {
+                    for (double& frequency : *each) {
+                        const double exact = std::exchange(frequency, rounded_to(type, frequency));
+                        changed = changed || frequency != exact;
+                    }
+                }
+                return changed;
+            },
+        .precision = true};
+}
+
+Row angles_in(const Rounded& rounded) {
+    return {.name = "angles_in_16_bits",
+            .part = Part::arithmetic,
+            .meaning = fmt::format("positions, frequencies and their products were rounded to {}",
+                                   rounded.name),
+            .change =
+                [type = rounded.type](const Observation&, Hypothesis& wrong) {
+                    wrong.operation.cos_sin = [inv_freq = wrong.operation.inv_freq, type](
+                                                  std::int64_t position, std::size_t pair) {
+                        const long double angle = rounded_to(
+                            type, rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
+                        return CosSin{std::cos(angle), std::sin(angle)};
+                    };
+                    return true;
+                },
+            .precision = true};
+}
+
+Row tables_in(const Rounded& rounded) {
+    return {.name = "tables_in_16_bits",
+            .part = Part::tables,
+            .meaning = fmt::format("cos and sin were rounded to {}", rounded.name),
+            .change =
+                [type = rounded.type](const Observation&, Hypothesis& wrong) {
+                    Operation& operation = wrong.operation;
+                    Turn turn = operation.cos_sin ? operation.cos_sin : exact_turn(operation);
+                    operation.cos_sin = table_of(operation, std::move(turn), type);
+                    return true;
+                },
+            .precision = true,
+            .turns = [type = rounded.type](
+                         const Observation& observation,
+                         const Hypothesis& right) { return tables_of(observation, right, type); }};
+}
+
+bool multiply_float32(const Observation&, Hypothesis& wrong) {
+    wrong.operation.cos_sin = float32_product(rounded(wrong.operation.inv_freq));
+    return true;
+}
+
+bool multiply_float32_step_by_step(const Observation& observation, Hypothesis& wrong) {
     constexpr std::size_t max_pairs = 512;  // each pair of each token repeats the product up to it
-    const std::vector<double> unscaled = powers(evidence.base, rotary_dim(evidence));
-    const std::vector<double>& inv_freq = evidence.operation.inv_freq;
-    if (unscaled.empty() || unscaled.size() > max_pairs) {
-        return std::nullopt;
+    const std::vector<double> scaling = multipliers(observation, wrong);
+    if (scaling.empty() || scaling.size() > max_pairs) {
+        return false;
     }
-    std::vector<float> scaling;
-    for (std::size_t j = 0; j < unscaled.size(); ++j) {
-        scaling.push_back(static_cast<float>(inv_freq[j] / unscaled[j]));
-    }
-    const float step = std::pow(static_cast<float>(evidence.base),
-                                -2.0f / static_cast<float>(rotary_dim(evidence)));
-    return with(evidence, [&](Operation& operation) {
-        operation.cos_sin = [scaling, step](std::int64_t position, std::size_t pair) {
-            auto angle = static_cast<float>(position);
-            for (std::size_t j = 0; j < pair; ++j) {
-                angle *= step;
-            }
-            const long double scaled = angle * scaling[pair];
-            return CosSin{std::cos(scaled), std::sin(scaled)};
-        };
-    });
+    const float step = std::pow(static_cast<float>(observation.base),
+                                -2.0f / static_cast<float>(rotary_dim(wrong)));
+    wrong.operation.cos_sin = [scaling = rounded(scaling), step](std::int64_t position,
+                                                                 std::size_t pair) {
+        auto angle = static_cast<float>(position);
+        for (std::size_t j = 0; j < pair; ++j) {
+            angle *= step;
+        }
+        const long double scaled = angle * scaling[pair];
+        return CosSin{std::cos(scaled), std::sin(scaled)};
+    };
+    return true;
 }
 
-Attempt angles_in_bf16(const Evidence& evidence) {
-    return angles_in(evidence, Type::bf16);
-}
+}  // namespace
 
-Attempt angles_in_f16(const Evidence& evidence) {
-    return angles_in(evidence, Type::f16);
-}
-
-Attempt tables_in_bf16(const Evidence& evidence) {
-    return tables_in(evidence, Type::bf16);
-}
-
-Attempt tables_in_f16(const Evidence& evidence) {
-    return tables_in(evidence, Type::f16);
-}
-
-std::vector<Turn> bf16_tables(const Evidence& evidence) {
-    return tables_of(evidence, Type::bf16);
-}
-
-std::vector<Turn> f16_tables(const Evidence& evidence) {
-    return tables_of(evidence, Type::f16);
-}
-
-Attempt subnormals_flushed(const Evidence& evidence) {
-    return with(evidence,
-                [](Operation& operation) { operation.absolute_allowance = 0x1p-123 + 0x1p-148; });
+Rows arithmetic_mistakes() {
+    return {
+        frequencies_in(in_16_bits[0]),
+        frequencies_in(in_16_bits[1]),
+        {"cos_and_sin_exchanged", Part::arithmetic, "cos and sin are swapped",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.cos_sin = [inv_freq = wrong.operation.inv_freq](std::int64_t position,
+                                                                             std::size_t pair) {
+                 const CosSin turn = oracle::exact_cos_sin(position, inv_freq[pair]);
+                 return CosSin{turn.sin, turn.cos};
+             };
+             return true;
+         }},
+        {.name = "float32_angles",
+         .part = Part::arithmetic,
+         .meaning = "angles are float32 products of position and frequency",
+         .change = multiply_float32,
+         .precision = true,
+         .turns = float32_products},
+        {.name = "float32_angles_by_running_product",
+         .part = Part::arithmetic,
+         .meaning = "each float32 angle was made by multiplying the angle of the pair before it",
+         .change = multiply_float32_step_by_step,
+         .precision = true},
+        angles_in(in_16_bits[0]),
+        angles_in(in_16_bits[1]),
+        tables_in(in_16_bits[0]),
+        tables_in(in_16_bits[1]),
+        {.name = "subnormals_flushed",
+         .part = Part::alone,
+         .meaning = "subnormal numbers became 0, and all else is right",
+         .change =
+             [](const Observation&, Hypothesis& wrong) {
+                 wrong.operation.absolute_allowance = 0x1p-123 + 0x1p-148;
+                 return true;
+             },
+         .precision = true},
+    };
 }
 
 }  // namespace vkrope::tools

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
+// Mistakes in the positions, in their axes and in the direction, and in the place of each row.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
 
-#include "check/attempts.hpp"
+#include "check/mistakes.hpp"
 #include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {
+
+using oracle::Tensor;
 
 bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
     for (std::uint32_t pair = 0; pair < pairs; ++pair) {
@@ -18,110 +24,220 @@ bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
     return true;
 }
 
+/// A row whose positions are change(token, right, tokens of a sequence).
+template <class Change>
+Row positions(const char* name, const char* meaning, const Change& change) {
+    return {name, Part::positions, meaning, [change](const Observation&, Hypothesis& wrong) {
+                return replace_positions(
+                    wrong, [&](std::uint64_t token, const Positions& right) -> std::int64_t {
+                        return change(token, right, wrong.in.tokens);
+                    });
+            }};
+}
+
 /// Nothing for a position too large for the type.
-Attempt positions_in(const Evidence& evidence, oracle::Type type) {
-    bool finite = true;
-    const Attempt attempt = with_positions(
-        evidence, [&](std::uint64_t token, const Positions& right) {
-            const double position = rounded_to(type, static_cast<long double>(right[token]));
-            finite = finite && std::isfinite(position);
-            return finite ? static_cast<std::int64_t>(position) : 0;
-        });
-    return if_any(finite, attempt);
+Row positions_in(const Rounded& rounded, int largest) {
+    return {"positions_in_16_bits", Part::positions,
+            fmt::format("positions were rounded to {}, which lacks most numbers above {}",
+                        rounded.name, largest),
+            [type = rounded.type](const Observation&, Hypothesis& wrong) {
+                bool finite = true;
+                const bool changed = replace_positions(
+                    wrong, [&](std::uint64_t token, const Positions& right) {
+                        const double position = rounded_to(type,
+                                                           static_cast<long double>(right[token]));
+                        finite = finite && std::isfinite(position);
+                        return finite ? static_cast<std::int64_t>(position) : 0;
+                    });
+                return finite && changed;
+            }};
+}
+
+void exchange_tokens_and_heads(Tensor& tensor) {
+    std::swap(tensor.tokens, tensor.heads);
+    std::swap(tensor.token_stride, tensor.head_stride);
+}
+
+void exchange_tokens_and_batch(Tensor& tensor) {
+    std::swap(tensor.tokens, tensor.batch);
+    std::swap(tensor.token_stride, tensor.batch_stride);
+}
+
+/// Whether steps and scales are the same for all rows: else those of a row would have to move with
+/// it, which no engine has done.
+bool has_equal_rows(const Hypothesis& right) {
+    const oracle::Ops& steps = right.steps;
+    const auto of_heads = [&right](const std::vector<double>& parameter) {
+        return parameter.size() > right.in.head_dim;
+    };
+    return !right.store && !steps.second && steps.scale_tokens.empty() && !steps.norm.over_token &&
+           !of_heads(steps.bias) && !of_heads(steps.norm.weight) && !of_heads(steps.norm.bias);
+}
+
+/// Beyond the last token, positions continue from the position of the last one.
+std::int64_t continued(const Positions& positions, std::uint64_t tokens, std::uint64_t batch,
+                       std::uint64_t token) {
+    const std::uint64_t last = tokens - 1;
+    const std::int64_t position = positions[batch * tokens + std::min(token, last)];
+    return token <= last ? position : position + static_cast<std::int64_t>(token - last);
+}
+
+/// Sets the strides as if two axes adjacent in memory had been exchanged in memory but not in the
+/// shape. Returns false if they are not adjacent.
+bool exchange_in_memory(std::uint64_t& a_stride, std::uint64_t a, std::uint64_t& b_stride,
+                        std::uint64_t b) {
+    if (a_stride < b_stride) {
+        return exchange_in_memory(b_stride, b, a_stride, a);
+    }
+    if (a < 2 || b < 2 || a_stride != b_stride * b) {
+        return false;
+    }
+    a_stride = b_stride;
+    b_stride *= a;
+    return true;
+}
+
+bool taken_along_heads(const Observation&, Hypothesis& wrong) {
+    const Tensor in = wrong.in;
+    const bool applicable = in.heads > 1 && has_equal_rows(wrong);
+    exchange_tokens_and_heads(wrong.in);
+    exchange_tokens_and_heads(wrong.out);
+    each_axis(wrong, [&in](Positions& positions) {
+        const Positions right = std::exchange(positions, {});
+        for (std::uint64_t row = 0; row < in.batch * in.heads; ++row) {
+            positions.push_back(continued(right, in.tokens, row / in.heads, row % in.heads));
+        }
+    });
+    return applicable;
+}
+
+bool taken_along_batch(const Observation&, Hypothesis& wrong) {
+    const Tensor in = wrong.in;
+    const bool applicable = in.batch > 1 && has_equal_rows(wrong);
+    exchange_tokens_and_batch(wrong.in);
+    exchange_tokens_and_batch(wrong.out);
+    each_axis(wrong, [&in](Positions& positions) {
+        const Positions right = std::exchange(positions, {});
+        for (std::uint64_t row = 0; row < in.batch * in.tokens; ++row) {
+            positions.push_back(continued(right, in.tokens, 0, row % in.batch));
+        }
+    });
+    return applicable;
 }
 
 }  // namespace
 
-Attempt position_plus_one(const Evidence& evidence) {
-    return with_positions(
-        evidence, [](std::uint64_t token, const Positions& right) { return right[token] + 1; });
+Rows position_mistakes() {
+    using std::uint64_t;
+    return {
+        positions(
+            "position_plus_one", "every position is one too large",
+            [](uint64_t token, const Positions& right, uint64_t) { return right[token] + 1; }),
+        positions(
+            "position_minus_one", "every position is one too small",
+            [](uint64_t token, const Positions& right, uint64_t) { return right[token] - 1; }),
+        {"inverse_direction", Part::direction, "the direction is wrong: sin has the other sign",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.inverse = !wrong.operation.inverse;
+             return true;
+         }},
+        {"not_rotated", Part::alone, "the output is the input",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.gain = oracle::Gain::omit;
+             return wrong.operation.attention_factor != 1 &&
+                    replace_positions(wrong, [](uint64_t, const Positions&) { return 0; });
+         }},
+        positions("positions_zero",
+                  "every token was rotated as at position 0, which changes nothing",
+                  [](uint64_t, const Positions&, uint64_t) { return 0; }),
+        positions("positions_from_zero", "positions were counted from 0 in each sequence",
+                  [](uint64_t token, const Positions&, uint64_t tokens) {
+                      return static_cast<std::int64_t>(token % tokens);
+                  }),
+        positions("positions_of_first_sequence",
+                  "every sequence has the positions of the first one",
+                  [](uint64_t token, const Positions& right, uint64_t tokens) {
+                      return right[token % tokens];
+                  }),
+        positions("positions_of_first_token",
+                  "every token of a sequence was rotated at the position of its first token",
+                  [](uint64_t token, const Positions& right, uint64_t tokens) {
+                      return right[token - token % tokens];
+                  }),
+        positions_in(in_16_bits[0], 256),
+        positions_in(in_16_bits[1], 2048),
+        {"sections_ignored", Part::axes, "every pair was rotated by the position on the first axis",
+         [](const Observation&, Hypothesis& wrong) {
+             return !std::exchange(wrong.further, {}).positions.empty();
+         }},
+        {"sections_in_the_other_order", Part::axes,
+         "sections are sequential instead of interleaved, or the reverse",
+         [](const Observation&, Hypothesis& wrong) {
+             Sections& sections = wrong.further.sections;
+             const Sections right = sections;
+             const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
+             sections.order = interleaved ? VKROPE_SECTIONS_SEQUENTIAL
+                                          : VKROPE_SECTIONS_INTERLEAVED;
+             const bool there_is_such = sections.axes == 3 || sections.axes == 4;
+             return there_is_such && !same_axes(sections, right, wrong.operation.inv_freq.size());
+         }},
+        {"sections_without_end", Part::axes,
+         "axes alternate over all pairs, beyond the end of their sections",
+         // Three equal sections that hold all pairs have the axes 0, 1, 2, 0, 1, 2 to the last one.
+         [](const Observation&, Hypothesis& wrong) {
+             Sections& sections = wrong.further.sections;
+             const Sections right = sections;
+             const std::size_t pairs = wrong.operation.inv_freq.size() /
+                                       wrong.operation.head_groups;
+             const auto third = static_cast<std::uint32_t>((pairs + 2) / 3);
+             for (std::uint32_t axis = 0; axis < max_axes; ++axis) {
+                 sections.pairs[axis] = axis < 3 ? third : 0;
+             }
+             return right.order == VKROPE_SECTIONS_INTERLEAVED && right.axes == 3 &&
+                    !same_axes(sections, right, pairs);
+         }},
+        {"height_and_width_exchanged", Part::axes, "the positions of height and width are swapped",
+         // Height and width are the two axes of images, and the last two axes of text with images.
+         [](const Observation&, Hypothesis& wrong) {
+             std::vector<Positions>& further = wrong.further.positions;
+             if (further.size() == 1) {
+                 std::swap(wrong.operation.positions, further[0]);
+             } else if (further.size() > 1) {
+                 std::swap(further[0], further[1]);
+             }
+             return !further.empty();
+         }},
+        {"rotated_twice", Part::positions, "the output was rotated a second time",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.attention_factor *= wrong.operation.attention_factor;
+             replace_positions(
+                 wrong, [](uint64_t token, const Positions& right) { return 2 * right[token]; });
+             return true;
+         }},
+    };
 }
 
-Attempt position_minus_one(const Evidence& evidence) {
-    return with_positions(
-        evidence, [](std::uint64_t token, const Positions& right) { return right[token] - 1; });
-}
-
-Attempt positions_zero(const Evidence& evidence) {
-    return with_positions(evidence, [](std::uint64_t, const Positions&) { return 0; });
-}
-
-Attempt not_rotated(const Evidence& evidence) {
-    Attempt attempt = positions_zero(evidence);
-    if (attempt) {
-        attempt->operation.gain = oracle::Gain::omit;
-    }
-    return if_any(evidence.operation.attention_factor != 1, attempt);
-}
-
-Attempt positions_from_zero(const Evidence& evidence) {
-    return with_positions(evidence, [&evidence](std::uint64_t token, const Positions&) {
-        return static_cast<std::int64_t>(token % evidence.in.tokens);
-    });
-}
-
-Attempt positions_of_first_sequence(const Evidence& evidence) {
-    return with_positions(evidence, [&evidence](std::uint64_t token, const Positions& right) {
-        return right[token % evidence.in.tokens];
-    });
-}
-
-Attempt positions_of_first_token(const Evidence& evidence) {
-    return with_positions(evidence, [&evidence](std::uint64_t token, const Positions& right) {
-        return right[token - token % evidence.in.tokens];
-    });
-}
-
-Attempt positions_in_bf16(const Evidence& evidence) {
-    return positions_in(evidence, oracle::Type::bf16);
-}
-
-Attempt positions_in_f16(const Evidence& evidence) {
-    return positions_in(evidence, oracle::Type::f16);
-}
-
-Attempt sections_ignored(const Evidence& evidence) {
-    Attempt attempt = right(evidence);
-    attempt->further = {};
-    return if_any(!evidence.further.positions.empty(), attempt);
-}
-
-Attempt sections_in_the_other_order(const Evidence& evidence) {
-    Attempt attempt = right(evidence);
-    Sections& sections = attempt->further.sections;
-    const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
-    sections.order = interleaved ? VKROPE_SECTIONS_SEQUENTIAL : VKROPE_SECTIONS_INTERLEAVED;
-    const bool there_is_such = sections.axes == 3 || sections.axes == 4;
-    return if_any(there_is_such && !same_axes(sections, evidence.further.sections,
-                                              evidence.operation.inv_freq.size()),
-                  attempt);
-}
-
-/// Three equal sections that hold all pairs have the axes 0, 1, 2, 0, 1, 2 to the last one.
-Attempt sections_without_end(const Evidence& evidence) {
-    Attempt attempt = right(evidence);
-    Sections& sections = attempt->further.sections;
-    const std::size_t pairs = evidence.operation.inv_freq.size() / evidence.operation.head_groups;
-    const auto third = static_cast<std::uint32_t>((pairs + 2) / 3);
-    sections.order = VKROPE_SECTIONS_INTERLEAVED;
-    for (std::uint32_t axis = 0; axis < max_axes; ++axis) {
-        sections.pairs[axis] = axis < 3 ? third : 0;
-    }
-    return if_any(evidence.further.sections.order == VKROPE_SECTIONS_INTERLEAVED &&
-                      sections.axes == 3 && !same_axes(sections, evidence.further.sections, pairs),
-                  attempt);
-}
-
-/// Height and width are the two axes of images, and the last two axes of text with images.
-Attempt height_and_width_exchanged(const Evidence& evidence) {
-    Attempt attempt = right(evidence);
-    std::vector<Positions>& further = attempt->further.positions;
-    if (further.size() == 1) {
-        std::swap(attempt->operation.positions, further[0]);
-    } else if (further.size() > 1) {
-        std::swap(further[0], further[1]);
-    }
-    return if_any(!further.empty(), attempt);
+Rows layout_mistakes() {
+    return {
+        {"positions_along_heads", Part::layout,
+         "heads were taken for tokens: the axes are in another order", taken_along_heads},
+        {"positions_along_batch", Part::layout,
+         "sequences were taken for tokens: the axes are in another order", taken_along_batch},
+        {"tokens_and_heads_exchanged", Part::layout,
+         "tokens and heads were reshaped, not transposed",
+         [](const Observation&, Hypothesis& wrong) {
+             Tensor& out = wrong.out;
+             return !wrong.store &&
+                    exchange_in_memory(out.token_stride, out.tokens, out.head_stride, out.heads);
+         }},
+        {"tokens_and_sequences_exchanged", Part::layout,
+         "tokens and sequences were reshaped, not transposed",
+         [](const Observation&, Hypothesis& wrong) {
+             Tensor& out = wrong.out;
+             return !wrong.store &&
+                    exchange_in_memory(out.token_stride, out.tokens, out.batch_stride, out.batch);
+         }},
+    };
 }
 
 }  // namespace vkrope::tools

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "check/steps.hpp"
+#include "check/judge.hpp"
 #include "verify/oracle/element.hpp"
 
 namespace vkrope::tools::codes {
@@ -145,23 +145,25 @@ inline Output output_of(const Engine& engine, const Row& values, std::size_t row
 inline Judgement judged(const Row& values, const Output& output,
                         const oracle::QuantisedStore& store, const oracle::Ops& steps = {},
                         std::uint64_t batch = 1, const Limits& limits = {}) {
-    StepsEvidence evidence;
-    evidence.rotates = false;
-    evidence.steps = steps;
-    evidence.rotation.in = {.type = oracle::Type::f32,
-                            .batch = batch,
-                            .tokens = tokens / batch,
-                            .heads = heads,
-                            .head_dim = head_dim,
-                            .batch_stride = count / batch,
-                            .token_stride = heads * head_dim,
-                            .head_stride = head_dim};
-    evidence.rotation.out = evidence.rotation.in;
-    evidence.rotation.input = values.data();
-    evidence.rotation.operation.positions.assign(tokens, 1);
-    evidence.rotation.operation.inv_freq = {1, 0.5};
-    evidence.stored = {.store = store, .codes = output.codes, .scales = output.scales};
-    return judge_steps(evidence, limits);
+    Observation seen;
+    seen.with_steps = true;
+    seen.right.steps = steps;
+    seen.right.in = {.type = oracle::Type::f32,
+                     .batch = batch,
+                     .tokens = tokens / batch,
+                     .heads = heads,
+                     .head_dim = head_dim,
+                     .batch_stride = count / batch,
+                     .token_stride = heads * head_dim,
+                     .head_stride = head_dim};
+    seen.right.out = seen.right.in;
+    seen.input = values.data();
+    seen.right.operation.positions.assign(tokens, 1);
+    seen.rotated = seen.right;
+    seen.rotated->operation.inv_freq = {1, 0.5};
+    seen.codes = output.codes;
+    seen.right.store = {.quantised = store, .scales = output.scales};
+    return judge(seen, limits);
 }
 
 }  // namespace vkrope::tools::codes

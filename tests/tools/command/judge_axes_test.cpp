@@ -34,16 +34,16 @@ struct AxesCase {
         engine.on_axis = of_image;
         change(engine);
         Case made(engine);
-        made.evidence.further.sections = sections;
+        made.seen.right.further.sections = sections;
         for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
             std::vector<std::int64_t> positions;
             for (std::uint64_t row = 0; row < batch * tokens; ++row) {
                 positions.push_back(std::int64_t(of_image(row / tokens, row % tokens, axis)));
             }
             if (axis == 0) {
-                made.evidence.operation.positions = positions;
+                made.seen.right.operation.positions = positions;
             } else {
-                made.evidence.further.positions.push_back(positions);
+                made.seen.right.further.positions.push_back(positions);
             }
         }
         return made;
@@ -72,7 +72,7 @@ TEST_CASE("positions on several axes: right, and each mistake is named") {
         CAPTURE(model.sections.axes);
         const Judgement judgement = model.made([](Engine&) {}).judged();
         CHECK(judgement.outcome == Outcome::pass);
-        CHECK(judgement.right.max_error_u <= 1.0);
+        CHECK(judgement.right.error_u() <= 1.0);
         for (const Match& match : judgement.matches) {
             CAPTURE(match.mistake);
             CHECK(match.explains == (match.mistake == "subnormals_flushed"));
@@ -127,8 +127,8 @@ TEST_CASE("positions on several axes are tried on a sample too") {
 
 TEST_CASE("equal positions on all axes cannot show a mistake in the sections") {
     Case made = in_sections.made(on_axes([](auto b, auto t, auto) { return of_image(b, t, 0); }));
-    for (std::vector<std::int64_t>& positions : made.evidence.further.positions) {
-        positions = made.evidence.operation.positions;
+    for (std::vector<std::int64_t>& positions : made.seen.right.further.positions) {
+        positions = made.seen.right.operation.positions;
     }
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::pass);
@@ -150,7 +150,7 @@ TEST_CASE("axes that alternate beyond the end of their sections") {
             e.inv_freq = inv_freq;
             e.axes = axes;
         });
-        made.evidence.operation.inv_freq = inv_freq;
+        made.seen.right.operation.inv_freq = inv_freq;
         return made;
     };
     check_named("sections_without_end", with_axes({0, 1, 2, 0, 1, 2, 0, 1}));

@@ -78,36 +78,36 @@ inline std::vector<float> some_numbers() {
 /// The intended operation on Q, and the model behind it.
 struct Case {
     std::vector<float> in = some_numbers(), out;
-    Evidence evidence;
+    Observation seen;
     Limits limits;
 
     explicit Case(const Engine& engine) : out(engine.run(in)) {
-        evidence.in = {.type = oracle::Type::f32,
-                       .batch = batch,
-                       .tokens = tokens,
-                       .heads = heads,
-                       .head_dim = head_dim,
-                       .batch_stride = tokens * heads * head_dim,
-                       .token_stride = heads * head_dim,
-                       .head_stride = head_dim};
-        evidence.out = evidence.in;
+        seen.right.in = {.type = oracle::Type::f32,
+                         .batch = batch,
+                         .tokens = tokens,
+                         .heads = heads,
+                         .head_dim = head_dim,
+                         .batch_stride = tokens * heads * head_dim,
+                         .token_stride = heads * head_dim,
+                         .head_stride = head_dim};
+        seen.right.out = seen.right.in;
         const Engine right;
-        evidence.operation.inv_freq = right.inv_freq;
-        evidence.operation.attention_factor = right.factor;
-        evidence.operation.rotary_offset = q_offset;
+        seen.right.operation.inv_freq = right.inv_freq;
+        seen.right.operation.attention_factor = right.factor;
+        seen.right.operation.rotary_offset = q_offset;
         for (std::uint64_t row = 0; row < batch * tokens; ++row) {
-            evidence.operation.positions.push_back(
+            seen.right.operation.positions.push_back(
                 std::int64_t(right.position(row / tokens, row % tokens, 0)));
         }
-        evidence.base = 500;
-        evidence.softmax_scale = 1.7;
-        evidence.other_offset = k_offset;
+        seen.base = 500;
+        seen.softmax_scale = 1.7;
+        seen.other_offset = k_offset;
     }
 
     Judgement judged() {
-        evidence.input = in.data();
-        evidence.output = out.data();
-        return judge(evidence, limits);
+        seen.input = in.data();
+        seen.output = out.data();
+        return judge(seen, limits);
     }
 };
 
@@ -147,7 +147,7 @@ inline void check_named(const char* name, Case made) {
     CHECK(judgement.matches.front().mistake == name);
     CHECK(judgement.matches.front().explains);
     CHECK(judgement.matches.front().share_within == 1);
-    CHECK(judgement.right.max_error_u > made.limits.bound_u);
+    CHECK(judgement.right.error_u() > made.limits.bound_u);
     CHECK(judgement.right.share_within < 1);
     CHECK(judgement.breach != "");
     // No other mistake explains the data as well.

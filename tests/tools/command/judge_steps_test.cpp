@@ -9,7 +9,7 @@
 #include <functional>
 #include <set>
 
-#include "check/steps.hpp"
+#include "check/judge.hpp"
 #include "verify/oracle/element.hpp"
 
 using namespace vkrope;
@@ -160,26 +160,30 @@ oracle::Ops definition_of(const Engine& right) {
 Judgement judged(const Engine& right, const Engine& engine) {
     const std::vector<std::byte> in = stored(input, right.type),
                                  out = stored(engine.run(), right.type);
-    StepsEvidence evidence;
-    evidence.rotates = right.rotates;
-    evidence.steps = definition_of(right);
-    evidence.rotation.in = {.type = right.type,
-                            .batch = 1,
-                            .tokens = tokens,
-                            .heads = heads,
-                            .head_dim = head_dim,
-                            .batch_stride = count,
-                            .token_stride = heads * head_dim,
-                            .head_stride = head_dim};
-    evidence.rotation.out = evidence.rotation.in;
-    evidence.rotation.input = in.data();
-    evidence.rotation.output = out.data();
-    evidence.rotation.operation.inv_freq = inv_freq;
-    evidence.rotation.operation.rotary_offset = offset;
+    Observation seen;
+    seen.with_steps = true;
+    seen.right.steps = definition_of(right);
+    seen.right.in = {.type = right.type,
+                     .batch = 1,
+                     .tokens = tokens,
+                     .heads = heads,
+                     .head_dim = head_dim,
+                     .batch_stride = count,
+                     .token_stride = heads * head_dim,
+                     .head_stride = head_dim};
+    seen.right.out = seen.right.in;
+    seen.input = in.data();
+    seen.output = out.data();
+    seen.right.operation.inv_freq = inv_freq;
+    seen.right.operation.rotary_offset = offset;
     for (std::size_t t = 0; t < tokens; ++t) {
-        evidence.rotation.operation.positions.push_back(std::int64_t(t + 5));
+        seen.right.operation.positions.push_back(std::int64_t(t + 5));
     }
-    return judge_steps(evidence, {});
+    if (!right.rotates) {
+        seen.rotated = seen.right;
+        seen.right.operation.inv_freq.clear();
+    }
+    return judge(seen, {});
 }
 
 using Change = std::function<void(Engine&)>;

@@ -19,7 +19,7 @@ using namespace vkrope;
 TEST_CASE("a right output passes, and no mistake explains it") {
     const Judgement judgement = Case(Engine()).judged();
     CHECK(judgement.outcome == Outcome::pass);
-    CHECK(judgement.right.max_error_u <= 1.0);  // rounded once
+    CHECK(judgement.right.error_u() <= 1.0);  // rounded once
     CHECK(judgement.right.share_within == 1);
     CHECK(judgement.elements == count);
     CHECK(judgement.sampled == count);
@@ -44,7 +44,7 @@ TEST_CASE("the bound belongs to the widest source of angles, and is no wider") {
         made.out[at] = float(exact + error * 0x1p-24 * 1.25 * 4);
         const double stored = std::fabs(double(made.out[at]) - exact) / (0x1p-24 * 1.25 * 4);
         const Judgement judgement = made.judged();
-        CHECK(judgement.right.max_error_u == doctest::Approx(stored).epsilon(1e-6));
+        CHECK(judgement.right.error_u() == doctest::Approx(stored).epsilon(1e-6));
         CHECK((judgement.outcome == Outcome::pass) == (stored <= 6));
         CHECK(judgement.outcome == (error < 6 ? Outcome::pass : Outcome::close));
     }
@@ -133,9 +133,9 @@ TEST_CASE("positions that were scaled, and frequencies too") {
                        return position / 16 * inv_freq;
                    };
                }).run(made.in);
-    made.evidence.operation.attention_factor = 1;
+    made.seen.right.operation.attention_factor = 1;
     for (std::size_t j = 0; j < pairs; ++j) {
-        made.evidence.operation.inv_freq[j] = powers(500, 0.25)[j] / 4;
+        made.seen.right.operation.inv_freq[j] = powers(500, 0.25)[j] / 4;
     }
     check_named("scaling_twice", made);
 }
@@ -187,7 +187,7 @@ TEST_CASE(
 
 TEST_CASE("an attention factor that was applied, but should be omitted") {
     Case made{Engine()};
-    made.evidence.operation.gain = oracle::Gain::omit;
+    made.seen.right.operation.gain = oracle::Gain::omit;
     check_named("attention_factor_applied", made);
 }
 
@@ -221,7 +221,7 @@ TEST_CASE(
     rough.limits.tolerance = 1e-8;
     CHECK(rough.judged().outcome == Outcome::mistake);
     Case wrong(changed([](Engine& e) { e.factor *= 1.001; }));
-    wrong.evidence.softmax_scale = 1.001;
+    wrong.seen.softmax_scale = 1.001;
     wrong.limits.accepts_close = true;
     CHECK(wrong.judged().outcome == Outcome::mistake);
 }
@@ -235,13 +235,13 @@ TEST_CASE("other RoPEs of the model") {
     other.rotary_dim = rotary_dim;
     other.inv_freq = {0.8, 0.2, 0.02, 0.001};
     other.attention_factor = 1.5;
-    made.evidence.others = {{"other_layer_type", "those of the sliding layers", other}};
+    made.seen.others = {{"other_layer_type", "those of the sliding layers", other}};
     check_named("other_layer_type", made);
     // If another mistake gives the same output, they are one mistake with two meanings.
     Case unscaled(changed([](Engine& e) { e.inv_freq = powers(500, 0.25), e.factor = 1; }));
     other.inv_freq = powers(500, 0.25);
     other.attention_factor = 1;
-    unscaled.evidence.others = {{"short_sequence", "the RoPE of a short sequence", other}};
+    unscaled.seen.others = {{"short_sequence", "the RoPE of a short sequence", other}};
     check_named("scaling_ignored", unscaled);
     const Judgement judgement = unscaled.judged();
     CHECK(judgement.matches.front().meaning ==
@@ -267,7 +267,7 @@ TEST_CASE("what no mistake explains is said to be unexplained") {
         CHECK(judgement.breach != "");
         CHECK(!judgement.matches.front().explains);
     }
-    CHECK(std::isinf(not_a_number.judged().right.max_error_u));
+    CHECK(std::isinf(not_a_number.judged().right.error_u()));
 }
 
 TEST_CASE("mistakes are tried on a sample, and accused after all has been compared") {
@@ -299,7 +299,7 @@ TEST_CASE("mistakes are tried on a sample, and accused after all has been compar
 TEST_CASE("data that cannot show a mistake do not hide that") {
     // At position 0 both pairings leave everything unchanged.
     Case made(changed([](Engine& e) { e.position = [](auto, auto, auto) { return 0.0; }; }));
-    made.evidence.operation.positions.assign(batch * tokens, 0);
+    made.seen.right.operation.positions.assign(batch * tokens, 0);
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::pass);
     CHECK(judgement.matches.front().explains);
@@ -313,8 +313,8 @@ TEST_CASE("data that cannot show a mistake do not hide that") {
 
 TEST_CASE("an empty tensor is right") {
     Case made{Engine()};
-    made.evidence.in.tokens = made.evidence.out.tokens = 0;
-    made.evidence.operation.positions.clear();
+    made.seen.right.in.tokens = made.seen.right.out.tokens = 0;
+    made.seen.right.operation.positions.clear();
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::pass);
     CHECK(judgement.elements == 0);

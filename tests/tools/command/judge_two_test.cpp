@@ -88,7 +88,7 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
         CHECK(first.mistake == planted.name);
         CHECK(first.where == planted.where);
         CHECK(first.explains);
-        CHECK(first.max_error_u <= 1.0);  // only in that part
+        CHECK(first.error_u() <= 1.0);  // only in that part
         CHECK(!judgement.matches[1].explains);
         CHECK(judgement.wrong_rows < judgement.rows);
         // Adds a value in that part that the mistake does not explain.

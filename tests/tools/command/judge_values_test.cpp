@@ -19,11 +19,11 @@ using Frequencies = std::vector<double>;
 /// An output of the engine, where an engine with these frequencies and this factor is right.
 Case judged_as(const Frequencies& right, double factor, const Engine& engine) {
     Case made(engine);
-    made.evidence.operation.inv_freq = right;
-    made.evidence.operation.rotary_offset = 0;
-    made.evidence.operation.attention_factor = factor;
-    made.evidence.other_offset = 0;
-    made.evidence.softmax_scale = 1;
+    made.seen.right.operation.inv_freq = right;
+    made.seen.right.operation.rotary_offset = 0;
+    made.seen.right.operation.attention_factor = factor;
+    made.seen.other_offset = 0;
+    made.seen.softmax_scale = 1;
     return made;
 }
 
@@ -80,10 +80,10 @@ struct Yarn {
 
     Case made(const Engine& engine, double attention_factor = 1) const {
         Case judged = judged_as(inv_freq(), attention_factor, engine);
-        judged.evidence.base = base;
-        judged.evidence.yarn = {{.factor = 3, .original_max_position_embeddings = length},
-                                {.factor = factor, .original_max_position_embeddings = 2 * length},
-                                {.factor = factor, .original_max_position_embeddings = length}};
+        judged.seen.base = base;
+        judged.seen.yarn = {{.factor = 3, .original_max_position_embeddings = length},
+                            {.factor = factor, .original_max_position_embeddings = 2 * length},
+                            {.factor = factor, .original_max_position_embeddings = length}};
         return judged;
     }
 };
@@ -137,7 +137,7 @@ TEST_CASE("an attention factor that the model does not have, or another one") {
         }
     }
     Case made = judged_as(of_width(500, 8, 4), 1, turning_by(of_width(500, 8, 4), std::sqrt(1.7)));
-    made.evidence.softmax_scale = 1.7;
+    made.seen.softmax_scale = 1.7;
     check_named("softmax_root_applied", made);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("proportional scaling and ordinary partial rotation, each for the othe
         CAPTURE(base);
         const auto judged = [base](const Frequencies& right, const Frequencies& made) {
             Case wide = judged_as(right, 1, turning_by(made));
-            wide.evidence.base = base;
+            wide.seen.base = base;
             return wide;
         };
         const Frequencies partial = of_width(base, rotary_dim, pairs),
@@ -184,7 +184,7 @@ TEST_CASE("half of the window") {
                                      e.inv_freq = {0.9, 0.25};
                                      e.factor = 1;
                                  }));
-    interleaved.evidence.operation.interleaved = true;
+    interleaved.seen.right.operation.interleaved = true;
     check_named("half_of_window_and_frequencies", interleaved);
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("a constant offset of all positions, of any value") {
         check_named("position_offset", made);
         has_number(made);
         Case back(changed([&](Engine& e) { moved(e), e.direction = -1; }));
-        back.evidence.operation.inverse = true;
+        back.seen.right.operation.inverse = true;
         check_named("position_offset", back);
         has_number(back);
         Case swapped(changed([&](Engine& e) { moved(e), swap_pairing(e); }));
@@ -241,9 +241,9 @@ TEST_CASE("a layer without RoPE is right as it is, and one that was rotated is n
     const Frequencies inv_freq = {0.9, 0.25, 0.03, 0.0007};
     const auto made = [&](const Engine& engine) {
         Case layer(engine);
-        layer.evidence.operation.inv_freq.clear();
-        layer.evidence.operation.attention_factor = 1;
-        layer.evidence.others = {
+        layer.seen.right.operation.inv_freq.clear();
+        layer.seen.right.operation.attention_factor = 1;
+        layer.seen.others = {
             {"other_layer_type", "of the sliding layers", rotation_with({0.5, 0.1}, 1)},
             {"other_layer_type", "of the full layers", rotation_with(inv_freq, 1.25)}};
         return layer;
@@ -277,13 +277,12 @@ TEST_CASE("another layer type with another width, factor or window") {
             e.inv_freq = other.inv_freq;
             e.factor = other.attention_factor;
         }));
-        made.evidence.others = {{"other_layer_type", "those of other layers", other}};
+        made.seen.others = {{"other_layer_type", "those of other layers", other}};
         check_named("other_layer_type", made);
     }
     // One that is too wide for the row is left out.
     Case made{Engine()};
-    made.evidence.others = {
-        {"other_layer_type", "wide", rotation_with(Frequencies(head_dim, 0.1), 1)}};
+    made.seen.others = {{"other_layer_type", "wide", rotation_with(Frequencies(head_dim, 0.1), 1)}};
     CHECK(made.judged().outcome == Outcome::pass);
     CHECK(!find(made.judged(), "other_layer_type"));
 }
@@ -299,7 +298,7 @@ TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
         const Engine engine = changed([&](Engine& e) { e.inv_freq[odd.pair] *= 1 + odd.share; });
         Case made(engine);
         const Judgement judgement = made.judged();
-        CHECK(judgement.right.max_error_u * 0x1p-24 < made.limits.tolerance);
+        CHECK(judgement.right.error_u() * 0x1p-24 < made.limits.tolerance);
         CHECK(judgement.outcome == Outcome::unexplained);
         CHECK(judgement.odd_pairs == std::vector<std::size_t>{odd.pair});
         CHECK(judgement.pairs == pairs);
@@ -331,9 +330,9 @@ TEST_CASE("a few pairs whose errors the others do not have are no rounding, at a
                 };
             }
         }));
-        made.evidence.operation.inv_freq = right;
+        made.seen.right.operation.inv_freq = right;
         for (std::uint64_t row = 0; row < batch * tokens; ++row) {
-            made.evidence.operation.positions[row] = std::int64_t(
+            made.seen.right.operation.positions[row] = std::int64_t(
                 at(row / tokens, row % tokens, 0));
         }
         return made;
@@ -358,7 +357,7 @@ TEST_CASE("a few pairs whose errors the others do not have are no rounding, at a
         Case made = made_at(each.first, inv_freq, each.float32);
         made.limits.accepts_close = true;
         const Judgement judgement = made.judged();
-        CHECK(judgement.right.max_error_u * 0x1p-24 < made.limits.tolerance);
+        CHECK(judgement.right.error_u() * 0x1p-24 < made.limits.tolerance);
         CHECK(judgement.outcome == Outcome::unexplained);
         CHECK(judgement.odd_pairs == each.odd);
     }
@@ -383,7 +382,7 @@ TEST_CASE("an offset of positions where most pairs never turn") {
                 return 5 + offset + 7 * double(b) + double(t);
             };
         }));
-        made.evidence.operation.inv_freq = inv_freq;
+        made.seen.right.operation.inv_freq = inv_freq;
         check_named("position_offset", made);
     }
 }

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+#include "check/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "divide_up.hpp"
+#include "verify/oracle/element.hpp"
+#include "verify/oracle/rows.hpp"
+#include "verify/oracle/turns.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+using oracle::Approximate, oracle::CodesVerdict, oracle::Place;
+
+constexpr long double infinity = std::numeric_limits<long double>::infinity();
+constexpr long double unit_roundoff = 0x1p-24L;
+
+/// Makes `part` the tokens of a hypothesis. It is a copy of the hypothesis, or another part of it.
+void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
+    const auto keep = [&](const auto& all, auto& kept, std::uint64_t of_each = 1) {
+        kept.clear();
+        for (std::uint64_t i = 0; !all.empty() && i < tokens.sequences; ++i) {
+            const std::uint64_t first = (tokens.batch + i) * whole.in.tokens + tokens.first;
+            const auto from = all.begin() + static_cast<std::ptrdiff_t>(first * of_each);
+            kept.insert(kept.end(), from,
+                        from + static_cast<std::ptrdiff_t>(tokens.count * of_each));
+        }
+    };
+    const auto move_to = [&tokens](const oracle::Tensor& tensor) {
+        return tokens.batch * tensor.batch_stride + tokens.first * tensor.token_stride;
+    };
+    part.first_in = whole.first_in + move_to(whole.in);
+    part.first_out = whole.first_out + move_to(whole.out);
+    part.in.batch = part.out.batch = tokens.sequences;
+    part.in.tokens = part.out.tokens = tokens.count;
+    keep(whole.operation.positions, part.operation.positions);
+    for (std::size_t axis = 0; axis < whole.further.positions.size(); ++axis) {
+        keep(whole.further.positions[axis], part.further.positions[axis]);
+    }
+    keep(whole.steps.scale_tokens, part.steps.scale_tokens);
+    if (whole.steps.second) {
+        part.steps.second->from_token = whole.steps.second->from_token;
+        part.steps.second->leave_out(tokens.first);
+    }
+    if (whole.store) {
+        keep(whole.store->scales, part.store->scales, whole.in.heads);
+        std::uint64_t& from = part.store->quantised.second_from;
+        from = whole.store->quantised.second_from;
+        from -= std::min(from, tokens.first);
+    }
+}
+
+const void* input_of(const Observation& observation, const Hypothesis& part) {
+    return static_cast<const char*>(observation.input) +
+           part.first_in * oracle::bytes_of(part.in.type);
+}
+
+/// Compares numbers, element by element.
+class Numbers {
+   public:
+    Numbers(const Observation& observation, const Hypothesis& hypothesis, const Limits& limits,
+            const std::vector<bool>& rows)
+        : observation_(observation), hypothesis_(hypothesis), limits_(limits), rows_(rows),
+          elements_(oracle::table_of(hypothesis.out.type)),
+          computed_(hypothesis.in.head_dim, oracle::has_steps(hypothesis.steps)) {
+        for (const oracle::Pair& pair : oracle::pairs_of(hypothesis.operation)) {
+            computed_[pair.out[0]] = computed_[pair.out[1]] = true;
+        }
+        const oracle::Tensor& in = hypothesis.in;
+        result_.rows_beyond.resize(in.batch * in.tokens * in.heads);
+        result_.beyond_in.resize(in.head_dim);
+    }
+
+    void token(std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
+        const oracle::Tensor& in = hypothesis_.in;
+        for (std::uint64_t head = 0; head < in.heads; ++head) {
+            const std::uint64_t row = (batch * in.tokens + token) * in.heads + head;
+            if (rows_.empty() || rows_[row]) {
+                compare_row({batch, token, head, 0}, row,
+                            channels.subspan(head * in.head_dim, in.head_dim));
+            }
+        }
+    }
+
+    Comparison finish() {
+        if (result_.beyond != 0) {
+            const Place& at = result_.worst_place;
+            result_.worst_got = elements_.widen(worst_bits_);
+            result_.worst_exact = double(worst_.value);
+            result_.worst = fmt::format(
+                "batch {} token {} head {} channel {}: got {:.9g} (0x{:0{}x}), exact {:.12g}",
+                at.batch, at.token, at.head, at.channel, result_.worst_got, worst_bits_,
+                2 * oracle::bytes_of(hypothesis_.out.type), result_.worst_exact);
+        }
+        return std::move(result_);
+    }
+
+   private:
+    void compare_row(Place place, std::uint64_t row, std::span<const Approximate> channels) {
+        const std::uint64_t from = hypothesis_.first_in + oracle::row_of(hypothesis_.in, place),
+                            to = hypothesis_.first_out + oracle::row_of(hypothesis_.out, place);
+        long double largest = 0;
+        for (const Approximate& exact : channels) {
+            const long double size = std::fabs(exact.value);
+            largest = observation_.with_steps && std::isfinite(size) ? std::max(largest, size)
+                                                                     : largest;
+        }
+        for (std::uint64_t& c = place.channel; c < channels.size(); ++c) {
+            element(place, row, from + c, to + c, channels[c], largest);
+        }
+    }
+
+    void element(const Place& place, std::uint64_t row, std::uint64_t from, std::uint64_t to,
+                 const Approximate& exact, long double largest_of_row) {
+        const oracle::Type in = hypothesis_.in.type, out = hypothesis_.out.type;
+        const std::uint32_t got = oracle::load(observation_.output, oracle::bytes_of(out), to);
+        const bool got_nan = std::isnan(elements_.widen(got)), nan = std::isnan(exact.value);
+        const long double distance = nan && got_nan   ? 0
+                                     : nan || got_nan ? infinity
+                                                      : elements_.distance(got, exact.value);
+        long double share = 0;  // of the error that the contract allows
+        if (!computed_[place.channel]) {
+            const bool same = in == out ? got == oracle::load(observation_.input,
+                                                              oracle::bytes_of(in), from)
+                              : nan     ? got_nan
+                                        : got == oracle::narrow(out, exact.value);
+            share = same ? 0 : infinity;
+            result_.bits_changed = result_.bits_changed || !same;
+        } else if (distance > 0) {
+            // An infinity has no neighbours to be close to.
+            share = std::isinf(exact.value) || exact.error == 0 ? infinity : distance / exact.error;
+            result_.nan_mismatch = result_.nan_mismatch || nan || got_nan;
+        }
+        const double error = error_of(distance, exact, largest_of_row, computed_[place.channel]);
+        ++result_.elements;
+        result_.close += error <= limits_.tolerance && !(share > 1 && !computed_[place.channel])
+                             ? 1
+                             : 0;
+        result_.largest_error = std::max(result_.largest_error, error);
+        if (share <= 1) {
+            ++result_.within;
+            return;
+        }
+        beyond(place, row);
+        if (!(share <= worst_share_)) {
+            worst_share_ = share;
+            worst_ = exact;
+            worst_bits_ = got;
+            result_.worst_place = place;
+        }
+    }
+
+    /// As a share of |x0| + |x1| times the attention factor, or of the largest value of the row.
+    /// Outside the windows there is no pair to compare with.
+    double error_of(long double distance, const Approximate& exact, long double largest_of_row,
+                    bool computed) const {
+        const long double allowance = hypothesis_.operation.absolute_allowance;
+        if (!(distance > allowance) || (!computed && !observation_.with_steps)) {
+            return 0;
+        }
+        const long double unit = observation_.with_steps ? largest_of_row
+                                                         : (exact.error - allowance) /
+                                                               (limits_.bound_u * unit_roundoff),
+                          error = (distance - allowance) / unit;
+        return std::isnan(error) ? double(infinity) : double(error);
+    }
+
+    void beyond(const Place& place, std::uint64_t row) {
+        result_.rows_beyond[row] = true;
+        ++result_.beyond_in[place.channel];
+        Place &first = result_.first_beyond, &last = result_.last_beyond;
+        if (result_.beyond++ == 0) {
+            first = last = place;
+        }
+        for (const auto axis : {&Place::batch, &Place::token, &Place::head, &Place::channel}) {
+            first.*axis = std::min(first.*axis, place.*axis);
+            last.*axis = std::max(last.*axis, place.*axis);
+        }
+    }
+
+    const Observation& observation_;
+    const Hypothesis& hypothesis_;
+    const Limits& limits_;
+    const std::vector<bool>& rows_;
+    const oracle::ElementTable& elements_;
+    std::vector<bool> computed_;  // channels that a step or the rotation computes
+    Comparison result_;
+    long double worst_share_ = 0;
+    Approximate worst_;
+    std::uint32_t worst_bits_ = 0;
+};
+
+void add(const CodesVerdict& part, CodesVerdict& all) {
+    all.codes += part.codes;
+    all.scales += part.scales;
+    all.decided += part.decided;
+    all.wrong_codes += part.wrong_codes;
+    all.wrong_scales += part.wrong_scales;
+    all.code_distance = std::max(all.code_distance, part.code_distance);
+    all.scale_error = std::max(all.scale_error, part.scale_error);
+    all.first_wrong = all.first_wrong.empty() ? part.first_wrong : all.first_wrong;
+}
+
+/// Compares blocks that lie along tokens or heads, 32 tokens at a time.
+CodesVerdict compare_across(const Observation& observation, const Hypothesis& whole,
+                            double bound_u) {
+    const oracle::Tensor& in = whole.in;
+    const oracle::QuantisedStore& store = whole.store->quantised;
+    const bool along_tokens = whole.store->along == BlockAxis::tokens;
+    const std::uint64_t channels = oracle::block_channels(store.type),
+                        size = oracle::block_bytes(store.type), of_token = in.heads * in.head_dim,
+                        step = along_tokens ? of_token : in.head_dim,
+                        length = along_tokens ? channels : in.heads,
+                        row_bytes = (along_tokens ? in.tokens : in.heads) / channels * size;
+    CodesVerdict verdict;
+    std::vector<Approximate> values, row(length);
+    const std::uint64_t parts = divide_up(in.tokens, channels);
+    for (std::uint64_t i_part = 0; i_part < in.batch * parts; ++i_part) {
+        const std::uint64_t batch = i_part / parts, first = i_part % parts * channels,
+                            tokens = std::min(channels, in.tokens - first);
+        values.clear();  // [tokens, heads, head_dim]
+        each_token(observation, whole, {{batch, 1, first, tokens}}, bound_u,
+                   [&](std::uint64_t, std::uint64_t, const auto& of_one) {
+                       values.insert(values.end(), of_one.begin(), of_one.end());
+                   });
+        for (std::uint64_t i = 0; i < values.size() / length; ++i) {
+            const std::uint64_t at = along_tokens ? i
+                                                  : i / in.head_dim * of_token + i % in.head_dim;
+            for (std::uint64_t j = 0; j < length; ++j) {
+                row[j] = values[at + j * step];
+            }
+            const std::uint64_t byte =
+                along_tokens ? (batch * of_token + i) * row_bytes + first / channels * size
+                             : ((batch * in.tokens + first) * in.head_dim + i) * row_bytes;
+            oracle::compare_row(store, 1, row,
+                                observation.codes.subspan(byte, length / channels * size), 0, "",
+                                verdict);
+        }
+    }
+    return verdict;
+}
+
+CodesVerdict compare_codes(const Observation& observation, const Hypothesis& whole, double bound_u,
+                           const Sample& sample, const std::function<void(double)>& progress) {
+    const StoreForm& form = *whole.store;
+    if (form.along != BlockAxis::channels) {
+        return compare_across(observation, whole, bound_u);
+    }
+    const std::uint64_t size = oracle::block_bytes(form.quantised.type);
+    std::span<const std::uint8_t> codes = observation.codes;
+    std::vector<std::uint8_t> reordered;
+    if (form.reorder) {
+        reordered.assign(codes.begin(), codes.end());
+        for (std::uint64_t at = 0; at < reordered.size(); at += size) {
+            form.reorder(std::span(reordered).subspan(at, size));
+        }
+        codes = reordered;
+    }
+    CodesVerdict verdict;
+    Hypothesis part = whole;
+    for (const Tokens& tokens : sample) {
+        take(whole, tokens, part);
+        const std::uint64_t first = part.first_out / oracle::block_channels(form.quantised.type);
+        add(oracle::compare_codes(part.in, part.out, by_axis(part.operation, part.further),
+                                  part.steps, bound_u, input_of(observation, part),
+                                  part.store->quantised, codes.subspan(first * size),
+                                  part.store->scales, progress),
+            verdict);
+    }
+    return verdict;
+}
+
+}  // namespace
+
+Every at_most(std::uint64_t most, std::uint64_t count) {
+    const std::uint64_t step = std::max<std::uint64_t>(1, divide_up(count, most));
+    return {step, (count - 1) % step, divide_up(count, step)};
+}
+
+Sample all_tokens(const Hypothesis& hypothesis) {
+    return {{0, hypothesis.in.batch, 0, hypothesis.in.tokens}};
+}
+
+Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted) {
+    const oracle::Tensor& in = hypothesis.in;
+    const std::uint64_t of_token = std::max<std::uint64_t>(1, in.heads * in.head_dim),
+                        most = std::max<std::uint64_t>(1, wanted / of_token);
+    if (in.batch * in.tokens <= most ||
+        (hypothesis.store && hypothesis.store->along != BlockAxis::channels)) {
+        return all_tokens(hypothesis);
+    }
+    const Every batch = at_most(most, in.batch),
+                tokens = at_most(std::max<std::uint64_t>(1, most / batch.count), in.tokens);
+    Sample sample;
+    for (std::uint64_t i = 0; i < batch.count * tokens.count; ++i) {
+        sample.push_back({batch.first + i / tokens.count * batch.step, 1,
+                          tokens.first + i % tokens.count * tokens.step, 1});
+    }
+    return sample;
+}
+
+Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows) {
+    const oracle::Tensor& in = hypothesis.in;
+    Sample sample;
+    for (std::uint64_t token = 0; token < in.batch * in.tokens; ++token) {
+        const auto first = rows.begin() + static_cast<std::ptrdiff_t>(token * in.heads),
+                   end = first + static_cast<std::ptrdiff_t>(in.heads);
+        if (std::find(first, end, true) != end) {
+            sample.push_back({token / in.tokens, 1, token % in.tokens, 1});
+        }
+    }
+    return sample;
+}
+
+std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample) {
+    std::uint64_t count = 0;
+    for (const Tokens& tokens : sample) {
+        count += tokens.sequences * tokens.count;
+    }
+    return count * hypothesis.in.heads * hypothesis.in.head_dim;
+}
+
+void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
+                double bound_u,
+                const std::function<void(std::uint64_t batch, std::uint64_t token,
+                                         std::span<const Approximate> channels)>& visit) {
+    Hypothesis part = hypothesis;
+    for (const Tokens& tokens : sample) {
+        take(hypothesis, tokens, part);
+        oracle::apply_ops(
+            part.in, by_axis(part.operation, part.further), part.steps, bound_u,
+            input_of(observation, part),
+            [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
+                visit(tokens.batch + batch, tokens.first + token, channels);
+            });
+    }
+}
+
+Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
+                   const Limits& limits, const Sample& sample, const std::vector<bool>& rows,
+                   const std::function<void(double)>& progress) {
+    if (hypothesis.store) {
+        Comparison comparison;
+        comparison.codes = compare_codes(observation, hypothesis, limits.bound_u, sample, progress);
+        return comparison;
+    }
+    Numbers numbers(observation, hypothesis, limits, rows);
+    const double all = double(elements_of(hypothesis, sample));
+    const double of_token = double(hypothesis.in.heads * hypothesis.in.head_dim);
+    double done = 0;
+    each_token(
+        observation, hypothesis, sample, limits.bound_u,
+        [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
+            numbers.token(batch, token, channels);
+            done += of_token;
+            if (progress) {
+                progress(done / all);
+            }
+        });
+    return numbers.finish();
+}
+
+}  // namespace vkrope::tools

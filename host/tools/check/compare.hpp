@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Computes a hypothesis with the oracle, on all tokens or on a sample, and compares an output with
+// it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "check/judge.hpp"
+
+namespace vkrope::tools {
+
+/// Every `step`-th of `count`, including the last: a first token, at position 0, shows no mistake.
+struct Every {
+    std::uint64_t step = 1, first = 0, count = 0;
+};
+
+/// At most `most` of `count`.
+Every at_most(std::uint64_t most, std::uint64_t count);
+
+/// Consecutive tokens of consecutive sequences. Tokens are whole: a norm may need all heads.
+struct Tokens {
+    std::uint64_t batch = 0, sequences = 0, first = 0, count = 0;
+};
+using Sample = std::vector<Tokens>;
+
+Sample all_tokens(const Hypothesis& hypothesis);
+
+/// About so many elements of evenly spread tokens of evenly spread sequences; all where blocks lie
+/// along another axis than the channels.
+Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted);
+
+/// The tokens of the set rows [batch, tokens, heads].
+Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows);
+
+std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample);
+
+/// Computes the tokens of a sample, after all steps and before they are stored: calls visit(batch,
+/// token, [heads, head_dim]).
+void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
+                double bound_u,
+                const std::function<void(std::uint64_t batch, std::uint64_t token,
+                                         std::span<const oracle::Approximate> channels)>& visit);
+
+/// What an output has of a hypothesis.
+struct Comparison {
+    std::uint64_t elements = 0, within = 0;  // compared; within the error that the contract allows
+    std::uint64_t close = 0;                 // within the tolerance
+    double largest_error = 0;                // as Match::largest_error
+    bool nan_mismatch = false;  // an output is NaN and the exact value is not, or the reverse
+    bool bits_changed = false;  // a channel that nothing computes is not as it was
+    std::string worst;          // where, and the values; empty if all is right
+    oracle::Place worst_place = {};
+    double worst_got = 0, worst_exact = 0;
+    std::uint64_t beyond = 0;                           // elements not within
+    oracle::Place first_beyond = {}, last_beyond = {};  // corners of their bounding box
+    std::vector<bool> rows_beyond;         // [batch, tokens, heads] rows with such an element
+    std::vector<std::uint64_t> beyond_in;  // [head_dim] number of these per channel
+    oracle::CodesVerdict codes;            // of a quantised output, which has nothing of the above
+};
+
+/// rows      [batch, tokens, heads] of these rows only; empty: all. Not of a quantised output
+/// progress  called with the fraction done, 0 to 1
+Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
+                   const Limits& limits, const Sample& sample, const std::vector<bool>& rows = {},
+                   const std::function<void(double)>& progress = {});
+
+}  // namespace vkrope::tools

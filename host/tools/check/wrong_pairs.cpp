@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Mistakes in the pairs and in the attention factor.
+#include <cmath>
+#include <utility>
+
+#include "check/mistakes.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+using oracle::Gain;
+
+/// Whether there is a factor, and it is used in this way.
+bool has_factor(const Hypothesis& hypothesis, Gain gain) {
+    return hypothesis.operation.attention_factor != 1 && hypothesis.operation.gain == gain;
+}
+
+/// Another attention factor.
+bool replace_factor(Hypothesis& wrong, double factor) {
+    const double right = std::exchange(wrong.operation.attention_factor, factor);
+    wrong.operation.gain = Gain::apply;
+    return std::fabs(factor - right) > 1e-12 * right;
+}
+
+/// Uses the factor in another way.
+auto use_factor(Gain right, Gain other) {
+    return [right, other](const Observation&, Hypothesis& wrong) {
+        const bool used = has_factor(wrong, right);
+        wrong.operation.gain = other;
+        return used;
+    };
+}
+
+}  // namespace
+
+Rows pair_mistakes() {
+    return {
+        {"swapped_pairing", Part::pairing,
+         "pairs are half_split instead of interleaved, or the reverse",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.interleaved = !wrong.operation.interleaved;
+             return wrong.operation.inv_freq.size() > 1;
+         }},
+        {"reordered_pairs", Part::pairing,
+         "the values are right, but in the channel order of the other pairing",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.interleaved_out = !wrong.operation.interleaved;
+             return wrong.operation.inv_freq.size() > 1;
+         }},
+        {"attention_factor_missing", Part::factor, "cos and sin lack the attention factor",
+         use_factor(Gain::apply, Gain::omit)},
+        {"attention_factor_twice", Part::factor, "the attention factor was applied twice",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.attention_factor *= wrong.operation.attention_factor;
+             return has_factor(wrong, Gain::apply);
+         }},
+        {"attention_factor_divided", Part::factor, "the output was divided by the attention factor",
+         use_factor(Gain::apply, Gain::divide_out)},
+        {"yarn_magnitude_applied", Part::factor,
+         "cos and sin have YaRN's magnitude 0.1 ln(factor) + 1, which is not the model's attention "
+         "factor",
+         // m(1) of arXiv:2309.00071, section 3.4, where mscales cancel or the file gives another
+         // factor.
+         [](const Observation& observation, Hypothesis& wrong) {
+             const double factor = factor_of_scaling(observation, wrong);
+             return factor > 1 && replace_factor(wrong, 0.1 * std::log(factor) + 1);
+         }},
+        {"softmax_root_applied", Part::factor,
+         "cos and sin were multiplied by the magnitude that belongs to the softmax scale",
+         // DeepSeek's softmax scale is the square of a magnitude, of Q's and of K's.
+         [](const Observation& observation, Hypothesis& wrong) {
+             return observation.softmax_scale > 0 &&
+                    replace_factor(wrong, wrong.operation.attention_factor *
+                                              std::sqrt(observation.softmax_scale));
+         }},
+        {"attention_factor_applied", Part::factor,
+         "the attention factor was applied, but --gain asks to omit or divide it out",
+         [](const Observation&, Hypothesis& wrong) {
+             const bool used = has_factor(wrong, Gain::omit) || has_factor(wrong, Gain::divide_out);
+             wrong.operation.gain = Gain::apply;
+             return used;
+         }},
+        {"softmax_scale_applied", Part::factor,
+         "the output was multiplied by the factor of the softmax scale",
+         [](const Observation& observation, Hypothesis& wrong) {
+             wrong.operation.attention_factor *= observation.softmax_scale;
+             return observation.softmax_scale != 1;
+         }},
+    };
+}
+
+}  // namespace vkrope::tools

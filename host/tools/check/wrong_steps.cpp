@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Mistakes in the steps around the rotation.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "check/mistakes.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+using oracle::Norm, oracle::NormKind, oracle::Ops;
+
+/// A change of a norm, where there is one.
+template <class Change>
+auto of_norm(const Change& change) {
+    return [change](const Observation&, Hypothesis& wrong) {
+        Norm& norm = wrong.steps.norm;
+        return norm.kind != NormKind::none && change(norm);
+    };
+}
+
+Row norm_place(const char* name, const char* meaning, bool after) {
+    return {name, Part::norm, meaning, [after](const Observation&, Hypothesis& wrong) {
+                return wrong.steps.norm.kind != NormKind::none &&
+                       !wrong.operation.inv_freq.empty() &&
+                       std::exchange(wrong.steps.norm.after, after) != after;
+            }};
+}
+
+Row norm_kind(const char* name, const char* meaning, NormKind right, NormKind other) {
+    return {name, Part::norm, meaning, of_norm([right, other](Norm& norm) {
+                return std::exchange(norm.kind, other) == right;
+            })};
+}
+
+Row norm_span(const char* name, const char* meaning, bool over_token) {
+    return {name, Part::norm, meaning, of_norm([over_token](Norm& norm) {
+                return std::exchange(norm.over_token, over_token) != over_token;
+            })};
+}
+
+Row weight_offset(const char* name, const char* meaning, bool adds_one) {
+    return {name, Part::norm, meaning, [adds_one](const Observation&, Hypothesis& wrong) {
+                Norm& norm = wrong.steps.norm;
+                const bool added_one = norm.weight_offset == 1;
+                norm.weight_offset = 1 - norm.weight_offset;
+                return !norm.weight.empty() && added_one != adds_one;
+            }};
+}
+
+oracle::Type element_type(const Hypothesis& hypothesis) {
+    return hypothesis.in.type == oracle::Type::f32 ? hypothesis.out.type : hypothesis.in.type;
+}
+
+/// A Hadamard transform of other blocks of a row.
+Row hadamard_of(std::uint64_t block) {
+    return {fmt::format("hadamard_of_{}", block), Part::hadamard,
+            fmt::format("a Hadamard transform of blocks of {} channels was taken", block),
+            [block](const Observation&, Hypothesis& wrong) {
+                const std::uint64_t right = std::exchange(wrong.steps.hadamard, block);
+                return (right != 0 || wrong.store) && right != block &&
+                       wrong.in.head_dim % block == 0;
+            }};
+}
+
+}  // namespace
+
+Rows step_mistakes() {
+    Rows rows = {
+        norm_place("norm_before_rotation", "the norm was taken before the rotation", false),
+        norm_place("norm_after_rotation", "the norm was taken after the rotation", true),
+        {"norm_missing", Part::norm, "there was no norm", of_norm([](Norm& norm) {
+             norm = {};
+             return true;
+         })},
+        {"eps_missing", Part::norm, "eps was not added", of_norm([](Norm& norm) {
+             norm.eps = 0;
+             return true;
+         })},
+        {"eps_outside_root", Part::norm, "eps was added to the root, not under it",
+         of_norm([](Norm& norm) {
+             norm.reciprocal_root = [eps = norm.eps](long double square, std::uint64_t) {
+                 return 1 / (std::sqrt(square) + eps);
+             };
+             return true;
+         })},
+        {"sum_instead_of_mean", Part::norm, "the sum of the squares was taken, not their mean",
+         of_norm([](Norm& norm) {
+             norm.reciprocal_root = [eps = norm.eps](long double square, std::uint64_t n) {
+                 return 1 / std::sqrt(square * static_cast<long double>(n) + eps);
+             };
+             return true;
+         })},
+        norm_span("norm_of_each_head", "each head was normed alone, not all heads of a token",
+                  false),
+        norm_span("norm_of_all_heads", "all heads of a token were normed together, not each alone",
+                  true),
+        norm_kind("layer_norm_instead_of_rms", "the mean was subtracted", NormKind::rms,
+                  NormKind::layer),
+        norm_kind("rms_instead_of_layer_norm", "the mean was not subtracted", NormKind::layer,
+                  NormKind::rms),
+        {"weight_missing", Part::norm, "the norm has no weight",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.steps.norm.weight_offset = 0;
+             return !std::exchange(wrong.steps.norm.weight, {}).empty();
+         }},
+        weight_offset("one_plus_weight_forgotten", "the norm was multiplied by w, not by 1 + w",
+                      false),
+        weight_offset("one_plus_weight", "the norm was multiplied by 1 + w, not by w", true),
+        {"rounded_before_weight", Part::norm,
+         "values were rounded to the element type before the product with the weight, and after it",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.steps.norm.round_between = element_type(wrong);
+             return !wrong.steps.norm.weight.empty() && element_type(wrong) != oracle::Type::f32;
+         }},
+        {"norm_bias_missing", Part::norm, "the norm has no bias",
+         [](const Observation&, Hypothesis& wrong) {
+             return !std::exchange(wrong.steps.norm.bias, {}).empty();
+         }},
+        {"bias_missing", Part::bias, "the bias was not added",
+         [](const Observation&, Hypothesis& wrong) {
+             return !std::exchange(wrong.steps.bias, {}).empty();
+         }},
+        {"second_set_missing", Part::bias, "all tokens took the first set of weights and biases",
+         [](const Observation&, Hypothesis& wrong) {
+             return std::exchange(wrong.steps.second, {}).has_value();
+         }},
+        {"sets_exchanged", Part::bias, "the two sets of weights and biases were exchanged",
+         [](const Observation&, Hypothesis& wrong) {
+             Ops& steps = wrong.steps;
+             if (steps.second) {
+                 std::swap(steps.bias, steps.second->bias);
+                 std::swap(steps.norm.weight, steps.second->weight);
+                 std::swap(steps.norm.bias, steps.second->norm_bias);
+             }
+             return steps.second.has_value();
+         }},
+        {"clip_missing", Part::clip, "nothing was clipped",
+         [](const Observation&, Hypothesis& wrong) {
+             return std::exchange(wrong.steps.clip, 0) != 0;
+         }},
+        {"scale_missing", Part::scale, "Q was not scaled",
+         [](const Observation&, Hypothesis& wrong) {
+             const bool scaled = std::exchange(wrong.steps.scale, 1) != 1;
+             return !std::exchange(wrong.steps.scale_tokens, {}).empty() || scaled;
+         }},
+        {"hadamard_missing", Part::hadamard, "there was no Hadamard transform",
+         [](const Observation&, Hypothesis& wrong) {
+             return std::exchange(wrong.steps.hadamard, 0) != 0;
+         }},
+        {"hadamard_unnormalised", Part::hadamard,
+         "the Hadamard transform was not divided by the root of its channels",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.steps.scale *= std::sqrt(static_cast<double>(wrong.steps.hadamard));
+             return wrong.steps.hadamard != 0;
+         }},
+    };
+    constexpr std::uint64_t max_hadamard = 512;
+    for (std::uint64_t block = 2; block <= max_hadamard; block *= 2) {
+        rows.push_back(hadamard_of(block));
+    }
+    rows.push_back({"v_rotated", Part::rotation, "V was rotated as K is",
+                    [](const Observation& observation, Hypothesis& wrong) {
+                        if (!observation.rotated) {
+                            return false;
+                        }
+                        wrong.operation = observation.rotated->operation;
+                        wrong.further = observation.rotated->further;
+                        return !wrong.operation.inv_freq.empty() && fits(wrong);
+                    }});
+    return rows;
+}
+
+}  // namespace vkrope::tools

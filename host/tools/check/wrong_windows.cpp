@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Mistakes in the channels that turn: windows at another place or of another width, ordinary
+// partial rotation, proportional scaling, and half of a window.
+#include <algorithm>
+#include <utility>
+
+#include "check/mistakes.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// A window of the same width.
+bool move_window(Hypothesis& wrong, std::uint64_t offset) {
+    const std::uint64_t right = std::exchange(wrong.operation.rotary_offset, offset);
+    return offset != right && fits(wrong);
+}
+
+/// One window of twice as many channels as there are frequencies.
+bool replace_window(Hypothesis& wrong, std::uint64_t offset, const std::vector<double>& inv_freq) {
+    oracle::Operation& operation = wrong.operation;
+    const bool one_window = operation.windows.size() <= 1 && operation.head_groups == 1 &&
+                            operation.phase.empty();
+    operation.windows.clear();
+    operation.rotary_offset = offset;
+    return one_window && replace_frequencies(wrong, inv_freq);
+}
+
+/// Frequencies of a window as wide as the row, of which only the first are not 0.
+bool replace_by_whole_head(Hypothesis& wrong, std::vector<double> first) {
+    first.resize(first.empty() ? 0 : wrong.in.head_dim / 2);
+    return replace_window(wrong, 0, first);
+}
+
+std::vector<double> first_of(std::vector<double> inv_freq, std::size_t count) {
+    inv_freq.resize(std::min(count, inv_freq.size()));
+    return inv_freq;
+}
+
+std::vector<double> first_half(const Hypothesis& right) {
+    const std::vector<double>& inv_freq = right.operation.inv_freq;
+    return first_of(inv_freq, inv_freq.size() / 2);
+}
+
+/// Of proportional scaling: the frequencies before the zeros. Empty if there are no zeros.
+std::vector<double> turning(const Hypothesis& right) {
+    const std::vector<double>& all = right.operation.inv_freq;
+    const auto end = std::find(all.begin(), all.end(), 0.0);
+    const bool proportional = end != all.end() && !is_partial(right) &&
+                              std::all_of(end, all.end(), [](double f) { return f == 0; });
+    return proportional ? std::vector<double>(all.begin(), end) : std::vector<double>();
+}
+
+/// Of proportional scaling: the frequencies of a partial window of the pairs that turn.
+std::vector<double> of_partial(const Observation& observation, const Hypothesis& right) {
+    const std::vector<double> turn = turning(right);
+    std::vector<double> inv_freq = turn.empty() ? turn : powers(observation.base, 2 * turn.size());
+    for (double& frequency : inv_freq) {
+        frequency *= turn[0];  // 1 / factor
+    }
+    return inv_freq;
+}
+
+/// The frequencies of a window that is half as wide.
+std::vector<double> every_other(const Hypothesis& right) {
+    std::vector<double> some;
+    for (std::size_t j = 0; j + 1 < right.operation.inv_freq.size(); j += 2) {
+        some.push_back(right.operation.inv_freq[j]);
+    }
+    return some;
+}
+
+}  // namespace
+
+Rows window_mistakes() {
+    return {
+        {"window_of_the_other_tensor", Part::window, "K's window was rotated in Q, or Q's in K",
+         [](const Observation& observation, Hypothesis& wrong) {
+             return observation.other_offset != 0 && move_window(wrong, observation.other_offset);
+         }},
+        {"window_at_start", Part::window, "the window was taken at the start of a row",
+         [](const Observation&, Hypothesis& wrong) { return move_window(wrong, 0); }},
+        {"window_at_end", Part::window, "the window was taken at the end of a row",
+         [](const Observation& observation, Hypothesis& wrong) {
+             const std::uint64_t width = channels_to_end(wrong.operation);
+             return width <= wrong.in.head_dim &&
+                    wrong.in.head_dim - width != observation.other_offset &&
+                    move_window(wrong, wrong.in.head_dim - width);
+         }},
+        {"windows_joined", Part::window,
+         "pairs were formed over all windows together, not within each",
+         // Interleaved pairs of windows without a gap are the same.
+         [](const Observation&, Hypothesis& wrong) {
+             oracle::Operation& operation = wrong.operation;
+             const std::uint64_t channels = 2 * operation.inv_freq.size() / operation.head_groups;
+             const bool gaps = channels_to_end(operation) != channels;
+             return std::exchange(operation.windows, {}).size() > 1 &&
+                    (gaps || !operation.interleaved);
+         }},
+        {"whole_head", Part::window, "all of head_dim was rotated, with frequencies for it",
+         [](const Observation& observation, Hypothesis& wrong) {
+             const bool partial = is_partial(wrong);
+             wrong.operation.rotary_offset = 0;
+             return partial &&
+                    replace_frequencies(wrong, powers(observation.base, wrong.in.head_dim));
+         }},
+        {"proportional_instead_of_partial", Part::window,
+         "exponents and the distance of a pair are those of head_dim, as in proportional scaling",
+         // "proportional" in Hugging Face's modeling_rope_utils.py, where the partial window of
+         // other types is right.
+         [](const Observation& observation, Hypothesis& wrong) {
+             const std::vector<double> scaling = multipliers(observation, wrong);
+             std::vector<double> inv_freq = first_of(powers(observation.base, wrong.in.head_dim),
+                                                     scaling.size());
+             for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+                 inv_freq[j] *= scaling[j];
+             }
+             return is_partial(wrong) && turning(wrong).empty() &&
+                    replace_by_whole_head(wrong, std::move(inv_freq));
+         }},
+        {"pair_distance_of_head_dim", Part::window,
+         "the channels of a pair are head_dim / 2 apart, not rotary_dim / 2",
+         [](const Observation&, Hypothesis& wrong) {
+             return is_partial(wrong) && !wrong.operation.interleaved &&
+                    replace_by_whole_head(wrong, wrong.operation.inv_freq);
+         }},
+        {"partial_instead_of_proportional", Part::window,
+         "a partial window was rotated: exponents and the distance of a pair are not those of "
+         "head_dim",
+         [](const Observation& observation, Hypothesis& wrong) {
+             return replace_window(wrong, wrong.operation.rotary_offset,
+                                   of_partial(observation, wrong));
+         }},
+        {"pair_distance_of_partial", Part::window,
+         "the channels of a pair are as far apart as in a partial window, not head_dim / 2",
+         [](const Observation&, Hypothesis& wrong) {
+             return !wrong.operation.interleaved &&
+                    replace_window(wrong, wrong.operation.rotary_offset, turning(wrong));
+         }},
+        {"exponent_of_partial", Part::frequencies,
+         "exponents are those of a partial window, not of head_dim",
+         [](const Observation& observation, Hypothesis& wrong) {
+             return !wrong.operation.interleaved &&
+                    replace_by_whole_head(wrong, of_partial(observation, wrong));
+         }},
+        {"half_of_window", Part::window,
+         "half of the window was rotated, as if rotary_dim were half as wide",
+         [](const Observation&, Hypothesis& wrong) {
+             return replace_window(wrong, wrong.operation.rotary_offset, every_other(wrong));
+         }},
+        {"half_of_window_and_frequencies", Part::window,
+         "half of the window was rotated, by the first half of the frequencies",
+         [](const Observation&, Hypothesis& wrong) {
+             return replace_window(wrong, wrong.operation.rotary_offset, first_half(wrong));
+         }},
+        {"second_half_of_window", Part::window,
+         "the second half of the window was rotated, as if rotary_dim were half as wide",
+         [](const Observation&, Hypothesis& wrong) {
+             const std::vector<double> inv_freq = every_other(wrong);
+             return replace_window(wrong, wrong.operation.rotary_offset + 2 * inv_freq.size(),
+                                   inv_freq);
+         }},
+        {"half_of_pairs", Part::window, "only the first half of the pairs was rotated",
+         // Of interleaved pairs the first half fills half of the window.
+         [](const Observation&, Hypothesis& wrong) {
+             std::vector<double> inv_freq = first_half(wrong);
+             inv_freq.resize(inv_freq.empty() ? 0 : wrong.operation.inv_freq.size());
+             return !wrong.operation.interleaved &&
+                    replace_window(wrong, wrong.operation.rotary_offset, inv_freq);
+         }},
+        {"second_half_of_pairs", Part::window, "only the second half of the pairs was rotated",
+         [](const Observation&, Hypothesis& wrong) {
+             std::vector<double> inv_freq = wrong.operation.inv_freq;
+             std::fill_n(inv_freq.begin(), inv_freq.size() / 2, 0.0);
+             return replace_window(wrong, wrong.operation.rotary_offset, inv_freq);
+         }},
+    };
+}
+
+}  // namespace vkrope::tools
