@@ -192,7 +192,8 @@ std::vector<std::int64_t> positions_of(const Operation& operation) {
     const std::uint64_t of_token = stride_of(where.token_stride, 1),
                         of_sequence = stride_of(where.batch_stride,
                                                 implicit ? 0 : tokens * of_token),
-                        of_axis = stride_of(where.axis_stride, batch * of_sequence);
+                        all = of_sequence == 0 ? tokens * of_token : batch * of_sequence,
+                        of_axis = stride_of(where.axis_stride, all);
     std::vector<std::int64_t> positions;
     for (std::uint64_t axis = 0; axis < axes; ++axis) {
         for (std::uint64_t row = 0; row < batch; ++row) {

@@ -15,6 +15,10 @@ namespace {
 
 using Random = std::mt19937_64;
 
+std::uint64_t stride_or(std::int64_t given, std::uint64_t packed) {
+    return given == 0 ? packed : given == broadcast ? 0 : static_cast<std::uint64_t>(given);
+}
+
 /// Distinct rows for most tokens, in random order; some slots are -1 or out of range.
 std::vector<std::int64_t> random_slots(std::uint64_t count, std::uint32_t tokens, Random& random) {
     const auto rows = static_cast<std::int64_t>(count);
@@ -69,9 +73,9 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
     const KernelInfo& info = operation.info;
     const std::uint32_t of_both = info.tensor[K].head_dim + info.tensor[V].head_dim;
     const auto pages = [&](TensorIndex which, std::uint64_t heads) {
-        return arrange_pages(operation.shape, heads,
-                             operation.beside ? of_both : info.tensor[which].head_dim,
-                             call.paged_cache.page_size, operation.pages_by_head);
+        return arrange_pages(
+            operation.shape, heads, operation.beside ? of_both : info.tensor[which].head_dim,
+            call.paged_cache.page_size, operation.pages_by_head, operation.page_gaps);
     };
     std::uint64_t piece = 0;
     const auto take = [&](const Placed& placed, TensorIndex which) {
@@ -95,7 +99,7 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
                                                 ? random_slots(cache.pages * cache.page_size,
                                                                operation.shape.rows(), random)
                                                 : operation.slots;
-    if (operation.pages_by_head || operation.beside) {
+    if (operation.pages_by_head || operation.beside || operation.page_gaps) {
         call.paged_cache.page_stride = static_cast<std::int64_t>(cache.page_stride);
         call.paged_cache.row_stride = static_cast<std::int64_t>(cache.row_stride);
     }
@@ -111,7 +115,32 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
         }
         take(v, V);
     }
-    call.paged_cache.slot_mapping = memory.put(slots, call.paged_cache.int64 != 0);
+    const std::uint64_t tokens = operation.shape.tokens;
+    const std::uint64_t of_sequence = stride_or(call.paged_cache.batch_stride, tokens);
+    std::vector<std::int64_t> stored((operation.shape.batch - 1) * of_sequence + tokens, -1);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        stored[i / tokens * of_sequence + i % tokens] = slots[i];
+    }
+    call.paged_cache.slot_mapping = memory.put(stored, call.paged_cache.int64 != 0);
+}
+
+/// Places ids with the strides of the call; those that no token has are 0.
+void place_ids(const Unplaced& operation, Memory& memory, Call& call) {
+    Positions& positions = call.positions;
+    positions.first = 0;
+    const std::uint64_t tokens = operation.shape.tokens, batch = operation.shape.batch;
+    const std::uint64_t token = stride_or(positions.token_stride, 1);
+    const std::uint64_t of_sequence = stride_or(positions.batch_stride, tokens * token);
+    const std::uint64_t all = of_sequence == 0 ? tokens * token : batch * of_sequence;
+    const std::uint64_t axis = stride_or(positions.axis_stride, all);
+    std::vector<std::int64_t> stored;
+    for (std::size_t i = 0; i < operation.ids.size(); ++i) {
+        const std::uint64_t at = i / tokens / batch * axis + i / tokens % batch * of_sequence +
+                                 i % tokens * token;
+        stored.resize(std::max<std::size_t>(stored.size(), at + 1));
+        stored[at] = operation.ids[i];
+    }
+    positions.ids = memory.put(stored, positions.int64 != 0);
 }
 
 /// Writes packed rows to an input.
@@ -195,7 +224,7 @@ std::vector<double> inv_freq_of(const Unplaced& operation) {
     return inv_freq;
 }
 
-Operation placed(const Unplaced& unplaced, bool counts) {
+Operation placed(const Unplaced& unplaced) {
     Operation operation = unplaced;
     const KernelInfo& info = operation.info;
     Call& call = operation.call;
@@ -204,23 +233,34 @@ Operation placed(const Unplaced& unplaced, bool counts) {
     call.tokens = shape.tokens;
     operation.inv_freq = inv_freq_of(unplaced);
     add_parameters(info, operation.parameters, 700);
-    if (info.two_parameter_sets) add_parameters(info, operation.second, 800);
+    if (info.two_parameter_sets) {
+        add_parameters(info, operation.second, 800);
+    }
+    const auto is_in_call = [&](TensorIndex which) {
+        return info.tensor[which].head_dim != 0 && !unplaced.absent[which];
+    };
     Random random(unplaced.seed);
     Memory memory(random());
     place(unplaced, false, memory, call.in);
-    if (unplaced.in_place) {
-        std::copy(std::begin(call.in), std::end(call.in), call.out);
-    } else {
+    if (unplaced.in_place != std::array{true, true, true}) {
         place(unplaced, true, memory, call.out);
     }
-    if (info.scatter_kv) {
+    for (const TensorIndex which : every_tensor) {
+        if (unplaced.in_place[which]) {
+            call.out[which] = call.in[which];
+        }
+    }
+    if (info.scatter_kv && (is_in_call(K) || is_in_call(V))) {
         place_in_pages(unplaced, memory, random, call);
+    } else {
+        call.paged_cache = {};
     }
     if (info.positions != VKROPE_POSITIONS_IMPLICIT) {
-        const bool wide = call.positions.int64 != 0;
-        call.positions = {.ids = memory.put(unplaced.ids, wide), .int64 = wide};
+        place_ids(unplaced, memory, call);
+    } else if (call.positions.batch_stride == 0) {
+        call.positions.batch_stride = broadcast;
     }
-    if (counts) {
+    if (unplaced.counts) {
         call.out_of_range = memory.take(sizeof(std::uint32_t));
     }
     if (!unplaced.cos.empty()) {
@@ -229,6 +269,10 @@ Operation placed(const Unplaced& unplaced, bool counts) {
     }
     for (const TensorIndex which : every_tensor) {
         const Ops& ops = info.tensor[which].ops;
+        if (!is_in_call(which)) {
+            call.in[which] = call.out[which] = {};
+            continue;
+        }
         if (ops.scale_tokens) {
             call.scale_tokens[which] = memory.put(token_scales(shape.rows()));
         }
@@ -243,9 +287,7 @@ Operation placed(const Unplaced& unplaced, bool counts) {
     operation.memory = std::move(memory.bytes);
     auto seed = static_cast<std::uint32_t>(random());
     for (const TensorIndex which : every_tensor) {
-        if (unplaced.only_v && which != V) {
-            call.in[which] = call.out[which] = {};
-        } else if (info.tensor[which].head_dim > 0) {
+        if (is_in_call(which)) {
             const Bytes& rows = unplaced.rows[which];
             fill(operation, which,
                  rows.empty()

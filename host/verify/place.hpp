@@ -8,8 +8,6 @@ namespace vkrope::verify {
 
 /// Places the tensors and all other arrays of an operation: pieces of memory, separated by guard
 /// zones, among random bytes. Everything that it leaves open is random too.
-///
-/// counts  whether the call has vkrope_call::out_of_range
-Operation placed(const Unplaced& operation, bool counts);
+Operation placed(const Unplaced& operation);
 
 }  // namespace vkrope::verify

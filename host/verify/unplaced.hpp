@@ -3,33 +3,36 @@
 // Operation of it.
 #pragma once
 
-#include <optional>
-
 #include "verify/arrangement.hpp"
 #include "verify/elements.hpp"
 #include "verify/operation.hpp"
 
 namespace vkrope::verify {
 
+/// If `inv_freq` is empty: 10000^(-2j / rotary_dim), each set after the first slower than the one
+/// before. If `parameters` are: random. Implicit positions with a batch_stride of 0: every sequence
+/// starts at `first`.
 struct Unplaced : Operation {
     Unplaced() {
         info.pairing = VKROPE_HALF_SPLIT;
         info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;  // a tensor with head_dim 0 is absent
-        call.positions.batch_stride = broadcast;
     }
 
     Shape shape = {};
     Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
-    bool in_place = false;
-    std::uint32_t lead = 0;          // elements, or blocks, before the tensors of bshd
-    std::array<Bytes, 3> rows = {};  // [batch, tokens, heads, head_dim]; empty: random
-    bool only_v = false;             // the call has neither Q nor K
+    std::array<bool, 3> in_place = {};
+    std::array<bool, 3> absent = {};  // from the call, though not from the kernel
+    std::uint32_t lead = 0;           // elements, or blocks, before the tensors of bshd
+    std::array<Bytes, 3> rows = {};   // [batch, tokens, heads, head_dim]; empty: random
     std::uint32_t seed = 1;
-    // If `inv_freq` is empty: 10000^(-2j / rotary_dim), each set after the first slower than the
-    // one before. If `parameters` are: random.
-    std::vector<std::int64_t> ids = {};    // [axes, batch, tokens], if info.positions uses ids
-    std::vector<std::int64_t> slots = {};  // with info.scatter_kv; empty: random, some outside
+    bool counts = false;  // the call has vkrope_call::out_of_range
+    // [axes, batch, tokens], if info.positions uses ids; stored with the strides of call.positions.
+    std::vector<std::int64_t> ids = {};
+    // With info.scatter_kv, stored with the stride of call.paged_cache; empty: random, some
+    // outside.
+    std::vector<std::int64_t> slots = {};
     bool pages_by_head = false;
+    bool page_gaps = false;    // gaps after each row and each page, unless a page is one row
     bool beside = false;       // in a cache, K and V of a head and token side by side in one row
     Bytes cos = {}, sin = {};  // cos_sin_cache: [max_position, row_stride] of info.table
 };

@@ -16,7 +16,7 @@ void hold_chain(Test& test, Element element, Pairing pairing, bool in_place) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.shape.groups = heads;
     trial.info.tensor[K] = trial.info.tensor[Q];  // for a third place
-    verify::Operation operation = verify::placed(trial, false);
+    verify::Operation operation = verify::placed(trial);
     operation.info.tensor[K] = {};
     const Bytes& before = operation.memory;
     const Tensor places[] = {operation.call.in[Q], operation.call.out[Q], operation.call.out[K]};

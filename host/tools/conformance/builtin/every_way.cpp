@@ -54,7 +54,7 @@ void hold_codes(Test& test, const Trial& trial, const Rotated& stored) {
         info.ops.scale_floor = 0;
     }
     const Rotated floats = test.run(plain);
-    const verify::Operation operation = verify::placed(trial, false);
+    const verify::Operation operation = verify::placed(trial);
     for (const TensorIndex which : every_tensor) {
         const Quantised expected = quantised(operation.info.tensor[which],
                                              operation.parameters[which].store_scale,
@@ -124,7 +124,7 @@ void run_every_way(Test& test, Trial trial) {
         });
     }
     if (trial.info.tensor[Q].in == trial.info.tensor[Q].out) {
-        same("in place", [](Trial& way) { way.in_place = true; });
+        same("in place", [](Trial& way) { way.in_place.fill(true); });
     }
 }
 

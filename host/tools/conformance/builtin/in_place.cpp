@@ -30,7 +30,7 @@ void add_in_place(Checks& checks) {
                                    trial.call.positions.first = -4;
                                    trial.rows[Q] = random_bits(element, elements_of(trial, Q), 61);
                                    const Rotated apart = test.run(trial);
-                                   trial.in_place = true;
+                                   trial.in_place.fill(true);
                                    const Rotated in_place = test.run(trial);
                                    test.hold(same_bits(apart, in_place),
                                              "in place gives different bits than out of place");
@@ -48,7 +48,7 @@ void add_in_place(Checks& checks) {
             trial.info.positions = VKROPE_POSITIONS_IDS;
             trial.ids = {1, 40, -40, 39, -39, INT32_MAX};
             trial.max_position = 40;
-            trial.in_place = in_place;
+            trial.in_place.fill(in_place);
             trial.shape.q_per_group = 5;
             test.run(trial);
         }

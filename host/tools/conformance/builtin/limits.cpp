@@ -34,7 +34,7 @@ Trial of_layout(const Layout& layout) {
     trial.shape = {.batch = 2, .tokens = 160, .groups = 2, .q_per_group = 2};
     trial.in = layout.in;
     trial.out = layout.out;
-    trial.in_place = layout.in_place;
+    trial.in_place.fill(layout.in_place);
     trial.ids = random_positions(320, -70, 70, 51);  // some are out of range
     return trial;
 }
@@ -88,7 +88,7 @@ void add_limits(Checks& checks) {
                 trial.info.rotary_dim = 8;
                 trial.info.tensor[K] = trial.info.tensor[Q];
                 trial.in = trial.out = Arrangement::packed_qkv;
-                trial.in_place = true;
+                trial.in_place.fill(true);
                 const Rotated whole = test.run(trial);
                 trial.limits = {.storage_buffers = 4};
                 const Rotated apart = test.run(trial);
@@ -116,7 +116,7 @@ void add_limits(Checks& checks) {
             Trial trial = trial_of(VKROPE_F32, 128, static_cast<std::uint32_t>(range / row + 100));
             trial.shape.q_per_group = 32;
             trial.max_position = 1 << 14;
-            trial.in_place = true;
+            trial.in_place.fill(true);
             const Rotated cut = test.run(trial);
             test.hold(cut.dispatches > 1, "one dispatch took more than the device binds");
         },

@@ -21,7 +21,7 @@ void hold_four_heads(Test& test, Element element, Arrangement rows, std::uint32_
     trial.max_position = trial.shape.tokens;
     // Repeats a few values with a period that makes nearby rows differ.
     fill_rows(trial, random_elements(element, 16381, 93));
-    const verify::Operation operation = verify::placed(trial, false);
+    const verify::Operation operation = verify::placed(trial);
     const Bytes& before = operation.memory;
     verify::OnDevice there = value_of(verify::OnDevice::make(test.device.device(), operation));
     const auto rotate = [&](std::uint32_t first, std::uint32_t count) {

@@ -197,7 +197,7 @@ void hold_apart(Test& test) {
         trial.info.tensor[K].rotary_offset = 4;
         trial.info.tensor[V] = {};
         trial.in = trial.out = Arrangement::packed_qkv;
-        trial.in_place = true;
+        trial.in_place.fill(true);
         hold_parts(test, trial, {{.storage_buffers = 4}});
     }
 }

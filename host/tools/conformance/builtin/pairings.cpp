@@ -126,7 +126,7 @@ void add_pairings(Checks& checks) {
         Trial trial = two_tensors(VKROPE_F16, VKROPE_HALF_SPLIT, 64, 64, 0);
         trial.shape = {.batch = 1, .tokens = 1030, .groups = 1, .q_per_group = 7};
         trial.in = trial.out = Arrangement::odd_offsets;  // one element at a time
-        trial.in_place = true;
+        trial.in_place.fill(true);
         trial.max_position = 4096;
         trial.info.mapping = VKROPE_MAPPING_GPU;
         test.run(trial);

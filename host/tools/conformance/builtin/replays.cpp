@@ -123,18 +123,18 @@ void hold_replays(Test& test, Element element, bool in_place, bool fresh) {
         Trial trial = trial_of(element, head_dim, tokens);
         trial.shape.q_per_group = heads;
         trial.info.positions = VKROPE_POSITIONS_IDS;
-        trial.in_place = in_place;
+        trial.in_place.fill(in_place);
         trial.rows[Q] = random_elements(element, elements_of(trial, Q), 70 + seed);
         trial.ids = random_positions(tokens, -70, 70, 80 + seed);  // some are out of range
         return trial;
     };
     const Bytes expected = test.run(of_replay(0)).rows[Q];
-    verify::Operation operation = verify::placed(of_replay(0), false);
+    verify::Operation operation = verify::placed(of_replay(0));
     verify::OnDevice there = value_of(verify::OnDevice::make(test.device.device(), operation));
     Recording recording(test.device, {operation.info, there.call(operation.call)});
     for (int replay = 0; replay < replays; ++replay) {
         const Trial trial = of_replay(replay);
-        operation = verify::placed(trial, false);
+        operation = verify::placed(trial);
         Bytes& memory = operation.memory;
         check(there.memory().upload(memory.data(), memory.size()));
         recording.replay();

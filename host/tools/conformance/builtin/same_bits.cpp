@@ -66,7 +66,7 @@ void hold_same_bits(Test& test, const Combination& of, std::uint32_t rounds, std
     for (std::uint32_t i = 0; i < rounds; ++i) {
         Trial trial = trial_of(of.element, head_dim, tokens, of.pairing);
         trial.shape.q_per_group = heads;
-        trial.in_place = true;
+        trial.in_place.fill(true);
         trial.info.angles = of.source;
         trial.info.positions = VKROPE_POSITIONS_IDS;
         trial.info.conversion = native && i / 2 % 2 == 0 ? VKROPE_CONVERSION_NATIVE

@@ -77,7 +77,9 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
 }
 
 Rotated Test::run(const Trial& trial) {
-    const verify::Operation operation = verify::placed(trial, has_counter(device, trial));
+    Trial counted = trial;
+    counted.counts = has_counter(device, trial);
+    const verify::Operation operation = verify::placed(counted);
     verify::OnDevice there = value_of(verify::OnDevice::make(device.device(), operation));
     Rotated rotated;
     rotated.dispatches = device.rotate({operation.info, there.call(operation.call), trial.limits});

@@ -202,7 +202,7 @@ void add_head_groups(Checks& checks) {
             Trial trial = grouped(VKROPE_F16, VKROPE_HALF_SPLIT, 4);
             trial.in = trial.out = rows.value;
             test.run(trial);
-            trial.in_place = true;
+            trial.in_place.fill(true);
             trial.info.tensor[Q].heads = 8;
             trial.info.tensor[K].heads = 4;
             test.run(trial);

@@ -50,8 +50,9 @@ Trial partial_rows(Element element, Mapping mapping) {
 Rotated run_as(Test& test, Trial trial, Dispatch dispatch) {
     trial.rows[V] = values_of(trial.info.tensor[V].in, elements_of(trial, V), 31);
     const Rotated rotated = test.run(trial);
-    const bool own = dispatch == Dispatch::of_its_own && (!trial.in_place || trial.info.scatter_kv);
-    const std::uint64_t others = trial.only_v ? 0 : 1;
+    const bool own = dispatch == Dispatch::of_its_own &&
+                     (!trial.in_place[V] || trial.info.scatter_kv);
+    const std::uint64_t others = trial.absent[Q] ? 0 : 1;
     if (test.device.info().limits->maxPerStageDescriptorStorageBuffers >
         storage_buffers_to_join) {  // slots need one more
         test.hold(rotated.dispatches == others + (own ? 1 : 0),

@@ -12,7 +12,7 @@ namespace {
 void split(Test& test, Trial trial) {
     trial.in = Arrangement::packed_qkv;
     const Rotated apart = run_as(test, trial, Dispatch::of_k);
-    trial.in_place = true;
+    trial.in_place.fill(true);
     const Rotated in_place = run_as(test, trial, Dispatch::of_k);
     test.hold(same_bits(apart, in_place), "in place gives different bits");
 }
@@ -65,20 +65,20 @@ void add_own_dispatches(Checks& checks) {
                 trial.in = Arrangement::packed_qkv;
                 trial.out = Arrangement::bshd;
                 run_as(test, trial, Dispatch::of_its_own);
-                if (!trial.only_v) {
-                    trial.in_place = true;
+                if (!trial.absent[Q]) {
+                    trial.in_place.fill(true);
                     run_as(test, trial, Dispatch::of_its_own);
                 }
             });
         };
         add("more_heads_than_k", [](Trial& trial) { trial.shape.own_v_heads = 7; });
         add("one_head", [](Trial& trial) { trial.shape.own_v_heads = 1; });
-        add("v_alone_in_the_call", [](Trial& trial) { trial.only_v = true; });
+        add("v_alone_in_the_call", [](Trial& trial) { trial.absent = {true, true, false}; });
         checks.add(fmt::format("other_head_dim_{}", device_of(mapping)), [=](Test& test) {
             Trial trial = whole_rows(VKROPE_F16, mapping);
             trial.info.tensor[V].head_dim = mapping == VKROPE_MAPPING_GPU ? 48 : 9;
             run_each_access(test, trial, Dispatch::of_its_own);
-            trial.in_place = true;
+            trial.in_place.fill(true);
             trial.in = Arrangement::packed_qkv;
             run_as(test, trial, Dispatch::of_its_own);
         });
@@ -117,7 +117,7 @@ void add_arrangements(Checks& checks) {
             trial.out = Arrangement::odd_pairs;
             run_as(test, trial, dispatch);
             if (!broadcast) {
-                trial.in_place = true;
+                trial.in_place.fill(true);
                 run_as(test, trial, dispatch);
             }
         });
@@ -167,13 +167,13 @@ void hold_pages(Test& test, Trial trial, bool by_head) {
         for (const Arrangement rows :
              {Arrangement::packed_qkv, Arrangement::odd_pairs, Arrangement::odd_offsets}) {
             trial.in = trial.out = rows;
-            trial.in_place = page_size == 1;
+            trial.in_place.fill(page_size == 1);
             run_as(test, trial, joins ? Dispatch::of_k : Dispatch::of_its_own);
         }
     }
     trial.shape.own_v_heads = 2;  // K has three
     run_as(test, trial, Dispatch::of_its_own);
-    trial.only_v = true;
+    trial.absent = {true, true, false};
     run_as(test, trial, Dispatch::of_its_own);
 }
 

@@ -29,10 +29,10 @@ void run_each_access(Test& test, Trial trial) {
                           info.tensor[Q].in == info.tensor[Q].out;
     for (const NamedArrangement& rows : widest_first) {
         trial.in = trial.out = rows.value;
-        trial.in_place = false;
+        trial.in_place.fill(false);
         const Rotated apart = test.run(trial);
         if (in_place) {
-            trial.in_place = true;
+            trial.in_place.fill(true);
             const Rotated same_place = test.run(trial);
             test.hold(same_bits(apart, same_place), "{} at a time, in place gives different bits",
                       rows.name);

@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: MIT
+// Long because each field of vkrope_kernel_info and vkrope_call is drawn here, in the order of the
+// rules that connect them.
+#include "verify/random.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "meaning.hpp"
+#include "verify/definition.hpp"
+
+namespace vkrope::verify {
+namespace {
+
+class Random {
+   public:
+    explicit Random(std::uint64_t seed) : random_(seed) {}
+
+    std::uint64_t operator()() { return random_(); }
+    /// From 0 to count - 1.
+    std::uint32_t below(std::uint32_t count) {
+        return static_cast<std::uint32_t>(random_() % count);
+    }
+    bool one_in(std::uint32_t count) { return below(count) == 0; }
+    template <class T, std::size_t count>
+    T any_of(const T (&values)[count]) {
+        return values[below(count)];
+    }
+    template <class T>
+    T any_of(const std::vector<T>& values) {
+        return values[below(static_cast<std::uint32_t>(values.size()))];
+    }
+    /// An enumerator from 0 to `last`.
+    template <class Enum>
+    Enum up_to(Enum last) {
+        return static_cast<Enum>(below(static_cast<std::uint32_t>(last) + 1));
+    }
+    /// From 0 to below 1.
+    double number() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
+
+   private:
+    std::mt19937_64 random_;
+};
+
+bool is_present(const KernelInfo& info, vkrope_tensor_index which) {
+    return info.tensor[which].head_dim != 0;
+}
+
+bool over_token(const KernelInfo& info, vkrope_tensor_index which) {
+    return info.tensor[which].ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
+}
+
+std::uint32_t rounded_up(std::uint32_t number, std::uint32_t unit) {
+    return (number + unit - 1) / unit * unit;
+}
+
+// ---- The kernel ----
+
+/// Windows of a row, up to 4, aligned to `unit`. Returns the end of the last.
+std::uint32_t draw_windows(Random& random, KernelInfo& info, std::uint32_t unit, bool is_long) {
+    if (is_long) {
+        info.rotary_dim = random.any_of({48u, 64u, 128u});
+        return info.rotary_dim;
+    }
+    const std::uint32_t windows = info.channel_angles || random.one_in(2) ? 1 : 1 + random.below(4);
+    const bool are_given = windows > 1 || random.one_in(4);
+    std::uint32_t end = 0;
+    for (std::uint32_t i = 0; i < windows; ++i) {
+        const std::uint32_t offset = end + (are_given ? unit * random.below(3) : 0);
+        const std::uint32_t rotary_dim = rounded_up(2 * (1 + random.below(windows == 1 ? 16 : 4)),
+                                                    std::max(unit, 2u));
+        if (are_given) {
+            info.windows[i] = {offset, rotary_dim};
+        }
+        info.rotary_dim += rotary_dim;
+        end = offset + rotary_dim;
+    }
+    return end;
+}
+
+/// Channels of the rows of Q, K and V.
+void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
+    const bool is_long = !with_ops && random.one_in(4);
+    const std::uint32_t unit = is_long ? 16 : random.any_of({1u, 2u, 4u, 8u});
+    const std::uint32_t end = draw_windows(random, info, unit, is_long);
+    const bool of_blocks = with_ops && random.one_in(2);
+    const auto draw = [&](TensorInfo& tensor) {
+        const std::uint32_t steps = is_long ? 9 : 4;
+        tensor.rotary_offset = random.one_in(2) ? 0 : unit * random.below(steps);
+        tensor.head_dim = tensor.rotary_offset + end +
+                          (random.one_in(2) ? 0 : unit * random.below(steps));
+        if (of_blocks) {
+            tensor.head_dim = rounded_up(tensor.head_dim, 32);
+        }
+    };
+    const std::uint32_t present = random.below(6);
+    if (present != 1) {
+        draw(info.tensor[Q]);
+    }
+    if (present == 0 || (present > 2 && random.one_in(2))) {
+        draw(info.tensor[K]);
+    } else if (present != 2) {
+        info.tensor[K] = info.tensor[Q];
+        if (present == 1) {
+            draw(info.tensor[K]);
+        }
+    }
+    if (random.one_in(2)) {
+        const std::uint32_t of_k = info.tensor[K].head_dim;
+        const std::uint32_t own = of_blocks ? 32 * (1 + random.below(2)) : 2 + random.below(40);
+        info.tensor[V].head_dim = of_k != 0 && !random.one_in(3) ? of_k : own;
+    }
+}
+
+/// Element types. Every second output has that of the input, so that calls in place are not rare.
+void draw_elements(Random& random, KernelInfo& info, bool with_ops, const Bounds& bounds) {
+    const bool all_alike = random.one_in(2);
+    const TensorInfo* first = nullptr;
+    for (const TensorIndex which : every_tensor) {
+        TensorInfo& of = info.tensor[which];
+        if (of.head_dim == 0) {
+            continue;
+        }
+        of.in = random.any_of(bounds.of_inputs);
+        of.out = random.one_in(2) ? of.in : random.up_to(VKROPE_BF16);
+        if (with_ops && random.one_in(3)) {
+            of.out = static_cast<Element>(VKROPE_E4M3FN +
+                                          random.below(of.head_dim % 32 == 0 ? 8 : 3));
+        }
+        if (all_alike && first != nullptr) {
+            of.in = first->in;
+            of.out = of.head_dim % block_channels(first->out) == 0 ? first->out : of.in;
+        }
+        first = first == nullptr ? &of : first;
+    }
+}
+
+vkrope_parameter_shape any_shape(Random& random) {
+    return random.up_to(VKROPE_PARAMETER_HEAD_CHANNEL);
+}
+
+void draw_norm(Random& random, Norm& norm, bool may_span_token) {
+    norm.kind = random.up_to(VKROPE_NORM_LAYER);
+    if (norm.kind == VKROPE_NORM_NONE) {
+        return;
+    }
+    norm.span = may_span_token ? random.up_to(VKROPE_NORM_SPAN_TOKEN) : VKROPE_NORM_SPAN_HEAD;
+    norm.place = random.up_to(VKROPE_NORM_PLACE_AFTER);
+    norm.eps = random.any_of({1e-6f, 1e-5f, 1e-20f, 1.0f});
+    norm.weight = any_shape(random);
+    norm.weight_offset = norm.weight != VKROPE_PARAMETER_NONE ? random.below(2) : 0;
+    norm.bias = norm.kind == VKROPE_NORM_LAYER ? any_shape(random) : VKROPE_PARAMETER_NONE;
+    norm.round_between = random.one_in(4);
+}
+
+void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
+    TensorInfo& of = info.tensor[which];
+    Ops& ops = of.ops;
+    ops.bias = any_shape(random);
+    draw_norm(random, ops.norm, info.head_groups < 2 || which == V);
+    ops.clip = random.any_of({0.0f, 1.5f});
+    ops.scale = random.any_of({0.0f, 0.3f, -2.0f});
+    ops.scale_call = which == Q && random.one_in(2);
+    ops.scale_tokens = random.one_in(3);
+    if (random.one_in(3)) {
+        const std::uint32_t largest = of.head_dim & (~of.head_dim + 1);  // that divides head_dim
+        ops.hadamard = largest < 2 ? 0 : std::min(largest, 2u << random.below(7));
+    }
+}
+
+void draw_store_scale(Random& random, KernelInfo& info, TensorIndex which) {
+    Ops& ops = info.tensor[which].ops;
+    if (!is_quantised(info.tensor[which].out) || block_channels(info.tensor[which].out) != 1) {
+        return;
+    }
+    ops.store_scale = random.up_to(VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
+    if (is_made(ops.store_scale)) {
+        ops.scale_floor = random.any_of({0.0f, 0.01f});
+        if (info.scatter_kv && which != Q) {
+            ops.scale_layout = random.up_to(VKROPE_SCALE_LAYOUT_PAGES_HEADS);
+        }
+    }
+}
+
+bool needs_heads(const Ops& ops) {
+    return ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           ops.norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+           ops.norm.span == VKROPE_NORM_SPAN_TOKEN ||
+           ops.store_scale >= VKROPE_STORE_SCALE_GIVEN_HEAD;
+}
+
+bool has_parameters(const Ops& ops) {
+    return ops.bias != VKROPE_PARAMETER_NONE || ops.norm.weight != VKROPE_PARAMETER_NONE ||
+           ops.norm.bias != VKROPE_PARAMETER_NONE || ops.store_scale == VKROPE_STORE_SCALE_GIVEN ||
+           ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD;
+}
+
+void draw_sections(Random& random, KernelInfo& info) {
+    Sections& sections = info.sections;
+    sections.order = info.angles == VKROPE_ANGLES_COMPUTED
+                         ? random.up_to(VKROPE_SECTIONS_SUM)
+                         : random.up_to(VKROPE_SECTIONS_INTERLEAVED);
+    if (sections.order == VKROPE_SECTIONS_INTERLEAVED) {
+        sections.axes = 3 + random.below(2);
+        sections.leftover_axis = random.below(sections.axes);
+    } else {
+        sections.axes = 2 + random.below(max_axes - 1);
+    }
+    if (sections.order != VKROPE_SECTIONS_SUM) {
+        for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
+            sections.pairs[axis] = random.below(5);
+        }
+        sections.pairs[random.below(sections.axes)] += 1;
+    }
+}
+
+/// Heads of each tensor; those of Q and K are multiples of the head groups.
+void draw_heads(Random& random, Unplaced& operation) {
+    Shape& shape = operation.shape;
+    const std::uint32_t unit = vkrope::head_groups_of(operation.info);
+    shape.groups = unit * (1 + random.below(3));
+    shape.q_per_group = 1 + random.below(3);
+    shape.own_q_heads = random.one_in(3) ? unit * (1 + random.below(5)) : 0;
+    shape.own_v_heads = random.one_in(3) ? 1 + random.below(4) : 0;
+}
+
+void draw_kernel(Random& random, Unplaced& operation, const Bounds& bounds) {
+    KernelInfo& info = operation.info;
+    const bool with_ops = bounds.ops && random.one_in(2);
+    info.pairing = random.any_of({VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED});
+    info.pairing_out = random.one_in(3) ? random.up_to(VKROPE_INTERLEAVED) : VKROPE_PAIRING_NONE;
+    info.angles = static_cast<AngleSource>(1 + random.below(VKROPE_ANGLES_COS_SIN_CACHE));
+    info.positions = random.up_to(VKROPE_POSITIONS_AXIS_IDS);
+    info.mapping = random.up_to(VKROPE_MAPPING_CPU);
+    info.conversion = random.up_to(VKROPE_CONVERSION_INTEGER);
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
+        info.table = random.up_to(VKROPE_BF16);
+        info.channel_angles = random.one_in(2);
+    }
+    info.phase = info.angles != VKROPE_ANGLES_COS_SIN_CACHE && random.one_in(3);
+    if (info.angles == VKROPE_ANGLES_COMPUTED && random.one_in(2)) {
+        info.head_groups = 1 + random.below(3);
+    }
+    if (info.positions == VKROPE_POSITIONS_AXIS_IDS) {
+        draw_sections(random, info);
+    }
+    draw_rows(random, info, with_ops);
+    info.scatter_kv = is_present(info, K) && random.one_in(2);
+    draw_elements(random, info, with_ops, bounds);
+    draw_heads(random, operation);
+    const std::uint32_t heads[] = {operation.shape.q_heads(), operation.shape.groups,
+                                   operation.shape.v_heads()};
+    const bool know_heads = random.one_in(2);
+    bool parameters = false;
+    for (const TensorIndex which : every_tensor) {
+        if (!is_present(info, which)) {
+            continue;
+        }
+        if (with_ops && !random.one_in(4)) {
+            draw_ops(random, info, which);
+        }
+        draw_store_scale(random, info, which);
+        const Ops& ops = info.tensor[which].ops;
+        info.tensor[which].heads = know_heads || needs_heads(ops) ? heads[which] : 0;
+        parameters = parameters || has_parameters(ops);
+    }
+    info.two_parameter_sets = parameters && random.one_in(3);
+}
+
+// ---- The angles of a call ----
+
+void draw_angles(Random& random, Unplaced& operation) {
+    KernelInfo& info = operation.info;
+    const bool of_caller = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
+    operation.attention_factor = random.any_of({1.0, 1.2079441541679836, 0.3, 1024.0});
+    operation.max_position = info.angles == VKROPE_ANGLES_FACTORED_TEXTURE
+                                 ? random.any_of({48u, 5000u, 1u << 22})
+                                 : random.any_of({1u, 48u, 129u});
+    if (info.phase) {
+        const std::size_t count = std::size_t{vkrope::head_groups_of(info)} * info.rotary_dim / 2;
+        for (std::size_t i = 0; i < count; ++i) {
+            operation.phase.push_back((random.number() - 0.5) * random.any_of({4.0, 4000.0}));
+        }
+    }
+    const bool direct = info.angles == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                        info.angles == VKROPE_ANGLES_DIRECT_BUFFER;
+    if (direct && !info.phase && random.one_in(3)) {
+        operation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
+    }
+    if (random.one_in(2)) {
+        const std::size_t count = inv_freq_of(operation).size();
+        for (std::size_t i = 0; i < count; ++i) {
+            operation.inv_freq.push_back(std::pow(10.0, -5 * random.number()) *
+                                         random.any_of({1.0, 1.0, -1.0, 100.0}));
+        }
+    }
+    if (of_caller) {
+        const std::uint32_t columns = info.rotary_dim / (info.channel_angles ? 1 : 2);
+        operation.row_stride = columns + random.below(4);
+        const std::size_t count = rounded_up(operation.max_position * operation.row_stride, 2);
+        const auto seed = static_cast<std::uint32_t>(random());
+        operation.cos = random_elements(info.table, count, seed);
+        operation.sin = random_elements(info.table, count, seed + 1);
+    }
+}
+
+/// A position, often one that the angles cover.
+std::int64_t any_position(Random& random, const Unplaced& operation, bool int64) {
+    const std::int64_t end = operation.info.angles == VKROPE_ANGLES_COMPUTED
+                                 ? std::int64_t{1} << random.below(32)
+                                 : operation.max_position;
+    const std::int64_t near[] = {0,
+                                 end - 1,
+                                 1 - end,
+                                 end,
+                                 -end,
+                                 std::numeric_limits<std::int32_t>::min(),
+                                 std::numeric_limits<std::int32_t>::max()};
+    const std::int64_t beyond[] = {std::int64_t{1} << 31, (std::int64_t{1} << 32) + 1,
+                                   -(std::int64_t{1} << 32), INT64_MIN, INT64_MAX};
+    std::int64_t position = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+    if (operation.info.angles != VKROPE_ANGLES_COS_SIN_CACHE && random.one_in(2)) {
+        position = -position;
+    }
+    const std::uint32_t kind = random.below(16);
+    position = kind == 0 && int64 ? random.any_of(beyond)
+               : kind < 4         ? random.any_of(near)
+                                  : position;
+    constexpr std::int64_t low = std::numeric_limits<std::int32_t>::min(),
+                           high = std::numeric_limits<std::int32_t>::max();
+    return int64 ? position : std::clamp(position, low, high);
+}
+
+void draw_positions(Random& random, Unplaced& operation) {
+    const KernelInfo& info = operation.info;
+    const Shape& shape = operation.shape;
+    Positions& positions = operation.call.positions;
+    positions = {};
+    if (info.positions == VKROPE_POSITIONS_IMPLICIT) {
+        const std::uint32_t stride = random.below(9);
+        positions.batch_stride = stride == 0 ? broadcast : stride;
+        const std::int64_t last = std::int64_t{std::numeric_limits<std::int32_t>::max()} -
+                                  shape.tokens - std::int64_t{shape.batch} * stride;
+        const std::int64_t first = any_position(random, operation, false) - random.below(4);
+        positions.first = static_cast<std::int32_t>(
+            std::clamp(first, std::int64_t{std::numeric_limits<std::int32_t>::min()}, last));
+        return;
+    }
+    positions.int64 = random.one_in(2);
+    positions.token_stride = random.below(3);
+    const std::int64_t token = std::max<std::int64_t>(positions.token_stride, 1);
+    const bool one_row = random.one_in(4), one_axis = random.one_in(6);
+    const std::int64_t sequence = shape.tokens * token;
+    positions.batch_stride = one_row            ? broadcast
+                             : random.one_in(2) ? 0
+                                                : sequence + random.below(3);
+    const std::int64_t batch = positions.batch_stride == broadcast ? sequence
+                               : positions.batch_stride == 0       ? shape.batch * sequence
+                                                             : shape.batch * positions.batch_stride;
+    const std::uint32_t axes = std::max(info.sections.axes, 1u);
+    if (info.positions == VKROPE_POSITIONS_AXIS_IDS) {
+        positions.axis_stride = one_axis           ? broadcast
+                                : random.one_in(2) ? 0
+                                                   : batch + random.below(3);
+    }
+    for (std::uint32_t axis = 0; axis < axes; ++axis) {
+        for (std::uint32_t row = 0; row < shape.batch; ++row) {
+            for (std::uint32_t t = 0; t < shape.tokens; ++t) {
+                const std::size_t same = axis > 0 && one_axis ? row * shape.tokens + t
+                                         : row > 0 && one_row ? std::size_t{axis} * shape.rows() + t
+                                                              : operation.ids.size();
+                operation.ids.push_back(
+                    same < operation.ids.size()
+                        ? operation.ids[same]
+                        : any_position(random, operation, positions.int64 != 0));
+            }
+        }
+    }
+}
+
+// ---- The tensors of a call ----
+
+bool is_block_type(Element element) {
+    return block_channels(element) != 1;
+}
+
+/// Whether the element types allow the strides of an arrangement. Norms over a token take all heads
+/// at one stride.
+bool allows(const Unplaced& operation, Arrangement arrangement, bool output) {
+    const KernelInfo& info = operation.info;
+    bool blocks = false, whole_blocks = true, one_stride = false;
+    for (const TensorIndex which : every_tensor) {
+        blocks = blocks || (output && is_block_type(info.tensor[which].out));
+        // The place of an absent Q or K is one channel wide.
+        whole_blocks = whole_blocks && info.tensor[which].head_dim % 32 == 0 &&
+                       (which == V || is_present(info, which));
+        one_stride = one_stride || over_token(info, which);
+    }
+    const bool of_groups = operation.shape.own_q_heads == 0;
+    switch (arrangement) {
+        case Arrangement::broadcast: return !output && is_present(info, K);
+        case Arrangement::thd: return operation.shape.batch == 1;
+        case Arrangement::grouped_qkv: return of_groups && !one_stride && (!blocks || whole_blocks);
+        case Arrangement::groups_first: return of_groups && !one_stride;
+        case Arrangement::packed_qkv: return of_groups && (!blocks || whole_blocks);
+        case Arrangement::packed_kv: return !blocks || whole_blocks;
+        case Arrangement::gaps:
+        case Arrangement::odd_offsets:
+        case Arrangement::odd_pairs: return !blocks;
+        default: return true;
+    }
+}
+
+Arrangement any_arrangement(Random& random, const Unplaced& operation, bool output) {
+    for (;;) {
+        const Arrangement drawn = random.any_of(arrangements).value;
+        if (allows(operation, drawn, output)) {
+            return drawn;
+        }
+    }
+}
+
+void draw_arrangements(Random& random, Unplaced& operation) {
+    const KernelInfo& info = operation.info;
+    operation.in = any_arrangement(random, operation, false);
+    operation.out = any_arrangement(random, operation, true);
+    operation.lead = random.below(4);
+    const bool some = random.one_in(2);
+    for (const TensorIndex which : every_tensor) {
+        const TensorInfo& of = info.tensor[which];
+        operation.in_place[which] = some && of.head_dim != 0 && of.in == of.out &&
+                                    (which == V || output_pairing(info) == info.pairing) &&
+                                    (which == Q || !info.scatter_kv) &&
+                                    !(which != Q && operation.in == Arrangement::broadcast) &&
+                                    !random.one_in(4);
+    }
+}
+
+void draw_slots(Random& random, Unplaced& operation) {
+    const KernelInfo& info = operation.info;
+    const Shape& shape = operation.shape;
+    PagedCache& cache = operation.call.paged_cache;
+    cache.int64 = random.one_in(2);
+    cache.page_size = random.any_of({0u, 1u, 3u, 16u});
+    cache.batch_stride = random.one_in(2) ? 0 : shape.tokens + random.below(3);
+    const std::uint32_t page_size = std::max(cache.page_size, 1u);
+    const std::uint32_t rows = (1 + 4 * shape.rows() / page_size) * page_size;
+    const std::int64_t outside[] = {rows,
+                                    -2,
+                                    INT32_MIN,
+                                    INT32_MAX,
+                                    (std::int64_t{1} << 32) + 1,
+                                    INT64_MIN,
+                                    0xffffffff,
+                                    -(std::int64_t{1} << 32)};
+    std::vector<std::int64_t> free(rows);
+    for (std::uint32_t row = 0; row < rows; ++row) {
+        free[row] = row;
+    }
+    for (std::uint32_t i = 0; i < shape.rows(); ++i) {
+        std::swap(free[i], free[i + random.below(rows - i)]);
+        const std::uint32_t kind = random.below(8);
+        operation.slots.push_back(kind == 0   ? -1
+                                  : kind == 1 ? outside[random.below(cache.int64 ? 8 : 4)]
+                                              : free[i]);
+    }
+    const TensorInfo &k = info.tensor[K], &v = info.tensor[V];
+    const bool alike = !is_present(info, V) ||
+                       (v.head_dim == k.head_dim && shape.v_heads() == shape.groups);
+    operation.beside = alike && is_present(info, V) && v.out == k.out && random.one_in(3);
+    // A page of one row has no gaps between its heads.
+    operation.pages_by_head = alike && !(operation.beside && page_size == 1) && random.one_in(2);
+    operation.page_gaps = alike && !operation.beside && !is_block_type(k.out) &&
+                          !is_block_type(v.out) && random.one_in(3);
+}
+
+// ---- The values of a call ----
+
+/// Kinds of rows.
+enum class Values { small, all_magnitudes, special, any_bits };
+
+std::uint32_t special_bits(Random& random, Element element) {
+    const int mantissa = element == VKROPE_F32 ? 23 : element == VKROPE_F16 ? 10 : 7;
+    const std::uint32_t sign = element == VKROPE_F32 ? 1u << 31 : 1u << 15;
+    const std::uint32_t infinity = sign - (1u << mantissa);
+    const std::uint32_t special[] = {0,
+                                     1,
+                                     (1u << mantissa) - 1,
+                                     1u << mantissa,
+                                     infinity,
+                                     infinity + (1u << (mantissa - 1)),
+                                     infinity + 1};
+    return random.any_of(special) | (random.one_in(2) ? sign : 0);
+}
+
+std::uint32_t any_element(Random& random, Element element, Values values) {
+    constexpr int exponents[] = {0, 0, 0, 0, 10, -8, -20, -130};  // the last: subnormal in f32
+    const int exponent = values == Values::all_magnitudes ? random.any_of(exponents) : 0;
+    if (values == Values::any_bits) {
+        return static_cast<std::uint32_t>(random()) & (element == VKROPE_F32 ? ~0u : 0xffffu);
+    }
+    if (values == Values::special && random.one_in(24)) {
+        return special_bits(random, element);
+    }
+    const double number = (random.number() - 0.5) * 8;
+    return oracle::narrow(type_of(element), std::ldexp(static_cast<long double>(number), exponent));
+}
+
+void draw_values(Random& random, Unplaced& operation) {
+    for (const TensorIndex which : every_tensor) {
+        const TensorInfo& of = operation.info.tensor[which];
+        // Two products that overflow, which a factor above 1 makes of the largest numbers, are an
+        // infinity less an infinity.
+        const bool may_be_largest = operation.attention_factor == 1;
+        const auto values = static_cast<Values>(random.below(may_be_largest ? 4 : 3));
+        operation.rows[which].resize(elements_of(operation, which) * element_bytes(of.in));
+        for (std::size_t i = 0; i < elements_of(operation, which); ++i) {
+            store(of.in, operation.rows[which], i, any_element(random, of.in, values));
+        }
+    }
+}
+
+void draw_call(Random& random, Unplaced& operation, const Bounds& bounds) {
+    const KernelInfo& info = operation.info;
+    Call& call = operation.call;
+    Shape& shape = operation.shape;
+    std::size_t longest = 1;  // token
+    shape.batch = shape.tokens = 1;
+    for (const TensorIndex which : every_tensor) {
+        longest = std::max(longest, elements_of(operation, which));
+    }
+    const auto most = static_cast<std::uint32_t>(bounds.elements / longest);
+    const std::uint32_t fewest = info.two_parameter_sets ? 2 : 1;
+    shape.batch = 1 + random.below(std::clamp(most / fewest, 1u, 3u));
+    shape.tokens = fewest +
+                   random.below(std::clamp(most / shape.batch, fewest, 1u << 16) + 1 - fewest);
+    draw_angles(random, operation);
+    draw_positions(random, operation);
+    call.direction = random.up_to(VKROPE_INVERSE);
+    call.gain = random.up_to(VKROPE_GAIN_DIVIDE_OUT);
+    if (info.scatter_kv) {
+        draw_slots(random, operation);
+    }
+    const bool whole = random.one_in(2);
+    for (const TensorIndex which : every_tensor) {
+        operation.absent[which] = !is_present(info, which) || (!whole && random.one_in(4));
+    }
+    if (operation.absent[Q] && operation.absent[K] && operation.absent[V]) {
+        operation.absent[is_present(info, Q) ? Q : K] = false;
+    }
+    draw_arrangements(random, operation);
+    if (info.tensor[Q].ops.scale_call && !operation.absent[Q]) {
+        call.q_scale = random.any_of({0.0f, 1.0f, 0.7f, -3.0f});
+    }
+    if (info.two_parameter_sets) {
+        call.first_set_tokens = 1 + random.below(shape.tokens - 1);
+    }
+    const bool may_be_outside = info.angles != VKROPE_ANGLES_COMPUTED ||
+                                info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_kv;
+    operation.counts = may_be_outside && random.one_in(2);
+    draw_values(random, operation);
+    operation.seed = static_cast<std::uint32_t>(random());
+}
+
+}  // namespace
+
+Unplaced random_operation(std::uint64_t seed, const Bounds& bounds) {
+    Unplaced operation;
+    Random of_kernel(seed / operations_of_a_kernel), of_call(~seed);
+    draw_kernel(of_kernel, operation, bounds);
+    draw_call(of_call, operation, bounds);
+    return operation;
+}
+
+Unplaced rearranged(const Unplaced& operation, std::uint64_t seed) {
+    Unplaced other = operation;
+    Random random(seed);
+    if (operation.in == Arrangement::broadcast) {
+        other.lead = random.below(4);  // the heads of K stay one
+    } else {
+        do {
+            draw_arrangements(random, other);
+        } while (other.in == Arrangement::broadcast);
+    }
+    other.pages_by_head = other.pages_by_head && random.one_in(2);
+    other.page_gaps = other.page_gaps && random.one_in(2);
+    other.seed = static_cast<std::uint32_t>(random());
+    return other;
+}
+
+}  // namespace vkrope::verify
