@@ -73,6 +73,7 @@ inline Row hard_row(Random& random, int kind, std::size_t channels) {
             default: x = plain * scale;
         }
     }
+    if (random() % 64 == 0) row.assign(channels, random() % 2 == 0 ? HUGE_VALF : -HUGE_VALF);
     // Some have a NaN, an infinity, or a zero.
     const float spice[] = {std::numeric_limits<float>::quiet_NaN(),
                            -std::numeric_limits<float>::infinity(),

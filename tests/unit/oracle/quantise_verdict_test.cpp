@@ -92,6 +92,19 @@ std::vector<Row> rows() {
 
 }  // namespace
 
+TEST_CASE("verdict on codes: two codes of e4m3fn and six of e5m2 are NaN, two of e5m2 infinities") {
+    std::size_t nans = 0, infinities = 0;
+    for (const Store store : {Store::e4m3fn, Store::e5m2}) {
+        for (unsigned code = 0; code < 256; ++code) {
+            const float value = dequantise(store, Bytes{static_cast<std::uint8_t>(code)})[0];
+            nans += std::isnan(value) ? 1 : 0;
+            infinities += std::isinf(value) ? 1 : 0;
+        }
+    }
+    CHECK(nans == 2 + 6);
+    CHECK(infinities == 2);
+}
+
 TEST_CASE("verdict on codes: of exact rows one code and one scale is right, and every bit counts") {
     for (const QuantisedStore& store : every_way()) {
         CAPTURE(int(store.type));
