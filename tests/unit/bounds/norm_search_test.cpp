@@ -129,6 +129,6 @@ TEST_CASE("norm: no kind exceeds its bound, in the worst rows that a search find
         CAPTURE(kind.name);
         CAPTURE(count);
         CHECK(share <= 1);
-        CHECK(share > 0.01);  // the search finds something
+        CHECK(share > 0.1);  // the bound is not loose
     }
 }
