@@ -253,8 +253,8 @@ std::string html_report(const std::vector<Measured>& results,
     html += roof_table(
         "vkrope and the roof",
         "Bytes read and written a second, against the fastest shader that copies as many bytes on "
-        "this device, timed "
-        "alternately: the red line, 100 %. In place only rotated channels count. Medians.",
+        "this device, timed alternately: the red line, 100 %. In place only rotated channels "
+        "count. Medians.",
         those_of(results, "rope/"));
     html += rival_table(those_of(results, "rival/"));
     html += ops_table(those_of(results, "ops/")) + cache_table(those_of(results, "cache/"));

@@ -284,9 +284,8 @@ vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_s
             case VKROPE_ANGLES_COS_SIN_CACHE:
                 status = error(
                     VKROPE_ERROR_INVALID_ARGUMENT,
-                    "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache "
-                    "for a cache of your "
-                    "own cos and sin");
+                    "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache for a "
+                    "cache of your own cos and sin");
                 break;
             default:
                 status = error(VKROPE_ERROR_INVALID_ARGUMENT,

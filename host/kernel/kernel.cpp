@@ -116,8 +116,7 @@ Status choose_conversion(Kernel& kernel) {
     if (kernel.info.conversion == VKROPE_CONVERSION_NATIVE && !possible) {
         return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "conversion is VKROPE_CONVERSION_NATIVE: it needs "
-                     "VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and _SHADER_FLOAT16, "
-                     "and a device with "
+                     "VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and _SHADER_FLOAT16, and a device with "
                      "shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16");
     }
     const bool by_itself = kernel.info.conversion == VKROPE_CONVERSION_AUTOMATIC && possible &&
@@ -138,8 +137,7 @@ Status check_limits(const Kernel& kernel) {
         turns > kernel.storage_limits.uniform_range) {
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "angles is computed: rotary_dim %u needs a uniform buffer of %llu bytes, but "
-                     "the device allows %llu "
-                     "(maxUniformBufferRange)",
+                     "the device allows %llu (maxUniformBufferRange)",
                      kernel.info.rotary_dim, static_cast<unsigned long long>(turns),
                      static_cast<unsigned long long>(kernel.storage_limits.uniform_range));
     }

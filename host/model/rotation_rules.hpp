@@ -15,8 +15,7 @@ namespace vkrope {
 /// Reason why no rotation is read from some models, and the alternative.
 inline constexpr const char* two_angles_a_pair =
     "the two channels of a pair rotate by different angles, which no rotation can represent; give "
-    "cos and sin "
-    "of each channel to plan_cos_sin_cache, with channel_angles";
+    "cos and sin of each channel to plan_cos_sin_cache, with channel_angles";
 
 /// Fails if numbers that are valid separately result in frequencies or factors that no table can
 /// contain.

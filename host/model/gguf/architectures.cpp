@@ -133,8 +133,7 @@ constexpr const char* draft = "it is a draft of another model, whose rotation it
 
 constexpr const char* learned =
     "half of its channels rotate by a sum over axes of learned frequencies for each head, which "
-    "are "
-    "weights";
+    "are weights";
 
 constexpr Refusal unsupported[] = {
     {"clip", no_language_model},

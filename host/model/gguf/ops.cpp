@@ -70,11 +70,11 @@ class GgufOpsImport {
         if (!known_) {
             for (const char* norm : {"attn_q_norm.weight", "attn_k_norm.weight"}) {
                 if (file_.norm_extents(layer + norm) != nullptr) {
-                    warn(rotation_,
-                         "{}{}: the architecture is unknown, and so is the norm that the tensor "
-                         "belongs "
-                         "to: it is left out",
-                         layer, norm);
+                    warn(
+                        rotation_,
+                        "{}{}: the architecture is unknown, so that the norm of this tensor is not "
+                        "known: it is left out",
+                        layer, norm);
                     break;
                 }
             }

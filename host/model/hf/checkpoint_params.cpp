@@ -68,9 +68,8 @@ class CheckpointImport {
         require_usable(rotation_, rotation_.inv_freq.size(), rotation_.base, "rope_theta");
         warn(rotation_,
              "the file has dim and no model_type of a class: assuming the params.json of an "
-             "original "
-             "checkpoint, with the pairing of its own weights; whether it has norms of Q and K is "
-             "not known");
+             "original checkpoint, with the pairing of its own weights; whether it has norms of Q "
+             "and K is not known");
         return std::move(rotation_);
     }
 

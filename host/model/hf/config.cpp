@@ -40,8 +40,7 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     if (latent && !latent_by_class && !field) {
         not_supported(
             "model_type {} is not known to have latent attention, but qk_rope_head_dim means it, "
-            "so "
-            "that the pairing is not known; give a pairing to read the file anyway",
+            "so that the pairing is not known; give a pairing to read the file anyway",
             source.shown_type());
     }
     // DeepSeek's classes have both pairings and the key selects one; other classes have only one.

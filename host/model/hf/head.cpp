@@ -75,8 +75,7 @@ void refuse_other_latent(const Source& source) {
         if (!says_latent(key, value)) return;
         not_supported(
             "{} is {}: it means latent attention, whose rows rotate in their tails; state its "
-            "widths in "
-            "qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
+            "widths in qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
             scope.prefix + shown_key(key), shown(value));
     };
     for (const Scope& scope : source.top) {

@@ -190,8 +190,7 @@ class Scaling {
         if (original && given != scaling.max_position_embeddings) {
             warn(rotation_,
                  "{} and max_position_embeddings is {}: the latter is used as the trained length, "
-                 "as "
-                 "in transformers' code; its documentation names the former",
+                 "as in transformers' code; its documentation names the former",
                  stated(original), rotation_.max_position);
         }
         check(scale_dynamic_ntk(frequencies_, scaling, input_.seq_len));
