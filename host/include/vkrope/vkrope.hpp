@@ -116,8 +116,7 @@ struct [[nodiscard]] Status : vkrope_error {
     explicit operator bool() const noexcept { return code == VKROPE_SUCCESS; }
 
    private:
-    // Copies only the text in use. A call is smaller than an inline copy of 248 bytes at every
-    // place.
+    // Copies only the text in use, by a call, which is smaller than inline copies of 248 bytes.
     void copy(const Status& from) noexcept {
         code = from.code;
         vk_result = from.vk_result;

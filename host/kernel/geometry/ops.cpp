@@ -96,7 +96,7 @@ Iterations owned_iterations(const KernelInfo& info, const Geometry& geometry) no
         const std::uint64_t rounds = norm.kind == VKROPE_NORM_NONE    ? 0
                                      : norm.kind == VKROPE_NORM_LAYER ? 3
                                                                       : 1;
-        // A sum that may overflow is computed twice.
+        // A sum that overflows is computed twice.
         const std::uint64_t sums = 2 * rounds *
                                    (power_at_least(units) + 1 +
                                     (norm.place == VKROPE_NORM_PLACE_AFTER ? chunks : 0));
