@@ -1918,8 +1918,9 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* b
  *
  * A dispatch takes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants,
  * dispatch) or 5 with an arena (update and bind a set instead of push), and the whole call 2 more
- * with VKROPE_DEVICE_FEATURE_DEBUG_UTILS. Disturbs the compute pipeline, descriptor set 0 and the
- * push constants of the compute bind point. On error nothing has been recorded.
+ * with VKROPE_DEVICE_FEATURE_DEBUG_UTILS. Binds a compute pipeline and descriptor set 0 and pushes
+ * constants, so the caller binds its compute pipeline and all its compute sets again, and pushes
+ * its constants again. On error nothing has been recorded.
  *
  * @param commands  recording, outside a render pass, on a compute queue family; externally
  *                  synchronised

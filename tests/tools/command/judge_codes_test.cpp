@@ -145,7 +145,7 @@ TEST_CASE("values beyond fp8") {
             output.codes[7] = e4m3fn ? nan : 0x7c;
             check_named("not_saturated", judged(values, output, {type}));
         }
-        test::check_names(judged(values, output, {type}).right.worst,
+        test::check_names(judged(values, output, {type}).breach,
                           e4m3fn ? "channel 5 0x7f 0x7e 0x7e" : "channel 6 0xfc 0xfb 0xfb");
     }
 }
