@@ -24,7 +24,7 @@ all 40'
 parts='floats 25 the error bounds, for every float and every turn
 bits 25 the same bits on three devices, of 10^8 elements of each kind
 blocks 25 quantised blocks of random values, on two devices
-sweep 25 all combinations of the sweep, and all cases on every device
+sweep 25 20 000 random operations, and all cases, on every device
 fuzz 12 the parsers of files, minutes each, built by clang++ with sanitizers
 systems 25 the programs for arm64, the libraries for Windows, the kit in an empty Debian
 tidy 30 the build by clang++, and clang-tidy on the whole tree'
@@ -63,9 +63,10 @@ run_tests() {
     [ "$code" = 0 ] || status=$code
 }
 
-# Prints the coverage of the sweep on the first device; CTest shows no output of a test that passed.
-sweep_table() {
-    sed -n '/^dimension /,/^sweep: [0-9]/p;/^sweep: [0-9].* pairs/q' \
+# Prints what the random operations on the first device had; CTest shows no output of a test that
+# passed.
+random_table() {
+    sed -n '/^dimension /,/^random: [0-9]/p;/^random: [0-9]/q' \
         build/dev/Testing/Temporary/LastTest.log
 }
 
@@ -170,8 +171,8 @@ run_tests_of() {
     limit=$time_limit
     run_tests dev build/test.log -C "$level"
     if [ "$level" != quick ]; then
-        sweep_table >build/sweep.txt
-        cat build/sweep.txt
+        random_table >build/random.txt
+        cat build/random.txt
     fi
     if [ "$level" != all ]; then
         report build/test.log

@@ -84,7 +84,7 @@ oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameter
     made.weight = doubles(parameters.weight);
     made.weight_offset = norm.weight_offset;
     made.bias = doubles(parameters.norm_bias);
-    if (norm.round_between != 0) {
+    if (norm.round_between != 0 && info.in != VKROPE_F32) {  // all steps are f32
         made.round_between = type_of(info.in);
     }
     return made;

@@ -511,9 +511,10 @@ std::uint32_t any_element(Random& random, Element element, Values values) {
 void draw_values(Random& random, Unplaced& operation) {
     for (const TensorIndex which : every_tensor) {
         const TensorInfo& of = operation.info.tensor[which];
-        // Two products that overflow, which a factor above 1 makes of the largest numbers, are an
-        // infinity less an infinity.
-        const bool may_be_largest = operation.attention_factor == 1;
+        // With a factor above 1, both products of the largest numbers overflow: an infinity less an
+        // infinity. So does the sum of a layer norm.
+        const bool may_be_largest = operation.attention_factor == 1 &&
+                                    of.ops.norm.kind != VKROPE_NORM_LAYER;
         const auto values = static_cast<Values>(random.below(may_be_largest ? 4 : 3));
         operation.rows[which].resize(elements_of(operation, which) * element_bytes(of.in));
         for (std::size_t i = 0; i < elements_of(operation, which); ++i) {

@@ -99,7 +99,7 @@ mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13 build/deps/ar
 : >"$CALLED"
 tool dev vkrope 'echo "vkrope $1"'
 tool dev vkrope_pace 'echo 2.5'
-: >build/sweep.txt
+: >build/random.txt
 mkdir -p build/dev/Testing/Temporary && : >build/dev/Testing/Temporary/LastTest.log
 says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
@@ -154,7 +154,7 @@ says 0 "--timeout $limit -C quick, 1" test
 ! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'
 # A group by its name, or tests by theirs.
 says 0 '-C all -L ^unit$, 1' test unit
-says 0 '-C prove -R device_sweep.lavapipe, 1' test device_sweep.lavapipe
+says 0 '-C prove -R device_random.lavapipe, 1' test device_random.lavapipe
 says 2 '' test --some
 [ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
 

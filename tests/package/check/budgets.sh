@@ -21,7 +21,7 @@ verify        6500   6500  ^host/verify/
 tools        26400   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        53750  28000  ^tests/
+tests        51900  28000  ^tests/
 pages         2650   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1300   1500  .'
 {

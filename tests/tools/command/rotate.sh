@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `vkrope rotate` on lavapipe: each layout, element type, pairing and source of angles, V, forms of
 # positions, and the choice of a device, verified against the definition. (Their combinations:
-# tests/device/sweep.)
+# tests/device/random.)
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 need_lavapipe
