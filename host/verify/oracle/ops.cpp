@@ -89,6 +89,9 @@ class Token {
         }
         if (steps_.clip != 0) {
             for (Approximate& channel : channels_) {
+                if (std::isinf(channel.value)) {
+                    channel.error = 0;  // of the bias, which changes no infinity
+                }
                 channel.value = clamped(channel.value, steps_.clip);
             }
         }

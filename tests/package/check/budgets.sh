@@ -18,11 +18,7 @@ kernel        6600   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2500   2000  ^host/runtime/
 model         9150   6000  ^host/model/
 verify        6500   6500  ^host/verify/
-<<<<<<< ours
 tools        26400   9000  ^host/tools/
-=======
-tools        26800   9000  ^host/tools/
->>>>>>> theirs
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
 tests        51900  28000  ^tests/

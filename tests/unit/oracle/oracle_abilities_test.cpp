@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each feature of the oracle against values computed by hand: quarter turns, (x0, x1) to (-x1, x0),
+// Features of the oracle against values computed by hand: quarter turns, (x0, x1) to (-x1, x0),
 // and angles of 0.
 #include <doctest/doctest.h>
 
@@ -104,40 +104,6 @@ TEST_CASE("input and output of their own strides") {
     CHECK_THROWS_AS(judge(in, out, operation, x, x), std::invalid_argument);
 }
 
-TEST_CASE("groups of heads, and heads that share a row") {
-    const Operation operation = turn(1, {1});
-    Tensor grouped = rows(1, 4, 2);  // [groups, 2 heads + 1 plane in between, 2]
-    grouped.heads_per_group = 2;
-    grouped.group_stride = 6;
-    const Tensor packed = rows(1, 4, 2);
-    const std::vector<double> x = {1, 2, 3, 4, 99, 99, 5, 6, 7, 8, 99, 99};
-    CHECK(right(judge(grouped, packed, operation, x, {-2, 1, -4, 3, -6, 5, -8, 7})));
-    CHECK(right(judge(grouped, grouped, operation, x, {-2, 1, -4, 3, 0, 0, -6, 5, -8, 7, 0, 0})));
-    Tensor shared = packed;
-    shared.head_stride = 0;
-    CHECK(right(judge(shared, packed, operation, {1, 2}, {-2, 1, -2, 1, -2, 1, -2, 1})));
-    CHECK_FALSE(right(judge(shared, packed, operation, {1, 2}, {-2, 1, -2, 1, -2, 1, 2, 1})));
-}
-
-TEST_CASE("several windows: pairs are counted window after window") {
-    Operation operation = turn(3, {1});
-    operation.inv_freq = {quarter_turn, 2 * quarter_turn, 0};  // a quarter, a half, none
-    operation.windows = {{1, 1}, {4, 2}};
-    operation.rotary_offset = 1;
-    const Tensor row = rows(1, 1, 10);
-    const std::vector<double> x = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-    CHECK(right(judge(row, row, operation, x, {0, 1, -3, 2, 4, -5, 6, -7, 8, 9})));
-    CHECK(judge(row, row, operation, x, {0, 1, -3, 2, 4, -5, 6, -7, 8, 9}).passed_through == 4);
-    operation.interleaved = true;
-    CHECK(right(judge(row, row, operation, x, {0, 1, -3, 2, 4, -5, -6, 7, 8, 9})));
-    operation.windows = {{1, 2}, {4, 1}};
-    CHECK_THROWS_AS(judge(row, row, operation, x, x), std::invalid_argument);
-    operation.windows = {{1, 1}, {4, 1}};
-    CHECK_THROWS_AS(judge(row, row, operation, x, x), std::invalid_argument);
-    operation.windows = {{1, 1}, {6, 2}};
-    CHECK_THROWS_AS(judge(row, row, operation, x, x), std::invalid_argument);
-}
-
 TEST_CASE("pairs written in another order than read") {
     Operation operation = turn(2, {1});
     operation.rotary_offset = 1;
@@ -170,52 +136,6 @@ TEST_CASE("gain: the factor applied, left out, divided out") {
     operation.attention_factor =
         3;  // 1/3 is not a float: the nearest is 2^-25 / 3 away, half a unit u / 3
     CHECK(verdict(Gain::divide_out, {1.0 / 3, 0, 7}).largest_error_u == doctest::Approx(0.5));
-}
-
-TEST_CASE("destination rows in pages: each token's own, or nowhere") {
-    Operation operation = turn(1, {1, 0, 1, 0, 1});
-    const Tensor in = rows(5, 1, 2);
-    Tensor out = rows(5, 1, 2);
-    // Two pages of two rows, 7 elements from page to page and 3 from row to row.
-    out.cache = Cache{.slot_mapping = {3, -1, 0, 4, 1},
-                      .pages = 2,
-                      .page_size = 2,
-                      .page_stride = 7,
-                      .row_stride = 3};
-    const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-    const std::vector<double> y = {-6, 5, 99, -10, 9, 99, 99, 99, 99, 99, -2, 1};
-    const Verdict verdict = judge(in, out, operation, x, y);
-    CHECK(right(verdict));
-    CHECK(verdict.elements == 6);
-    CHECK(verdict.out_of_range == 1);  // slot 4; -1 is not counted
-    CHECK_FALSE(
-        right(judge(in, out, operation, x, {-6, 5, 99, -10, 9, 99, 99, -2, 1, 99, 99, 99})));
-
-    std::vector<std::uint64_t> found;
-    each_row(out, [&](std::uint64_t row, std::uint64_t first) {
-        found.insert(found.end(), {row, first});
-    });
-    CHECK(found == std::vector<std::uint64_t>{0, 10, 2, 0, 4, 3});
-
-    out.heads = 2;  // [pages, heads, page_size, 2]
-    out.head_stride = 4;
-    out.cache = Cache{.slot_mapping = {-7, 1, 2, 5000000000, -1},
-                      .pages = 2,
-                      .page_size = 2,
-                      .page_stride = 8,
-                      .row_stride = 2};
-    const std::vector<double> pages = {99, 99, -4, 3, 99, 99, -4, 3, -6, 5, 99, 99, -6, 5, 99, 99};
-    Tensor shared = rows(5, 2, 2);
-    shared.token_stride = 2;
-    shared.head_stride = 0;
-    operation.positions = {1, 1, 1, 1, 1};
-    CHECK(right(judge(shared, out, operation, x, pages)));
-    CHECK(judge(shared, out, operation, x, pages).out_of_range == 2);
-    out.cache->slot_mapping[0] = 2;
-    CHECK_THROWS_AS(judge(shared, out, operation, x, pages), std::invalid_argument);
-    CHECK_THROWS_AS(judge(out, out, operation, x, pages), std::invalid_argument);
-    out.cache->slot_mapping.pop_back();
-    CHECK_THROWS_AS(judge(shared, out, operation, x, pages), std::invalid_argument);
 }
 
 TEST_CASE("positions that are not covered leave rows unrotated, re-paired where asked") {

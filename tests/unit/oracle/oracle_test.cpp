@@ -231,3 +231,50 @@ TEST_CASE("progress ends at 1, and nonsense is refused") {
     operation.positions.pop_back();
     CHECK_THROWS_AS(verdict_of(operation, input, input), std::invalid_argument);
 }
+
+TEST_CASE("slots beyond the pages are counted; tensors that contradict the operation are refused") {
+    struct Given {
+        Tensor in, out;
+        Operation operation;
+    };
+    const Tensor rows = {.tokens = 2,
+                         .heads = 1,
+                         .head_dim = 6,
+                         .batch_stride = 12,
+                         .token_stride = 6,
+                         .head_stride = 6};
+    const Cache cache = {
+        .slot_mapping = {1, 0}, .pages = 2, .page_size = 1, .page_stride = 6, .row_stride = 6};
+    const std::vector<float> memory(12);
+    const auto check = [&](const auto& change) {
+        Given given = {rows, rows, {}};
+        given.operation.inv_freq = {1, 1, 1};
+        given.operation.positions = {0, 1};
+        change(given);
+        return compare(given.in, given.out, given.operation, memory.data(), memory.data());
+    };
+    const auto refused = [&](const auto& change) {
+        CHECK_THROWS_AS(check(change), std::invalid_argument);
+    };
+    CHECK(right(check([](Given&) {})));
+    CHECK(right(check([&](Given& given) { given.out.cache = cache; })));
+    const Verdict beyond = check([&](Given& given) {
+        given.out.cache = cache;
+        given.out.cache->slot_mapping = {2, -1};
+    });
+    CHECK(beyond.elements == 0);
+    CHECK(beyond.out_of_range == 1);  // -1 is not counted
+    refused([](Given& given) { given.out.head_dim = 5; });
+    refused([&](Given& given) { given.in.cache = cache; });
+    refused([&](Given& given) {
+        given.out.cache = cache;
+        given.out.cache->slot_mapping = {0, 0};
+    });
+    refused([&](Given& given) {
+        given.out.cache = cache;
+        given.out.cache->slot_mapping = {0};
+    });
+    refused([](Given& given) { given.operation.windows = {{0, 2}, {3, 1}}; });  // they overlap
+    refused([](Given& given) { given.operation.windows = {{0, 1}, {2, 1}}; });  // of two pairs
+    refused([](Given& given) { given.operation.windows = {{0, 1}, {4, 2}}; });  // beyond the row
+}

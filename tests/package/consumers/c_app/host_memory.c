@@ -30,8 +30,7 @@ static int rotate(vkrope_host_rotation* work) {
                      vkrope_host_rotation_download(work, rotated_q, rotated_k, same_v, &error),
                      &error) &&
            is_rotated("host memory, q", q, rotated_q) &&
-           is_rotated("host memory, k", k, rotated_k) &&
-           memcmp(v, same_v, sizeof v) == 0;
+           is_rotated("host memory, k", k, rotated_k) && memcmp(v, same_v, sizeof v) == 0;
 }
 
 /* As a decoder does: made for position 0, run at another one. */
@@ -52,8 +51,7 @@ static int rotate_elsewhere(vkrope_host_rotation* work) {
            succeeded("vkrope_host_rotation_download",
                      vkrope_host_rotation_download(work, rotated_q, rotated_k, NULL, &error),
                      &error) &&
-           is_rotated("moved, q", q, rotated_q) &&
-           is_rotated("moved, k", k, rotated_k);
+           is_rotated("moved, q", q, rotated_q) && is_rotated("moved, k", k, rotated_k);
 }
 
 int use_host_memory(vkrope_device* device) {
