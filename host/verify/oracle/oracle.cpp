@@ -87,13 +87,15 @@ class Comparison {
             return in_element_.widen(load(input_, bytes_of(in_.type), from + channel));
         };
         const std::uint64_t group = place.head / (in_.heads / operation_.head_groups);
+        const bool keeps_pairing = operation_.interleaved_out.value_or(operation_.interleaved) ==
+                                   operation_.interleaved;
         for (std::size_t j = 0; j < pairs_.size(); ++j) {
             const Pair& pair = pairs_[j];
             if (!covered) {
                 for (std::size_t member = 0; member < 2; ++member) {
                     place.channel = pair.out[member];
                     passed_through(place, from + pair.in[member], to + pair.out[member],
-                                   pair.in[member] == pair.out[member]);
+                                   keeps_pairing);
                 }
                 continue;
             }
@@ -107,7 +109,7 @@ class Comparison {
         }
         for (const std::uint64_t channel : unpaired_) {
             place.channel = channel;
-            passed_through(place, from + channel, to + channel, true);
+            passed_through(place, from + channel, to + channel, keeps_pairing);
         }
     }
 
@@ -138,16 +140,16 @@ class Comparison {
         }
     }
 
-    /// A NaN that changes type or channel must stay a NaN; its payload may change.
+    /// A NaN must stay a NaN; its payload may change if the type or the pairing does.
     void passed_through(const Place& place, std::uint64_t from, std::uint64_t to,
-                        bool same_channel) {
+                        bool same_pairing) {
         ++verdict_.elements;
         ++verdict_.passed_through;
         const std::uint32_t given = load(input_, bytes_of(in_.type), from);
         const std::uint32_t got = load(output_, bytes_of(out_.type), to);
         const float exact = in_element_.widen(given);
         const bool same_type = in_.type == out_.type;
-        const bool right = std::isnan(exact) && !(same_type && same_channel)
+        const bool right = std::isnan(exact) && !(same_type && same_pairing)
                                ? std::isnan(out_element_.widen(got))
                                : got == (same_type ? given : narrow(out_.type, exact));
         if (!right) {

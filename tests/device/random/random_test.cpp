@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 
 #include "dimensions.hpp"
@@ -62,7 +63,11 @@ class Runner {
             if (!accepted(item, memory.status)) continue;
             there.push_back(std::move(memory.value));
             const Call call = there.back().call(item.operation.call);
-            const Result<std::uint64_t> count = vkrope::dispatches(kernel.get(), call);
+            Result<std::uint64_t> count = vkrope::dispatches(kernel.get(), call);
+            if (count && sets + count.value > max_calls) {
+                count.status = VKROPE_ERROR_LIMIT_EXCEEDED;
+                std::strcpy(count.status.what, "an arena has too few sets for these calls");
+            }
             if (!accepted(item, count.status)) {
                 there.pop_back();
                 continue;

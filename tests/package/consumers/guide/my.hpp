@@ -60,6 +60,7 @@ extern std::vector<float> q_on_host, k_on_host;
 extern std::size_t frame;
 
 VkResult create_device(const std::vector<const char*>& extensions);
+void log(std::string_view line);
 void* map_staging(std::size_t bytes);
 VkImage create_image(const VkImageCreateInfo& info);
 VkImageView create_view(const VkImageViewCreateInfo& info);
