@@ -67,7 +67,7 @@ struct Lone {
     double expected = 0, actual = 0;  // values of the worst element
     std::optional<double> error_u;  // of the worst element; none: a channel that should have passed
                                     // through, a NaN, or other steps
-    std::uint64_t wrong = 0;  // elements
+    std::uint64_t wrong = 0;        // elements
 };
 
 struct Judgement {

@@ -17,12 +17,12 @@ frequencies   2600   2300  ^host/frequencies/
 kernel        6600   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2500   2000  ^host/runtime/
 model         9150   6000  ^host/model/
-verify        6500   6500  ^host/verify/
-tools        26400   9000  ^host/tools/
+verify        4900   6500  ^host/verify/
+tools        25600   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        51900  28000  ^tests/
-pages         2650   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+tests        49600  28000  ^tests/
+pages         2700   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1300   1500  .'
 {
     git ls-files 2>/dev/null ||

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope rotate` with quantised outputs on lavapipe: made scales and codes in the order of the file,
-# and --verify behind norms and Hadamard transforms. (The bytes of each type: tests/data/cases.)
-# (random_blocks.sh holds SwiftShader to the same bytes.)
+# `vkrope rotate` with quantised outputs on lavapipe: computed scales and codes in the order of the
+# file, and --verify behind norms and Hadamard transforms. The cases in tests/data/cases have the
+# bytes of each type, random_blocks.sh those of SwiftShader.
 # shellcheck disable=SC2317 # functions that others call
 . "$(dirname "$0")/check.sh"
 need_lavapipe
@@ -33,8 +33,8 @@ holds 'most codes have one possible value' below -100 \
     $(number with_one_possible_value | sed 's/^/-/')
 holds 'the shape of the scales' grep -qa "'shape': (1, 1, 2)" k_scales.npy
 
-# Scales lie as the rows of the file do, here [batch, heads, tokens]. Two tokens and two heads, whose
-# largest numbers are 127 times 1, 2, 4 and 8: so are the scales, unless a floor is above them.
+# Scales lie as the rows of the file do, here [batch, heads, tokens]. The largest numbers of two
+# tokens and two heads are 127 times 1, 2, 4 and 8: so are the scales, unless a floor is above them.
 for bits in 0x42fe0000 0x437e0000 0x43fe0000 0x447e0000; do int32 $((bits)) && zeros 124; done |
     npy '<f4' '(1, 2, 2, 32)' >v.npy
 works "$vkrope" make-input --shape 1,4,2,64 --seed 4 --out q2.npy
@@ -44,7 +44,8 @@ scaled() {
     how=$2
     shift 2
     works "$vkrope" rotate --model llama.json --layout bhsd --q q2.npy --v v.npy --out-q q_out.npy \
-        --out-v v_out.npy --store v=int8 --store-scale "$how" --out-v-scales v_scales.npy --verify "$@"
+        --out-v v_out.npy --store v=int8 --store-scale "$how" --out-v-scales v_scales.npy \
+        --verify "$@"
     int32 $((first)) $((0x40000000)) $((0x40800000)) $((0x41000000)) >expected
     values_of 16 v_scales.npy
     holds "scales in the order of the file: $how $*" cmp -s values expected
