@@ -36,6 +36,19 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
+// Numbers of a tensor are those of Q plus its index; written buffers come last.
+static_assert(shader::binding_k_in == shader::binding_q_in + K &&
+              shader::binding_v_in == shader::binding_q_in + V &&
+              shader::binding_v_scales == shader::binding_q_scales + V &&
+              shader::binding_k_out == shader::binding_q_out + K &&
+              shader::binding_v_out == shader::binding_q_out + V &&
+              shader::binding_v_scales_out == shader::binding_q_scales_out + V &&
+              shader::offset_k_in == shader::offset_q_in + K &&
+              shader::offset_v_out == shader::offset_q_out + V &&
+              shader::offset_v_scales == shader::offset_q_scales + V &&
+              shader::binding_parameters < shader::binding_q_out &&
+              shader::binding_out_of_range < shader::binding_turns);
+
 // Push::offsets before packing, and the offset of V's made scales, which is in Push::flags.
 struct Offsets {
     std::uint32_t of[shader::offset_q_scales_out + tensor_count] = {};

@@ -54,7 +54,8 @@ bool v_may_join(const KernelInfo& info) {
            !heads_differ;
 }
 
-// Makes V's part: V alone is a K that does not rotate, or a Q with `separate_dispatches`.
+// Makes the part of a V with dispatches for itself. Its shader takes V for K without rotation, or
+// for Q if `separate_dispatches` is set.
 void make_part_of_v(Kernel& kernel, bool processor) {
     Part& part = kernel.part[V];
     const TensorIndex seen = kernel.separate_dispatches ? Q : K;

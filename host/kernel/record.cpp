@@ -44,7 +44,7 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
 // Checks the call and its layout. resolve() reports a null layout if the call has anything to do.
 Status check_call(const Call* call) noexcept {
     if (Status s = not_null(call, "call"); !s) return s;
-    return call->angles.layout ? check_plan(call->angles.layout, "call.angles.layout") : Status{};
+    return call->angles.layout ? check_plan(call->angles.layout, "angles.layout") : Status{};
 }
 
 }  // namespace

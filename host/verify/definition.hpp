@@ -52,8 +52,8 @@ bool is_covered(const Operation& operation, const std::vector<std::int64_t>& pos
 /// The position axis of a pair; 0 if axes are summed.
 std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair);
 
-/// cos and sin of the angle of a pair, without the attention factor. `pair` counts [head_groups,
-/// pairs].
+/// cos and sin of the angle of a pair, without the attention factor. `pair` is an index in
+/// [head_groups, pairs].
 oracle::CosSin exact_cos_sin(const Operation& operation, const std::vector<std::int64_t>& positions,
                              std::size_t token, std::size_t pair);
 

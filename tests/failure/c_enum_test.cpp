@@ -73,7 +73,7 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         const std::size_t before = recorded(host).size();
         refuses_numbers("direction", call.direction, record);
         refuses_numbers("gain", call.gain, record);
-        refuses_numbers("call.angles.layout.format", plan.format, record);
+        refuses_numbers("angles.layout.format", plan.format, record);
         refuses_numbers("direction", call.direction, count);
         refuses_numbers("gain", call.gain, count);
         CHECK(recorded(host).size() == before);

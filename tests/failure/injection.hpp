@@ -26,8 +26,8 @@ struct Scenario {
     std::function<std::shared_ptr<void>()> prepare = [] { return std::shared_ptr<void>(); };
     /// Does it, and destroys what it made. `prepared` is the result of prepare().
     std::function<Status(void* prepared)> act = {};
-    /// No object that `act` made may outlive it. If false, the prepared objects may keep memory for
-    /// later, and may be lost for good.
+    /// No object that `act` made may outlive it. If false, the prepared objects may keep memory,
+    /// and may stay unusable after a lost device or a timeout.
     bool keeps_nothing = true;
     Promised calls = {};        ///< calls that return a VkResult
     Promised allocations = {};  ///< calls of operator new

@@ -65,7 +65,8 @@ TEST_CASE("record: an error of the ops records nothing, not even the dispatches 
         check_error(by(call), code, words);
         CHECK(fake().calls().empty());
     };
-    // A workgroup has 16 heads of a token, and there is one along y.
+    // A workgroup covers 16 heads of a token, and the device allows one workgroup along y: 17 heads
+    // are too many.
     for (const std::uint32_t v_heads : {16u, 17u}) {
         for (const bool push_descriptors : {true, false}) {
             const KernelInfo info = with_ops(

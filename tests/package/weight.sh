@@ -22,7 +22,8 @@ total=$(size "$SCRATCH"/libvkrope_*.a | awk \
 archives=$(cat "$SCRATCH"/libvkrope_*.a | wc -c)
 echo "kernel and frequencies, stripped: $total bytes of code, constants and data, $archives bytes as archives; at most $limit and $archive_limit"
 [ "$total" -gt 10000 ] || complain 'size finds next to nothing: the measurement is broken'
-[ "$total" -le "$limit" ] || complain "that is more than $limit bytes"
+[ "$total" -le "$limit" ] ||
+    complain "that is more than $limit bytes (a build without spirv-opt has 6 KB more)"
 [ "$archives" -le "$archive_limit" ] || complain "the archives have more than $archive_limit bytes"
 
 for library in "$kernel" "$frequencies"; do

@@ -197,7 +197,7 @@ def test_norms_of_the_model(device, tensor):
     normed = np.concatenate([x[:, :1] * weights[0], x[:, 1:] * weights[1]], axis=1)
     assert_right(into.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
     # Left out: the rotation alone, and weights would have no effect.
-    alone = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, steps=False)
+    alone = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, ops=False)
     there = device.array(tensor(1, 4, 3, 128))
     with pytest.raises(vkrope.InvalidArgumentError, match="parameters"):
         alone.run(q=there, parameters=parameters)

@@ -158,10 +158,9 @@ typedef enum vkrope_element VKROPE_UINT32 {
      * 57344. */
     VKROPE_E5M2 = 4,
     VKROPE_INT8 = 5, /**< two's complement, ties away from zero, -127 to 127; a NaN is 0 */
-    /** Blocks of 32 channels, quantised as by ggml's functions quantize_row_*_ref. A NaN does not
-     * affect the scale of its block and is stored as the code of 0, for q4_1 and q5_1 as that of
-     * the smallest channel. If the scale or its reciprocal overflows, all channels are stored as
-     * that code. */
+    /** Blocks of 32 channels, quantised like ggml's functions quantize_row_*_ref. A NaN does not
+     * affect the scale of its block; it is stored as the code for 0 (q4_1 and q5_1: the code of the
+     * smallest channel). If the scale or its reciprocal overflows, all channels get that code. */
     VKROPE_Q8_0 = 6,
     VKROPE_Q4_0 = 7,  /**< as VKROPE_Q8_0 */
     VKROPE_Q4_1 = 8,  /**< as VKROPE_Q8_0 */
@@ -230,7 +229,8 @@ typedef enum vkrope_section_order VKROPE_UINT32 {
 typedef struct vkrope_sections {
     vkrope_section_order order VKROPE_ZERO; /**< rule that selects the axis of a pair */
     uint32_t axes VKROPE_ZERO;              /**< 2 to VKROPE_MAX_AXES, interleaved: 3 or 4 */
-    /** Pairs of each section; the sum is above 0, except in VKROPE_SECTIONS_SUM. */
+    /** Number of pairs in each section. At least one is above 0; with VKROPE_SECTIONS_SUM all are
+     * 0. */
     uint32_t pairs[VKROPE_MAX_AXES] VKROPE_ZERO;
     uint32_t leftover_axis VKROPE_ZERO; /**< interleaved: axis of the remaining pairs */
 } vkrope_sections;
@@ -674,10 +674,10 @@ typedef struct vkrope_ggml_rope {
  * rotation has only the axes that rotate a pair.
  *
  * @param rope      arguments; freq_factors must not be `inv_freq`
- * @param inv_freq  receives the frequencies, to which the rotation then refers; unspecified on
+ * @param inv_freq  receives the frequencies; the rotation keeps a pointer to it; unspecified on
  *                  error
- * @param count     size of `inv_freq` in numbers: at least the frequencies of the rotation;
- *                  head_dim / 2 is always enough
+ * @param count     number of elements of `inv_freq`, at least the number of frequencies of the
+ *                  rotation; head_dim / 2 is always enough
  * @param rotation  receives the rotation; unchanged on error
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
@@ -1222,8 +1222,8 @@ typedef enum vkrope_device_features VKROPE_UINT32 {
     /** VK_KHR_shader_float_controls, or Vulkan 1.2: pipelines declare the arithmetic that the error
      * bounds assume. */
     VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS = 4,
-    /** The feature shaderFloat16 of VK_KHR_shader_float16_int8 or Vulkan 1.2: with float controls,
-     * the device converts f16. */
+    /** The feature shaderFloat16 of VK_KHR_shader_float16_int8 or Vulkan 1.2. If float controls
+     * are enabled, too, the device's own instructions convert f16. */
     VKROPE_DEVICE_FEATURE_SHADER_FLOAT16 = 8,
 } vkrope_device_features;
 
@@ -1405,8 +1405,9 @@ typedef struct vkrope_tensor_info {
 } vkrope_tensor_info;
 
 /** Properties that are fixed when a kernel is created; everything else is per call. Setting a field
- * that has no effect on this kernel is an error: the type of an absent tensor, sections without
- * VKROPE_POSITIONS_AXIS_IDS. vkrope_get_kernel_info derives it from a rotation. */
+ * that has no effect on this kernel is an error, for example the type of an absent tensor, or
+ * sections without VKROPE_POSITIONS_AXIS_IDS. vkrope_get_kernel_info fills this struct from a
+ * rotation. */
 typedef struct vkrope_kernel_info {
     /** Pairing of the input; VKROPE_PAIRING_NONE is an error. */
     vkrope_pairing pairing VKROPE_ZERO;
@@ -1650,8 +1651,9 @@ struct vkrope_rope_params {
     size_t warning_count VKROPE_ZERO;     /**< strings in warnings */
     vkrope_sections sections VKROPE_ZERO; /**< axes 0: one position per token */
     /** Longest sequence that these frequencies are valid for, if the scaling depends on the length.
-     * A longer sequence needs new frequencies and a new table; existing ones stay valid. 0: no
-     * limit; valid from the length that they were computed for. */
+     * A longer sequence needs new frequencies and a new table; the old ones stay valid for
+     * shorter sequences. 0: there is no upper limit, and the frequencies are valid for sequences
+     * of at least the length that they were computed for. */
     uint64_t longest_seq_len VKROPE_ZERO;
     /** Precision of the angles; float32 requires a direct table. */
     vkrope_angle_precision precision VKROPE_ZERO;

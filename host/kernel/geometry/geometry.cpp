@@ -285,7 +285,8 @@ DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
 }
 
 std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept {
-    // The idle invocations of the last row of workgroups count, too.
+    // The index of an invocation has 32 bits; idle ones in the last row of workgroups have an
+    // index, too.
     constexpr std::uint64_t counted = std::uint64_t{1} << 32;
     const std::uint64_t groups = counted / workgroup_size, columns = limits.workgroup_count[0];
     const std::uint64_t rows = std::min<std::uint64_t>(limits.workgroup_count[1], groups / columns);

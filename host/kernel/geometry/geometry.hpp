@@ -11,8 +11,8 @@
 
 namespace vkrope {
 
-/// Most heads of a lane on a GPU, which takes several only if enough lanes remain to hide the
-/// latency of their loads.
+/// Maximum number of heads per lane on a GPU. A lane takes more than one only if enough lanes are
+/// left to hide the latency of their loads.
 inline constexpr std::uint32_t max_batch = 4;
 inline constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 

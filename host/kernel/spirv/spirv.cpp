@@ -92,7 +92,7 @@ class Specializer {
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     Result<Spirv> result;
     const std::uint8_t* const end = bytes + size;
-    std::uint32_t digits = 0;  // the next digits, lowest first, with a 1 above the highest
+    std::uint32_t digits = 0;  // unread 4-bit digits of a byte, lowest first; a 1 marks their end
     const auto number = [&] {
         std::uint64_t value = 0;
         for (std::uint32_t shift = 0;; shift += 3) {

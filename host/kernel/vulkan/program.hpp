@@ -22,7 +22,7 @@ struct Program {
     std::uint32_t float16_modes =
         0;  ///< of modules with them; 0: the device cannot round 16-bit floats as needed
     BindingList binds;         ///< bindings of all its pipelines
-    BindingList layout_binds;  ///< bindings of set_layout: at least `binds`
+    BindingList layout_binds;  ///< bindings of set_layout, `binds` among them
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
 };

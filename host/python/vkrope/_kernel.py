@@ -31,7 +31,7 @@ class HeadFormat:
     rotary_offset: Optional[int] = None
     """first rotated channel; None: from the rotation"""
     heads: Optional[int] = None
-    """heads of every run, 0: any number; None: from the rotation, if the model has steps"""
+    """heads of every run, 0: any number; None: from the rotation, if the model has ops"""
 
 
 class Run(NamedTuple):
@@ -70,7 +70,7 @@ class Kernel(Owner):
                        are not the inputs
         two_parameter_sets: tokens from `first_set_tokens` of run() on use a second set of
                        weights: text and image tokens of a block with two streams
-        steps:         the kernel also applies the model's norms and scales that the rotation has
+        ops:           the kernel also applies the model's norms and scales that the rotation has
                        from its file; False: it only rotates
 
     Raises:
@@ -91,7 +91,7 @@ class Kernel(Owner):
         scatter_kv: bool = False,
         pairing_out: str | None = None,
         two_parameter_sets: bool = False,
-        steps: bool = True,
+        ops: bool = True,
     ) -> None:
         self.device = device
         self._two_sets = two_parameter_sets
@@ -112,7 +112,7 @@ class Kernel(Owner):
             types = [_type_of(name, of) for name, of in formats.items()]
             call(get_info, rotation._params, self._angles.layout, *types, info)
             for tensor, (name, of) in zip(info.tensor, formats.items()):
-                if not steps:
+                if not ops:
                     tensor.ops = ffi.new("vkrope_ops*")[0]
                     tensor.heads = 0
                 if of is None:
@@ -161,7 +161,7 @@ class Kernel(Owner):
         v: dict[str, np.ndarray] | None = None,
         second: dict[str, dict[str, np.ndarray]] | None = None,
     ) -> DeviceArray:
-        """Puts the weights of the model's steps into device memory, for run(); once per layer.
+        """Puts the weights of the model's ops into device memory, for run(); once per layer.
 
         Args:
             q, k, v:  arrays by name: "weight" and "norm_bias" of the norm, "bias"
@@ -171,7 +171,7 @@ class Kernel(Owner):
             InvalidArgumentError: as vkrope_fill_parameters
         """
         if self._parameter_layout.bytes == 0:
-            raise InvalidArgumentError("this kernel has no weights: its steps need none")
+            raise InvalidArgumentError("this kernel has no weights: its ops need none")
         if (second is not None) != self._two_sets:
             sets = "two sets" if self._two_sets else "one set"
             raise InvalidArgumentError(f"second: this kernel was made for {sets} of parameters")

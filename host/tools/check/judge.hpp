@@ -52,10 +52,10 @@ struct Limits {
     double tolerance = 1e-2;  // times (|x0| + |x1|) * attention factor: the possible error of
                               // computing in 16 bits throughout
     bool accepts_close = false;  // set by the user: other arithmetic within it is accepted
-    std::uint64_t sampled_elements = std::uint64_t{1}
-                                     << 20;  // elements of a tensor that mistakes are tried on
-    std::uint64_t glimpsed_elements = std::uint64_t{1}
-                                      << 14;  // elements that pairs of mistakes are tried on first
+    std::uint64_t sampled_elements =
+        std::uint64_t{1} << 20;  // number of elements of a tensor to try each mistake on
+    std::uint64_t glimpsed_elements =
+        std::uint64_t{1} << 14;  // number of elements to try pairs of mistakes on first
 };
 
 /// The smallest region that contains everything wrong.

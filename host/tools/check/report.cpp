@@ -99,7 +99,7 @@ nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
             {"error_u", lone->error_u ? number(*lone->error_u) : nlohmann::ordered_json(nullptr)}};
 }
 
-/// The pairs that hold everything wrong, or null.
+/// The pairs whose errors rounding cannot explain; null if there are none.
 nlohmann::ordered_json pairs_json(const std::vector<std::size_t>& odd_pairs) {
     return odd_pairs.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(odd_pairs);
 }

@@ -100,8 +100,8 @@ class CommandLine {
     CommandLine(const CommandLine&) = delete;
     CommandLine& operator=(const CommandLine&) = delete;
 
-    /// Adds a subcommand. Once there is one, the command line must name one. It lives as long as
-    /// the command line of the program.
+    /// Adds a subcommand; from then on, the user must name one. The returned reference is valid as
+    /// long as the command line of the program.
     CommandLine& add_command(const char* name, const char* description);
 
     /// Sets the function that run() calls after parsing: the named subcommand's function, or this

@@ -29,8 +29,8 @@ void let_crashes_end_by_signal() noexcept;
 inline constexpr int interrupts[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
                                      SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, SIGXCPU};
 
-/// While one exists, exit() removes the temporary files and ends the program with `sentence` and
-/// `code`, whatever its status was: a driver that calls exit() has not done its work. The most
+/// While a guard exists, exit() removes the temporary files, prints `sentence` and ends the program
+/// with `code`, whatever status it was given: a driver that calls exit() has failed. The most
 /// recent guard applies. Calls to _exit() cannot be caught.
 class ExitGuard {
    public:

@@ -366,7 +366,7 @@ std::string text_of(const Explanation& explanation, bool all) {
         if (!rotation.phase.empty()) text += row("phases", phases_text(rotation));
     }
     if (const std::string steps = model_steps_text(rotation); !steps.empty()) {
-        text += row("steps", steps);
+        text += row("ops", steps);
     }
     if (rotation.warnings.empty()) {
         text += row("warnings", "none");

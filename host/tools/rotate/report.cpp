@@ -285,7 +285,7 @@ std::string steps_lines(const RotateInputs& inputs) {
         const TensorSteps& steps = inputs.steps[which];
         if (inputs.tensors[which] && (steps.any() || steps.store.type != inputs.element)) {
             text += row(
-                "steps",
+                "ops",
                 fmt::format("{} to {}: {}", tensor_names[which].name, store_text(steps.store),
                             steps_text(steps.ops, which != V && !inputs.rotation.no_rope)));
         }

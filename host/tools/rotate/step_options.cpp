@@ -167,7 +167,7 @@ void add_norm(CommandLine& command, StepOptions& options) {
 }  // namespace
 
 void add_steps(CommandLine& command, StepOptions& options) {
-    command.add_flag("--model-steps", options.of_model,
+    command.add_flag("--model-ops", options.of_model,
                      "Take the model's norms, clip and factors of Q as well. With any option of a "
                      "norm, bias, clip, scale, Hadamard transform or store they are taken, too.");
     add_parameters(command, options);

@@ -252,7 +252,7 @@ ModelOps model_steps(const RotateOptions& options, const RotateInputs& inputs) {
     }
     if (any) {
         print_note(
-            fmt::format("--model: '{}' has more steps than the rotation ({}); --model-steps "
+            fmt::format("--model: '{}' has more ops than the rotation ({}); --model-ops "
                         "takes them",
                         options.model.path, model_steps_text(inputs.rotation)));
     }

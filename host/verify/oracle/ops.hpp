@@ -84,8 +84,8 @@ void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, d
 /// The result of comparing an output with the definition.
 struct OpsVerdict {
     std::uint64_t elements = 0, within = 0;  // compared; within their error
-    /// Largest distance of an element from the exact value, as a share of the error that it may
-    /// have: up to 1 if all are within. Infinite if an element without an error differs.
+    /// Largest error of an element as a share of the allowed error; at most 1 if all elements are
+    /// right. Infinite if an element that must be exact differs.
     double largest_share = 0;
     bool nan_mismatch = false;       // an output is NaN and the exact value is not, or the reverse
     bool bits_changed = false;       // a channel that no step touches was not stored as it is

@@ -26,8 +26,8 @@ const ElementTable& table_of(Type type);
 /// Throws std::invalid_argument if a rule does not hold.
 void require(bool holds, const char* rule);
 
-/// Throws std::invalid_argument unless input and output have one shape and only the output has
-/// slots, each its own.
+/// Throws std::invalid_argument unless input and output have the same shape, only the output has
+/// slots, and no slot is used twice.
 void check_tensors(const Tensor& in, const Tensor& out);
 
 }  // namespace vkrope::oracle

@@ -46,8 +46,8 @@ given() { "$vkrope" rotate --model "$@" --q q.npy --k k.npy --out-q oq.npy --out
 plain() { given plain.json "$@"; }
 advises 2 '--norm-eps: missing' plain --q-norm w.npy
 reached_by plain --q-norm w.npy --norm-eps 1e-6
-advises 3 '--model:*--model-steps takes them' given qwen3.json
-advises 2 '--q-norm: missing*weight' given qwen3.json --model-steps
+advises 3 '--model:*--model-ops takes them' given qwen3.json
+advises 2 '--q-norm: missing*weight' given qwen3.json --model-ops
 advises 2 '--k-norm: missing*weight' given qwen3.json --q-norm w.npy
 reached_by given qwen3.json --q-norm w.npy --k-norm w.npy
 advises 2 '--q-norm-bias: missing*bias' given chameleon.json --q-norm w_q.npy

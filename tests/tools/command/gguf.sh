@@ -60,7 +60,7 @@ for model in unknown.gguf told.json; do
     works "$vkrope" rotate --model $model --pairing interleaved --q q.npy --out-q q_out.npy --verify
     works "$vkrope" check --model $model --pairing interleaved --q q.npy --actual q_out.npy
     works "$vkrope" rotate --model $model --pairing interleaved --q q.npy --out-q q_out.npy \
-        --verify --model-steps
+        --verify --model-ops
 done
 rotated llama3
 rotated lfm2

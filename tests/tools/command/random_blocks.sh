@@ -11,7 +11,7 @@ need_lavapipe
 parts=${VKROPE_RANDOM_PARTS:-10}
 
 model_with '"head_dim": 64' >llama.json
-# stored TYPE V [ARGUMENT...]: V is stored.
+# stored TYPE V [ARGUMENT...]: rotates, and stores the file V as TYPE.
 stored() {
     type=$1
     v=$2

@@ -98,7 +98,7 @@ int32 -3 900 0 2 -1 4 4 4 2047 1 | npy '<i4' '(2, 5)' >mixed.npy
 correct --positions mixed.npy
 holds 'lowest position' [ "$(number lowest)" = -3 ]
 
-# Far positions: the factored table ends at 2^22 - 1, computed angles nowhere.
+# Far positions: the factored table covers positions up to 2^22 - 1, computed angles have no limit.
 int32 4194303 -4194303 0 2048 -2049 2047 -1 1 131072 4194303 | npy '<i4' '(2, 5)' >edge.npy
 correct --positions edge.npy
 took factored_texture 6.0

@@ -89,7 +89,7 @@ refuse 2 "--out-q:*w.npy'" \
 
 # Right inputs get as far as looking for a device. Without an option of a step there is the rotation
 # alone, and a note says what else the model has.
-expect 3 'note: --model:*rms norm*--model-steps' qwen3
+expect 3 'note: --model:*rms norm*--model-ops' qwen3
 expect 3 '' plain
 holds 'no note where the model has no more' sh -c "! grep -q note: '$logs/err'"
 refuse 3 '' qwen3 --q-norm w.npy --k-norm w_k.npy

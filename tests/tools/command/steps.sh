@@ -57,7 +57,7 @@ right llama
 holds 'V without steps keeps its bits' cmp -s v.npy v_out.npy
 right hunyuan --q-norm w.npy --k-norm w.npy --store f16
 has '"place": "after"'
-right ministral3 --model-steps
+right ministral3 --model-ops
 has '"scale_tokens": true'
 tensors f16
 right qwen3 --q-norm w.npy --k-norm w.npy

@@ -34,7 +34,7 @@ same_data() {
     cmp -s "$logs/a" "$logs/b" || wrong "$1 and $2 differ"
 }
 
-# As they are they pass, and what the device has stored is written.
+# Unchanged, the cases pass, and --write-outputs writes what the device stored.
 for name in store_blocks store_pages_nhpd_made; do own_case $name case/$name; done
 runs 0 --cases case --write-outputs "$logs/outputs"
 for name in store_blocks store_pages_nhpd_made; do

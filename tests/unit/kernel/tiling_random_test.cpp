@@ -60,7 +60,7 @@ void draw(Tuple& t, Random& random) {
               .rotary_dim = head_dim / 2 * 2,
               .tensor = {{from, to, head_dim, 0}},
               .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
-    // At most 2^40 bytes in total, in any shape.
+    // A random size of at most about 2^40 bytes, divided among heads, tokens and batch.
     std::uint64_t left =
         (std::uint64_t{1} << (10 + random.below(31))) / (std::uint64_t{head_dim} * 4) + 1;
     const auto take = [&](std::uint64_t most) {

@@ -14,7 +14,7 @@ using namespace vkrope;
 
 namespace {
 
-/// Four layers of 128 channels, without base and width of the rotation.
+/// A model with four layers, without a base and a rotary_dim.
 GgufBuilder four_layers(const std::string& architecture) {
     GgufBuilder file(architecture);
     return file.u32("block_count", 4).u32("context_length", 8192);

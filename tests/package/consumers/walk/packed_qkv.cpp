@@ -121,7 +121,7 @@ std::int32_t slot_of(std::uint32_t token) {
 
 double value(Half half) {
     const int exponent = half >> 10 & 31, mantissa = half & 1023;
-    if (exponent == 31) return NAN;  // which nothing is near to
+    if (exponent == 31) return NAN;  // is_near() is false for it
     const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
                                            : std::ldexp(1024 + mantissa, exponent - 25);
     return half >> 15 ? -magnitude : magnitude;
