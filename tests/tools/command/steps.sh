@@ -87,7 +87,7 @@ holds 'a tensor without steps is rotated with the same bits' cmp -s plain_q.npy 
 
 # The report as text has the steps, and their error.
 finished '' qwen3 --q-norm w.npy --k-norm w.npy --verify
-holds 'the steps' says 'steps *Q to bf16: rms norm*rotation'
+holds 'the ops' says 'ops *Q to bf16: rms norm*rotation'
 holds 'the error' says 'error *Q * of what the contract allows'
 holds 'the verdict' says 'verdict *correct'
 
