@@ -33,9 +33,9 @@ VKROPE_CONSTANT binding_v_out = 13;
 VKROPE_CONSTANT binding_q_scales_out = 14;  // computed scales of rows
 VKROPE_CONSTANT binding_k_scales_out = 15;
 VKROPE_CONSTANT binding_v_scales_out = 16;
-VKROPE_CONSTANT binding_out_of_range = 17;   // counter of tokens out of range: position or slot
-VKROPE_CONSTANT binding_turns = 18;    // uniforms: constants for computed angles
-VKROPE_CONSTANT binding_texture = 19;  // rows of the angle table
+VKROPE_CONSTANT binding_out_of_range = 17;  // counter of tokens out of range: position or slot
+VKROPE_CONSTANT binding_turns = 18;         // uniforms: constants for computed angles
+VKROPE_CONSTANT binding_texture = 19;       // rows of the angle table
 VKROPE_CONSTANT binding_count = 20;
 
 // Bindings of positions.comp: numbers that every layout above has, so that arenas serve it, too.

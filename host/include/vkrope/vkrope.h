@@ -1420,8 +1420,8 @@ typedef struct vkrope_kernel_info {
     vkrope_angle_source angles VKROPE_ZERO;
     vkrope_position_source positions VKROPE_ZERO; /**< source of the position of a token */
     vkrope_mapping mapping VKROPE_ZERO;           /**< distribution of work over invocations */
-    /** Pairing of the output; VKROPE_PAIRING_NONE: same as `pairing`. A different one requires
-     * out-of-place calls, and may change the payload of NaNs in channels that are not rotated. */
+    /** Pairing of the output; a different one requires out-of-place calls; VKROPE_PAIRING_NONE:
+     * same as `pairing`. */
     vkrope_pairing pairing_out VKROPE_ZERO;
     /** Rows of K and V go to the slots of vkrope_call::paged_cache. */
     VkBool32 scatter_kv VKROPE_ZERO;

@@ -87,15 +87,13 @@ class Comparison {
             return in_element_.widen(load(input_, bytes_of(in_.type), from + channel));
         };
         const std::uint64_t group = place.head / (in_.heads / operation_.head_groups);
-        const bool keeps_pairing = operation_.interleaved_out.value_or(operation_.interleaved) ==
-                                   operation_.interleaved;
         for (std::size_t j = 0; j < pairs_.size(); ++j) {
             const Pair& pair = pairs_[j];
             if (!covered) {
                 for (std::size_t member = 0; member < 2; ++member) {
                     place.channel = pair.out[member];
                     passed_through(place, from + pair.in[member], to + pair.out[member],
-                                   keeps_pairing);
+                                   pair.in[member] == pair.out[member]);
                 }
                 continue;
             }
@@ -109,7 +107,7 @@ class Comparison {
         }
         for (const std::uint64_t channel : unpaired_) {
             place.channel = channel;
-            passed_through(place, from + channel, to + channel, keeps_pairing);
+            passed_through(place, from + channel, to + channel, true);
         }
     }
 
@@ -140,16 +138,16 @@ class Comparison {
         }
     }
 
-    /// A NaN must stay a NaN; its payload may change if the type or the pairing does.
+    /// A NaN that changes type or channel must stay a NaN; its payload may change.
     void passed_through(const Place& place, std::uint64_t from, std::uint64_t to,
-                        bool same_pairing) {
+                        bool same_channel) {
         ++verdict_.elements;
         ++verdict_.passed_through;
         const std::uint32_t given = load(input_, bytes_of(in_.type), from);
         const std::uint32_t got = load(output_, bytes_of(out_.type), to);
         const float exact = in_element_.widen(given);
         const bool same_type = in_.type == out_.type;
-        const bool right = std::isnan(exact) && !(same_type && same_pairing)
+        const bool right = std::isnan(exact) && !(same_type && same_channel)
                                ? std::isnan(out_element_.widen(got))
                                : got == (same_type ? given : narrow(out_.type, exact));
         if (!right) {
