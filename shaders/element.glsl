@@ -136,6 +136,12 @@ uvec4 vkrope_narrow_words(const uint element, const Unit u) {
     return w;
 }
 
+// The upper halves of eight floats, in words.
+uvec4 vkrope_upper_halves(const Unit u) {
+    return (floatBitsToUint(vec4(u.a.xz, u.b.xz)) >> 16) |
+           (floatBitsToUint(vec4(u.a.yw, u.b.yw)) & 0xffff0000u);
+}
+
 // Decodes a stored unit. Words beyond the unit produce values that are not used.
 Unit vkrope_decode(const uint element, const Words w) {
     Unit u = Unit(uintBitsToFloat(w.a), uintBitsToFloat(w.b));

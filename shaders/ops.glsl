@@ -162,7 +162,7 @@ void T(load_chunk_parameters)(uint shape, const Chunk chunk, const uint head,
 }
 
 // Applies all ops to two units, from their words to the store at element `to`, or to the staged
-// row. Without ops, a unit that does not rotate keeps its bits if type and pairing do not change.
+// row. Without ops, a unit that does not rotate keeps its bits if the element type does not change.
 void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B, const uint to,
                   const T(ChunkParameters) p, const VkropeNorm norm, const float token_factor) {
     Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
@@ -189,10 +189,13 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
     } else {
         Words P = vkrope_encode(T(element_out), a), Q = vkrope_encode(T(element_out), b);
         if (T(ops) == 0 && T(bias) == shape_none) {
-            if (pairing == pairing_out && T(element_in) == T(element_out)) {
+            if (T(element_in) == T(element_out)) {
                 if (!rotates || !chunk.rotates) {
                     P = A;
                     Q = B;
+                    if (pairing != pairing_out) {
+                        if (rotates) change_pairing(T(element_in), A, B, P, Q);
+                    }
                 }
             }
         }

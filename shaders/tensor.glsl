@@ -142,7 +142,7 @@ Words T(converted)(Words w) {
 }
 
 #if VKROPE_TENSOR_ROTATES
-// Elements that do not rotate keep their bits if element type and pairing do not change. With
+// Elements that do not rotate keep their bits if the element type does not change. With
 // rare_branches, only chunks that rotate call this function.
 void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
     const Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
@@ -150,7 +150,7 @@ void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
     vkrope_to_pairs(pairing, unit_elements, a, b, x0, x1);
     vkrope_rotate_channels(x0, x1, chunk.c, chunk.s, chunk.c1, chunk.s1, y0, y1);
     if (rare_branches == 0) {
-        if (pairing != pairing_out || T(element_in) != T(element_out)) {
+        if (T(element_in) != T(element_out)) {
             y0 = vkrope_either(chunk.rotates, y0, x0);
             y1 = vkrope_either(chunk.rotates, y1, x1);
         }
@@ -159,7 +159,10 @@ void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
     Words P = A, Q = B;
     bool replaces = true;
     if (rare_branches == 0) {
-        if (pairing == pairing_out && T(element_in) == T(element_out)) replaces = chunk.rotates;
+        if (T(element_in) == T(element_out)) {
+            if (pairing != pairing_out) change_pairing(T(element_in), A, B, P, Q);
+            replaces = chunk.rotates;
+        }
     }
     if (replaces) {
         P = vkrope_encode(T(element_out), p);
@@ -170,17 +173,10 @@ void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
 }
 
 void T(pass)(Chunk chunk, const uint row, const Words A, const Words B) {
-    Words P = T(converted)(A), Q = T(converted)(B);
-    if (pairing != pairing_out) {
-        Unit x0, x1, p, q;
-        vkrope_to_pairs(pairing, unit_elements, vkrope_decode(T(element_in), A),
-                        vkrope_decode(T(element_in), B), x0, x1);
-        vkrope_from_pairs(pairing_out, unit_elements, x0, x1, p, q);
-        P = vkrope_encode(T(element_out), p);
-        Q = vkrope_encode(T(element_out), q);
-    }
-    T(store)(row + T(rotary_offset) + chunk.to.x, P);
-    T(store)(row + T(rotary_offset) + chunk.to.y, Q);
+    Words P = A, Q = B;
+    if (pairing != pairing_out) change_pairing(T(element_in), A, B, P, Q);
+    T(store)(row + T(rotary_offset) + chunk.to.x, T(converted)(P));
+    T(store)(row + T(rotary_offset) + chunk.to.y, T(converted)(Q));
 }
 #endif
 

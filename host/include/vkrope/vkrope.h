@@ -1366,9 +1366,11 @@ typedef enum vkrope_scale_layout VKROPE_UINT32 {
 
 /** Ops of a tensor besides its rotation. They are applied in this order: bias, norm before, clip,
  * rotation (never of V), norm after, scale, Hadamard transform, store. All of them except the
- * rotation also apply to channels that are not rotated. Norms, Hadamard transforms and quantised
- * outputs exchange channels in shared memory; vkrope_kernel_create returns
- * VKROPE_ERROR_NOT_SUPPORTED for rows that do not fit 16 KiB of it. */
+ * rotation also apply to channels that are not rotated. They compute in f32: a sum or product
+ * beyond its range is an infinity, also inside an op, such as the sums of a layer norm or of a
+ * Hadamard transform before the division. Norms, Hadamard transforms and quantised outputs exchange
+ * channels in shared memory; vkrope_kernel_create returns VKROPE_ERROR_NOT_SUPPORTED for rows that
+ * do not fit 16 KiB of it. */
 typedef struct vkrope_ops {
     vkrope_parameter_shape bias VKROPE_ZERO; /**< added to the input */
     vkrope_norm norm VKROPE_ZERO;            /**< kind none: no norm */
