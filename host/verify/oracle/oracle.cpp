@@ -92,8 +92,7 @@ class Comparison {
             if (!covered) {
                 for (std::size_t member = 0; member < 2; ++member) {
                     place.channel = pair.out[member];
-                    passed_through(place, from + pair.in[member], to + pair.out[member],
-                                   pair.in[member] == pair.out[member]);
+                    passed_through(place, from + pair.in[member], to + pair.out[member]);
                 }
                 continue;
             }
@@ -107,7 +106,7 @@ class Comparison {
         }
         for (const std::uint64_t channel : unpaired_) {
             place.channel = channel;
-            passed_through(place, from + channel, to + channel, true);
+            passed_through(place, from + channel, to + channel);
         }
     }
 
@@ -138,16 +137,15 @@ class Comparison {
         }
     }
 
-    /// A NaN that changes type or channel must stay a NaN; its payload may change.
-    void passed_through(const Place& place, std::uint64_t from, std::uint64_t to,
-                        bool same_channel) {
+    /// A NaN that changes its type must stay a NaN; its payload may change.
+    void passed_through(const Place& place, std::uint64_t from, std::uint64_t to) {
         ++verdict_.elements;
         ++verdict_.passed_through;
         const std::uint32_t given = load(input_, bytes_of(in_.type), from);
         const std::uint32_t got = load(output_, bytes_of(out_.type), to);
         const float exact = in_element_.widen(given);
         const bool same_type = in_.type == out_.type;
-        const bool right = std::isnan(exact) && !(same_type && same_channel)
+        const bool right = std::isnan(exact) && !same_type
                                ? std::isnan(out_element_.widen(got))
                                : got == (same_type ? given : narrow(out_.type, exact));
         if (!right) {
