@@ -58,21 +58,6 @@ uvec2 channels_of(const uint order, const uvec2 pairs) {
     return channels;
 }
 
-// Moves the elements of two units from the channels of pairing to those of pairing_out, bit for bit.
-// f16 is read as bf16, which needs no conversion.
-void change_pairing(const uint element, const Words A, const Words B, out Words P, out Words Q) {
-    const uint as = element == element_f32 ? element_f32 : element_bf16;
-    Unit x0, x1, p, q;
-    vkrope_to_pairs(pairing, unit_elements, vkrope_decode(as, A), vkrope_decode(as, B), x0, x1);
-    vkrope_from_pairs(pairing_out, unit_elements, x0, x1, p, q);
-    P = Words(floatBitsToUint(p.a), floatBitsToUint(p.b));
-    Q = Words(floatBitsToUint(q.a), floatBitsToUint(q.b));
-    if (element != element_f32) {
-        P = Words(vkrope_upper_halves(p), uvec4(0));
-        Q = Words(vkrope_upper_halves(q), uvec4(0));
-    }
-}
-
 // Number of axes whose products are summed, and of vec4s with fractions of one axis.
 const uint summed_axes = section_order == sections_sum ? axes : 1;
 const uint fractions_vec4s = (rotary_dim / 2 + 1) / 2;

@@ -194,7 +194,9 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
                     P = A;
                     Q = B;
                     if (pairing != pairing_out) {
-                        if (rotates) change_pairing(T(element_in), A, B, P, Q);
+                        if (rotates)
+                            vkrope_change_pairing(pairing, pairing_out, unit_elements,
+                                                  T(element_in), A, B, P, Q);
                     }
                 }
             }

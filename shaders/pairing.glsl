@@ -51,6 +51,22 @@ void vkrope_from_pairs(const uint pairing, const uint n, const Unit y0, const Un
     }
 }
 
+// Moves the elements of two units from the channels of one pairing to those of another, bit for
+// bit. f16 is read as bf16, which needs no conversion.
+void vkrope_change_pairing(const uint from, const uint to, const uint n, const uint element,
+                           const Words A, const Words B, out Words P, out Words Q) {
+    const uint as = element == element_f32 ? element_f32 : element_bf16;
+    Unit x0, x1, p, q;
+    vkrope_to_pairs(from, n, vkrope_decode(as, A), vkrope_decode(as, B), x0, x1);
+    vkrope_from_pairs(to, n, x0, x1, p, q);
+    P = Words(floatBitsToUint(p.a), floatBitsToUint(p.b));
+    Q = Words(floatBitsToUint(q.a), floatBitsToUint(q.b));
+    if (element != element_f32) {
+        P = Words(vkrope_upper_halves(p), uvec4(0));
+        Q = Words(vkrope_upper_halves(q), uvec4(0));
+    }
+}
+
 // y0 = x0 c0 - x1 s0, y1 = x0 s1 + x1 c1. `precise` is local to a function. It prevents fused
 // multiply-adds and reordering, which would change bits.
 void vkrope_rotate_channels(const Unit x0, const Unit x1, const Unit c0, const Unit s0,

@@ -160,7 +160,9 @@ void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
     bool replaces = true;
     if (rare_branches == 0) {
         if (T(element_in) == T(element_out)) {
-            if (pairing != pairing_out) change_pairing(T(element_in), A, B, P, Q);
+            if (pairing != pairing_out)
+                vkrope_change_pairing(pairing, pairing_out, unit_elements, T(element_in), A, B, P,
+                                      Q);
             replaces = chunk.rotates;
         }
     }
@@ -174,7 +176,8 @@ void T(rotate)(Chunk chunk, const uint row, const Words A, const Words B) {
 
 void T(pass)(Chunk chunk, const uint row, const Words A, const Words B) {
     Words P = A, Q = B;
-    if (pairing != pairing_out) change_pairing(T(element_in), A, B, P, Q);
+    if (pairing != pairing_out)
+        vkrope_change_pairing(pairing, pairing_out, unit_elements, T(element_in), A, B, P, Q);
     T(store)(row + T(rotary_offset) + chunk.to.x, T(converted)(P));
     T(store)(row + T(rotary_offset) + chunk.to.y, T(converted)(Q));
 }
