@@ -6,8 +6,8 @@
 namespace vkrope::verify {
 namespace {
 
-/// [batch, tokens, heads, head_dim] with gaps of the given number of elements after each row, token
-/// and sequence.
+/// Returns the layout [batch, tokens, heads, head_dim] with gaps of the given number of elements
+/// after each row, token and sequence.
 oracle::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                       std::uint64_t after_row = 0, std::uint64_t after_token = 0,
                       std::uint64_t after_sequence = 0) {
@@ -19,7 +19,7 @@ oracle::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t hea
     return rows;
 }
 
-/// Strides that are odd numbers of `step` elements.
+/// Returns a layout whose strides are odd multiples of `step` elements.
 oracle::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                    std::uint64_t step) {
     const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2,
@@ -39,7 +39,7 @@ oracle::Tensor strided(oracle::Tensor rows, std::uint64_t batch, std::uint64_t t
     return rows;
 }
 
-/// One tensor of an arrangement in which K and V look like Q.
+/// Returns the layout of one tensor for arrangements that place K and V in the same way as Q.
 oracle::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
                      std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
@@ -114,7 +114,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
             k = strided(k, S * G * group, G * group, group);
             piece.k.first = P * Dq;
             one_after_the_other = false;
-            if (H == G) {  // V with another number of heads is not in a group
+            if (H == G) {  // a V with another number of heads is not part of a group
                 v = strided(v, S * G * group, G * group, group);
                 piece.v.first = P * Dq + Dk;
                 v_after_k = false;
@@ -171,7 +171,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
     } else if (has_v && v_after_k) {
         piece.v.first = behind(piece.k, 5, 4, Dv);
     }
-    // Unused space at the end: the planes of an absent V, the heads after a slice.
+    // Adds unused space at the end: the planes of an absent V, the heads after a slice.
     piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
                      3 * std::max({Dq, Dk, Dv}) + G * Dk;
     if (has_v) {

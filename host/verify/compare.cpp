@@ -22,7 +22,7 @@ bool makes_scales(const Operation& operation, vkrope_tensor_index which) {
            operation.info.tensor[which].ops.store_scale >= VKROPE_STORE_SCALE_MADE;
 }
 
-/// What is wrong with one tensor; empty: nothing.
+/// Describes the first error in one tensor. Empty: there is none.
 std::string problem_of(const Operation& operation, vkrope_tensor_index which, const Bytes& after,
                        bool flushes, std::optional<double>& largest_error_u) {
     const Definition of = definition_of(operation, which, flushes);
@@ -68,7 +68,7 @@ std::string problem_of(const Operation& operation, vkrope_tensor_index which, co
     return {};
 }
 
-/// Copies from `before` what a call may write.
+/// Copies from `before` the bytes that a call may write.
 void leave_out_outputs(const Operation& operation, Bytes& rest) {
     const auto leave_out = [&](std::size_t first, std::size_t bytes) {
         std::copy_n(&operation.memory[first], bytes, &rest[first]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a device has made of an operation, held against its definition.
+// Compares the memory that a device has written with the definition of an operation.
 #pragma once
 
 #include <functional>
@@ -13,28 +13,28 @@ namespace vkrope::verify {
 inline constexpr vkrope_tensor_index every_tensor[] = {VKROPE_Q, VKROPE_K, VKROPE_V};
 
 struct Verdict {
-    std::string problem = {};  // the first that was found; empty: all is right
-    /// Of tensors without steps beside the rotation, see oracle::Verdict; none: all have them.
+    std::string problem = {};  // the first error found; empty: there is none
+    /// Largest over tensors without further ops, see oracle::Verdict. None: all have further ops.
     std::optional<double> largest_error_u = {};
 };
 
-/// Compares the memory after a call with the definition: every stored channel, code and scale is
-/// within the contract, out_of_range has grown by what it should, and no other byte has changed. Of
-/// channels with angles of a cos_sin_cache, only those that do not rotate, of a tensor without
-/// further steps.
+/// Compares the memory after a call with the definition. Every stored channel, code and scale must
+/// be within the contract, out_of_range must have grown by the right number, and no other byte may
+/// have changed. With the angles of a cos_sin_cache only channels that do not rotate are compared,
+/// and only in tensors without further ops.
 ///
-/// calls  what ran one after another, each with outputs of its own; empty: the call of `operation`
+/// calls  the calls that ran one after another, each with its own outputs; empty: `operation.call`
 Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
                 std::span<const vkrope_call> calls = {});
 
-/// Calls visit(row, byte) for each row of a tensor that is stored, see oracle::each_row().
+/// Calls visit(row, byte) for each stored row of a tensor, see oracle::each_row().
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,
                      const std::function<void(std::uint64_t row, std::size_t byte)>& visit);
 
-/// The stored rows, packed as [batch, tokens, heads, head_dim]; others are 0.
+/// Returns the stored rows packed as [batch, tokens, heads, head_dim]; other rows are 0.
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
-/// Made scales, f32 [batch, tokens, heads]; 0 for rows that are not stored. Empty: none are made.
+/// Returns the made scales, f32 [batch, tokens, heads]; 0 for rows that are not stored; else empty.
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
                                const Bytes& after);
 

@@ -10,10 +10,10 @@
 namespace vkrope::verify {
 namespace {
 
-/// Stands for every position that is not covered.
+/// A position that stands for every position without an angle.
 constexpr std::int64_t beyond = std::int64_t{1} << 40;
 
-/// A stride in `unit`s of what it counts.
+/// Returns the stride that `given` means: 0 stands for packed, VKROPE_BROADCAST for 0.
 std::uint64_t stride_of(std::int64_t given, std::uint64_t packed) {
     return given == 0 ? packed : given == VKROPE_BROADCAST ? 0 : static_cast<std::uint64_t>(given);
 }
@@ -43,7 +43,7 @@ std::uint32_t summed_axes_of(const Operation& operation) {
     return sections.order == VKROPE_SECTIONS_SUM ? sections.axes : 1;
 }
 
-/// The pages that the range of an output holds.
+/// Returns the number of pages that fit in the range of an output.
 std::uint64_t pages_of(const Operation& operation, vkrope_tensor_index which,
                        const oracle::Tensor& rows, const oracle::Cache& cache) {
     const vkrope_element element = operation.info.tensor[which].out;
@@ -84,7 +84,7 @@ oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameter
     made.weight = doubles(parameters.weight);
     made.weight_offset = norm.weight_offset;
     made.bias = doubles(parameters.norm_bias);
-    if (norm.round_between != 0 && info.in != VKROPE_F32) {  // all steps are f32
+    if (norm.round_between != 0 && info.in != VKROPE_F32) {  // all ops are f32 then
         made.round_between = type_of(info.in);
     }
     return made;
@@ -157,10 +157,10 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
         }
     }
     rotation.head_groups = head_groups_of(operation);
-    rotation.inv_freq.resize(rotation.head_groups * info.rotary_dim / 2);  // only counted
+    rotation.inv_freq.resize(rotation.head_groups * info.rotary_dim / 2);  // only the size is used
     rotation.attention_factor = operation.attention_factor;
     rotation.gain = static_cast<oracle::Gain>(operation.call.gain);
-    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {  // any values: they are not compared
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {  // the angles are arbitrary and not compared
         rotation.cos_sin = [](std::int64_t, std::size_t) { return oracle::CosSin{}; };
         return rotation;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What vkrope.h says that an operation is, in the terms of the oracle. It knows nothing of the
-// library but that header: defaults, strides and bounds are read here a second time.
+// Translates an operation into the terms of the oracle. It uses only vkrope.h of the library, so
+// the rules for defaults, strides and bounds are implemented a second time here.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vkrope::verify {
 constexpr std::uint32_t batch_of(const Operation& operation) {
     return operation.call.batch == 0 ? 1 : operation.call.batch;
 }
-/// Tokens of all sequences.
+/// Returns the number of tokens in all sequences.
 constexpr std::size_t tokens_of(const Operation& operation) {
     return std::size_t{batch_of(operation)} * operation.call.tokens;
 }
@@ -29,62 +29,62 @@ constexpr bool is_quantised(vkrope_element element) {
 constexpr oracle::Type type_of(vkrope_element element) {
     return static_cast<oracle::Type>(element);
 }
-/// Of a quantised type.
+/// Requires a quantised type.
 constexpr oracle::Store store_of(vkrope_element element) {
     return static_cast<oracle::Store>(element - VKROPE_E4M3FN);
 }
-/// Bytes of so many channels: whole blocks, if the type has blocks.
+/// Returns the bytes of `channels` channels, which are whole blocks if the type has blocks.
 std::size_t stored_bytes(vkrope_element element, std::size_t channels);
 
-/// Whether a tensor has a step besides the rotation.
+/// Returns whether a tensor has an op other than the rotation.
 bool has_steps(const Operation& operation, vkrope_tensor_index which);
 
-/// Positions of the tokens: [axes, batch, tokens], with one axis unless the kernel has sections.
+/// Returns positions as [axes, batch, tokens]; there is one axis unless the kernel has sections.
 std::vector<std::int64_t> positions_of(const Operation& operation);
 
-/// Whether the angles cover a position.
+/// Returns whether the angles cover a position.
 bool covers(const Operation& operation, std::int64_t position);
 
-/// Whether the angles of a token of all sequences are covered, on every axis.
+/// Returns whether the angles cover token `token` of all sequences on every axis.
 bool is_covered(const Operation& operation, const std::vector<std::int64_t>& positions,
                 std::size_t token);
 
-/// The position axis of a pair; 0 if axes are summed.
+/// Returns the position axis of a pair, or 0 if axes are summed.
 std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair);
 
-/// cos and sin of the angle of a pair, without the attention factor. `pair` is an index in
-/// [head_groups, pairs].
+/// Returns cos and sin of the angle of a pair, without the attention factor. `pair` is an index
+/// into [head_groups, pairs].
 oracle::CosSin exact_cos_sin(const Operation& operation, const std::vector<std::int64_t>& positions,
                              std::size_t token, std::size_t pair);
 
-/// cos and sin of the float32 product of position and frequency, each converted to float.
+/// Returns cos and sin of the float32 product of position and frequency, each converted to float.
 oracle::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
 
-/// The bound of the contract for rotated channels, in units of oracle::Verdict::largest_error_u.
+/// Returns the contract's bound of rotated channels, in units of oracle::Verdict::largest_error_u.
 double bound_of(const Operation& operation);
 
-/// The rows of an input or an output; strides count channels.
+/// Returns the layout of an input or an output; strides count channels.
 oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output);
 
-/// One tensor of an operation.
+/// The definition of one tensor of an operation.
 struct Definition {
     oracle::Tensor in, out;
-    oracle::Operation rotation;  // its positions are token numbers, for its own cos_sin
+    oracle::Operation rotation;  // its positions are token indices, which its cos_sin expects
     oracle::Ops steps;
-    std::optional<oracle::QuantisedStore> store;  // of a quantised output
+    std::optional<oracle::QuantisedStore> store;  // only for a quantised output
 };
 
-/// flushes  whether the device may take subnormal numbers for zeros
+/// flushes  whether the device may replace subnormal numbers with zeros
 Definition definition_of(const Operation& operation, vkrope_tensor_index which, bool flushes);
 
-/// The first byte in memory of channel `first` of an output, where oracle::each_row() has it.
+/// Returns the first byte in memory of channel `first` of an output, as oracle::each_row() counts.
 std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);
 
-/// Place of a made scale in scales_out, in floats; none for a row that is not stored.
+/// Returns the index of a made scale in scales_out, in floats. None: the row is not stored.
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
                                       const oracle::Tensor& out, std::uint64_t row);
 
-/// Tokens that vkrope_call::out_of_range counts.
+/// Returns the number of tokens that vkrope_call::out_of_range counts.
 std::uint32_t tokens_out_of_range(const Operation& operation);
 
 }  // namespace vkrope::verify

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memory of an operation while pieces are added to it.
+// The memory of an operation while pieces are added.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace vkrope::verify {
 
-/// Pieces separated by guard zones, initially random bytes.
+/// Pieces of memory separated by guard zones; every byte is random at first.
 class Memory {
    public:
     explicit Memory(std::uint64_t seed) : random_(seed) {}
 
-    /// Returns the start of a new piece: a multiple of 16, with guard bytes before and after it.
+    /// Returns a new piece that starts at a multiple of 16, with guard bytes before and after it.
     VkDescriptorBufferInfo take(std::uint64_t size) {
         constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
         const std::uint64_t start = (bytes.size() + guard + 15) / 16 * 16,
                             end = (start + size + guard + 15) / 16 * 16;
-        std::uint64_t at = bytes.size();  // ends are multiples of 16
+        std::uint64_t at = bytes.size();  // pieces end at multiples of 16
         bytes.resize(end);
         for (; at < end; at += sizeof(std::uint64_t)) {
             const std::uint64_t word = random_();
@@ -30,7 +30,7 @@ class Memory {
         return {VK_NULL_HANDLE, start, size};
     }
 
-    /// At least 4 bytes, so that an empty piece can be bound.
+    /// Adds at least 4 bytes, so that an empty piece can be bound.
     template <class T>
     VkDescriptorBufferInfo put(const std::vector<T>& content) {
         const auto from = std::as_bytes(std::span(content));

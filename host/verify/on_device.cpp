@@ -8,7 +8,7 @@
 namespace vkrope::verify {
 namespace {
 
-/// A buffer with `bytes` bytes of `data`; at least 4, so that an empty one can be bound.
+/// Creates a buffer of at least 4 bytes, so that an empty array can be bound, with `data`.
 Status upload(Device& device, const void* data, std::size_t bytes, Buffer& buffer) {
     Result<Buffer> made = Buffer::make(device, std::max<std::size_t>(bytes, 4));
     if (!made) {

@@ -7,15 +7,15 @@
 
 namespace vkrope::verify {
 
-/// The rotation of its angle table.
+/// Returns the rotation from which the angle table of `operation` is made.
 RopeParams rotation_of(const Operation& operation);
 
-/// Move-only. It must not move while a call() is in use.
+/// Move-only. The object must not move while a call() is in use.
 class OnDevice {
    public:
     static Result<OnDevice> make(Device& device, const Operation& operation);
 
-    /// The call of the operation, or of another one with the same table, with the buffers here.
+    /// Returns `of`, a call with the angle table of the operation, with the buffers of this object.
     Call call(Call of) const;
 
     Buffer& memory() noexcept { return memory_; }
@@ -23,7 +23,7 @@ class OnDevice {
    private:
     Buffer memory_, parameters_;
     AngleTable table_;
-    AngleTableLayout plan_ = {};  // of a cos_sin_cache
+    AngleTableLayout plan_ = {};  // only for a cos_sin_cache
 };
 
 }  // namespace vkrope::verify

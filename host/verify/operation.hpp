@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One rotation, by the structs of vkrope.h, over host memory: what a device is to compute, and what
-// the oracle computes.
+// Describes one rotation with the structs of vkrope.h over host memory. Devices and the oracle
+// compute the same description.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace vkrope::verify {
 
 using Bytes = std::vector<std::byte>;
 
-/// Weights, biases and scales of a tensor, as vkrope_parameter_sources has them; empty: absent.
+/// Weights, biases and scales of a tensor, as in vkrope_parameter_sources. Empty: absent.
 struct Parameters {
     std::vector<float> bias, weight, norm_bias, store_scale;
 };
@@ -22,17 +22,17 @@ using TensorParameters = std::array<Parameters, VKROPE_TENSORS>;
 
 struct Operation {
     vkrope_kernel_info info = {};
-    /// Its buffers are parts of `memory`: their offsets count from its start, and range 0 is none.
-    /// `angles` has only the buffers of a cos_sin_cache; the other tables are made from what
-    /// follows.
+    /// The buffers of the call are parts of `memory`: offsets count from its start, and range 0
+    /// means no buffer. `angles` has only the buffers of a cos_sin_cache; other tables are made
+    /// from the fields below.
     vkrope_call call = {};
-    std::vector<double> inv_freq = {}, phase = {};  // as vkrope_rotation_info has them
+    std::vector<double> inv_freq = {}, phase = {};  // as in vkrope_rotation_info
     double attention_factor = 1;
     vkrope_angle_precision precision = VKROPE_ANGLE_PRECISION_EXACT;
-    /// A table covers |position| < max_position; a cos_sin_cache has so many rows.
+    /// A table covers |position| < max_position; a cos_sin_cache has max_position rows.
     std::uint32_t max_position = 64;
     std::uint32_t row_stride = 0;  // of a cos_sin_cache, in elements
-    /// The sets of vkrope_call::parameters, which is not used; `second` with two_parameter_sets.
+    /// Replace vkrope_call::parameters, which is not used. `second` is for two_parameter_sets.
     TensorParameters parameters = {}, second = {};
     Bytes memory = {};
 };

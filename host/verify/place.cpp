@@ -19,7 +19,7 @@ std::uint64_t stride_or(std::int64_t given, std::uint64_t packed) {
     return given == 0 ? packed : given == broadcast ? 0 : static_cast<std::uint64_t>(given);
 }
 
-/// Distinct rows for most tokens, in random order; some slots are -1 or out of range.
+/// Returns distinct rows for most tokens, in random order; some slots are -1 or out of range.
 std::vector<std::int64_t> random_slots(std::uint64_t count, std::uint32_t tokens, Random& random) {
     const auto rows = static_cast<std::int64_t>(count);
     std::vector<std::int64_t> slots(static_cast<std::size_t>(rows));
@@ -34,7 +34,7 @@ std::vector<std::int64_t> random_slots(std::uint64_t count, std::uint32_t tokens
     return slots;
 }
 
-/// The tensor in a piece of memory that starts at `byte`.
+/// Returns the tensor in a piece of memory that starts at `byte`.
 Tensor tensor_at(const Placed& placed, Element element, std::uint64_t byte) {
     Tensor tensor = tensor_of(placed, {}, 0);
     tensor.where = {VK_NULL_HANDLE, byte + stored_bytes(element, placed.first),
@@ -43,15 +43,15 @@ Tensor tensor_at(const Placed& placed, Element element, std::uint64_t byte) {
     return tensor;
 }
 
-/// Places the inputs or the outputs in one piece if their elements have the same size, else in one
-/// piece per element size with the places of the others left free.
+/// Places the inputs or the outputs in one piece if their elements have the same size. Otherwise
+/// each element size has a piece, in which the space of the other tensors stays unused.
 void place(const Unplaced& operation, bool output, Memory& memory, Tensor (&tensors)[3]) {
     const TensorInfo(&info)[3] = operation.info.tensor;
     Piece piece = arrange(output ? operation.out : operation.in, operation.shape,
                           std::max(info[Q].head_dim, 1u), std::max(info[K].head_dim, 1u),
                           info[V].head_dim);
     Placed* const placed[] = {&piece.q, &piece.k, &piece.v};
-    std::map<std::size_t, std::uint64_t> pieces;  // keyed by the bytes of an element
+    std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
     for (const TensorIndex which : every_tensor) {
         if (info[which].head_dim == 0) {
             continue;
@@ -124,7 +124,7 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
     call.paged_cache.slot_mapping = memory.put(stored, call.paged_cache.int64 != 0);
 }
 
-/// Places ids with the strides of the call; those that no token has are 0.
+/// Places ids with the strides of the call; ids that belong to no token are 0.
 void place_ids(const Unplaced& operation, Memory& memory, Call& call) {
     Positions& positions = call.positions;
     positions.first = 0;
@@ -155,7 +155,7 @@ void fill(Operation& operation, TensorIndex which, const Bytes& rows) {
     });
 }
 
-/// Numbers of a parameter.
+/// Returns the number of values of a parameter.
 std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info) {
     const std::size_t heads = info.heads, channels = info.head_dim;
     switch (shape) {
@@ -167,7 +167,7 @@ std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info) {
     }
 }
 
-/// Random weights, biases and scales, as many as the kernel wants.
+/// Creates random weights, biases and scales with the shapes that the kernel requires.
 void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t seed) {
     for (const TensorIndex which : every_tensor) {
         const auto fill_up = [&](vkrope_parameter_shape shape, std::vector<float>& numbers) {
@@ -190,7 +190,7 @@ void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t
     }
 }
 
-/// A factor for each token, some of them below 1.
+/// Returns a factor for each token; some factors are below 1.
 std::vector<float> token_scales(std::uint32_t tokens) {
     std::vector<float> scales;
     for (std::uint32_t i = 0; i < tokens; ++i) {

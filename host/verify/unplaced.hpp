@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An operation whose memory is not placed yet: shapes, arrangements and values. place.hpp makes an
-// Operation of it.
+// An operation whose memory is not placed yet: shapes, arrangements and values. placed() in
+// place.hpp turns it into an Operation.
 #pragma once
 
 #include "verify/arrangement.hpp"
@@ -9,9 +9,9 @@
 
 namespace vkrope::verify {
 
-/// If `inv_freq` is empty: 10000^(-2j / rotary_dim), each set after the first slower than the one
-/// before. If `parameters` are: random. Implicit positions with a batch_stride of 0: every sequence
-/// starts at `first`.
+/// An empty `inv_freq` stands for 10000^(-2j / rotary_dim), slower in each set than in the set
+/// before. Empty `parameters` are random. With implicit positions and a batch_stride of 0 every
+/// sequence starts at `first`.
 struct Unplaced : Operation {
     Unplaced() {
         info.pairing = VKROPE_HALF_SPLIT;
@@ -21,26 +21,26 @@ struct Unplaced : Operation {
     Shape shape = {};
     Arrangement in = Arrangement::bshd, out = Arrangement::bshd;
     std::array<bool, 3> in_place = {};
-    std::array<bool, 3> absent = {};  // from the call, though not from the kernel
+    std::array<bool, 3> absent = {};  // absent from the call, though not from the kernel
     std::uint32_t lead = 0;           // elements, or blocks, before the tensors of bshd
     std::array<Bytes, 3> rows = {};   // [batch, tokens, heads, head_dim]; empty: random
     std::uint32_t seed = 1;
-    bool counts = false;  // the call has vkrope_call::out_of_range
+    bool counts = false;  // the call uses vkrope_call::out_of_range
     // [axes, batch, tokens], if info.positions uses ids; stored with the strides of call.positions.
     std::vector<std::int64_t> ids = {};
-    // With info.scatter_kv, stored with the stride of call.paged_cache; empty: random, some
-    // outside.
+    // For info.scatter_kv, stored with the stride of call.paged_cache. Empty: random, some of them
+    // outside the cache.
     std::vector<std::int64_t> slots = {};
     bool pages_by_head = false;
     bool page_gaps = false;    // gaps after each row and each page, unless a page is one row
-    bool beside = false;       // in a cache, K and V of a head and token side by side in one row
+    bool beside = false;       // a row of a cache contains K and V of a token and head side by side
     Bytes cos = {}, sin = {};  // cos_sin_cache: [max_position, row_stride] of info.table
 };
 
-/// Number of elements of a tensor.
+/// Returns the number of elements of a tensor.
 std::size_t elements_of(const Unplaced& operation, vkrope_tensor_index which);
 
-/// The frequencies that the placed operation has.
+/// Returns the frequencies of the placed operation.
 std::vector<double> inv_freq_of(const Unplaced& operation);
 
 }  // namespace vkrope::verify

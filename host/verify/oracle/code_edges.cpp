@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t row = 32, fixed = 2;
 
-/// Floats in ascending order are ascending numbers; both zeros are 0.
+/// Maps floats to integers in the same order; both zeros become 0.
 std::int64_t number_of(float x) {
     const auto bits = std::int64_t{std::bit_cast<std::uint32_t>(x)};
     return bits < 0x80000000 ? bits : 0x80000000 - bits;
@@ -54,7 +54,7 @@ std::vector<float> code_edges(Store store, float largest, bool made) {
     const std::int64_t end = number_of(largest);
     for (std::int64_t first = -end; first <= end;) {
         const int code = code_in_row(store, largest, made, float_of(first));
-        // Codes ascend with numbers, so that the floats of one are neighbours.
+        // Codes ascend with numbers, so all floats with one code are neighbours.
         std::int64_t last = first, beyond = end + 1;
         while (beyond - last > 1) {
             const std::int64_t middle = last + (beyond - last) / 2;

@@ -9,7 +9,7 @@
 namespace vkrope::oracle {
 namespace {
 
-/// An IEEE 754 binary interchange format, or bf16, which has the structure of one.
+/// An IEEE 754 binary interchange format, or bf16, which is structured in the same way.
 struct Format {
     int exponent_bits = 0, fraction_bits = 0;
 
@@ -28,8 +28,8 @@ constexpr Format format_of(Type type) {
     }
 }
 
-/// The value of a magnitude (no sign bit). For infinity: the power of two above the largest finite
-/// value, the centre of its rounding cell.
+/// Returns the value of a magnitude (no sign bit). For infinity this is the power of two above the
+/// largest finite value, the centre of the interval that rounds to infinity.
 double magnitude_value(Format format, std::uint32_t magnitude) {
     const auto exponent = int(magnitude >> format.fraction_bits);
     const std::uint32_t fraction = magnitude & ((1u << format.fraction_bits) - 1);
@@ -69,8 +69,8 @@ std::uint32_t narrow(Type type, long double value) {
     if (magnitude == 0) {
         return sign;
     }
-    // Count in units in the last place of the result: 2^fraction_bits to 2^(fraction_bits + 1),
-    // fewer for a subnormal. Scaling by a power of two is exact.
+    // Counts the magnitude in units in the last place of the result: 2^fraction_bits to
+    // 2^(fraction_bits + 1), or fewer for a subnormal. Scaling by a power of two is exact.
     const int lowest = 1 - format.bias();
     const int exponent = std::max(std::ilogb(magnitude), lowest);
     if (exponent > format.bias()) {
@@ -82,8 +82,8 @@ std::uint32_t narrow(Type type, long double value) {
     if (rest > 0.5L || (rest == 0.5L && units % 2 == 1)) {
         ++units;
     }
-    // A hidden bit adds the 1 that the exponent field lacks; a carry goes into the next exponent or
-    // makes infinity.
+    // The hidden bit adds the 1 that the exponent field lacks; a carry increments the exponent or
+    // gives infinity.
     return sign | ((std::uint32_t(exponent - lowest) << format.fraction_bits) + units);
 }
 
@@ -113,7 +113,7 @@ ElementTable::Cell ElementTable::small_cell(Type type, std::uint32_t bits) {
     Cell cell;
     cell.value = oracle::widen(type, bits);
     if (magnitude > format.infinity()) {
-        return cell;  // NaN has no cell
+        return cell;  // no number rounds to a NaN
     }
     const double centre = magnitude_value(format, magnitude);
     const double below = magnitude == 0 ? -magnitude_value(format, 1)

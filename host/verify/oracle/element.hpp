@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a stored element stands for: its value, and the reals that round to it.
+// Computes the value of a stored element and the interval of reals that round to the element.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace vkrope::oracle {
 
-/// The values of all elements of one type, computed once, so that comparing an element is a
-/// look-up.
+/// The values of all elements of one type, computed once, so that comparing an element is a lookup.
 class ElementTable {
    public:
     explicit ElementTable(Type type);
@@ -19,9 +18,9 @@ class ElementTable {
         return cells_.empty() ? oracle::widen(Type::f32, bits) : cells_[bits].value;
     }
 
-    /// Distance from `exact` to the reals that `bits` stands for; `bits` is not NaN. f16 and bf16:
-    /// to the closed interval of reals that round to it. f32: to the value itself. Infinities of
-    /// every type: to the reals that overflow to them.
+    /// Returns the distance from `exact` to the reals that `bits` stands for; `bits` is not NaN.
+    /// For f16 and bf16 these are the closed interval of reals that round to the element, for f32
+    /// the value itself, and for infinities of every type the reals that overflow to them.
     long double distance(std::uint32_t bits, long double exact) const {
         const Cell cell = cells_.empty() ? f32_cell(bits) : cells_[bits];
         if (exact < cell.low) {

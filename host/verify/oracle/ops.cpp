@@ -14,10 +14,10 @@ namespace {
 
 constexpr long double unit = 0x1p-24L;  // u: half an ulp of 1 in f32
 
-/// Errors below are sums of first-order terms; this covers products of two of them.
+/// Errors below are sums of first-order terms; this factor covers products of two of them.
 constexpr long double second_order = 1.001L;
 
-/// Adds the error of `roundings` f32 operations whose result is the value.
+/// Adds the rounding error of `roundings` f32 operations to the error of their result.
 void round_off(Approximate& channel, long double roundings, long double allowance) {
     channel.error += roundings * unit * (std::fabs(channel.value) + channel.error) + allowance;
 }
@@ -26,7 +26,7 @@ long double clamped(long double value, long double limit) {
     return std::isnan(value) ? value : std::min(std::max(value, -limit), limit);
 }
 
-/// Rounds to a stored type. Rounding is monotonic, so it maps the ends of an interval to its ends.
+/// Rounds to a stored type. Rounding is monotonic, so the ends of an interval stay its ends.
 void round_to(Type type, Approximate& channel) {
     if (type == Type::f32 || std::isnan(channel.value)) {
         return;
@@ -45,7 +45,7 @@ int ceil_log2(std::uint64_t number) {
     return static_cast<int>(std::bit_width(number - 1));
 }
 
-/// 1 / sqrt(square + eps), and its relative error if the square may be `spread` away.
+/// 1 / sqrt(square + eps), and its relative error if the square is off by up to `spread`.
 struct Root {
     long double value = 0, relative_error = 0;
 };
@@ -62,7 +62,7 @@ Root reciprocal_root(const Norm& norm, long double square, long double spread, s
     return {value, std::max(high / value - 1, 1 - low / value)};
 }
 
-/// A token as it goes through the steps.
+/// Applies the ops to the channels of a token.
 class Token {
    public:
     Token(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u)
@@ -90,7 +90,7 @@ class Token {
         if (steps_.clip != 0) {
             for (Approximate& channel : channels_) {
                 if (std::isinf(channel.value)) {
-                    channel.error = 0;  // of the bias, which changes no infinity
+                    channel.error = 0;  // the error of the bias does not change an infinity
                 }
                 channel.value = clamped(channel.value, steps_.clip);
             }
@@ -121,7 +121,7 @@ class Token {
         }
     }
 
-    /// The parameter of channel i of the token: of its head, or shared by all heads.
+    /// Returns the parameter of channel i of the token; heads have one each or share one.
     static long double of_channel(const std::vector<double>& parameter, std::size_t i) {
         return parameter[i % parameter.size()];
     }
@@ -145,7 +145,7 @@ class Token {
         }
     }
 
-    /// Adds that round one after another on the way to a sum over the row.
+    /// Returns the number of successive roundings in a sum over the row.
     int adds() const {
         return ceil_log2(in_.head_dim) + (steps_.norm.over_token ? ceil_log2(in_.heads) : 0);
     }
@@ -159,7 +159,7 @@ class Token {
         }
         const Root root = reciprocal_root(steps_.norm, square, finite ? spread : 0, row.size());
         for (Approximate& channel : row) {
-            // An infinity makes itself NaN and everything else 0.
+            // An infinity becomes NaN, and every other channel becomes 0.
             const long double size = std::fabs(channel.value) + channel.error;
             channel.error = root.value * (channel.error + size * root.relative_error);
             channel.value *= root.value;
@@ -168,8 +168,8 @@ class Token {
         }
     }
 
-    /// The mean m and the sums of d = x - m and d^2 are rounded; the mean of d is subtracted from
-    /// d, and its square from the variance.
+    /// The mean m and the sums of d = x - m and of d^2 are rounded; the mean of d is subtracted
+    /// from d, and the square of this mean from the variance.
     void layer_norm(std::span<Approximate> row, bool finite) {
         const auto n = static_cast<long double>(row.size());
         long double mean = 0, size = 0, error = 0;
@@ -187,20 +187,20 @@ class Token {
             spread += (2 * std::fabs(d) + off) * off / n;
         }
         const long double k = adds();
-        // The computed mean may be `shift` away, the mean of d from zero `left`, and the computed
-        // mean of d from that `missed`.
+        // The computed mean is off by at most `shift`, the mean of d differs from zero by at most
+        // `left`, and the computed mean of d differs from the mean of d by at most `missed`.
         const long double shift = (k + 2) * unit * size;
         const long double left = shift + unit * (deviation + shift);
         const long double missed = (k + 2) * unit * (deviation + left);
-        const long double width = std::sqrt(square) + std::sqrt(off_square);  // of the d
-        const long double loose = unit * (width + shift);  // what rounding d adds to the width
+        const long double width = std::sqrt(square) + std::sqrt(off_square);  // of all d
+        const long double loose = unit * (width + shift);  // rounding d adds this to the width
         spread += second_order *
                   ((2 * width + loose) * loose + (k + 3) * unit * (width * width + left * left) +
                    (2 * left + missed) * missed + unit * (left + missed) * (left + missed) +
                    unit * (width * width + steps_.norm.eps));
         const Root root = reciprocal_root(steps_.norm, square, finite ? spread : 0, row.size());
-        // The products of a sum and 1 / n that make the mean and the mean of d round to multiples
-        // of 2^-149 if they are subnormal, or to zero if the device flushes them.
+        // The products of a sum and 1 / n that give the mean and the mean of d are rounded to
+        // multiples of 2^-149 if they are subnormal, or to zero if the device flushes subnormals.
         const long double underflow = 2 * (0x1p-150L + flushed_);
         for (Approximate& channel : row) {
             const long double d = channel.value - mean;
@@ -210,12 +210,12 @@ class Token {
                                         (2 * far + shift + (k + 3) * (deviation + left));
             channel.value = d * root.value;
             channel.error = root.value * (off + (far + off) * root.relative_error);
-            round_off(channel, 3, allowance_);  // the root: 1.8, the product: 1
+            round_off(channel, 3, allowance_);  // 1.8 for the root, 1 for the product
             settle(channel, finite);
         }
     }
 
-    /// In a row with an infinity or a NaN all is infinity, 0 or NaN, and nothing approximate.
+    /// Clears the error in a row with an infinity or a NaN: all results are infinity, 0 or NaN.
     void settle(Approximate& channel, bool finite) const {
         if (!finite) {
             channel.error = 0;
@@ -302,12 +302,12 @@ class Token {
     const Operation& operation_;
     const Ops& steps_;
     const long double bound_u_, allowance_;
-    const long double flushed_;  // what a device that flushes subnormals may take from an input
+    const long double flushed_;  // error of an input on a device that flushes subnormals
     const long double factor_;
     const std::vector<Pair> pairs_;
     std::vector<CosSin> turns_;
     std::vector<Approximate> channels_, row_;  // [heads, head_dim]; a row before its rotation
-    const Ops::Second* second_ = nullptr;      // of a token that takes it
+    const Ops::Second* second_ = nullptr;      // only for tokens that use the second set
 };
 
 void check_parameter(const std::vector<double>& parameter, const Tensor& in, const char* rule) {

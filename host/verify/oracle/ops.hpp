@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The oracle of the ops: bias, norm, clip, rotation, norm, scale, Hadamard transform and store
-// of a tensor, in plain loops of long double, with the error that the contract allows each channel.
-// It shares no code with the library.
+// The oracle of the ops: bias, norm, clip, rotation, norm, scale, Hadamard transform and store of a
+// tensor, in plain loops of long double, with the error that the contract allows each channel. It
+// shares no code with the library.
 #pragma once
 
 #include <algorithm>
@@ -18,63 +18,61 @@ enum class NormKind { none, rms, layer };
 struct Norm {
     NormKind kind = NormKind::none;
     bool over_token = false;  // one statistic for all heads of a token, not for each head row
-    bool after = false;       // the rotation
+    bool after = false;       // applied after the rotation
     double eps = 0;
     std::vector<double> weight = {};  // [head_dim] or [heads, head_dim]; empty: none
     double weight_offset = 0;         // added to every weight
-    std::vector<double> bias = {};    // layer norm's; shaped as a weight; empty: none
-    /// Rounds to this type after the product with the reciprocal root, and again after that with
-    /// the weight.
+    std::vector<double> bias = {};    // of a layer norm; same shape as the weight; empty: none
+    /// Rounds to this type after the product with the reciprocal root, and again after the product
+    /// with the weight.
     std::optional<Type> round_between = {};
-    /// Replaces 1 / sqrt(square + eps) of n channels, for a mistake.
+    /// Replaces 1 / sqrt(square + eps) over n channels, to model a mistake.
     std::function<long double(long double square, std::uint64_t n)> reciprocal_root = {};
 };
 
-/// The steps around the rotation, in the order in which they are taken: bias, norm before, clip,
-/// rotation, norm after, scale, Hadamard transform. They apply to channels outside the windows as
-/// well.
+/// The ops before and after the rotation, in the order of execution: bias, norm before, clip,
+/// rotation, norm after, scale, Hadamard transform. Ops also apply to channels outside the windows.
 struct Ops {
     std::vector<double> bias = {};  // [head_dim] or [heads, head_dim]; empty: none
     Norm norm = {};
-    double clip = 0;                        // to +-clip; 0: none
+    double clip = 0;                        // limit of the magnitude; 0: none
     double scale = 1;                       // exact product of the constant factors
     std::vector<double> scale_tokens = {};  // [batch, tokens]; empty: none
-    std::uint64_t hadamard = 0;  // channels of a block, see hadamard() in quantise.hpp; 0: none
-    /// What tokens from `from_token` of their sequence on take instead of `bias`, `norm.weight` and
-    /// `norm.bias`, where these are not empty.
+    std::uint64_t hadamard = 0;  // block size in channels, see hadamard() in quantise.hpp; 0: none
+    /// Parameters of the tokens from `from_token` of their sequence on; each replaces `bias`,
+    /// `norm.weight` or `norm.bias` unless it is empty.
     struct Second {
         std::uint64_t from_token = 0;
         std::vector<double> bias, weight, norm_bias;
 
-        /// For sequences without their first `tokens` tokens.
+        /// Adapts from_token to sequences without their first `tokens` tokens.
         void leave_out(std::uint64_t tokens) { from_token -= std::min(from_token, tokens); }
     };
     std::optional<Second> second = {};
 };
 
-/// Whether any of the ops changes a channel.
+/// Returns whether any of the ops changes a channel.
 bool has_steps(const Ops& steps);
 
-/// An exact value, and how far f32 arithmetic as the contract has it may be away from it.
+/// An exact value, and the largest error of f32 arithmetic that the contract allows.
 struct Approximate {
     long double value = 0, error = 0;
 };
 
-/// Applies the ops to each token: calls visit(batch, token, [heads, head_dim]) with its channels,
+/// Applies the ops to each token and calls visit(batch, token, [heads, head_dim]) with its channels
 /// before they are stored. A tensor that is not rotated has an operation without inv_freq. With u =
-/// 2^-24, the error of a channel is carried from step to step:
+/// 2^-24, the error of a channel is carried from op to op:
 ///
 /// - bias, scale: u for each addition, product and factor that is not a float.
-/// - rms norm: (k/2 + 5) u, and 2 u for the weight, relative to the result; k = ceil(log2
-/// head_dim),
-///   and ceil(log2 heads) more over a token. k adds round the sum of squares, which the root
-///   halves; half of one each round the squares, the mean, 1/n and eps; 1.8 the root; 1 the
-///   product.
-/// - layer norm: the same with absolute errors, for its sums cancel.
+/// - rms norm: (k/2 + 5) u, and 2 u for the weight, relative to the result, where k is
+///   ceil(log2 head_dim), plus ceil(log2 heads) for a norm over a token. The sum of squares rounds
+///   k times, and the root halves that error; the squares, the mean, 1/n and eps contribute 0.5
+///   each, the root 1.8 and the product 1.
+/// - layer norm: the same with absolute errors, because its sums cancel.
 /// - rotation: bound_u * u * attention factor * (|x0| + |x1|).
 /// - Hadamard transform: see hadamard() in quantise.hpp.
 ///
-/// Each step adds Operation::absolute_allowance. What exceeds the range of f32 between the steps is
+/// Each op adds Operation::absolute_allowance. Values beyond the range of f32 between the ops are
 /// not covered.
 void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u,
                const void* input,
@@ -83,12 +81,12 @@ void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, d
 
 /// The result of comparing an output with the definition.
 struct OpsVerdict {
-    std::uint64_t elements = 0, within = 0;  // compared; within their error
-    /// Largest error of an element as a share of the allowed error; at most 1 if all elements are
+    std::uint64_t elements = 0, within = 0;  // elements compared; elements within their error
+    /// Largest error of an element divided by its allowed error; at most 1 if all elements are
     /// right. Infinite if an element that must be exact differs.
     double largest_share = 0;
     bool nan_mismatch = false;       // an output is NaN and the exact value is not, or the reverse
-    bool bits_changed = false;       // a channel that no step touches was not stored as it is
+    bool bits_changed = false;       // a channel that no op changes was not stored unchanged
     std::uint64_t out_of_range = 0;  // as Verdict::out_of_range
     std::string worst;               // as Verdict::worst
     Place worst_place = {};
@@ -96,7 +94,7 @@ struct OpsVerdict {
     bool right() const { return elements == within && !nan_mismatch && !bits_changed; }
 };
 
-/// Compares `output`, laid out as `out`, with apply_ops() of `input`, rounded to nearest even once.
+/// Compares `output`, laid out as `out`, with apply_ops() of `input` rounded once to nearest even.
 OpsVerdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
                    const Ops& steps, double bound_u, const void* input, const void* output,
                    const std::function<void(double)>& progress = {});

@@ -37,10 +37,10 @@ class Judge {
             verdict_.bits_changed = verdict_.bits_changed || share != 0;
         } else if (const long double distance = elements_.distance(got, exact.value);
                    distance > 0) {
-            // An infinity has no neighbours to be close to.
+            // An infinity has no neighbours, so the output must be equal.
             share = std::isinf(exact.value) || exact.error == 0 ? infinity : distance / exact.error;
         }
-        // Written so that a NaN error is a breach.
+        // This form of the comparison makes a NaN error a failure.
         verdict_.within += share <= 1 ? 1 : 0;
         if (!(share <= verdict_.largest_share)) {
             verdict_.largest_share = double(share);
@@ -67,7 +67,7 @@ class Judge {
     const Tensor& out_;
     const void* output_;
     const ElementTable& elements_;
-    std::vector<bool> touched_;  // channels that a step or the rotation computes
+    std::vector<bool> touched_;  // channels that an op or the rotation computes
     OpsVerdict verdict_;
 };
 

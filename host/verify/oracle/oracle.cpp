@@ -126,8 +126,8 @@ class Comparison {
         const double error = double(out_element_.distance(got, exact)) -
                              operation_.absolute_allowance;
         count_within(place, error, scale);
-        // Divides only for a new maximum. The scale is infinite if the input is; 0 * infinity
-        // compares false.
+        // Divides only for a new maximum. If the input is infinite, so is the scale, and 0 *
+        // infinity compares false.
         const bool infinite = std::isinf(error) && !std::isinf(verdict_.largest_error_u);
         if (infinite || (error > 0 && error > verdict_.largest_error_u * scale)) {
             verdict_.largest_error_u = infinite ? error : error / scale;
@@ -166,7 +166,7 @@ class Comparison {
         }
     }
 
-    /// For an element that is wrong whatever the limits. The first one is the worst of all.
+    /// Records an element that is wrong whatever the limits. The first one counts as the worst.
     void wrong(const Place& place, std::uint32_t got, long double exact) {
         beyond(place);
         if (!found_wrong_) {
@@ -214,7 +214,7 @@ class Comparison {
     const ElementTable& out_element_;
     const std::vector<Pair> pairs_;
     const long double factor_;             // multiplies cos and sin
-    std::vector<std::uint64_t> unpaired_;  // channels
+    std::vector<std::uint64_t> unpaired_;  // indices of channels without a partner
     std::vector<CosSin> angles_;           // of the current token, with factor and direction
     Verdict verdict_;
     bool found_wrong_ = false;

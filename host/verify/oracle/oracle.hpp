@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The oracle: RoPE by its definition, in plain loops, with angles that are exact
-// products of position and inv_freq. It shares no code with the library, so
-// that a mistake there cannot repeat itself here. For tools and tests; not installed.
+// The oracle: RoPE by its definition, in plain loops, with angles that are exact products of
+// position and inv_freq. It shares no code with the library, so that a mistake of the library
+// cannot repeat itself here. For tools and tests; not installed.
 #pragma once
 
 #include <cstdint>
@@ -15,36 +15,36 @@ namespace vkrope::oracle {
 
 enum class Type { f32, f16, bf16 };
 
-/// Bytes of one element.
+/// Returns the size of one element in bytes.
 std::size_t bytes_of(Type type);
 
-/// widen(): exact value of a stored element. narrow(): the nearest stored element, ties to even.
+/// widen() returns the exact value of a stored element, narrow() the nearest element, ties to even.
 float widen(Type type, std::uint32_t bits);
 std::uint32_t narrow(Type type, long double value);
 
-/// A paged cache for the rows of an output, one row per token: [pages, page_size], strides in
-/// elements.
+/// A paged cache [pages, page_size] for the rows of an output, with one row per token; strides are
+/// in elements.
 struct Cache {
-    /// [batch, tokens] page * page_size + row. A token with -1, or with a slot outside the cache,
-    /// is not stored.
+    /// [batch, tokens]; a slot is page * page_size + row. A token whose slot is -1 or outside the
+    /// cache is not stored.
     std::vector<std::int64_t> slot_mapping = {};
     std::uint64_t pages = 0, page_size = 1;
     std::uint64_t page_stride = 0, row_stride = 0;
 };
 
-/// One tensor [batch, tokens, heads, head_dim], strides in elements. If head_stride of an input is
-/// 0, all heads read one row.
+/// One tensor [batch, tokens, heads, head_dim], with strides in elements. If the head_stride of an
+/// input is 0, all heads read one row.
 struct Tensor {
     Type type = Type::f32;
     std::uint64_t batch = 1, tokens = 0, heads = 0, head_dim = 0;
     std::uint64_t batch_stride = 0, token_stride = 0, head_stride = 0;
     std::uint64_t heads_per_group = 0,
                   group_stride = 0;  // heads_per_group 0: one group
-    // Outputs only: replaces batch_stride and token_stride.
+    // Replaces batch_stride and token_stride of an output.
     std::optional<Cache> cache = {};
 };
 
-/// Calls visit(row, first) for each row that is stored: its index in [batch, tokens, heads] and its
+/// Calls visit(row, first) for each stored row with its index in [batch, tokens, heads] and its
 /// first element.
 void each_row(const Tensor& tensor,
               const std::function<void(std::uint64_t row, std::uint64_t first)>& visit);
@@ -54,42 +54,42 @@ struct Window {
     std::uint64_t offset = 0, pairs = 0;
 };
 
-/// Attention factor in cos and sin: multiplied by it, without it, or divided by it. A type of its
-/// own, since the oracle shares nothing with the library; its numbers are those of vkrope::Gain.
+/// The effect of the attention factor: cos and sin are multiplied by it, lack it, or are divided by
+/// it. The numbers are those of vkrope::Gain; the oracle shares no type with the library.
 enum class Gain { apply, omit, divide_out };
 
-/// cos and sin of the angle of one pair.
+/// Cos and sin of the angle of one pair.
 struct CosSin {
     long double cos = 1, sin = 0;
 };
 
-/// cos and sin of position * inv_freq, an exact product.
+/// Returns cos and sin of the exact product position * inv_freq.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq);
 
-/// cos and sin of the sum of two angles.
+/// Returns cos and sin of the sum of two angles.
 CosSin sum_of(const CosSin& a, const CosSin& b);
 
-/// The operation: the windows of every row are rotated, the rest passes through.
+/// The operation: rotates the windows of every row and copies all other channels unchanged.
 struct Operation {
     bool interleaved = false;
-    std::optional<bool> interleaved_out = {};  // pairing of the output; nothing: as the input
+    std::optional<bool> interleaved_out = {};  // pairing of the output; none: that of the input
     bool inverse = false;
     std::uint64_t rotary_offset = 0;
     std::vector<Window> windows = {};  // ascending, disjoint; none: one with all pairs, at 0
     std::vector<double> inv_freq;      // [head_groups, pairs of all windows] radians per position
-    std::vector<double> phase = {};    // as inv_freq, radians; empty: none
-    std::uint64_t head_groups = 1;     // consecutive heads with frequencies of their own
+    std::vector<double> phase = {};    // same shape as inv_freq, radians; empty: none
+    std::uint64_t head_groups = 1;     // groups of consecutive heads with one set of frequencies
     double attention_factor = 1.0;
     Gain gain = Gain::apply;
     std::vector<std::int64_t> positions;   // [batch, tokens]
     double absolute_allowance = 0x1p-148;  // the contract's absolute term; 2^-123 + 2^-148 on a
                                            // device that flushes subnormals
     /// Tokens with |position| < `covered` are rotated. The pairs of other tokens are only
-    /// rearranged as interleaved_out says.
+    /// rearranged according to interleaved_out.
     std::uint64_t covered = std::numeric_limits<std::uint64_t>::max();
-    /// Replaces exact_cos_sin(position, inv_freq[pair]) with its phase, for other arithmetic or a
-    /// mistake; `pair` is an index in inv_freq. The factor and the direction are applied to its
-    /// result.
+    /// Replaces exact_cos_sin(position, inv_freq[pair]) with its phase, to model other arithmetic
+    /// or a mistake; `pair` is an index into inv_freq. The factor and the direction are applied to
+    /// the result.
     std::function<CosSin(std::int64_t position, std::size_t pair)> cos_sin = {};
     std::vector<double> limits_u = {};  // limits for Verdict::within, in units of largest_error_u
     std::vector<bool> rows = {};        // [batch, tokens, heads] rows to compare; empty: all
@@ -103,37 +103,37 @@ struct Place {
 /// The result of comparing an output with the definition.
 struct Verdict {
     std::uint64_t elements = 0;        // compared
-    std::uint64_t passed_through = 0;  // elements of these that are not rotated
+    std::uint64_t passed_through = 0;  // elements that are not rotated
     /// Largest error of all rotated elements: the distance from the exact value to the output
     /// (ElementTable::distance), less `absolute_allowance`, in units of u * a * (|x0| + |x1|),
-    /// where u = 2^-24 and a is the factor that `gain` leaves.
+    /// where u = 2^-24 and a is the factor that `gain` selects.
     double largest_error_u = 0;
     bool nan_mismatch = false;  // an output is NaN and the exact value is not, or the reverse
-    /// An element that is not rotated differs from the input: in a bit if input and output have one
-    /// type, else from the input rounded to nearest.
+    /// An element that is not rotated differs from the input: in a bit if input and output have the
+    /// same type, otherwise from the input rounded to nearest.
     bool bits_changed = false;
-    std::uint64_t out_of_range = 0;  // tokens whose position is not covered, or whose slot, other
-                                     // than -1, is outside the cache
-    std::vector<std::uint64_t> within;  // for each limit, elements within it; elements that are not
-                                        // rotated count if they are right
-    std::string worst;       // where: "batch 0 token 17 head 3 channel 5: got ..., exact ..."
-    Place worst_place = {};  // the same as numbers
+    std::uint64_t out_of_range = 0;     // tokens whose position is not covered, or whose slot is
+                                        // outside the cache and is not -1
+    std::vector<std::uint64_t> within;  // for each limit, the elements within it; elements that are
+                                        // not rotated count if they are right
+    std::string worst;                  // "batch 0 token 17 head 3 channel 5: got ..., exact ..."
+    Place worst_place = {};             // the same as numbers
     double worst_got = 0, worst_exact = 0;
     std::uint64_t beyond = 0;                   // elements that are wrong or exceed limits_u[0]
     Place first_beyond = {}, last_beyond = {};  // corners of their bounding box
     std::vector<bool> rows_beyond;              // [batch, tokens, heads] rows with such an element
-    std::vector<std::uint64_t> beyond_in;       // [head_dim] number of these per channel
+    std::vector<std::uint64_t> beyond_in;       // [head_dim] number of such elements per channel
 };
 
 /// Compares `output`, laid out as `out`, with the exact rotation of `input`, laid out as `in`;
-/// elements have 4 or 2 bytes. Both have the same shape. Elements between rows, and rows that no
-/// slot names, are not compared: each_row() visits the others.
+/// elements have 4 or 2 bytes. Both have the same shape. Only the rows that each_row() visits are
+/// compared, not elements between rows or rows without a slot.
 ///
 /// progress  optional; called with the fraction done, 0 to 1
 Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation, const void* input,
                 const void* output, const std::function<void(double)>& progress = {});
 
-/// The same for an input and an output with one layout.
+/// Compares as above where input and output have one layout.
 inline Verdict compare(const Tensor& tensor, const Operation& operation, const void* input,
                        const void* output, const std::function<void(double)>& progress = {}) {
     return compare(tensor, tensor, operation, input, output, progress);

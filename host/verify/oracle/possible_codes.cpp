@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything here is monotonic: roundings, products with a factor of one sign, and codes in the
-// order of their values. So the ends of a channel's interval give the ends of what it may become.
+// All functions here are monotonic: roundings, products with factors of one sign, and codes in the
+// order of their values. The ends of a channel's interval therefore give the ends of its result.
 #include "verify/oracle/possible_codes.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace vkrope::oracle {
 namespace {
 
-/// The nearest integer, or the one that the rounding takes instead. `defined`: the type's own
-/// rounding, for Rounding::as_defined.
+/// Returns the nearest integer, or the integer that `rounding` selects. `defined` is the rounding
+/// of the type, for Rounding::as_defined.
 float rounded(float number, Rounding rounding, Rounding defined) {
     switch (rounding == Rounding::as_defined ? defined : rounding) {
         case Rounding::ties_to_even: return std::nearbyint(number);
@@ -21,7 +21,7 @@ float rounded(float number, Rounding rounding, Rounding defined) {
     }
 }
 
-/// The code of a number that is scaled already, with the changes that the store has.
+/// Returns the code of a scaled number, with the deviations of `store` from the definition.
 std::uint8_t code_of(const QuantisedStore& store, float number) {
     if (store.type == Store::int8 && !std::isnan(number)) {
         const float nearest = rounded(number, store.rounding, Rounding::ties_away);
@@ -40,7 +40,7 @@ std::uint8_t code_of(const QuantisedStore& store, float number) {
     const unsigned last = store.type == Store::e4m3fn ? 0x7e : 0x7b;
     const double last_step = value(last) - value(last - 1);
     if (!store.saturates && magnitude >= value(last) + last_step / 2) {
-        // Halfway beyond the last value is even for e5m2.
+        // For e5m2 the tie beyond the last value goes to infinity, whose code is even.
         const bool tie = magnitude == value(last) + last_step / 2;
         nearest = tie && store.type == Store::e4m3fn ? last : last + 1;
     } else if (store.rounding == Rounding::toward_zero && value(nearest) > magnitude) {
@@ -71,10 +71,10 @@ int max_code(Store store) {
     return store == Store::q8_0 ? 127 : store == Store::q4_0 || store == Store::q4_1 ? 15 : 31;
 }
 
-/// The magnitudes of d = x* / divisor that have this sign; none if no row has such a d.
+/// Returns the magnitudes of d = x* / divisor with this sign. None: no row has such a d.
 ///
-/// The first channel of largest magnitude is one whose magnitude may exceed those of the channels
-/// before it, and equal those of the channels after it.
+/// x* is the first channel of largest magnitude: its magnitude must be able to exceed the
+/// magnitudes of all channels before it, and to reach those of all channels after it.
 std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float divisor,
                                         bool negative) {
     float max_low = 0;
@@ -87,10 +87,10 @@ std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float d
                   : Interval{low, high};
     };
     if (negative && max_low == 0) {
-        add(0, 0);  // -0, for zeros
+        add(0, 0);  // -0, the d of a block of zeros
     }
     for (std::size_t c = 0; c < block.size(); ++c) {
-        const Interval x = negative ? block[c] : block[c].negated();  // where x* has a sign too
+        const Interval x = negative ? block[c] : block[c].negated();  // x* becomes positive
         bool may_be_it = !x.is_nan() && x.high > 0 && x.high >= max_low;
         for (std::size_t j = 0; j < c && may_be_it; ++j) {
             may_be_it = block[j].is_nan() || x.high > block[j].least_magnitude();
@@ -109,7 +109,7 @@ BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
         if (x.is_nan()) {
             continue;
         }
-        // Of equal zeros the first.
+        // The first of equal zeros wins.
         min = {!any || x.low < min.low ? x.low : min.low,
                !any || x.high < min.high ? x.high : min.high};
         max = {!any || x.low > max.low ? x.low : max.low,
@@ -124,7 +124,7 @@ BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
     return {{d(max.low, min.high), d(max.high, min.low)}, min};
 }
 
-/// Whether 1 / d is 0 or no number, so that all codes are the middle.
+/// Returns whether 1 / d is 0 or not a number, in which case all codes are the middle.
 bool is_singular(float d) {
     return d == 0 || std::isinf(d) || std::isinf(quotient(1.f, d));
 }
@@ -146,18 +146,18 @@ int code_at(const QuantisedStore& store, float from_middle) {
     return static_cast<int>(std::clamp(code, 0.f, most));
 }
 
-/// x / d, in f32.
+/// Computes x / d in f32.
 float over(const QuantisedStore& store, float x, float d) {
     return store.other_division ? quotient(x, d) : product(x, quotient(1.f, d));
 }
 
-/// Codes of a channel, or of its distance from m, with the sign that a positive d gives it.
+/// Returns the codes of a channel, or of its distance from m, with the sign for a positive d.
 Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d) {
     const int zero = middle(store.type);
     if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) {
         return {zero, zero};
     }
-    if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d may be anything
+    if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d is unknown
         const int most = max_code(store.type);
         return {store.type == Store::q8_0 ? -most : 0, most};
     }
@@ -165,7 +165,7 @@ Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d
             code_at(store, over(store, x.high, x.high < 0 ? d.high : d.low))};
 }
 
-/// amax / divisor.
+/// Returns amax / divisor.
 Interval d_of_largest(std::span<const Interval> row, float divisor) {
     Interval most;
     for (const Interval& channel : row) {
@@ -188,7 +188,7 @@ Interval interval_of(const Approximate& channel) {
     const auto rounded = [](long double value) {
         return widen(Type::f32, narrow(Type::f32, value));
     };
-    // A sum would lose the sign of a zero, and an infinity has no neighbours to be close to.
+    // A sum would lose the sign of a zero, and an infinity has no neighbours.
     if (channel.error == 0 || std::isinf(channel.value)) {
         return {rounded(channel.value), rounded(channel.value)};
     }

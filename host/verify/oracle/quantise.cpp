@@ -33,18 +33,18 @@ std::uint32_t field_at(const std::uint8_t* bytes, int size) {
     return field;
 }
 
-// ---- Elements that stand alone ----
+// ---- Types without blocks ----
 
 struct Float8 {
     int fraction_bits = 0, bias = 0;
-    unsigned largest = 0;  // code
+    unsigned largest = 0;  // the code of the largest finite value
 };
 
 Float8 format_of(Store store) {
     return store == Store::e4m3fn ? Float8{3, 7, 0x7e} : Float8{2, 15, 0x7b};
 }
 
-/// The value of a code without its sign; not of infinities and NaNs.
+/// Returns the value of a code without its sign; the code is not an infinity or a NaN.
 double value_of(const Float8& format, unsigned code) {
     const unsigned one = 1u << format.fraction_bits;
     const unsigned exponent = code / one, fraction = code % one;
@@ -53,7 +53,7 @@ double value_of(const Float8& format, unsigned code) {
                          : std::ldexp(one + fraction, lowest + static_cast<int>(exponent) - 1);
 }
 
-/// The middles between the value of each code and the next, ascending.
+/// Returns the midpoints between the values of successive codes, ascending.
 std::vector<double> middles_of(const Float8& format) {
     std::vector<double> middles;
     for (unsigned code = 0; code < format.largest; ++code) {
@@ -302,7 +302,7 @@ void hadamard(std::span<Approximate> row, std::uint64_t n, double absolute_allow
             "oracle: a Hadamard block is a power of two that divides the row");
     const auto levels = static_cast<long double>(std::bit_width(n) - 1);
     const long double root = std::sqrt(static_cast<long double>(n));
-    const long double products = std::bit_width(n) % 2 == 0 ? 2 : 1;  // counting the factor
+    const long double products = std::bit_width(n) % 2 == 0 ? 2 : 1;  // including the factor
     for (std::uint64_t first = 0; first < row.size(); first += n) {
         const std::span<Approximate> block = row.subspan(first, n);
         const std::vector<Approximate> in(block.begin(), block.end());
@@ -311,8 +311,8 @@ void hadamard(std::span<Approximate> row, std::uint64_t n, double absolute_allow
             size += std::fabs(channel.value) + channel.error;
             error += channel.error;
         }
-        // 1.001 is for the products of two roundings. Of an allowance at level i, n / 2^i outputs
-        // of the levels above hold a share: at most n - 1 of all levels together.
+        // 1.001 covers products of two roundings. An allowance at level i reaches n / 2^i outputs
+        // of the levels above; the sum over all levels is at most n - 1.
         const long double rounding = 1.001L * (levels + products) * unit * size;
         const auto lost = static_cast<long double>(n - 1) * absolute_allowance;
         const bool finite = std::isfinite(size);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The oracle of the last ops: the Hadamard transform of a row, and the bytes that the
-// definition of a quantised type gives for a row of f32. In plain loops; it shares no code with
-// the library.
+// The oracle of the last ops, in plain loops: the Hadamard transform of a row, and the bytes of a
+// quantised type for a row of f32. It shares no code with the library.
 //
-// Every f32 operation named here rounds once, to nearest even; a product and the sum that follows
-// it round apart.
+// Every f32 operation named here rounds once, to nearest even; a product and the sum after it round
+// separately.
 #pragma once
 
 #include <array>
@@ -16,8 +15,8 @@
 
 namespace vkrope::oracle {
 
-/// e4m3fn, e5m2: 8-bit floats of the Open Compute Project. int8: two's complement. The others are
-/// ggml's blocks of 32 channels:
+/// e4m3fn and e5m2 are the 8-bit floats of the Open Compute Project; int8 is two's complement. The
+/// others are ggml's blocks of 32 channels:
 ///
 ///             bytes of a block, fields in order                                 x is about
 ///   q8_0   34   d f16, 32 codes int8                                            d c
@@ -30,25 +29,25 @@ namespace vkrope::oracle {
 /// All fields are little-endian.
 enum class Store { e4m3fn, e5m2, int8, q8_0, q4_0, q4_1, q5_0, q5_1 };
 
-/// Channels that share a block, and its bytes; 1 and 1 where an element stands alone.
+/// Return the number of channels and of bytes in a block; both are 1 for a type without blocks.
 std::uint64_t block_channels(Store store);
 std::uint64_t block_bytes(Store store);
 
-/// Whether the blocks have a minimum, m.
+/// Returns whether the blocks have a minimum, m.
 bool has_minimum(Store store);
 
-/// The code that stands for 0, or for m: 0, for q4_0 and q5_0 8 and 16.
+/// Returns the code that stands for 0 or for m: 8 for q4_0, 16 for q5_0, 0 for the others.
 int middle(Store store);
 
-/// The largest finite value of a type whose elements stand alone: 448, 57344, 127.
+/// Returns the largest finite value of a type without blocks: 448, 57344 or 127.
 float largest(Store store);
 
-/// The code of a number that is scaled already. e4m3fn and e5m2: the nearest value, ties to even;
-/// what is beyond the largest becomes the largest, infinities too; a NaN of any sign is 0x7f.
-/// int8: the nearest integer, ties away from zero, at most 127 in size; a NaN is 0.
+/// Returns the code of a scaled number. e4m3fn and e5m2: the nearest value, ties to even; larger
+/// numbers, including infinities, become the largest value; a NaN of any sign is 0x7f. int8: the
+/// nearest integer, ties away from zero, with a magnitude of at most 127; a NaN is 0.
 std::uint8_t code_of(Store store, float number);
 
-/// Codes of x * given, one f32 product.
+/// Returns the codes of x * given, an f32 product.
 std::vector<std::uint8_t> quantise_given(Store store, std::span<const float> row, float given);
 
 struct MadeRow {
@@ -56,21 +55,22 @@ struct MadeRow {
     std::vector<std::uint8_t> codes;
 };
 
-/// Codes of x / scale, the f32 quotient, where scale is the larger of `floor` and the f32 quotient
-/// of the largest magnitude and largest(). A NaN has no magnitude. Where scale is 0, the code of
-/// every channel but a NaN is 0. An infinity makes an infinite scale: the codes of finite channels
-/// are zeros with the sign of x, and infinity / infinity is a NaN.
+/// Returns the codes of the f32 quotient x / scale. The scale is the larger of `floor` and the f32
+/// quotient of the largest magnitude and largest(); NaNs are ignored. Where the scale is 0, every
+/// channel but a NaN has the code 0. An infinity gives an infinite scale: the codes of finite
+/// channels are zeros with the sign of x, and infinity / infinity is a NaN.
 MadeRow quantise_made(Store store, std::span<const float> row, float floor,
                       bool power_of_two = false);
 
-/// The smallest power of two that is not below `least`, nor below 2^-126: what a scale becomes with
-/// `power_of_two`. Infinity stays. This is ceil_to_ue8m0 of DeepGEMM's tests, and what act_quant of
-/// DeepSeek-V3.2-Exp does with round_scale, whose amax has a floor of its own.
+/// Returns the smallest power of two that is neither below `least` nor below 2^-126; infinity
+/// stays. With `power_of_two` it replaces a scale, as in ceil_to_ue8m0 of DeepGEMM's tests and in
+/// act_quant of DeepSeek-V3.2-Exp with round_scale, where amax also has a floor.
 float power_of_two_from(float least);
 
-/// Blocks of ggml, as its functions quantize_row_*_ref define them; row.size() is a multiple of 32.
+/// Quantises to ggml's blocks as the functions quantize_row_*_ref do; row.size() is a multiple of
+/// 32.
 ///
-/// amax is the largest magnitude of the block, and x* its first channel with this magnitude; d and
+/// amax is the largest magnitude of the block, and x* the first channel with this magnitude; d and
 /// 1/d are f32 quotients, and only the stored d and m are rounded to f16. 1/d is 0 for d = 0.
 ///
 ///   q8_0   d = amax / 127                x * (1/d), to nearest, ties away from zero
@@ -79,15 +79,16 @@ float power_of_two_from(float least);
 ///   q4_1   d = (max - min) / 15, m = min (x - m) * (1/d) + 0.5, truncated, at most 15
 ///   q5_1   d = (max - min) / 31, m = min (x - m) * (1/d) + 0.5, truncated
 ///
-/// Of equal zeros min is the first. ggml leaves these to the compiler, and here they are:
+/// If several zeros are the minimum, min is the first. ggml leaves two cases to the compiler, which
+/// this function defines:
 ///
-/// - A NaN is left out of amax, x*, min and max, and its code is the code of 0, or of min: 0, for
-///   q4_0 and q5_0 8 and 16. A block of NaNs only has the bytes of one that is +0 throughout.
-/// - If 1/d overflows, or if d is infinite (from an infinity, or a range beyond f32), all codes are
-///   these. An infinite d is stored as it is.
+/// - amax, x*, min and max ignore a NaN, whose code is that of 0 or min: 8 for q4_0, 16 for q5_0,
+///   0 for the others. A block of only NaNs has the bytes of a block of only +0.
+/// - If 1/d overflows, or if d is infinite (from an infinity, or a range beyond f32), all channels
+///   have this code. An infinite d is stored unchanged.
 std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> row);
 
-/// The fields of a block: d and m as f16 bits, and the codes of its channels.
+/// The fields of a block: d and m as f16 bits, and the codes of the channels.
 struct BlockFields {
     std::uint32_t d = 0, m = 0;
     std::array<int, 32> codes = {};
@@ -95,18 +96,18 @@ struct BlockFields {
 
 BlockFields fields_of(Store store, std::span<const std::uint8_t> block);
 
-/// The numbers that bytes stand for, times `scale` where elements stand alone. Each product and
-/// sum is rounded to f32.
+/// Returns the numbers that bytes stand for, times `scale` for types without blocks. Each product
+/// and sum is rounded to f32.
 std::vector<float> dequantise(Store store, std::span<const std::uint8_t> bytes, float scale = 1);
 
-/// Multiplies each block of n channels by the Hadamard matrix in Sylvester's order, whose element
-/// (i, j) is -1 to the number of bits that i and j share, over sqrt(n). n is a power of two that
+/// Multiplies each block of n channels by the Hadamard matrix in Sylvester's order: element (i, j)
+/// is (-1)^b / sqrt(n), where b is the number of bits set in both i and j. n is a power of two that
 /// divides row.size().
 ///
-/// The error comes from log2(n) levels of f32 sums and one product with the f32 nearest to
-/// n^-1/2: u for each level, of the sum of all magnitudes of the block over sqrt(n); u for the
-/// product; and u for the factor unless n is a power of four. Each operation adds
-/// `absolute_allowance`. In a block with an infinity or a NaN all is one of them, without an error.
+/// The error comes from log2(n) levels of f32 sums and one product with the f32 nearest to n^-1/2:
+/// u for each level, times the sum of all magnitudes of the block over sqrt(n); u for the product;
+/// and u for the factor unless n is a power of four. Each operation adds `absolute_allowance`. In a
+/// block with an infinity or a NaN every result is an infinity or a NaN, without error.
 void hadamard(std::span<Approximate> row, std::uint64_t n, double absolute_allowance);
 
 }  // namespace vkrope::oracle

@@ -11,7 +11,7 @@
 namespace vkrope::oracle {
 namespace {
 
-/// The code of a rank, as text: a number, or the byte of an fp8.
+/// Returns the code of a rank as text: a number, or the byte of an fp8.
 std::string text_of_code(Store store, int code) {
     char text[20];
     const bool is_float = store == Store::e4m3fn || store == Store::e5m2;
@@ -32,7 +32,7 @@ double relative_error(double got, const Interval& possible) {
     return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
-/// Counts in a verdict, and describes what is wrong first.
+/// Adds to a verdict, and describes the first error.
 class Counter {
    public:
     Counter(CodesVerdict& verdict, Store store, const std::string& place)
@@ -76,7 +76,7 @@ class Counter {
     const std::string& place_;
 };
 
-/// Whether a stored f16 is one that a number of the interval is rounded to.
+/// Returns whether a number of the interval rounds to a stored f16.
 bool rounds_to(const Interval& possible, std::uint32_t half) {
     const auto rank_of = [](float value) { return rank(narrow(Type::f16, value), 0x8000); };
     const int stored = rank(half, 0x8000);
@@ -154,7 +154,7 @@ CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation&
             "oracle: scales must be [batch, tokens, heads]");
     require(store.given.size() <= 1 || store.given.size() == in.heads,
             "oracle: given scales must be one, or one for each head");
-    // A device that flushes subnormal numbers does so to inputs that no step changes, too.
+    // Where a device flushes subnormals, it also flushes inputs that no op changes.
     const long double flushed = std::max(operation.absolute_allowance - 0x1p-148, 0.0);
     const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
     const std::uint64_t row_bytes = in.head_dim / channels * size;
@@ -165,7 +165,7 @@ CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation&
         in, operation, steps, bound_u, input,
         [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
             const std::uint64_t index = batch * in.tokens + token;
-            // With one scale for a token, its heads are one row.
+            // If a token has one scale, its heads count as one row.
             const std::uint64_t heads = store.one_of_token ? in.heads : 1;
             for (std::uint64_t head = 0; head < in.heads; head += heads) {
                 const Place place = {batch, token, head, 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Judges the codes and the scales of a quantised output: each must be one that the definition gives
-// for some row of f32 whose channels are within their error of the exact ones.
+// Checks the codes and the scales of a quantised output. Each must be the result of the definition
+// for a row of f32 whose channels are within their error of the exact values.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace vkrope::oracle {
 
-/// Numbers of codes or of scales; d and m of a block are two scales.
+/// Numbers of codes and of scales; d and m of a block are two scales.
 struct CodesVerdict {
     std::uint64_t codes = 0, scales = 0;              // compared
-    std::uint64_t decided = 0;                        // codes that could have one value only
-    std::uint64_t wrong_codes = 0, wrong_scales = 0;  // that no such row has
-    /// Largest distance of a wrong code from what it may be, in codes; and of a wrong scale,
-    /// relative to that, infinite for a NaN.
+    std::uint64_t decided = 0;                        // codes with only one possible value
+    std::uint64_t wrong_codes = 0, wrong_scales = 0;  // not possible for any such row
+    /// Largest distance of a wrong code from the possible codes, in codes, and of a wrong scale
+    /// from the possible scales, as a relative error; infinite for a NaN.
     int code_distance = 0;
     double scale_error = 0;
     std::string first_wrong;  // "batch 0 token 17 head 3 channel 5: code 7, must be 4 to 6"
@@ -24,9 +24,9 @@ struct CodesVerdict {
     bool right() const { return wrong_codes == 0 && wrong_scales == 0; }
 };
 
-/// Judges one row and adds it to the verdict, with `place` before the text of what is wrong. Codes
-/// are judged by the made scale that was stored, block codes by d and m before rounding, because
-/// f16 loses too much.
+/// Checks one row and adds the result to the verdict; `place` precedes the text of an error. Codes
+/// are compared with the stored scale, block codes with d and m before rounding, because rounding
+/// to f16 loses too much.
 ///
 /// given  the factor of the row; 1 if there is none
 /// scale  the scale that was stored for the row, if scales are made

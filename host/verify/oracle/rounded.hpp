@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One f32 operation each, rounded to nearest even. A double holds enough digits that rounding its
-// result again changes nothing; and no compiler fuses two operations with a conversion between
-// them.
+// Single f32 operations, rounded to nearest even. A double has enough digits that rounding its
+// result again gives the same float, and no compiler fuses two operations across a conversion.
 #pragma once
 
 namespace vkrope::oracle {

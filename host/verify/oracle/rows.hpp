@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the rows of a tensor lie, and how its elements are read.
+// Finds the rows of a tensor in memory and reads elements.
 #pragma once
 
 #include <limits>
@@ -9,21 +9,21 @@
 
 namespace vkrope::oracle {
 
-/// row_of() for a token whose slot is not in the cache.
+/// Result of row_of() for a token whose slot is not in the cache.
 inline constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
 
 bool has_row(const Cache& cache, std::int64_t slot);
 
-/// First element of a row, or nowhere.
+/// Returns the first element of a row, or `nowhere`.
 std::uint64_t row_of(const Tensor& tensor, const Place& place);
 
-/// The bits of element `index`.
+/// Returns the bits of element `index`.
 std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index);
 
-/// Element tables are made when first needed.
+/// Returns the table of a type, which is computed at the first use.
 const ElementTable& table_of(Type type);
 
-/// Throws std::invalid_argument if a rule does not hold.
+/// Throws std::invalid_argument unless `holds`.
 void require(bool holds, const char* rule);
 
 /// Throws std::invalid_argument unless input and output have the same shape, only the output has

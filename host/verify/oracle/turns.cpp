@@ -20,7 +20,7 @@ std::vector<Window> windows_of(const Operation& operation) {
 
 }  // namespace
 
-// A product of 31 and 53 bits does not fit in a long double. `rest` is its exact rounding error;
+// A product of 31 and 53 bits does not fit in a long double. `rest` is the exact rounding error;
 // cos and sin are rotated by this tiny angle.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
     const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);

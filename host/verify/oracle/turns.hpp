@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which channels of a row form pairs, and the turn of each pair.
+// Computes the channels and the rotation of each pair.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@ struct Pair {
 
 std::vector<Pair> pairs_of(const Operation& operation);
 
-/// The factor that `gain` leaves.
+/// Returns the factor that `gain` selects.
 long double factor_of(const Operation& operation);
 
-/// True if tokens with this position are rotated.
+/// Returns whether tokens with this position are rotated.
 bool is_covered(const Operation& operation, std::int64_t position);
 
-/// cos and sin of every pair, with factor and direction: [head_groups, pairs].
+/// Computes cos and sin of every pair, with factor and direction: [head_groups, pairs].
 void turn_to(const Operation& operation, std::int64_t position, std::vector<CosSin>& turns);
 
-/// Throws std::invalid_argument unless the windows ascend, lie inside head_dim and have the
-/// frequencies, and each token has a position.
+/// Throws std::invalid_argument unless the windows ascend and fit into head_dim, each pair has a
+/// frequency and each token has a position.
 void check_operation(const Operation& operation, const Tensor& in);
 
 }  // namespace vkrope::oracle
